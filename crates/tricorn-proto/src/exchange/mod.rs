@@ -1,0 +1,4 @@
+//! One request's reply: the rules of RFC 9110 on what a response may carry, once for every gateway and wire.
+pub mod error_page;
+pub mod reply;
+pub use reply::{End, Fault, HeadInputs, Reply};

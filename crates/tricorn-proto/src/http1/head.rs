@@ -1,0 +1,97 @@
+//! The request head: what a complete one is made of. Spans point into the bytes it was read from.
+
+/// A range of the head's bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes of this span in the buffer the head was read from; empty if it does not fit.
+    #[inline]
+    pub fn of(self, head: &[u8]) -> &[u8] {
+        head.get(self.start as usize..self.end as usize).unwrap_or(&[])
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Method {
+    #[default]
+    Get,
+    Head,
+    Connect,
+    Options,
+    /// Any other token; its text is `RequestHead::method`.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    Http10,
+    #[default]
+    Http11,
+}
+
+/// How the request's body is delimited: decided once, here (RFC 9112 section 6).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Framing {
+    #[default]
+    None,
+    Length(u64),
+    Chunked,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Scheme {
+    #[default]
+    Http,
+    Https,
+}
+
+/// Field names the core itself acts upon or that WSGI treats apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Known {
+    #[default]
+    Other,
+    Host,
+    Connection,
+    ContentLength,
+    ContentType,
+    TransferEncoding,
+    Expect,
+    Upgrade,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Field {
+    pub name: Span,
+    pub value: Span,
+    pub known: Known,
+}
+
+/// A request head that passed every check. Reused from request to request (`clear`), so that it allocates once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestHead {
+    pub method: Span,
+    pub kind: Method,
+    /// The request target as it came (RAW_URI).
+    pub target: Span,
+    /// The path part of the target, still percent-encoded; of an absolute-form target too.
+    pub path: Span,
+    /// The query part without its question mark; empty if there is none.
+    pub query: Span,
+    /// The version as the client wrote it, e.g. `HTTP/1.1`.
+    pub protocol: Span,
+    pub version: Version,
+    /// The fields the application may see, in order (after `header_map` and `forwarder_headers`).
+    pub fields: Vec<Field>,
+    pub framing: Framing,
+    pub scheme: Scheme,
+    /// What the client asks for: HTTP/1.1 without `close`, or HTTP/1.0 with `keep-alive`.
+    pub keep_alive: bool,
+    /// `Expect: 100-continue` on HTTP/1.1 with a body to come.
+    pub expect_continue: bool,
+    /// Trailer fields of a chunked body (name, value), never merged into `fields`.
+    pub trailers: Vec<(Vec<u8>, Vec<u8>)>,
+}

@@ -1,0 +1,7 @@
+//! HTTP/1 server side without sockets, clocks, threads or Python: bytes and time come in as arguments.
+#![forbid(unsafe_code)]
+
+pub mod access_log;
+pub mod exchange;
+pub mod http1;
+pub mod peer;

@@ -1,0 +1,5 @@
+"""tricorn: an application server for Python."""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"
