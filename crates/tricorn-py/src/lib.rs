@@ -10,14 +10,13 @@ mod options;
 mod text;
 mod wsgi;
 
-#[pymodule(gil_used = false)]
+#[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
     use crate::wsgi::WsgiGateway;
-    use pyo3::prelude::*;
-    use pyo3::prelude::*;
+    use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,6 +2,7 @@
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeMap;
 use tricorn_io::Config;
 use tricorn_io::clock::SECOND;
 use tricorn_proto::access_log::Format;
@@ -70,9 +71,7 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
         "dangerous" => HeaderMap::Dangerous,
         other => return Err(PyValueError::new_err(format!("core option header_map: {other}"))),
     };
-    let schemes: Vec<(String, String)> = options.get::<Bound<'_, PyDict>>("secure_scheme_headers")?.into_iter()
-        .map(|(name, value)| Ok((name.extract()?, value.extract()?)))
-        .collect::<PyResult<_>>()?;
+    let schemes: BTreeMap<String, String> = options.get("secure_scheme_headers")?;
     let forwarder_headers: Vec<String> = options.get("forwarder_headers")?;
     let trust: String = options.get("forwarded_allow_ips")?;
     Ok(HeadPolicy {

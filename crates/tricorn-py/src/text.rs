@@ -1,7 +1,8 @@
 //! Bytes from the wire as Python strings (latin-1, PEP 3333 "Unicode Issues"), with a cache for those that repeat.
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyString, PyStringData};
+use pyo3::types::PyString;
+use pyo3::types::string::PyStringData;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 

@@ -197,23 +197,29 @@ pub fn early_hints(py: Python<'_>, handle: &Py<Handle>) -> PyResult<Py<PyAny>> {
     bind(py, &EARLY_HINTS, handle.as_ptr())
 }
 
-static START_RESPONSE: ffi::PyMethodDef = method(c"start_response", start_response_entry);
-static WRITE: ffi::PyMethodDef = method(c"write", write_entry);
-static EARLY_HINTS: ffi::PyMethodDef = method(c"early_hints", early_hints_entry);
+/// A method definition, as CPython keeps a pointer to it.
+struct Definition(ffi::PyMethodDef);
 
-const fn method(name: &'static std::ffi::CStr, entry: FastCall) -> ffi::PyMethodDef {
-    ffi::PyMethodDef {
+// SAFETY: CPython only reads it, and what it points to is static.
+unsafe impl Sync for Definition {}
+
+static START_RESPONSE: Definition = method(c"start_response", start_response_entry);
+static WRITE: Definition = method(c"write", write_entry);
+static EARLY_HINTS: Definition = method(c"early_hints", early_hints_entry);
+
+const fn method(name: &'static std::ffi::CStr, entry: FastCall) -> Definition {
+    Definition(ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: std::ptr::null(),
-    }
+    })
 }
 
-fn bind(py: Python<'_>, definition: &'static ffi::PyMethodDef, to: *mut ffi::PyObject) -> PyResult<Py<PyAny>> {
+fn bind(py: Python<'_>, definition: &'static Definition, to: *mut ffi::PyObject) -> PyResult<Py<PyAny>> {
     // SAFETY: the definition is static and never written to by CPython; `to` is a live object; null carries the error.
     unsafe {
-        let definition = std::ptr::from_ref(definition).cast_mut();
+        let definition = std::ptr::from_ref(&definition.0).cast_mut();
         let function = ffi::PyCFunction_NewEx(definition, to, std::ptr::null_mut());
         Bound::from_owned_ptr_or_err(py, function).map(Bound::unbind)
     }
