@@ -8,7 +8,7 @@ from typing import NamedTuple
 from benches.end_to_end import apps
 from benches.harness.wrk import Load
 
-DOCUMENT = json.dumps({"items": [{"id": n, "name": f"item {n}", "price": n * 1.25} for n in range(200)]})[:-1]
+DOCUMENT = json.dumps({"items": [{"id": n, "price": n * 1.25, "text": "lorem ipsum " * 16} for n in range(40)]})[:-1]
 DOCUMENT = DOCUMENT + ', "padding": "' + "p" * (10_240 - len(DOCUMENT) - 15) + '"}'
 
 BROWSER = (
