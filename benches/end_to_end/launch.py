@@ -44,8 +44,8 @@ def meinheld(application: Any, port: int) -> None:
 def waitress(application: Any, port: int) -> None:
     import waitress
 
-    # All connections of the load generator, as every other server here takes them.
-    waitress.serve(application, host="127.0.0.1", port=port, threads=4, connection_limit=20000)
+    # As many connections as every other server here takes; its select() could not watch more than a thousand.
+    waitress.serve(application, host="127.0.0.1", port=port, threads=4, connection_limit=20000, asyncore_use_poll=True)
 
 
 LAUNCHERS: dict[str, Callable[[Any, int], None]] = {

@@ -52,7 +52,7 @@ def like_gunicorn(package: str, *options: str) -> Command:
 
 def granian(application: str, port: int, access_log: str | None) -> list[str]:
     words = [PEER, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    words += ["--http", "1", "--no-ws"] + (["--access-log"] if access_log else [])
+    words += ["--http", "1", "--no-ws", "--backpressure", "20000"] + (["--access-log"] if access_log else [])
     return [*words, application]
 
 

@@ -98,7 +98,7 @@ def slow_clients(port: int, heads: int, bodies: int) -> Iterator[None]:
         process.communicate()
 
 
-def healthy_client(port: int, seconds: float) -> dict[str, float]:
+def healthy_client(port: int, seconds: float) -> dict[str, float | None]:
     """Latencies in ms. A request without a whole answer within PATIENCE seconds has failed."""
     latencies: list[float] = []
     failed = 0
@@ -119,9 +119,9 @@ def healthy_client(port: int, seconds: float) -> dict[str, float]:
         return {
             "answered": len(latencies),
             "failed": failed,
-            "p50": float("nan"),
-            "p99": float("nan"),
-            "max": float("nan"),
+            "p50": None,
+            "p99": None,
+            "max": None,
         }
     percentiles = statistics.quantiles(latencies, n=100, method="inclusive")
     worst = max(latencies)
@@ -138,13 +138,17 @@ def ask(port: int) -> None:
             raise ConnectionError("no answer")
 
 
+def milliseconds(value: float | None) -> str:
+    return "never" if value is None else f"{value:.2f}"
+
+
 def render(results: dict[str, Any], arguments: argparse.Namespace) -> str:
     rows = []
     for name, result in results.items():
         if "absent" not in result:
             alone, beside = result["alone"], result["beside"]
-            cells = [f"{part[key]:.2f}" for part in (alone, beside) for key in ("p50", "p99")]
-            rows.append([name, *cells, f"{beside['max']:.1f}", f"{beside['answered']:.0f}", f"{beside['failed']:.0f}"])
+            cells = [milliseconds(part[key]) for part in (alone, beside) for key in ("p50", "p99")]
+            rows.append([name, *cells, milliseconds(beside["max"]), str(beside["answered"]), str(beside["failed"])])
     header = [
         "server",
         "p50 ms alone",
