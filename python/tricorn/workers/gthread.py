@@ -1,0 +1,27 @@
+"""Several requests at a time, each on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from tricorn.workers.base import Worker
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import Core, WsgiGateway
+
+
+class ThreadWorker(Worker):
+    """`threads` threads wait, read, call and answer; the main thread is left to signals."""
+
+    def serve(self, core: Core, gateway: WsgiGateway) -> None:
+        # Daemons: after a quick stop a call that never returns must not hold the process.
+        threads = [
+            threading.Thread(target=core.serve, args=(gateway,), name=f"tricorn-{number}", daemon=True)
+            for number in range(self.config.threads)
+        ]
+        for thread in threads:
+            thread.start()
+        core.wait()
+        for thread in threads:
+            thread.join(0 if self.quick else None)
