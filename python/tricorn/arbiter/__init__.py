@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tricorn import __version__, workers
 from tricorn.arbiter import environment, sockets
@@ -23,7 +24,7 @@ SPARE_PAGES = 64
 
 
 def run(config: Config, warnings: Iterable[str] = ()) -> int:
-    """Serves until told to stop. Returns the exit status of the arbiter, and in each forked process of the worker."""
+    """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
     environment.enter(config)
     log = ErrorLog(config.errorlog, config.loglevel)
     log.info("Starting tricorn %s", __version__)
@@ -51,13 +52,13 @@ def _open_site(config: Config, log: ErrorLog) -> Site:
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in listeners), os.getpid())
     log.info("Using worker: %s", alias)
     pages = Pages(native.SCOREBOARD_BYTES, _most_pages(config))
-    # Objects that exist now are garbage for nobody: keep the collector of each worker from writing to their pages.
+    # What exists now is no garbage: keep the workers' collectors from writing to the pages it is on.
     gc.collect()
     gc.freeze()
     return Site(config, alias, log, listeners, pages, application)
 
 
-def _preload(config: Config, log: ErrorLog) -> object:
+def _preload(config: Config, log: ErrorLog) -> Callable[..., Any]:
     from tricorn.gateway import app_loader
 
     try:

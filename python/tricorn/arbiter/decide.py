@@ -46,7 +46,9 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = state.with_worker(replace(state.workers[nr], pid=pid)), []
         case SpawnFailed(nr, reason):
             log = Log("error", f"A worker could not be started: {reason}.")
-            decision = _lost(state.without(nr), state.workers[nr], Failure(ExitCode.CONFIG, reason), now, log)
+            decision = _lost(
+                state.without(nr), state.workers[nr], Failure(ExitCode.WORKER_BOOT, reason), now, log
+            )
         case WorkerReady(nr) if nr in state.workers:
             worker = replace(state.workers[nr], ready=now)
             decision = _prove(state.with_worker(worker), now), [Log("debug", f"{worker} is ready.")]
@@ -115,11 +117,9 @@ def _on_ttou(state: State, now: float) -> Decision:
 
 
 def _on_usr1(state: State, now: float) -> Decision:
-    # A worker that is not ready has no handler yet: the signal would kill it. It opens its files later anyway.
-    sends = [
-        Send(worker.nr, Signals.SIGUSR1) for worker in state.workers.values() if worker.ready is not None
-    ]
-    return state, [ReopenLogs(), *sends]
+    # A worker that boots has no handler yet, and the signal would kill it. It opens its files later anyway.
+    ready = [worker.nr for worker in state.workers.values() if worker.ready is not None]
+    return state, [ReopenLogs(), *(Send(nr, Signals.SIGUSR1) for nr in ready)]
 
 
 def _not_yet(text: str) -> Callable[[State, float], Decision]:
@@ -133,10 +133,8 @@ _HANDLERS: dict[Signals, Callable[[State, float], Decision]] = {
     Signals.SIGTTIN: _on_ttin,
     Signals.SIGTTOU: _on_ttou,
     Signals.SIGUSR1: _on_usr1,
-    Signals.SIGHUP: _not_yet(
-        "Reload is not available in this version of tricorn: restart it to load new code."
-    ),
-    Signals.SIGUSR2: _not_yet("Upgrade is not available in this version of tricorn: restart it."),
+    Signals.SIGHUP: _not_yet("Reload is not available in this version: restart tricorn to load new code."),
+    Signals.SIGUSR2: _not_yet("Upgrade is not available in this version: restart tricorn."),
 }
 
 
@@ -202,7 +200,7 @@ def _exited(state: State, worker: Worker, status: int, now: float) -> Decision:
 
 
 def _lost(state: State, worker: Worker, failure: Failure, now: float, log: Log) -> Decision:
-    """A worker that should be there is not: replace it, with restraint; or give up if none has ever been ready."""
+    """A worker is missing: it is replaced, with restraint, or all is given up if none was ever ready."""
     if not state.proven:
         state = replace(state, failures=(*state.failures, failure))
         if state.workers:
@@ -242,7 +240,7 @@ def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
 
 
 def _obituary(worker: Worker, status: int) -> Log:
-    """gunicorn's words, which log scrapers know; but a worker that we killed ourselves did not run out of memory."""
+    """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
     if status >= 0:
         return Log("error" if status else "debug", f"{worker} exited with code {status}.")
     name = _signal_name(-status)
@@ -250,7 +248,8 @@ def _obituary(worker: Worker, status: int) -> Log:
         if worker.leaving is not None and worker.leaving.told is Signals.SIGKILL:
             return Log("warning", f"{worker} was sent SIGKILL: it did not leave in time.")
         return Log("error", f"{worker} was sent SIGKILL! Perhaps out of memory?")
-    level: Level = "info" if name == "SIGTERM" else "warning"
+    expected = name == "SIGTERM" or worker.leaving is not None
+    level: Level = "info" if expected else "warning"
     return Log(level, f"{worker} was sent {name}!")
 
 

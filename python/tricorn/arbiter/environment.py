@@ -15,7 +15,8 @@ def enter(config: Config) -> None:
     for key, value in config.raw_env:
         os.environ[key] = value
     _change_directory(config.chdir)
-    for path in reversed((os.getcwd(), *config.pythonpath)):
+    # gunicorn's order: what is named last is found first, and the working directory last of all.
+    for path in (os.getcwd(), *map(os.path.abspath, config.pythonpath)):
         if path not in sys.path:
             sys.path.insert(0, path)
 
@@ -23,8 +24,8 @@ def enter(config: Config) -> None:
 def raise_file_limit() -> None:
     """Raises the soft limit of open files to the hard one: a connection is a descriptor, and 1024 are few.
 
-    Bounded, because containers may have a hard limit of a thousand million, and programs that the application starts
-    may close every descriptor up to the limit.
+    Bounded, because containers may have a hard limit of a thousand million, and programs that the application
+    starts may close every descriptor up to the limit.
     """
     import resource
 

@@ -35,7 +35,10 @@ from tricorn.log import ErrorLog
 from tricorn.workers.base import Assignment
 from tricorn.workers.messages import BootFailed, Ready
 
-SIGNALS = tuple(Signals[f"SIG{name}"] for name in "HUP QUIT INT TERM TTIN TTOU USR1 USR2 WINCH CHLD".split())
+SIGNALS = tuple(
+    Signals[f"SIG{name}"]
+    for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,8 @@ class Site:
 class Loop:
     """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with its assignment.
 
-    A fork returns instead of calling the worker from here, so that nothing of the arbiter, no frame and no `finally`
-    of it, is left around the worker.
+    A fork returns instead of calling the worker from here, so that nothing of the arbiter, no frame and no
+    `finally` of it, is left around the worker.
     """
 
     def __init__(self, site: Site, state: State) -> None:
@@ -165,6 +168,9 @@ class Loop:
 
     def _spawn(self, command: Spawn) -> Assignment | None:
         page = self._site.pages.take()
+        if page is None:
+            self._events.append(SpawnFailed(command.nr, "too many workers are still leaving"))
+            return None
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -188,6 +194,9 @@ class Loop:
         for end in (self._wakeup, self._wakeup_writer, self._life_writer):
             os.close(end)
         site = self._site
+        for listener in site.listeners:
+            # A program that the application starts must not hold the port.
+            listener.socket.set_inheritable(False)
         return Assignment(
             config=site.config,
             worker_class=site.worker_class,

@@ -13,8 +13,10 @@ class Pages:
         self._view = memoryview(mmap(-1, size * count))
         self._free = list(range(count - 1, -1, -1))
 
-    def take(self) -> int:
-        """The number of an empty page."""
+    def take(self) -> int | None:
+        """The number of an empty page, or None if all are in use."""
+        if not self._free:
+            return None
         number = self._free.pop()
         self.page(number)[:] = bytes(self._size)
         return number

@@ -163,7 +163,7 @@ def _port(text: str, address: str) -> int:
 
 
 def _inherited(log: Log) -> list[Address]:
-    """Sockets that systemd passes (sd_listen_fds(3)). The variables are meant for this process and no child."""
+    """Sockets that systemd passes (sd_listen_fds(3)). The variables are for this process and no child."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()):
         return []
     count = os.environ.get("LISTEN_FDS", "")
@@ -176,7 +176,7 @@ def _inherited(log: Log) -> list[Address]:
 
 
 def _listen_patiently(address: Address, backlog: int, umask: int, log: Log) -> Listener:
-    """A restart may find the port still held by the instance before it: gunicorn tries for five seconds, and so do we."""
+    """A restart may find the port still held by its predecessor: like gunicorn, tries for five seconds."""
     for attempt in range(1, BIND_ATTEMPTS + 1):
         try:
             return _listen(address, backlog, umask)
@@ -207,10 +207,11 @@ def _listen(address: Address, backlog: int, umask: int) -> Listener:
         # Accepted sockets inherit it: a response is written whole, and waiting for more only delays it.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if sys.platform == "linux":
-            # HTTP clients speak first. The kernel keeps a connection until there is something to read, so that a
-            # worker is woken for a request and not for a handshake, and goes to an idle worker when it comes.
+            # HTTP clients speak first. The kernel keeps a connection until there is something to read: a
+            # worker is woken for a request and not for a handshake, and it is one that is idle by then.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 1)
     sock.setblocking(False)
+    sock.set_inheritable(True)  # in the arbiter, for an upgrade; workers take it back
     sock.listen(backlog)
     return listener
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tricorn.workers.messages import Decoder, Message
@@ -38,10 +39,8 @@ class WorkerHandle:
         return messages
 
     def send(self, number: signal.Signals) -> None:
-        try:
+        with suppress(ProcessLookupError):  # gone already; the reaper will say so
             os.kill(self.pid, number)
-        except ProcessLookupError:
-            pass  # gone already; the reaper will say so
 
     def close(self) -> None:
         if self.open:
@@ -62,8 +61,8 @@ class Forked:
 def fork(signals: Sequence[signal.Signals]) -> Forked:
     """Forks with the arbiter's signals held back.
 
-    Between the fork and the child's first instruction a signal to the child would run the arbiter's handler and
-    write into the pipe that it shares with the arbiter: the arbiter would believe that the signal was its own.
+    Between the fork and the child's first instruction a signal to the child would run the arbiter's handler,
+    and write into the pipe that it shares with the arbiter, which would take the signal for its own.
     """
     read_end, write_end = os.pipe()
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, signals)

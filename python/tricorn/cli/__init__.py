@@ -28,8 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def configure(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Config, tuple[str, ...]]:
-    """The configuration and what there is to warn about. Reads `argv` and `environ` and touches nothing else."""
+    """The configuration and what there is to warn about. Touches nothing but its arguments."""
     from tricorn import workers
+    from tricorn.arbiter import sockets
     from tricorn.cli import parser
     from tricorn.config import resolve
 
@@ -37,6 +38,8 @@ def configure(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Config, 
     environment = resolve.read_environment(environ)
     config = resolve.resolve([environment, *parser.read_environment_arguments(environ), command_line])
     workers.choose(config.worker_class, config.threads)
+    for address in config.bind:
+        sockets.parse_address(address)
     if config.wsgi_app is None:
         raise ConfigError("No application module specified.")
     return config, environment.warnings
@@ -46,11 +49,9 @@ def check(config: Config) -> int:
     """`--check-config`: everything that can be known without serving."""
     import traceback
 
-    from tricorn.arbiter import environment, sockets
+    from tricorn.arbiter import environment
     from tricorn.gateway import app_loader
 
-    for address in config.bind:
-        sockets.parse_address(address)
     environment.enter(config)
     try:
         app_loader.load(config.wsgi_app or "")

@@ -32,9 +32,14 @@ def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
 
 def read_environment_arguments(environ: Mapping[str, str]) -> list[Layer]:
     """The layers of GUNICORN_CMD_ARGS and, above it, TRICORN_CMD_ARGS."""
-    return [
-        read_arguments(shlex.split(environ[name]), name) for name in ENVIRONMENT_ARGUMENTS if name in environ
-    ]
+    layers = []
+    for name in ENVIRONMENT_ARGUMENTS:
+        try:
+            words = shlex.split(environ.get(name, ""))
+        except ValueError as error:
+            build_parser(name).error(f"{error}: {environ[name]}")
+        layers.append(read_arguments(words, name))
+    return layers
 
 
 def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:

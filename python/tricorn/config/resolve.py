@@ -2,8 +2,8 @@
 
     default < environment < config file < GUNICORN_CMD_ARGS < TRICORN_CMD_ARGS < command line
 
-Low and high are apart: a layer is raw values as they were written, and making one touches nothing; `resolve` turns
-what won into values, once, and each keeps its origin so that a complaint can name it.
+Low and high are apart: a layer is raw values as they were written, and making one touches nothing; `resolve`
+turns what won into values, once, and each keeps its origin so that a complaint can name it.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ def _resolve_one(setting: Setting[object], raw: Raw | None) -> Resolved:
         return Resolved(setting.kind.parse(raw.value), raw.origin)
     except Invalid as error:
         shown = raw.value if isinstance(raw.value, str) else repr(raw.value)
-        raise ConfigError(
-            f"Invalid value for {setting.name}: {shown} (from {raw.origin}): {error}."
-        ) from None
+        end = "" if str(error).endswith("?") else "."
+        where = f"Invalid value for {setting.name}: {shown} (from {raw.origin})"
+        raise ConfigError(f"{where}: {error}{end}") from None
 
 
 def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
     """Variables that look like ours and are not.
 
-    Only a likely misspelling is worth a warning: Kubernetes injects TRICORN_SERVICE_HOST and the like into every pod
-    beside a service of that name.
+    Only a likely misspelling is worth a warning: Kubernetes injects TRICORN_SERVICE_HOST and the like into
+    every pod beside a service of that name.
     """
     known = {setting.env for setting in SETTINGS}
     unavailable = {f"TRICORN_{record.name.upper()}": record for record in UNAVAILABLE}

@@ -29,7 +29,7 @@ class Values(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """As a class attribute of `Config` it reads as the value: `cfg.workers` is an `int`, and the type checker knows."""
+    """On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know."""
 
     name: str
     kind: Kind[T]

@@ -1,8 +1,8 @@
 """Kinds of values: how a text or an object becomes the value of a setting.
 
 A kind touches nothing outside of its argument. It refuses what it does not understand and never corrects it.
-`Malformed` is for texts that are no such value at all (argparse's business, exit 2), `Refused` for values that are
-understood and not allowed (exit 1); gunicorn makes the same difference.
+`Malformed` is for texts that are no such value at all (argparse's business, exit 2), `Refused` for values
+that are understood and not allowed (exit 1); gunicorn makes the same difference.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class EnvAssignments:
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """Addresses and CIDR blocks, comma separated, or `*` for everybody. Host bits are refused: 10.0.0.1/8 is a slip."""
+    """Addresses and CIDR blocks, comma separated, or `*` for everybody. 10.0.0.1/8 is a slip, and refused."""
 
     metavar: str = "ADDRESSES"
 

@@ -1,4 +1,4 @@
-"""From `module:attribute` or `module:factory(arguments)` to a callable. The texts of errors are gunicorn's."""
+"""From `module:attribute` or `module:factory(arguments)` to a callable; error texts are gunicorn's."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _call_factory(factory: Any, positional: list[Any], named: dict[str, Any]) ->
     try:
         return factory(*positional, **named)
     except TypeError as error:
-        # Raised by the call itself and not inside of the factory: the arguments are wrong, and no traceback helps.
+        # Raised by the call itself, not inside of the factory: the arguments are wrong, no traceback helps.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             raise AppImportError(f"TypeError: {error}") from None
         raise

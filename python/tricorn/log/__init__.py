@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from typing import Any
 
 from tricorn.errors import ConfigError
 
@@ -43,13 +43,15 @@ class ErrorLog(logging.LoggerAdapter):  # type: ignore[type-arg]  # subscriptabl
             return
         handler.acquire()
         try:
-            handler.stream.close()
+            previous = handler.stream
             handler.stream = open(handler.baseFilename, "a", encoding="utf-8")  # noqa: SIM115
+            if previous is not None:
+                previous.close()
         finally:
             handler.release()
 
 
-def _open(path: str) -> logging.StreamHandler[TextIO]:
+def _open(path: str) -> logging.StreamHandler[Any]:
     if path == "-":
         return logging.StreamHandler(sys.stderr)
     try:

@@ -22,8 +22,9 @@ def choose(name: str, threads: int) -> str:
         return "gthread" if threads > 1 else alias
     family = name.split(".")[-1].lower() if "." in name else name
     if family in _NOT_YET or name.startswith(("uvicorn", "aiohttp", "gunicorn.workers.")):
+        use = " or ".join(NAMES)
         raise ConfigError(
-            f"The worker class {name!r} is not available in this version of tricorn: it has {' and '.join(NAMES)}."
+            f"The worker class {name!r} is not available in this version of tricorn: use {use}."
         )
     meant = nearest(name, NAMES)
     hint = f" Did you mean {meant!r}?" if meant else ""

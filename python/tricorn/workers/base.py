@@ -13,12 +13,13 @@ import os
 import signal
 import sys
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tricorn.workers.messages import BootFailed, Message, Ready, encode
 from tricorn.errors import AppImportError, ExitCode
 from tricorn.gateway import app_loader
+from tricorn.workers.messages import BootFailed, Message, Ready, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +61,8 @@ class Worker(ABC):
         self.log = assignment.log
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
+        self.crashed = False
+        """The core let an exception out: not a thing an application can cause."""
 
     @abstractmethod
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
@@ -71,7 +74,7 @@ class Worker(ABC):
         try:
             core, gateway = self._boot()
         except SystemExit as error:
-            # The application called sys.exit() while it was imported.
+            self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
             self._tell(BootFailed(ExitCode.WORKER_BOOT, f"SystemExit: {error.code}"))
             status: int = ExitCode.WORKER_BOOT
         except AppImportError as error:
@@ -86,6 +89,7 @@ class Worker(ABC):
         else:
             self._tell(Ready())
             status = self._serve(core, gateway)
+        _ignore_signals()
         self.log.info("Worker exiting (pid: %s)", os.getpid())
         self.log.flush()
         return status
@@ -112,12 +116,16 @@ class Worker(ABC):
         try:
             self.serve(core, gateway)
         except Exception:
-            self.log.exception("Exception in worker process")
-            return ExitCode.CONFIG
+            self.crash()
         finally:
             signal.set_wakeup_fd(-1)
             core.close()
-        return ExitCode.OK
+        return CRASHED if self.crashed else ExitCode.OK
+
+    def crash(self) -> None:
+        """Logs the exception that is being handled; the worker will exit with a status that is not 0."""
+        self.crashed = True
+        self.log.exception("Exception in worker process")
 
     def _listen_to_signals(self, core: Core) -> None:
         def drain(*_: object) -> None:
@@ -172,10 +180,21 @@ class Worker(ABC):
         os.kill(os.getpid(), signal.SIGKILL)
 
     def _tell(self, message: Message) -> None:
-        try:
+        with suppress(BrokenPipeError):  # the arbiter is gone; `_outlive` deals with that
             os.write(self.assignment.messages, encode(message))
-        except BrokenPipeError:
-            pass  # the arbiter is gone; `_outlive` deals with that
+
+
+def _ignore_signals() -> None:
+    """From here on the process leaves by itself.
+
+    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C on the terminal, or a
+    second TERM, would kill a worker that has done everything right, and the log would say so.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)
+
+
+CRASHED = 1
 
 
 def run(assignment: Assignment) -> int:

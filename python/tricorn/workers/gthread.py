@@ -17,7 +17,7 @@ class ThreadWorker(Worker):
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         # Daemons: after a quick stop a call that never returns must not hold the process.
         threads = [
-            threading.Thread(target=core.serve, args=(gateway,), name=f"tricorn-{number}", daemon=True)
+            threading.Thread(target=self._work, args=(core, gateway), name=f"tricorn-{number}", daemon=True)
             for number in range(self.config.threads)
         ]
         for thread in threads:
@@ -25,3 +25,10 @@ class ThreadWorker(Worker):
         core.wait()
         for thread in threads:
             thread.join(0 if self.quick else None)
+
+    def _work(self, core: Core, gateway: WsgiGateway) -> None:
+        try:
+            core.serve(gateway)
+        except Exception:
+            self.crash()
+            core.stop()  # or the main thread would wait for a pool that is not there

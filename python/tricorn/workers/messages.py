@@ -3,8 +3,8 @@
     ready
     boot-failed <exit code> <reason>
 
-A line is shorter than PIPE_BUF, so that the kernel writes it whole. Load and liveness are no messages: they stand in
-the worker's page of the scoreboard.
+A line is shorter than PIPE_BUF, so that the kernel writes it whole. Load and liveness are no messages: they
+stand in the worker's page of the scoreboard.
 """
 
 from __future__ import annotations
