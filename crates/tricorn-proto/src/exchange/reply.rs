@@ -210,7 +210,7 @@ impl Reply {
     pub fn body(&mut self, out: &mut Vec<u8>, len: u64) -> u64 {
         self.in_chunk = false;
         if self.phase != Phase::HeadSent {
-            self.dropped += len;
+            self.dropped = self.dropped.saturating_add(len);
             return 0;
         }
         let send = match &mut self.framing {
@@ -230,8 +230,8 @@ impl Reply {
                 len
             }
         };
-        self.sent += send;
-        self.dropped += len - send;
+        self.sent = self.sent.saturating_add(send);
+        self.dropped = self.dropped.saturating_add(len - send);
         send
     }
 

@@ -10,8 +10,8 @@ use memchr::{memchr, memrchr};
 /// How far an incomplete head was looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// Where the request line begins.
-    start: u32,
+    /// Where the request line begins: 0, or 2 after an empty line.
+    start: u8,
     /// Where the line being read begins.
     line: u32,
     /// No LF stands before this, other than those of finished lines.
@@ -33,18 +33,18 @@ pub(super) enum Check {
 
 impl Scan {
     /// Of a head whose request line begins at `start`.
-    pub(super) fn from(start: usize) -> Scan {
-        let start = start as u32;
+    pub(super) fn from(start: u8) -> Scan {
+        let line = u32::from(start);
         Scan {
             start,
-            line: start,
-            seen: start,
+            line,
+            seen: line,
             ..Scan::default()
         }
     }
 
     pub(super) fn start(&self) -> usize {
-        self.start as usize
+        usize::from(self.start)
     }
 
     pub(super) fn has_begun(&self) -> bool {

@@ -244,7 +244,7 @@ impl Receiver {
 /// A complete head that passed the limits but not the grammar, after it was rewritten.
 #[cold]
 fn what_is_wrong(source: &Source<'_>) -> Box<Refusal> {
-    let mut scan = Scan::from(source.start);
+    let mut scan = Scan::from(if source.start == 0 { 0 } else { 2 });
     let leniency = &source.policy.leniency;
     match scan.advance(source.input, &source.bounds, leniency, Check::All) {
         Err(refusal) => refusal,
