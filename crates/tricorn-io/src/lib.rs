@@ -1,1 +1,43 @@
-//! io
+//! Sockets, clocks, timers, the reactor, the baton, the monitor and the scoreboard. No Python.
+//!
+//! ```text
+//!            app thread                         monitor thread (no GIL)
+//!   try_next ──┐     ┌── finish                 tick: is a call stuck? who polls?
+//!              ▼     ▼                               │
+//!        ┌── the baton (Mutex) ──────────────────────▼──┐
+//!        │ Reactor: connections, events, ready requests, │
+//!        │ deadlines, listeners                          │
+//!        └───────────────────────────────────────────────┘
+//!              │ Exchange (owns the socket)   ▲
+//!              ▼                              │
+//!        application call, reply written ─────┘
+//! ```
+//!
+//! * [`Engine`] is what the worker holds: shared by the app threads and the monitor.
+//! * [`reactor::Reactor`] is everything under the baton; it never blocks and never meets Python.
+//! * [`Exchange`] is one request on its way through the application; it owns the socket meanwhile.
+
+mod access;
+mod baton;
+mod body;
+mod buffers;
+pub mod clock;
+mod config;
+mod engine;
+mod exchange;
+mod monitor;
+mod outbox;
+pub mod reactor;
+mod scoreboard;
+mod sys;
+mod wheel;
+
+pub use access::AccessLog;
+pub use body::Body;
+pub use buffers::Request;
+pub use config::Config;
+pub use engine::{Engine, Wake, descriptor_limit, duplicate, file_size};
+pub use exchange::{Exchange, Sent};
+pub use outbox::SharedBytes;
+pub use reactor::{Attachment, Chores, Notice, Peer};
+pub use scoreboard::{PAGE_BYTES, Scoreboard, VERSION, WORDS, bucket_floor};

@@ -1,5 +1,26 @@
-//! The extension module `tricorn._core`.
-use pyo3::prelude::*;
+//! The extension module `tricorn._core`: converts, calls, maps errors. No parsing, no policy.
+//!
+//! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
+//! * `options.rs`: settings into the core's configuration.
+//! * `wsgi/`: the WSGI gateway (PEP 3333).
+//! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
-#[pymodule(gil_used = false)]
-mod _core {}
+mod core;
+mod options;
+mod text;
+mod wsgi;
+
+#[pyo3::pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use crate::core::Core;
+    #[pymodule_export]
+    use crate::wsgi::WsgiGateway;
+    use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("SCOREBOARD_BYTES", tricorn_io::PAGE_BYTES)?;
+        module.add("SCOREBOARD_VERSION", tricorn_io::VERSION)
+    }
+}

@@ -1,5 +1,13 @@
 //! gunicorn's access log format: compiled once, rendered per request from plain data.
+//!
+//! Whatever a client can put into a line is escaped (`escape`), so that it cannot end the line, leave its quotes, or
+//! hide what came after: a log line says what happened, not what the client wants it to say.
+mod atom;
+mod basic_auth;
+mod escape;
+
 use crate::http1::RequestHead;
+use atom::Atom;
 
 /// One finished (or refused) request, as the log sees it.
 pub struct Record<'a> {
@@ -20,15 +28,117 @@ pub struct Record<'a> {
 }
 
 #[derive(Debug, Clone)]
-pub struct Format {}
+pub struct Format {
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Text(Vec<u8>),
+    Atom(Atom),
+    /// `%(a)-20s`: padded to at least this width.
+    Padded {
+        atom: Atom,
+        width: usize,
+        left: bool,
+    },
+}
+
+/// gunicorn's default `access_log_format`.
+pub const DEFAULT: &str = r#"%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s""#;
 
 impl Format {
     /// Compiles `%(h)s … %({header}i)s`; the error says which atom is unknown and which exist.
-    pub fn parse(_text: &str) -> Result<Format, String> {
-        todo!()
+    pub fn parse(text: &str) -> Result<Format, String> {
+        let mut format = Format {
+            segments: Vec::new(),
+        };
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('%') {
+            format.text(before);
+            rest = match after.strip_prefix('%') {
+                Some(after) => {
+                    format.text("%");
+                    after
+                }
+                None => format.atom(after)?,
+            };
+        }
+        format.text(rest);
+        Ok(format)
     }
+
     /// Appends one line, newline included.
-    pub fn render(&self, _record: &Record<'_>, _out: &mut Vec<u8>) {
-        todo!()
+    pub fn render(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        for segment in &self.segments {
+            match segment {
+                Segment::Text(text) => out.extend_from_slice(text),
+                Segment::Atom(atom) => atom.render(record, out),
+                Segment::Padded { atom, width, left } => {
+                    let start = out.len();
+                    atom.render(record, out);
+                    pad(out, start, *width, *left);
+                }
+            }
+        }
+        out.push(b'\n');
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.segments.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Segment::Text(before)) => before.extend_from_slice(text.as_bytes()),
+            _ => self.segments.push(Segment::Text(text.into())),
+        }
+    }
+
+    /// Compiles what follows a percent sign, `(name)s`, and returns what follows that.
+    fn atom<'t>(&mut self, text: &'t str) -> Result<&'t str, String> {
+        let (name, after) = text
+            .strip_prefix('(')
+            .and_then(|text| text.split_once(')'))
+            .ok_or_else(|| {
+                format!(
+                    "access log format: expected %(atom)s or %% at {:?}",
+                    shown(text)
+                )
+            })?;
+        let atom = Atom::parse(name)?;
+        let (left, after) = match after.strip_prefix('-') {
+            Some(after) => (true, after),
+            None => (false, after),
+        };
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (width, after) = after.split_at(digits);
+        let after = after.strip_prefix(['s', 'd', 'i']).ok_or_else(|| {
+            format!(
+                "access log format: expected s after %({name}), got {:?}",
+                shown(after)
+            )
+        })?;
+        self.segments.push(match width {
+            "" => Segment::Atom(atom),
+            width => {
+                let width = width.parse().ok().filter(|&width| width <= MAX_WIDTH).ok_or_else(|| {
+                    format!("access log format: %({name}) is to be {width} wide; expected at most {MAX_WIDTH}")
+                })?;
+                Segment::Padded { atom, width, left }
+            }
+        });
+        Ok(after)
     }
 }
+
+/// As much of the rest as helps in an error.
+fn shown(text: &str) -> String {
+    text.chars().take(20).collect()
+}
+
+fn pad(out: &mut Vec<u8>, start: usize, width: usize, left: bool) {
+    let missing = width.saturating_sub(out.len() - start);
+    let at = if left { out.len() } else { start };
+    out.splice(at..at, std::iter::repeat_n(b' ', missing));
+}
+
+/// A wider column than this is a slip of the keyboard.
+const MAX_WIDTH: usize = 1024;

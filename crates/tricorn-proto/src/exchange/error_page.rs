@@ -1,11 +1,112 @@
 //! The complete error responses the server itself gives (gunicorn's HTML page, byte for byte).
 
 /// Appends a complete `Connection: close` response to `out`. `message` is escaped here.
-pub fn write(_out: &mut Vec<u8>, _status: u16, _message: &str) {
-    todo!()
+pub fn write(out: &mut Vec<u8>, status: u16, message: &str) {
+    let reason = reason(status);
+    let mut page = Vec::with_capacity(PAGE_BYTES + message.len());
+    page.extend_from_slice(b"<html>\n  <head>\n    <title>");
+    page.extend_from_slice(reason.as_bytes());
+    page.extend_from_slice(b"</title>\n  </head>\n  <body>\n    <h1><p>");
+    page.extend_from_slice(reason.as_bytes());
+    page.extend_from_slice(b"</p></h1>\n    ");
+    escape(message, &mut page);
+    page.extend_from_slice(b"\n  </body>\n</html>\n");
+
+    out.reserve(HEAD_BYTES + page.len());
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(reason.as_bytes());
+    out.extend_from_slice(b"\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: ");
+    out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());
+    out.extend_from_slice(b"\r\n\r\n");
+    out.extend_from_slice(&page);
 }
 
 /// The standard reason phrase (RFC 9110), or "Unknown".
-pub fn reason(_status: u16) -> &'static str {
-    todo!()
+pub fn reason(status: u16) -> &'static str {
+    match REASONS.binary_search_by_key(&status, |&(code, _)| code) {
+        Ok(index) => REASONS[index].1,
+        Err(_) => "Unknown",
+    }
+}
+
+/// As Python's `html.escape`, in latin-1 as gunicorn encodes the page.
+fn escape(message: &str, page: &mut Vec<u8>) {
+    for letter in message.chars() {
+        match letter {
+            '&' => page.extend_from_slice(b"&amp;"),
+            '<' => page.extend_from_slice(b"&lt;"),
+            '>' => page.extend_from_slice(b"&gt;"),
+            '"' => page.extend_from_slice(b"&quot;"),
+            '\'' => page.extend_from_slice(b"&#x27;"),
+            letter => page.push(u8::try_from(letter as u32).unwrap_or(b'?')),
+        }
+    }
+}
+
+const PAGE_BYTES: usize = 192;
+const HEAD_BYTES: usize = 128;
+
+/// IANA's HTTP status code registry, in order.
+#[rustfmt::skip]
+static REASONS: [(u16, &str); 62] = [
+    (100, "Continue"), (101, "Switching Protocols"), (102, "Processing"), (103, "Early Hints"),
+    (200, "OK"), (201, "Created"), (202, "Accepted"), (203, "Non-Authoritative Information"), (204, "No Content"),
+    (205, "Reset Content"), (206, "Partial Content"), (207, "Multi-Status"), (208, "Already Reported"),
+    (226, "IM Used"),
+    (300, "Multiple Choices"), (301, "Moved Permanently"), (302, "Found"), (303, "See Other"),
+    (304, "Not Modified"), (305, "Use Proxy"), (307, "Temporary Redirect"), (308, "Permanent Redirect"),
+    (400, "Bad Request"), (401, "Unauthorized"), (402, "Payment Required"), (403, "Forbidden"),
+    (404, "Not Found"), (405, "Method Not Allowed"), (406, "Not Acceptable"),
+    (407, "Proxy Authentication Required"), (408, "Request Timeout"), (409, "Conflict"), (410, "Gone"),
+    (411, "Length Required"), (412, "Precondition Failed"), (413, "Content Too Large"), (414, "URI Too Long"),
+    (415, "Unsupported Media Type"), (416, "Range Not Satisfiable"), (417, "Expectation Failed"),
+    (418, "I'm a Teapot"), (421, "Misdirected Request"), (422, "Unprocessable Content"), (423, "Locked"),
+    (424, "Failed Dependency"), (425, "Too Early"), (426, "Upgrade Required"), (428, "Precondition Required"),
+    (429, "Too Many Requests"), (431, "Request Header Fields Too Large"),
+    (451, "Unavailable For Legal Reasons"),
+    (500, "Internal Server Error"), (501, "Not Implemented"), (502, "Bad Gateway"),
+    (503, "Service Unavailable"), (504, "Gateway Timeout"), (505, "HTTP Version Not Supported"),
+    (506, "Variant Also Negotiates"), (507, "Insufficient Storage"), (508, "Loop Detected"),
+    (510, "Not Extended"), (511, "Network Authentication Required"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(status: u16, message: &str) -> String {
+        let mut out = Vec::new();
+        write(&mut out, status, message);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_page_is_gunicorns_byte_for_byte() {
+        let expected = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: 157\r\n\r\n\
+            <html>\n  <head>\n    <title>Bad Request</title>\n  </head>\n  <body>\n    <h1><p>Bad Request</p></h1>\n    \
+            Invalid HTTP Header: &#x27;FOO&#x27;\n  </body>\n</html>\n";
+        assert_eq!(page(400, "Invalid HTTP Header: 'FOO'"), expected);
+    }
+
+    #[test]
+    fn an_application_error_has_a_page_of_141_bytes() {
+        assert!(page(500, "").contains("Content-Length: 141\r\n"));
+    }
+
+    #[test]
+    fn markup_in_the_message_is_escaped() {
+        assert!(page(400, "<a href=\"x\">&'").contains("&lt;a href=&quot;x&quot;&gt;&amp;&#x27;"));
+        let mut out = Vec::new();
+        write(&mut out, 400, "\u{e9}\u{20ac}");
+        assert!(out.windows(2).any(|bytes| bytes == b"\xe9?"));
+    }
+
+    #[test]
+    fn phrases_are_found_and_in_order() {
+        assert!(REASONS.is_sorted_by_key(|&(code, _)| code));
+        assert_eq!(reason(501), "Not Implemented");
+        assert_eq!(reason(599), "Unknown");
+    }
 }

@@ -1,5 +1,17 @@
-//! The reply machine: Open → HeadSent → Done. It decides framing, keeps lengths honest and encodes.
+//! The reply machine: it decides framing, keeps lengths honest and encodes.
+//!
+//! ```text
+//!   Open ──write_head──> HeadSent ──end──> Done
+//!    ^                                      │
+//!    └────────────────begin─────────────────┘
+//! ```
+use super::app_field::{Use, asks_to_close, classify};
+use super::error_page::reason;
+use super::framing::{self, Decision, Framing};
+use crate::http1::grammar::{decimal, is_field_value, is_token};
 use crate::http1::{Method, Version};
+use std::fmt;
+use std::ops::Range;
 
 /// What the application did wrong, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,6 +20,25 @@ pub enum Fault {
     FieldName(String),
     FieldValue(String),
 }
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Status(text) => write!(f, "Invalid status from the application: {text}"),
+            Fault::FieldName(text) => {
+                write!(
+                    f,
+                    "Invalid response header name from the application: {text}"
+                )
+            }
+            Fault::FieldValue(text) => {
+                write!(f, "Invalid response header from the application: {text}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
 
 /// What the head of a reply depends on besides the application's fields.
 #[derive(Debug, Clone, Copy)]
@@ -35,70 +66,376 @@ pub enum End {
 
 /// Reused from reply to reply.
 #[derive(Debug, Default)]
-pub struct Reply {}
+pub struct Reply {
+    phase: Phase,
+    method: Method,
+    version: Version,
+    /// Whether the connection may be used again, as far as is known.
+    reuse: bool,
+    /// The status as the application gave it; empty: not yet.
+    status_line: Vec<u8>,
+    status: u16,
+    /// The application's fields, encoded.
+    fields: Vec<u8>,
+    /// Where its Content-Length stands in `fields`.
+    length_field: Range<usize>,
+    content_length: Option<u64>,
+    has_server: bool,
+    has_date: bool,
+    wants_close: bool,
+    upgrades: bool,
+    framing: Framing,
+    /// The piece offered last was framed as a chunk that is not ended yet.
+    in_chunk: bool,
+    sent: u64,
+    dropped: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Phase {
+    /// Status and fields may be set (and set again).
+    Open,
+    HeadSent,
+    /// Nothing more is sent; also before the first `begin`.
+    #[default]
+    Done,
+}
 
 impl Reply {
     /// Begins a reply to a request with this method and version whose client allows keep-alive or not.
-    pub fn begin(&mut self, _method: Method, _version: Version, _keep_alive: bool) {
-        todo!()
+    pub fn begin(&mut self, method: Method, version: Version, keep_alive: bool) {
+        let mut status_line = std::mem::take(&mut self.status_line);
+        let mut fields = std::mem::take(&mut self.fields);
+        status_line.clear();
+        fields.clear();
+        *self = Reply {
+            phase: Phase::Open,
+            method,
+            version,
+            reuse: keep_alive,
+            status_line,
+            fields,
+            ..Reply::default()
+        };
     }
+
     /// `200 OK`: three digits and a phrase (PEP 3333). Forgets fields set before.
-    pub fn status(&mut self, _line: &[u8]) -> Result<(), Fault> {
-        todo!()
+    pub fn status(&mut self, line: &[u8]) -> Result<(), Fault> {
+        if self.phase != Phase::Open {
+            return Err(Fault::Status("the response head was sent already".into()));
+        }
+        let code = status_code(line).ok_or_else(|| bad_status(line))?;
+        self.status = code;
+        self.status_line.clear();
+        self.status_line.extend_from_slice(line);
+        self.fields.clear();
+        self.length_field = 0..0;
+        self.content_length = None;
+        (self.has_server, self.has_date) = (false, false);
+        (self.wants_close, self.upgrades) = (false, false);
+        Ok(())
     }
+
     /// One field of the application, checked (token, no control characters) and encoded. Hop-by-hop ones are dropped.
-    pub fn field(&mut self, _name: &[u8], _value: &[u8]) -> Result<(), Fault> {
-        todo!()
+    #[inline]
+    pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
+        check(name, value)?;
+        let start = self.fields.len();
+        match classify(name, value) {
+            Use::Send => {}
+            Use::ContentLength => {
+                if !self.note_length(value)? {
+                    return Ok(());
+                }
+                self.length_field = start..start + name.len() + value.len() + FIELD_MARKS;
+            }
+            Use::Server => self.has_server = true,
+            Use::Date => self.has_date = true,
+            Use::Upgrade => self.upgrades = true,
+            Use::Connection => {
+                self.wants_close |= asks_to_close(value);
+                return Ok(());
+            }
+            Use::Drop => return Ok(()),
+        }
+        push_field(&mut self.fields, name, value);
+        Ok(())
     }
+
     pub fn has_status(&self) -> bool {
-        todo!()
+        !self.status_line.is_empty()
     }
+
     pub fn head_sent(&self) -> bool {
-        todo!()
+        self.phase == Phase::HeadSent || (self.phase == Phase::Done && self.has_status())
     }
+
     pub fn status_code(&self) -> u16 {
-        todo!()
+        self.status
     }
+
     /// The Content-Length the application set, if it did.
     pub fn content_length(&self) -> Option<u64> {
-        todo!()
+        self.content_length
     }
+
     /// The application's fields as encoded, for the access log.
     pub fn fields(&self) -> &[u8] {
-        todo!()
+        &self.fields
     }
-    /// Appends the head; from here on the framing is fixed.
-    pub fn write_head(&mut self, _out: &mut Vec<u8>, _inputs: &HeadInputs<'_>) {
-        todo!()
+
+    /// Appends the head; from here on the framing is fixed. Without a status nothing is appended.
+    pub fn write_head(&mut self, out: &mut Vec<u8>, inputs: &HeadInputs<'_>) {
+        if self.phase != Phase::Open || !self.has_status() {
+            return;
+        }
+        let decision = framing::decide(framing::Facts {
+            method: self.method,
+            version: self.version,
+            status: self.status,
+            announced: self.content_length,
+            known: inputs.body_length,
+        });
+        self.phase = Phase::HeadSent;
+        self.framing = decision.framing;
+        // After a final 1xx (an upgrade) the connection speaks something else.
+        let tunnel = self.status < 200 || self.framing == Framing::UntilClose;
+        self.reuse &= !(inputs.close || self.wants_close || tunnel);
+        self.encode_head(out, inputs, decision);
     }
+
     /// The application offers `len` body bytes. Appends what must precede them (a chunk's size) to `out` and
     /// returns how many of them to send (fewer than offered: no-body responses, excess over Content-Length).
-    pub fn body(&mut self, _out: &mut Vec<u8>, _len: u64) -> u64 {
-        todo!()
+    #[inline]
+    pub fn body(&mut self, out: &mut Vec<u8>, len: u64) -> u64 {
+        self.in_chunk = false;
+        if self.phase != Phase::HeadSent {
+            self.dropped = self.dropped.saturating_add(len);
+            return 0;
+        }
+        let send = match &mut self.framing {
+            Framing::NoBody => 0,
+            Framing::UntilClose => len,
+            Framing::Length(remaining) => {
+                let send = len.min(*remaining);
+                *remaining -= send;
+                send
+            }
+            // RFC 9112 section 7.1: a chunk of no bytes would be the last one.
+            Framing::Chunked if len == 0 => 0,
+            Framing::Chunked => {
+                self.in_chunk = true;
+                push_hex(out, len);
+                out.extend_from_slice(b"\r\n");
+                len
+            }
+        };
+        self.sent = self.sent.saturating_add(send);
+        self.dropped = self.dropped.saturating_add(len - send);
+        send
     }
+
     /// What follows the bytes of the piece just sent (`\r\n` of a chunk, or nothing).
+    #[inline]
     pub fn after_body(&self) -> &'static [u8] {
-        todo!()
+        if self.in_chunk { b"\r\n" } else { b"" }
     }
+
     /// The application is done: appends the last chunk where one is due and says what becomes of the connection.
-    pub fn end(&mut self, _out: &mut Vec<u8>) -> End {
-        todo!()
+    #[inline]
+    pub fn end(&mut self, out: &mut Vec<u8>) -> End {
+        let was = std::mem::replace(&mut self.phase, Phase::Done);
+        match (was, self.framing) {
+            (Phase::Open, _) => return End::Close,
+            (_, Framing::Length(missing @ 1..)) => return End::Short { missing },
+            (Phase::HeadSent, Framing::Chunked) => out.extend_from_slice(b"0\r\n\r\n"),
+            _ => {}
+        }
+        if self.reuse { End::Reuse } else { End::Close }
     }
+
     /// Body bytes of the application that were counted (sent) so far.
     pub fn body_sent(&self) -> u64 {
-        todo!()
+        self.sent
     }
+
     /// Body bytes dropped because the response may not carry them or exceeded Content-Length.
     pub fn body_dropped(&self) -> u64 {
-        todo!()
+        self.dropped
     }
+
     /// Appends an interim response (100, 103), HTTP/1.1 only and before the head; otherwise appends nothing.
     pub fn interim<'f>(
         &mut self,
-        _out: &mut Vec<u8>,
-        _status: u16,
-        _fields: &mut dyn Iterator<Item = (&'f [u8], &'f [u8])>,
+        out: &mut Vec<u8>,
+        status: u16,
+        fields: &mut dyn Iterator<Item = (&'f [u8], &'f [u8])>,
     ) -> Result<(), Fault> {
-        todo!()
+        // 101 is no interim response: it ends HTTP on this connection.
+        if !(100..200).contains(&status) || status == 101 {
+            let text = format!("{status} is not an interim status (100, 102 to 199)");
+            return Err(Fault::Status(text));
+        }
+        // RFC 9110 section 15.2: "a server MUST NOT send a 1xx response to an HTTP/1.0 client."
+        if self.phase != Phase::Open || self.version < Version::Http11 {
+            return Ok(());
+        }
+        let start = out.len();
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(reason(status).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        for (name, value) in fields {
+            if let Err(fault) = check(name, value) {
+                out.truncate(start);
+                return Err(fault);
+            }
+            if classify(name, value) == Use::Send {
+                push_field(out, name, value);
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    /// Whether this Content-Length is the first; a second one must say the same.
+    fn note_length(&mut self, value: &[u8]) -> Result<bool, Fault> {
+        let Some(length) = decimal(value) else {
+            return Err(bad_value(b"Content-Length", value, "expected digits"));
+        };
+        match self.content_length.replace(length) {
+            None => Ok(true),
+            Some(before) if before == length => Ok(false),
+            Some(before) => {
+                self.content_length = Some(before);
+                let text = format!("Content-Length is {before} and {length}; expected one length");
+                Err(Fault::FieldValue(text))
+            }
+        }
+    }
+
+    #[inline]
+    fn encode_head(&self, out: &mut Vec<u8>, inputs: &HeadInputs<'_>, decision: Decision) {
+        let variable = self.status_line.len() + inputs.server.len() + inputs.date.len();
+        out.reserve(variable + self.fields.len() + HEAD_TEXT);
+        out.extend_from_slice(match self.version {
+            Version::Http10 => b"HTTP/1.0 ",
+            Version::Http11 => b"HTTP/1.1 ",
+        });
+        out.extend_from_slice(&self.status_line);
+        if self.status_line.len() == STATUS_DIGITS {
+            // RFC 9112 section 4: the SP after the code stays when there is no phrase.
+            out.push(b' ');
+        }
+        if !self.has_server && !inputs.server.is_empty() {
+            out.extend_from_slice(b"\r\nServer: ");
+            out.extend_from_slice(inputs.server);
+        }
+        if !self.has_date {
+            out.extend_from_slice(b"\r\nDate: ");
+            out.extend_from_slice(inputs.date);
+        }
+        out.extend_from_slice(match (self.status, self.reuse) {
+            (101, _) if self.upgrades => b"\r\nConnection: upgrade\r\n".as_slice(),
+            (_, true) => b"\r\nConnection: keep-alive\r\n",
+            (_, false) => b"\r\nConnection: close\r\n",
+        });
+        if decision.framing == Framing::Chunked {
+            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+        }
+        match decision.add_length {
+            Some(length) if self.content_length.is_none() => {
+                out.extend_from_slice(b"Content-Length: ");
+                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+                out.extend_from_slice(b"\r\n");
+            }
+            _ => {}
+        }
+        if decision.keep_length {
+            out.extend_from_slice(&self.fields);
+        } else {
+            out.extend_from_slice(&self.fields[..self.length_field.start]);
+            out.extend_from_slice(&self.fields[self.length_field.end..]);
+        }
+        out.extend_from_slice(b"\r\n");
     }
 }
+
+/// `\d{3}( phrase)?`, and no status below 100.
+fn status_code(line: &[u8]) -> Option<u16> {
+    let (digits, phrase) = line.split_at_checked(STATUS_DIGITS)?;
+    let phrase_fits = match phrase {
+        [] => true,
+        [b' ', phrase @ ..] => is_field_value(phrase),
+        _ => false,
+    };
+    let code = decimal(digits).filter(|&code| code >= 100 && phrase_fits)?;
+    u16::try_from(code).ok()
+}
+
+/// The application must not be able to end a line: what follows would be a header, or a response, of its client's
+/// making (response splitting).
+#[inline]
+fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+    if !is_token(name) {
+        return Err(bad_name(name));
+    }
+    if !is_field_value(value) {
+        return Err(bad_value(name, value, "expected no control characters"));
+    }
+    Ok(())
+}
+
+#[inline]
+fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.reserve(name.len() + value.len() + FIELD_MARKS);
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Upper case, as gunicorn's.
+fn push_hex(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0u8; 16];
+    let mut at = digits.len();
+    let mut rest = number;
+    while rest > 0 || at == digits.len() {
+        at -= 1;
+        digits[at] = b"0123456789ABCDEF"[(rest & 15) as usize];
+        rest >>= 4;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cold]
+fn bad_status(line: &[u8]) -> Fault {
+    Fault::Status(format!(
+        "{}; expected three digits and a phrase",
+        shown(line)
+    ))
+}
+
+#[cold]
+fn bad_name(name: &[u8]) -> Fault {
+    Fault::FieldName(format!(
+        "{}; expected a token (RFC 9110 section 5.6.2)",
+        shown(name)
+    ))
+}
+
+#[cold]
+fn bad_value(name: &[u8], value: &[u8], expected: &str) -> Fault {
+    Fault::FieldValue(format!("{} is {}; {expected}", shown(name), shown(value)))
+}
+
+fn shown(bytes: &[u8]) -> String {
+    format!("'{}'", bytes.escape_ascii())
+}
+
+const STATUS_DIGITS: usize = 3;
+/// `: ` and CRLF.
+const FIELD_MARKS: usize = 4;
+/// Room for all that a head says besides what is counted.
+const HEAD_TEXT: usize = 160;

@@ -11,7 +11,8 @@ impl Span {
     /// The bytes of this span in the buffer the head was read from; empty if it does not fit.
     #[inline]
     pub fn of(self, head: &[u8]) -> &[u8] {
-        head.get(self.start as usize..self.end as usize).unwrap_or(&[])
+        head.get(self.start as usize..self.end as usize)
+            .unwrap_or(&[])
     }
 }
 
@@ -94,4 +95,57 @@ pub struct RequestHead {
     pub expect_continue: bool,
     /// Trailer fields of a chunked body (name, value), never merged into `fields`.
     pub trailers: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl RequestHead {
+    /// Forgets the request, keeps the memory.
+    pub fn clear(&mut self) {
+        let mut fields = std::mem::take(&mut self.fields);
+        let mut trailers = std::mem::take(&mut self.trailers);
+        fields.clear();
+        trailers.clear();
+        *self = RequestHead {
+            fields,
+            trailers,
+            ..RequestHead::default()
+        };
+    }
+
+    /// The value of the first field with this name (any case), in the bytes the head was read from.
+    pub fn find<'b>(&self, bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
+        let field = self
+            .fields
+            .iter()
+            .find(|field| field.name.of(bytes).eq_ignore_ascii_case(name));
+        field.map(|field| field.value.of(bytes))
+    }
+}
+
+impl Known {
+    /// By length first: nearly every name of a request is told apart by it without being read.
+    #[inline]
+    pub fn classify(name: &[u8]) -> Known {
+        let (known, text): (Known, &[u8]) = match name.len() {
+            4 => (Known::Host, b"host"),
+            6 => (Known::Expect, b"expect"),
+            7 => (Known::Upgrade, b"upgrade"),
+            10 => (Known::Connection, b"connection"),
+            12 => (Known::ContentType, b"content-type"),
+            14 => (Known::ContentLength, b"content-length"),
+            17 => (Known::TransferEncoding, b"transfer-encoding"),
+            _ => return Known::Other,
+        };
+        if name.eq_ignore_ascii_case(text) {
+            known
+        } else {
+            Known::Other
+        }
+    }
+}
+
+impl Framing {
+    /// Whether body bytes are to come.
+    pub fn has_body(self) -> bool {
+        !matches!(self, Framing::None | Framing::Length(0))
+    }
 }

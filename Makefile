@@ -1,0 +1,131 @@
+# tricorn: everything is one of these commands. `make help` lists them.
+#
+# On a fresh Debian machine with Rust, Python >= 3.10, make and a C compiler, `make demo` and `make test` need no
+# preparation: they set up what they use.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := check
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# One interpreter for every cargo command: pyo3 is compiled anew whenever it sees another one.
+export PYO3_PYTHON := $(abspath $(BIN)/python)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
+say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+
+##@ Every day
+
+.PHONY: check
+check: build ## Format, lint, types, import rules, budgets, links and the fast tests, as one table (this is plain `make`)
+	@$(BIN)/python scripts/checks.py all
+
+.PHONY: lint
+lint: build ## The checks of `make` without the tests
+	@$(BIN)/python scripts/checks.py lint
+
+.PHONY: format
+format: $(VENV)/.setup ## Formats Rust and Python, and applies the safe fixes of ruff
+	@cargo fmt --all
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format --quiet .
+
+.PHONY: demo
+demo: build ## Builds, serves examples/flask_hello and shows it answering (stops by itself without a terminal or with DEMO_ONCE=1)
+	@$(BIN)/python scripts/demo.py
+
+.PHONY: test
+test: build ## Everything: Rust tests, the wheel in a clean environment, then every Python test incl. real processes
+	$(call say,Rust tests)
+	@$(CARGO_TEST)
+	@$(MAKE) check-wheel
+	@$(MAKE) pytest
+
+# tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
+# link it into a test program. It holds no logic of its own and is tested from Python.
+CARGO_TEST := cargo test --workspace --exclude tricorn-py --quiet
+
+.PHONY: pytest
+pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
+	$(call say,Python tests)
+	@$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+##@ Building
+
+.PHONY: setup
+setup: $(VENV)/.setup ## Makes the Python environment in .venv
+
+$(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	  echo "tricorn needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Choose another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "This Python cannot make environments: apt-get install python3-venv" >&2; exit 1; }
+	@for tool in cargo cc; do command -v $$tool >/dev/null || { \
+	  echo "$$tool is missing: tricorn is compiled here (Rust 1.88 or newer with cargo; a C compiler: apt-get install build-essential)" >&2; exit 1; }; done
+	$(call say,Setting up $(VENV) ($$($(PYTHON) --version)))
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet -r requirements/build.txt -r requirements/test.txt -r requirements/lint.txt
+	@touch $@
+
+.PHONY: build
+build: $(VENV)/.built ## Compiles the native core in release mode and installs tricorn, editable, into .venv
+
+# `maturin develop` and not `pip install -e .`: no isolated environment is made for each build, so nothing but the changed
+# crate is compiled. One artefact: the tests run what is shipped.
+$(VENV)/.built: $(VENV)/.setup $(RUST_SOURCES)
+	$(call say,Building the native core (release; the first time takes about a minute))
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	@touch $@
+
+.PHONY: wheel
+wheel: $(VENV)/.setup ## Builds the wheel for this Python into dist/
+	$(call say,Building the wheel)
+	@$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
+
+.PHONY: check-wheel
+check-wheel: $(VENV)/.setup ## Proves that the package installs and serves in a clean environment without Rust
+	$(call say,The wheel in a clean environment)
+	@scripts/check_wheel $(BIN)/python
+
+##@ Now and then
+
+.PHONY: test-pythons
+test-pythons: ## The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X
+	@scripts/test_pythons
+
+.PHONY: bench
+bench: build .venvs/bench/.setup ## Measures tricorn beside its peers (BENCH_ARGS="--cases hello"); about 20 minutes
+	@$(BIN)/python -m benches.end_to_end $(BENCH_ARGS)
+
+.PHONY: bench-memory
+bench-memory: build .venvs/bench/.setup ## Memory of preloaded workers and of idle connections
+	@$(BIN)/python -m benches.memory $(BENCH_ARGS)
+
+.PHONY: bench-slow-clients
+bench-slow-clients: build .venvs/bench/.setup ## What a healthy client sees beside a thousand slow ones
+	@$(BIN)/python -m benches.slow_clients $(BENCH_ARGS)
+
+.venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
+	$(call say,Installing the servers to compare with into .venvs/bench)
+	@scripts/setup_bench $(PYTHON)
+	@touch $@
+
+.PHONY: fuzz
+fuzz: ## One minute of fuzzing for each target
+	@fuzz/run 60
+
+.PHONY: clean
+clean: ## Removes what was built, and the environments
+	@rm -rf target dist .venv .venvs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find python tests benches scripts examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@rm -f python/tricorn/_core.*.so
+
+.PHONY: help
+help: ## Prints this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n\033[1m%s\033[0m\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

@@ -1,0 +1,1 @@
+"""Benchmarks: each answers one question, prints figures and environment, and keeps the raw data in benches/runs."""

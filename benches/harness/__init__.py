@@ -1,0 +1,1 @@
+"""What the benchmarks share: pinned processes that always get stopped, exact CPU readings, wrk, and reports."""

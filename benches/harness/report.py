@@ -1,0 +1,49 @@
+"""Raw data as JSON and a page in Markdown, in benches/runs/<date>-<name>/."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benches.harness.process import ROOT
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table that can be read as it stands: first column to the left, figures to the right."""
+    cells = [list(header), *[list(row) for row in rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+
+    def line(row: Sequence[str]) -> str:
+        aligned = [
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "| " + " | ".join(aligned) + " |"
+
+    rule = "|" + "|".join("-" * (width + 1) + ("-" if n == 0 else ":") for n, width in enumerate(widths)) + "|"
+    return "\n".join([line(cells[0]), rule, *[line(row) for row in cells[1:]]])
+
+
+def write(name: str, title: str, environment: dict[str, str], commands: dict[str, str], body: str, data: Any) -> Path:
+    folder = ROOT / "benches" / "runs" / f"{time.strftime('%Y-%m-%d')}-{name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    raw = {"environment": environment, "commands": commands, "data": data}
+    (folder / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
+    page = [f"# {title}", "", body, "", "## Environment", ""]
+    page += [f"* {key}: {value}" for key, value in environment.items()]
+    page += ["", "## Commands", "", *[f"* {key}: `{value}`" for key, value in commands.items()], ""]
+    (folder / "README.md").write_text("\n".join(page))
+    return folder
+
+
+def shown(command: Sequence[str], port: int) -> str:
+    """A command as it can be repeated elsewhere: no paths of this machine, no random port."""
+    words = []
+    for word in command:
+        word = word.replace(f"{ROOT}/", "").replace(str(port), "PORT")
+        words.append("python" if word.endswith("bin/python") else word)
+    return shlex.join(words).replace("'", '"')

@@ -1,0 +1,1 @@
+"""What does a worker weigh, and what does an idle connection?"""

@@ -1,0 +1,1 @@
+"""What does a healthy client notice of a thousand slow ones?"""

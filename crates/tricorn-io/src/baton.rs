@@ -1,0 +1,104 @@
+//! The baton: the right to run the reactor, and who waits for what.
+//!
+//! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
+//! while it holds the GIL; nobody who holds it asks for the GIL.
+use crate::clock::MILLI;
+use crate::reactor::Reactor;
+use crate::sys::poll::Events;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the baton protects.
+pub struct Core {
+    pub reactor: Reactor,
+    /// App threads parked, the last to park last: it is woken first, its caches are warm.
+    pub followers: Vec<usize>,
+    /// The app thread that waits for events.
+    pub polling: Option<usize>,
+    /// App threads inside `serve`.
+    pub joined: usize,
+    /// The batch to be filled by the next wait.
+    pub spare: Events,
+    /// How long application calls take of late (exponentially weighted mean, nanoseconds).
+    pub usual: u64,
+}
+
+impl Core {
+    /// Remembers how long a call took.
+    pub fn learn(&mut self, nanos: u64) {
+        self.usual = self.usual - self.usual / 8 + nanos / 8;
+    }
+
+    /// Calls take so long that the next leader should be up before one begins, not a tick later.
+    pub fn is_blocking(&self) -> bool {
+        self.usual > MILLI
+    }
+
+    /// App threads that are not inside the application.
+    pub fn free_threads(&self) -> usize {
+        self.joined.saturating_sub(self.reactor.busy)
+    }
+}
+
+pub struct Baton {
+    core: Mutex<Core>,
+    /// Something panicked while it held the baton: the tables may lie, the worker must go.
+    broken: AtomicBool,
+}
+
+impl Baton {
+    pub fn new(core: Core) -> Baton {
+        Baton { core: Mutex::new(core), broken: AtomicBool::new(false) }
+    }
+
+    #[inline]
+    pub fn take(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(|poison| {
+            self.broken.store(true, Ordering::Relaxed);
+            PoisonError::into_inner(poison)
+        })
+    }
+
+    pub fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed) || self.core.is_poisoned()
+    }
+}
+
+/// One app thread as the others see it.
+#[derive(Debug, Default)]
+pub struct Slot {
+    /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.
+    calls: AtomicU32,
+    unparked: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Slot {
+    /// A full barrier: the monitor's "may I sleep?" and this must not pass each other.
+    #[inline]
+    pub fn enter(&self) {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub fn leave(&self) {
+        self.calls.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    pub fn park(&self) {
+        let mut unparked = self.unparked.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*unparked {
+            unparked = self.bell.wait(unparked).unwrap_or_else(PoisonError::into_inner);
+        }
+        *unparked = false;
+    }
+
+    pub fn unpark(&self) {
+        *self.unparked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_one();
+    }
+}

@@ -1,0 +1,119 @@
+//! A request body that has been read: nothing, bytes in memory, or an unlinked temporary file.
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+#[derive(Debug, Default)]
+pub enum Body {
+    #[default]
+    Empty,
+    Memory(Vec<u8>),
+    Spooled(Spool),
+}
+
+impl Body {
+    pub fn len(&self) -> u64 {
+        match self {
+            Body::Empty => 0,
+            Body::Memory(bytes) => bytes.len() as u64,
+            Body::Spooled(spool) => spool.len,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes held in memory.
+    pub fn in_memory(&self) -> usize {
+        match self {
+            Body::Memory(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// A body on disk. The file has no name any more: it goes with its descriptor.
+#[derive(Debug)]
+pub struct Spool {
+    file: File,
+    len: u64,
+}
+
+impl Spool {
+    /// Makes the file and moves to it what was in memory.
+    pub fn begin(first: &[u8]) -> io::Result<Spool> {
+        let mut spool = Spool { file: nameless(&std::env::temp_dir())?, len: 0 };
+        spool.append(first)?;
+        Ok(spool)
+    }
+
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the file up for reading from its first byte.
+    pub fn into_file(mut self) -> io::Result<File> {
+        self.file.seek(SeekFrom::Start(0))?;
+        Ok(self.file)
+    }
+
+    /// All of it, for tests.
+    pub fn read_all(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// O_TMPFILE where the file system has it, else a file unlinked as soon as it is open.
+fn nameless(directory: &Path) -> io::Result<File> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(directory, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
+        Ok(fd) => Ok(File::from(fd)),
+        Err(_) => unlinked(directory),
+    }
+}
+
+fn unlinked(directory: &Path) -> io::Result<File> {
+    for attempt in 0..16u32 {
+        let path = directory.join(format!("tricorn-{}-{}-{attempt}", std::process::id(), crate::clock::now()));
+        match std::fs::OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spooled_comes_back() {
+        let mut spool = Spool::begin(b"one ").expect("temporary directory");
+        spool.append(b"two").expect("disk");
+        assert_eq!(spool.read_all().expect("disk"), b"one two");
+        assert_eq!(Body::Spooled(spool).len(), 7);
+    }
+
+    #[test]
+    fn a_file_without_o_tmpfile_has_no_name_either() {
+        let directory = std::env::temp_dir().join(format!("tricorn-body-test-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("directory");
+        let mut file = unlinked(&directory).expect("file");
+        file.write_all(b"x").expect("disk");
+        assert_eq!(std::fs::read_dir(&directory).expect("directory").count(), 0);
+        std::fs::remove_dir(&directory).expect("directory");
+    }
+}

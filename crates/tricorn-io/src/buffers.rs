@@ -1,0 +1,83 @@
+//! A request with all that belongs to it, kept in a pool: nothing is allocated for a request like the one before.
+use crate::body::Body;
+use tricorn_proto::exchange::Reply;
+use tricorn_proto::http1::RequestHead;
+
+/// Bytes an input buffer begins with; a head that fits costs one read.
+pub const INPUT: usize = 16 * 1024;
+/// Buffers that grew beyond this are given back to the system.
+const KEEP: usize = 64 * 1024;
+/// Requests kept for reuse.
+const POOLED: usize = 64;
+
+/// One request: its bytes, its head, its body, and room for its reply.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// What was read. The head stands at `head_at..`, bytes not yet looked at at `start..`.
+    pub(crate) input: Vec<u8>,
+    pub(crate) start: usize,
+    pub(crate) head_at: usize,
+    pub(crate) head_end: usize,
+    pub head: RequestHead,
+    pub body: Body,
+    pub reply: Reply,
+    /// Scratch for what is sent.
+    pub(crate) out: Vec<u8>,
+    /// Monotonic nanoseconds of the first byte, the complete head, and the complete request.
+    pub(crate) first_byte: u64,
+    pub(crate) head_complete: u64,
+    pub(crate) complete: u64,
+    /// Bytes of the body counted against `body_buffer_total`.
+    pub(crate) counted: usize,
+}
+
+impl Request {
+    /// The bytes the head's spans point into.
+    #[inline]
+    pub fn head_bytes(&self) -> &[u8] {
+        &self.input[self.head_at..]
+    }
+
+    /// Bytes read but not yet looked at.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.input[self.start..]
+    }
+
+    fn reset(&mut self) {
+        self.input.clear();
+        self.out.clear();
+        self.start = 0;
+        self.head_at = 0;
+        self.head_end = 0;
+        self.first_byte = 0;
+        self.head_complete = 0;
+        self.complete = 0;
+        self.counted = 0;
+        self.head.clear();
+        self.body = Body::Empty;
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Pool {
+    free: Vec<Box<Request>>,
+}
+
+impl Pool {
+    #[inline]
+    pub fn take(&mut self) -> Box<Request> {
+        self.free.pop().unwrap_or_else(|| {
+            let mut request = Box::<Request>::default();
+            request.input.reserve_exact(INPUT);
+            request
+        })
+    }
+
+    #[inline]
+    pub fn give(&mut self, mut request: Box<Request>) {
+        if self.free.len() < POOLED && request.input.capacity() <= KEEP && request.out.capacity() <= KEEP {
+            request.reset();
+            self.free.push(request);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Time: monotonic nanoseconds for deadlines and histograms, wall-clock text for the Date field and the access log.
+use rustix::time::{ClockId, clock_gettime};
+
+pub const MILLI: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Monotonic nanoseconds.
+#[inline]
+pub fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The wall clock as text, made anew once a second.
+#[derive(Debug, Clone)]
+pub struct WallText {
+    /// Monotonic time from which the texts are stale.
+    stale_at: u64,
+    /// IMF-fixdate (RFC 9110 section 5.6.7), 29 bytes.
+    date: [u8; 29],
+    /// `[21/Nov/2026:01:02:32 +0000]`, the access log's time.
+    log: [u8; 28],
+}
+
+impl Default for WallText {
+    fn default() -> WallText {
+        WallText { stale_at: 0, date: [0; 29], log: [0; 28] }
+    }
+}
+
+impl WallText {
+    #[inline]
+    pub fn refresh(&mut self, now: u64) {
+        if now >= self.stale_at {
+            self.render(now);
+        }
+    }
+
+    pub fn date(&self) -> &[u8] {
+        &self.date
+    }
+
+    pub fn log_time(&self) -> &[u8] {
+        &self.log
+    }
+
+    #[cold]
+    fn render(&mut self, now: u64) {
+        let wall = clock_gettime(ClockId::Realtime);
+        self.stale_at = now + SECOND - (wall.tv_nsec as u64).min(SECOND - 1);
+        let civil = Civil::from_unix(wall.tv_sec);
+        let (y, d) = (civil.year, civil.day);
+        let (h, m, s) = (civil.hour, civil.minute, civil.second);
+        let month = MONTHS[civil.month as usize - 1];
+        let weekday = DAYS[civil.weekday as usize];
+        copy(&mut self.date, &format!("{weekday}, {d:02} {month} {y:04} {h:02}:{m:02}:{s:02} GMT"));
+        copy(&mut self.log, &format!("[{d:02}/{month}/{y:04}:{h:02}:{m:02}:{s:02} +0000]"));
+    }
+}
+
+fn copy(to: &mut [u8], from: &str) {
+    let count = to.len().min(from.len());
+    to[..count].copy_from_slice(&from.as_bytes()[..count]);
+}
+
+/// A point of UTC time in the Gregorian calendar.
+#[derive(Debug, PartialEq, Eq)]
+struct Civil {
+    year: i64,
+    month: i64,
+    day: i64,
+    weekday: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+}
+
+impl Civil {
+    /// Days-to-civil after Howard Hinnant's "chrono-compatible low-level date algorithms".
+    fn from_unix(seconds: i64) -> Civil {
+        let days = seconds.div_euclid(86_400);
+        let rest = seconds.rem_euclid(86_400);
+        let z = days + 719_468;
+        let era = z.div_euclid(146_097);
+        let day_of_era = z.rem_euclid(146_097);
+        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted = (5 * day_of_year + 2) / 153;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        Civil {
+            year: year_of_era + era * 400 + i64::from(month <= 2),
+            month,
+            day: day_of_year - (153 * shifted + 2) / 5 + 1,
+            weekday: days.rem_euclid(7),
+            hour: rest / 3600,
+            minute: rest / 60 % 60,
+            second: rest % 60,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_epoch_was_a_thursday() {
+        let civil = Civil::from_unix(0);
+        assert_eq!((civil.year, civil.month, civil.day), (1970, 1, 1));
+        assert_eq!(DAYS[civil.weekday as usize], "Thu");
+    }
+
+    #[test]
+    fn a_leap_day_is_a_day() {
+        let civil = Civil::from_unix(1_709_210_096);
+        assert_eq!((civil.year, civil.month, civil.day), (2024, 2, 29));
+        assert_eq!((civil.hour, civil.minute, civil.second), (12, 34, 56));
+        assert_eq!(DAYS[civil.weekday as usize], "Thu");
+    }
+
+    #[test]
+    fn texts_have_their_fixed_shape() {
+        let mut text = WallText::default();
+        text.refresh(now());
+        assert!(text.date().ends_with(b" GMT"));
+        assert_eq!(text.log_time().first(), Some(&b'['));
+        assert_eq!(text.log_time().last(), Some(&b']'));
+    }
+}

@@ -1,0 +1,52 @@
+//! Everything the core is told. One per worker, immutable.
+use tricorn_proto::access_log::Format;
+use tricorn_proto::http1::HeadPolicy;
+
+/// Times are nanoseconds, sizes bytes.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// App threads that may be inside `serve` at once.
+    pub threads: usize,
+    /// Other workers share the listeners: do not take what a sibling could serve at once.
+    pub siblings: bool,
+    /// Most requests running or waiting at once; beyond it nothing is accepted.
+    pub worker_connections: usize,
+    /// Most connections held; beyond it the longest idle ones are closed to make room.
+    pub max_connections: usize,
+    /// Idle time of a connection between two requests; 0 closes after each response.
+    pub keepalive: u64,
+    /// Time from a connection's first byte (or its acceptance) to its complete head.
+    pub header_timeout: u64,
+    /// Time a body may take before `body_min_rate` counts.
+    pub body_timeout: u64,
+    /// Bytes per second below which a body is given up once `body_timeout` is over.
+    pub body_min_rate: u64,
+    /// Time in which a client must take some of the response that waits for it.
+    pub write_timeout: u64,
+    /// Most bytes of one request body in memory; more goes to an unlinked temporary file.
+    pub body_buffer_size: usize,
+    /// Most bytes of all request bodies in memory; beyond it new bodies go to disk at once.
+    pub body_buffer_total: usize,
+    pub policy: HeadPolicy,
+    /// Value of the Server field.
+    pub server: Vec<u8>,
+    /// Compiled access log format; `None`: no access log.
+    pub access_format: Option<Format>,
+}
+
+/// Output the application is ahead of its client, beyond which it has to wait.
+pub const HIGH_WATER: usize = 256 * 1024;
+/// … until no more than this is left.
+pub const LOW_WATER: usize = 64 * 1024;
+/// How long a closed connection is read from, so that the client can read our last words before a reset.
+pub const LINGER: u64 = 2 * crate::clock::SECOND;
+/// Most connections taken from one listener's queue in a row.
+pub const ACCEPT_BURST: u32 = 64;
+/// Most body bytes read from one connection in a row.
+pub const READ_BURST: usize = 512 * 1024;
+/// How long accepting pauses after the system ran out of descriptors.
+pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
+/// The monitor's tick while application calls are in flight.
+pub const TICK: u64 = crate::clock::MILLI;
+/// Most notices kept for the log until an app thread takes them.
+pub const NOTICES: usize = 256;

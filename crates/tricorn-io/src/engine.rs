@@ -1,0 +1,387 @@
+//! The engine: what a worker holds. App threads take requests from it and give them back; one of those that have none
+//! waits for events, the others are parked.
+use crate::access::AccessLog;
+use crate::baton::{Baton, Core, Slot};
+use crate::clock;
+use crate::config::Config;
+use crate::exchange::Exchange;
+use crate::monitor;
+use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
+use crate::scoreboard::{Scoreboard, State};
+use crate::sys::fds;
+use crate::sys::poll::{Events, Poller};
+use crate::sys::wake::{Alarm, WakePipe};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use rustix::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Chores that pile up while requests never pause are handed out at this number.
+const CHORES: usize = 128;
+
+/// What an app thread should do next.
+pub enum Wake {
+    /// Answer this request. The thread counts as inside the application from now on.
+    Request(Box<Exchange>),
+    /// Take the chores (`Engine::take_chores`), then ask again.
+    Chores,
+    /// A signal may have come: let its handlers run, then ask again.
+    Signal,
+    /// Nothing to do: `Engine::wait`, without the GIL.
+    Nothing,
+    /// The engine has ended: leave.
+    Ended,
+}
+
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    monitor: Mutex<Option<JoinHandle<()>>>,
+}
+
+pub(crate) struct Shared {
+    pub config: Arc<Config>,
+    pub board: Scoreboard,
+    pub baton: Baton,
+    pub poller: Arc<Poller>,
+    pub access: Option<Arc<AccessLog>>,
+    pub slots: Vec<Slot>,
+    /// Ends the wait of the polling thread.
+    pub kick: Alarm,
+    /// Ends the wait of the monitor.
+    pub alarm: Alarm,
+    pub signals: WakePipe,
+    pub monitor_asleep: AtomicBool,
+    /// The monitor watches the events because no app thread can.
+    pub covering: AtomicBool,
+    queued: AtomicUsize,
+    draining: AtomicBool,
+    stopping: AtomicBool,
+    pub closed: AtomicBool,
+    listeners: Vec<Option<SocketAddr>>,
+}
+
+impl Engine {
+    /// `listeners` are descriptors owned by somebody else; they are duplicated.
+    pub fn new(
+        config: Config,
+        listeners: &[RawFd],
+        board: Scoreboard,
+        access: Option<AccessLog>,
+    ) -> io::Result<Engine> {
+        let config = Arc::new(config);
+        let poller = Arc::new(Poller::new()?);
+        let access = access.map(Arc::new);
+        let mut sockets = Vec::with_capacity(listeners.len());
+        for fd in listeners {
+            sockets.push(Listener::new(fds::duplicate(*fd)?)?);
+        }
+        let addresses = sockets.iter().map(|listener| listener.address).collect();
+        let kick = Alarm::new()?;
+        poller.add_wake(kick.as_fd(), WAKE)?;
+        board.begin(config.threads);
+        let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets);
+        let core = Core {
+            reactor,
+            followers: Vec::new(),
+            polling: None,
+            joined: 0,
+            spare: Events::default(),
+            usual: 0,
+        };
+        let shared = Shared {
+            slots: (0..config.threads.max(1)).map(|_| Slot::default()).collect(),
+            config,
+            board,
+            baton: Baton::new(core),
+            poller,
+            access,
+            kick,
+            alarm: Alarm::new()?,
+            signals: WakePipe::new()?,
+            monitor_asleep: AtomicBool::new(false),
+            covering: AtomicBool::new(false),
+            queued: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            listeners: addresses,
+        };
+        Ok(Engine { shared: Arc::new(shared), monitor: Mutex::new(None) })
+    }
+
+    /// Starts the monitor thread. From now on this process must not fork.
+    pub fn start(&self) -> std::io::Result<()> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name("tricorn-monitor".into());
+        let handle = thread.spawn(move || monitor::run(&shared))?;
+        *self.monitor() = Some(handle);
+        self.shared.board.state(State::Serving);
+        Ok(())
+    }
+
+    fn monitor(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.monitor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub fn access(&self) -> Option<&AccessLog> {
+        self.shared.access.as_deref()
+    }
+
+    /// The address a listener is bound to; `None` for unix sockets.
+    pub fn listener_address(&self, listener: u16) -> Option<SocketAddr> {
+        self.shared.listeners.get(listener as usize).copied().flatten()
+    }
+
+    /// The write end of the pipe that wakes the main thread; for `signal.set_wakeup_fd`.
+    pub fn wakeup_fd(&self) -> RawFd {
+        self.shared.signals.writer().as_raw_fd()
+    }
+
+    /// Connections should be closed after the reply that is being given: the worker is leaving, or requests wait here
+    /// that a sibling could take if their clients came anew.
+    pub fn closes_connections(&self) -> bool {
+        let shared = &*self.shared;
+        shared.draining.load(Ordering::Relaxed)
+            || shared.config.keepalive == 0
+            || (shared.config.siblings && shared.queued.load(Ordering::Relaxed) > 0)
+    }
+
+    /// An app thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
+    pub fn join(&self, main_thread: bool) -> Option<usize> {
+        let mut core = self.shared.baton.take();
+        if core.joined >= self.shared.slots.len() {
+            return None;
+        }
+        if main_thread {
+            // Failing that, signals are handled whenever something else wakes the thread.
+            let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
+        }
+        let slot = core.joined;
+        core.joined += 1;
+        Some(slot)
+    }
+
+    /// Gives back an exchange that is done and looks for the next one, without waiting.
+    #[inline]
+    pub fn next(&self, slot: usize, done: Option<Box<Exchange>>) -> Wake {
+        let shared = &*self.shared;
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        if let Some(exchange) = done {
+            let now = clock::now();
+            core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
+            shared.slots[slot].leave();
+            core.reactor.finish(*exchange, now);
+        }
+        shared.stop_covering();
+        if self.has_ended(core) {
+            return Wake::Ended;
+        }
+        if core.reactor.woken {
+            core.reactor.woken = false;
+            shared.kick.clear();
+            shared.signals.drain();
+            return Wake::Signal;
+        }
+        if core.reactor.chores_weight() > CHORES {
+            return Wake::Chores;
+        }
+        let free = core.free_threads();
+        let Some(exchange) = core.reactor.pump(Runner::AppThread, free) else {
+            return if core.reactor.woken {
+                Wake::Signal // seen at the next call
+            } else if core.reactor.chores_weight() > 0 {
+                Wake::Chores
+            } else {
+                Wake::Nothing
+            };
+        };
+        shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
+        shared.slots[slot].enter();
+        if core.is_blocking() && core.polling.is_none() {
+            shared.wake_followers(core, 1);
+        }
+        drop(guard);
+        if shared.monitor_asleep.load(Ordering::SeqCst) {
+            shared.alarm.ring();
+        }
+        Wake::Request(Box::new(exchange))
+    }
+
+    /// The app thread leaves, giving back the exchange it was at.
+    pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        if let Some(exchange) = done {
+            shared.slots[slot].leave();
+            core.reactor.finish(*exchange, clock::now());
+        }
+        core.joined = core.joined.saturating_sub(1);
+        // Whoever is parked may have to take over.
+        shared.wake_followers(&mut core, 1);
+    }
+
+    /// Waits until `next` may have something: as the one who polls, or parked. Without the GIL.
+    pub fn wait(&self, slot: usize) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        if self.has_ended(&mut core) || core.reactor.has_work() || core.reactor.woken {
+            return;
+        }
+        core.reactor.set_gate(true);
+        shared.stop_covering();
+        if core.polling.is_some() {
+            core.followers.push(slot);
+            drop(core);
+            shared.slots[slot].park();
+            return;
+        }
+        core.polling = Some(slot);
+        let mut events = std::mem::take(&mut core.spare);
+        let timeout = core.reactor.timeout(clock::now());
+        drop(core);
+        let result = shared.poller.wait(&mut events, timeout);
+        let mut core = shared.baton.take();
+        core.polling = None;
+        core.reactor.arrived(&mut events, clock::now());
+        core.spare = events;
+        if result.is_err() {
+            shared.stopping.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks for events without waiting; worth it under load, while the GIL is held anyway. Whether there were any.
+    pub fn poll_now(&self) -> bool {
+        let shared = &*self.shared;
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        if core.polling.is_some() || core.reactor.has_work() || !core.reactor.events.was_batch() {
+            return core.reactor.has_work();
+        }
+        if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
+            return false;
+        }
+        core.reactor.arrived(&mut core.spare, clock::now());
+        core.reactor.has_work()
+    }
+
+    /// Blocks the main thread until a signal may have come or the engine has ended. Whether it goes on.
+    pub fn wait_for_signal(&self) -> bool {
+        self.shared.signals.wait();
+        self.shared.signals.drain();
+        !self.has_ended(&mut self.shared.baton.take())
+    }
+
+    fn has_ended(&self, core: &mut Core) -> bool {
+        let shared = &*self.shared;
+        let ended = shared.stopping.load(Ordering::Relaxed) || core.reactor.is_drained() || shared.baton.is_broken();
+        if ended {
+            let all = core.followers.len();
+            shared.wake_followers(core, all);
+            shared.signals.kick();
+            if core.polling.is_some() {
+                shared.kick.ring();
+            }
+        }
+        ended
+    }
+
+    /// Accepts nothing more; `Wake::Ended` comes when every connection is done with.
+    pub fn drain(&self) {
+        let shared = &*self.shared;
+        shared.draining.store(true, Ordering::Relaxed);
+        shared.board.state(State::Draining);
+        shared.baton.take().reactor.drain(clock::now());
+        self.wake_all();
+    }
+
+    /// Ends at once: app threads leave as soon as they are out of the application.
+    pub fn stop(&self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        let all = core.followers.len();
+        shared.wake_followers(&mut core, all);
+        drop(core);
+        shared.kick.ring();
+        shared.signals.kick();
+    }
+
+    /// What only a thread with the GIL may drop or log.
+    pub fn take_chores(&self) -> Chores {
+        self.shared.baton.take().reactor.take_chores()
+    }
+
+    /// Something panicked in the core; the worker should be replaced.
+    pub fn is_broken(&self) -> bool {
+        self.shared.baton.is_broken()
+    }
+
+    /// Joins the monitor, closes every connection that is not with an application call, writes the log's last lines.
+    pub fn close(&self) {
+        let shared = &*self.shared;
+        self.stop();
+        shared.closed.store(true, Ordering::SeqCst);
+        shared.alarm.ring();
+        if let Some(handle) = self.monitor().take()
+            && handle.join().is_err()
+        {
+            shared.board.state(State::Stopped);
+        }
+        shared.baton.take().reactor.close_all();
+        if let Some(access) = &shared.access {
+            access.flush();
+        }
+        shared.board.state(State::Stopped);
+    }
+}
+
+impl Shared {
+    /// Wakes up to `count` parked app threads.
+    pub fn wake_followers(&self, core: &mut Core, count: usize) {
+        for _ in 0..count {
+            let Some(slot) = core.followers.pop() else { return };
+            self.slots[slot].unpark();
+        }
+    }
+
+    /// An app thread is back: the monitor goes back to ticking.
+    #[inline]
+    fn stop_covering(&self) {
+        if self.covering.load(Ordering::Relaxed) {
+            self.covering.store(false, Ordering::Relaxed);
+            self.alarm.ring();
+        }
+    }
+
+    pub fn note_queued(&self, core: &Core) {
+        self.queued.store(core.reactor.queued(), Ordering::Relaxed);
+    }
+}
+
+/// A second descriptor for the same file or socket, which its other owner cannot close.
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    fds::duplicate(fd)
+}
+
+/// The soft limit on open descriptors.
+pub fn descriptor_limit() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current.map_or(usize::MAX, |limit| limit as usize)
+}
+
+/// The size of a regular file; `None` for anything else.
+pub fn file_size(fd: RawFd) -> Option<u64> {
+    let stat = rustix::fs::fstat(fds::duplicate(fd).ok()?).ok()?;
+    rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file().then_some(stat.st_size as u64)
+}

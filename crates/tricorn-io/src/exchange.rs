@@ -1,0 +1,335 @@
+//! One request on its way through the application. It owns the socket: nobody else writes.
+use crate::body::Body;
+use crate::buffers::Request;
+use crate::clock::{self, WallText};
+use crate::config::{Config, HIGH_WATER, LOW_WATER};
+use crate::outbox::{Flush, Outbox, SharedBytes};
+use crate::reactor::{Attachment, Peer, Token};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{self, Errno, IoSlice};
+use rustix::net::{SendFlags, send};
+use std::net::SocketAddr;
+use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
+
+/// What became of bytes given to an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// With the kernel, or queued below the mark: go on.
+    Accepted,
+    /// The client is too far behind: call [`Exchange::wait_for_room`] before the next piece.
+    OverMark,
+    /// Nobody is there to read any more.
+    Gone,
+}
+
+/// When things happened (monotonic nanoseconds) and how much was sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timing {
+    /// The application was called.
+    pub started: u64,
+    /// It was done, but for the last write.
+    pub answered: u64,
+    /// Bytes sent by the exchange itself.
+    pub sent: u64,
+    /// The application let an exception out.
+    pub app_failed: bool,
+}
+
+pub struct Exchange {
+    pub(crate) token: Token,
+    pub(crate) socket: OwnedFd,
+    pub request: Box<Request>,
+    pub peer: Peer,
+    pub listener: u16,
+    pub attachment: Option<Attachment>,
+    pub(crate) outbox: Outbox,
+    pub(crate) spent: Vec<SharedBytes>,
+    pub timing: Timing,
+    /// The clock's texts at the time the request was taken.
+    pub wall: WallText,
+    pub(crate) gone: bool,
+    pub(crate) reuse: bool,
+}
+
+/// Pieces up to this size are copied behind the head and sent with one plain `send`; larger ones stay where they are.
+const COPY: usize = 16 * 1024;
+
+impl Exchange {
+    pub(crate) fn new(
+        token: Token,
+        socket: OwnedFd,
+        mut request: Box<Request>,
+        peer: Peer,
+        listener: u16,
+        attachment: Option<Attachment>,
+        wall: WallText,
+    ) -> Exchange {
+        let head = &request.head;
+        let (kind, version, keep_alive) = (head.kind, head.version, head.keep_alive);
+        request.reply.begin(kind, version, keep_alive);
+        let timing = Timing { started: request.complete, ..Timing::default() };
+        Exchange {
+            token,
+            socket,
+            request,
+            peer,
+            listener,
+            attachment,
+            outbox: Outbox::default(),
+            spent: Vec::new(),
+            timing,
+            wall,
+            gone: false,
+            reuse: false,
+        }
+    }
+
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Our end's address.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        SocketAddr::try_from(rustix::net::getsockname(&self.socket).ok()?).ok()
+    }
+
+    pub fn take_body(&mut self) -> Body {
+        std::mem::take(&mut self.request.body)
+    }
+
+    /// The client is known to be gone; what is written from now on is dropped.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// The application is done; what remains is the last write.
+    pub fn answered(&mut self) {
+        self.timing.answered = clock::now();
+    }
+
+    /// Time from the complete request to the call of the application, in nanoseconds.
+    pub fn queue_time(&self) -> u64 {
+        self.timing.started.saturating_sub(self.request.complete)
+    }
+
+    /// Microseconds since the request's first byte, for the access log.
+    pub fn micros(&self, now: u64) -> u64 {
+        now.saturating_sub(self.request.first_byte) / 1000
+    }
+
+    /// Sends a piece of the body, and the head before the first one.
+    ///
+    /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
+    pub fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            request.reply.write_head(&mut request.out, inputs);
+        }
+        let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
+        let after = if count > 0 { request.reply.after_body() } else { b"" };
+        self.send(&piece[..count.min(piece.len())], after, keep)
+    }
+
+    /// Sends a piece that is all the rest of the body, and ends the reply with it.
+    pub fn write_last(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> End {
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            request.reply.write_head(&mut request.out, inputs);
+        }
+        let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
+        let mut tail = [0u8; 16];
+        let mut tail_len = 0;
+        if count > 0 {
+            let after = request.reply.after_body();
+            tail[..after.len()].copy_from_slice(after);
+            tail_len = after.len();
+        }
+        let mut last = Vec::new();
+        let end = request.reply.end(&mut last);
+        tail[tail_len..tail_len + last.len()].copy_from_slice(&last);
+        tail_len += last.len();
+        self.send(&piece[..count.min(piece.len())], &tail[..tail_len], keep);
+        self.conclude(end);
+        end
+    }
+
+    /// Ends the reply after its last piece.
+    pub fn end(&mut self) -> End {
+        let request = &mut *self.request;
+        request.out.clear();
+        let end = request.reply.end(&mut request.out);
+        if !request.out.is_empty() {
+            self.send(b"", b"", || Box::new(Vec::new()));
+        }
+        self.conclude(end);
+        end
+    }
+
+    /// The application failed, for the scoreboard.
+    pub fn app_failed(&mut self) {
+        self.timing.app_failed = true;
+    }
+
+    /// Answers with the server's own error page, in place of a reply that has not begun, and closes.
+    pub fn answer_error(&mut self, status: u16, message: &str) {
+        self.answered();
+        let request = &mut *self.request;
+        let line = format!("{status} {}", error_page::reason(status));
+        // The reply counts for the log and the scoreboard; the page is a response of its own.
+        let _ = request.reply.status(line.as_bytes());
+        request.out.clear();
+        error_page::write(&mut request.out, status, message);
+        self.send(b"", b"", || Box::new(Vec::new()));
+        self.reuse = false;
+    }
+
+    /// Gives the reply up: what the client has is incomplete, and the connection says so by closing.
+    pub fn abort(&mut self) {
+        self.reuse = false;
+    }
+
+    fn conclude(&mut self, end: End) {
+        self.reuse = end == End::Reuse && !self.gone;
+    }
+
+    /// Sends `length` bytes of a file from `offset` as one piece of the body.
+    pub fn write_file(&mut self, inputs: &HeadInputs<'_>, file: OwnedFd, offset: u64, length: u64) -> Sent {
+        let request = &mut *self.request;
+        request.out.clear();
+        if !request.reply.head_sent() {
+            request.reply.write_head(&mut request.out, inputs);
+        }
+        let count = request.reply.body(&mut request.out, length);
+        let after = if count > 0 { request.reply.after_body() } else { b"" };
+        if self.gone {
+            return Sent::Gone;
+        }
+        self.outbox.push(&request.out);
+        self.outbox.push_file(file, offset, count);
+        self.outbox.push(after);
+        self.flush()
+    }
+
+    /// An interim response (103); nothing is sent where the protocol or the state of the reply does not allow it.
+    pub fn interim<'f>(
+        &mut self,
+        status: u16,
+        fields: &mut dyn Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> Result<Sent, Fault> {
+        let request = &mut *self.request;
+        request.out.clear();
+        request.reply.interim(&mut request.out, status, fields)?;
+        Ok(self.send(b"", b"", || Box::new(Vec::new())))
+    }
+
+    /// Sends `request.out`, `piece` and `after`, in one system call where possible.
+    fn send(&mut self, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        if self.gone {
+            return Sent::Gone;
+        }
+        let small = piece.len() <= COPY;
+        let out = &mut self.request.out;
+        if small {
+            out.extend_from_slice(piece);
+            out.extend_from_slice(after);
+        }
+        let mut done = 0;
+        if self.outbox.is_empty() {
+            let result = if small {
+                if out.is_empty() {
+                    return Sent::Accepted;
+                }
+                retry(|| send(&self.socket, out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT))
+            } else {
+                let slices = [IoSlice::new(out), IoSlice::new(piece), IoSlice::new(after)];
+                retry(|| io::writev(&self.socket, &slices))
+            };
+            match result {
+                Ok(count) => done = count,
+                Err(Errno::AGAIN) => {}
+                Err(_) => return self.lost(),
+            }
+            self.timing.sent += done as u64;
+            let total = if small { out.len() } else { out.len() + piece.len() + after.len() };
+            if done == total {
+                return Sent::Accepted;
+            }
+        }
+        self.queue_rest(done, if small { None } else { Some((piece, after)) }, keep)
+    }
+
+    /// Queues what a send did not take: the head's copy, the piece by reference, what follows it.
+    #[cold]
+    fn queue_rest(
+        &mut self,
+        done: usize,
+        apart: Option<(&[u8], &[u8])>,
+        keep: impl FnOnce() -> SharedBytes,
+    ) -> Sent {
+        let head = self.request.out.len();
+        self.outbox.push(&self.request.out[done.min(head)..]);
+        if let Some((piece, after)) = apart {
+            let at = done.saturating_sub(head);
+            if at < piece.len() {
+                self.outbox.push_shared(keep(), at, piece.len());
+            }
+            self.outbox.push(&after[at.saturating_sub(piece.len())..]);
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Sent {
+        let before = self.outbox.sent();
+        let result = self.outbox.flush(self.socket.as_fd(), &mut self.spent);
+        self.timing.sent += self.outbox.sent() - before;
+        match result {
+            Flush::Empty => Sent::Accepted,
+            Flush::Blocked if self.outbox.in_memory() > HIGH_WATER => Sent::OverMark,
+            Flush::Blocked => Sent::Accepted,
+            Flush::Gone | Flush::Truncated => self.lost(),
+        }
+    }
+
+    #[cold]
+    fn lost(&mut self) -> Sent {
+        self.gone = true;
+        self.reuse = false;
+        self.outbox.clear(&mut self.spent);
+        Sent::Gone
+    }
+
+    /// Blocks until the client is near enough again, or the write deadline passes without progress. For threads that
+    /// hold no lock and no GIL.
+    pub fn wait_for_room(&mut self, config: &Config) -> Sent {
+        let mut deadline = clock::now() + config.write_timeout;
+        while self.outbox.in_memory() > LOW_WATER {
+            let now = clock::now();
+            if now >= deadline {
+                return self.lost();
+            }
+            let timeout = crate::sys::poll::timespec(deadline - now);
+            let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
+            let _ = poll(&mut fds, Some(&timeout));
+            let before = self.outbox.sent();
+            if self.flush() == Sent::Gone {
+                return Sent::Gone;
+            }
+            if self.outbox.sent() > before {
+                deadline = clock::now() + config.write_timeout;
+            }
+        }
+        Sent::Accepted
+    }
+}
+
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Listeners, the gate before them, and what a new connection meets.
+use super::conn::{Conn, Peer, Phase, Token};
+use super::{Reactor, SPECIAL};
+use crate::clock;
+use crate::config;
+use crate::scoreboard::Word;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, getsockname, sockopt};
+use std::net::SocketAddr;
+
+/// A listening socket shared with the other workers.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: OwnedFd,
+    /// The address it is bound to; `None` for unix sockets.
+    pub(crate) address: Option<SocketAddr>,
+    is_tcp: bool,
+}
+
+impl Listener {
+    pub fn new(socket: OwnedFd) -> rustix::io::Result<Listener> {
+        let name = getsockname(&socket)?;
+        let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
+        let address = SocketAddr::try_from(name).ok();
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        Ok(Listener { socket, address, is_tcp })
+    }
+}
+
+impl Reactor {
+    /// Opens or closes the gate: puts the listeners into the poller or takes them out.
+    ///
+    /// Open means "this worker could serve a new connection at once". A worker whose threads are all inside the
+    /// application leaves new connections to its siblings, and to the kernel's queue if all are busy.
+    pub fn set_gate(&mut self, open: bool) {
+        let open = open && !self.draining && self.gate_pause == 0 && !self.is_full();
+        if open == self.gate_open {
+            return;
+        }
+        self.gate_open = open;
+        self.accepting = None;
+        for (index, listener) in self.listeners.iter().enumerate() {
+            let token = SPECIAL + index as Token;
+            let result = if open {
+                self.poller.add_listener(listener.socket.as_fd(), token)
+            } else {
+                self.poller.remove(listener.socket.as_fd())
+            };
+            if let Err(error) = result {
+                let text = format!("tricorn: a listener cannot be {}: {error}", if open { "watched" } else { "let go" });
+                self.chores.notices.push(super::Notice { warning: true, text });
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.busy + self.ready.len() >= self.config.worker_connections
+    }
+
+    /// The end of a pause opens the gate again.
+    pub(super) fn end_pause(&mut self, now: u64) {
+        if self.gate_pause != 0 && now >= self.gate_pause {
+            self.gate_pause = 0;
+            self.set_gate(true);
+        }
+    }
+
+    /// Takes no more connections: those in the queue now are the last.
+    pub fn close_listeners(&mut self) {
+        self.set_gate(false);
+        for index in 0..self.listeners.len() {
+            while let Some((socket, peer)) = self.take_connection(index as u16) {
+                self.welcome(socket, peer, index as u16, clock::now());
+            }
+        }
+        self.listeners.clear();
+    }
+
+    /// The listener from which one more connection may be taken in this round.
+    pub(super) fn next_accept(&mut self) -> Option<u16> {
+        let (listener, left) = self.accepting?;
+        if left == 0 || !self.gate_open {
+            self.accepting = None;
+            return None;
+        }
+        self.accepting = Some((listener, left - 1));
+        Some(listener)
+    }
+
+    /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
+    pub(super) fn accept_one(&mut self, listener: u16, free_threads: usize) -> Option<Token> {
+        let full = self.is_full();
+        let for_sibling = self.config.siblings && self.ready.len() >= free_threads;
+        if full || for_sibling {
+            self.accepting = None;
+            if full {
+                self.set_gate(false);
+            }
+            return None;
+        }
+        if self.conns.len() >= self.config.max_connections {
+            self.evict();
+        }
+        let Some((socket, peer)) = self.take_connection(listener) else {
+            self.accepting = None;
+            return None;
+        };
+        let token = self.welcome(socket, peer, listener, clock::now());
+        self.read(token)
+    }
+
+    fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
+        let entry = self.listeners.get(listener as usize)?;
+        loop {
+            match acceptfrom_with(&entry.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((socket, name)) => {
+                    let peer = name.and_then(|name| SocketAddr::try_from(name).ok());
+                    if entry.is_tcp {
+                        // Inherited from the listener where the arbiter made it; needed for inherited listeners.
+                        let _ = sockopt::set_tcp_nodelay(&socket, true);
+                    }
+                    return Some((socket, peer.map_or(Peer::Unix, Peer::Internet)));
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
+                    self.out_of_descriptors();
+                    return None;
+                }
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// A level-triggered listener that cannot be served would spin: make room, and look away for a moment.
+    #[cold]
+    fn out_of_descriptors(&mut self) {
+        self.evict();
+        self.set_gate(false);
+        self.gate_pause = clock::now() + config::ACCEPT_PAUSE;
+        self.notice(true, || "Out of file descriptors: accepting pauses. Raise the limit (ulimit -n).".into());
+    }
+
+    fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
+        let trusted = self.config.policy.trust.allows(match peer {
+            Peer::Internet(address) => Some(address.ip()),
+            Peer::Unix => None,
+        });
+        let token = self.conns.insert(Conn::new(socket, peer, listener, trusted));
+        self.board.add(Word::Accepted, 1);
+        self.board.set(Word::Connections, self.conns.len() as u64);
+        self.set_deadline(token, now + self.config.header_timeout);
+        token
+    }
+
+    /// Makes room: closes a share of the connections that wait for a next request, going round the table.
+    fn evict(&mut self) {
+        let positions = self.conns.positions();
+        let mut wanted = (self.conns.len() / 32).max(1);
+        for _ in 0..positions {
+            self.sweep = (self.sweep + 1) % positions.max(1);
+            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.phase == Phase::Idle && conn.registered);
+            let Some((token, _)) = idle else { continue };
+            self.board.add(Word::Evicted, 1);
+            self.close(token);
+            wanted -= 1;
+            if wanted == 0 {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Everything under the baton: connections, listeners, events, ready requests, deadlines.
+//!
+//! Nothing here blocks, takes a lock, or knows Python. Whoever holds the baton calls [`Reactor::pump`]; waiting for
+//! events happens outside (see `engine.rs`), and their batch is handed in.
+
+mod accept;
+mod conn;
+mod deadlines;
+mod read;
+mod write;
+
+pub use accept::Listener;
+pub use conn::{Attachment, Conn, Peer, Phase, Token};
+
+use crate::access::AccessLog;
+use crate::buffers::{Pool, Request};
+use crate::clock::{self, WallText};
+use crate::config::{self, Config};
+use crate::exchange::Exchange;
+use crate::outbox::SharedBytes;
+use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::poll::{Event, Events, Poller};
+use crate::wheel::{Tick, Wheel};
+use conn::Conns;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tricorn_proto::access_log::Record;
+
+/// Tokens from here on are not connections.
+const SPECIAL: Token = 0xffff_ffff_0000_0000;
+pub const WAKE: Token = Token::MAX;
+
+/// Something the log should tell; taken by an app thread (`Engine::take_notices`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether it deserves a warning (a refused request) or is for debugging only.
+    pub warning: bool,
+    pub text: String,
+}
+
+/// What app threads owe to the outside: objects to be dropped and lines to be logged by a thread that holds the GIL.
+#[derive(Default)]
+pub struct Chores {
+    pub notices: Vec<Notice>,
+    pub attachments: Vec<Attachment>,
+    pub spent: Vec<SharedBytes>,
+}
+
+pub struct Reactor {
+    pub(crate) config: Arc<Config>,
+    pub(crate) board: Scoreboard,
+    poller: Arc<Poller>,
+    access: Option<Arc<AccessLog>>,
+    conns: Conns,
+    listeners: Vec<Listener>,
+    /// The listeners are in the poller.
+    gate_open: bool,
+    /// Accepting pauses until then (out of descriptors).
+    gate_pause: u64,
+    /// A listener with more connections in its queue, and how many may still be taken in this round.
+    accepting: Option<(u16, u32)>,
+    pub(crate) events: Events,
+    /// Connections to be looked at again without an event: more to read, or pipelined requests.
+    again: VecDeque<Token>,
+    /// Complete requests in the order in which they became complete.
+    ready: VecDeque<Token>,
+    /// Application calls under way.
+    pub(crate) busy: usize,
+    wheel: Wheel,
+    fired: Vec<(Tick, Token)>,
+    pool: Pool,
+    pub(crate) wall: WallText,
+    pub(crate) draining: bool,
+    pub(crate) chores: Chores,
+    body_bytes: usize,
+    sweep: usize,
+    scratch: Vec<u8>,
+    /// The wake pipe had something.
+    pub(crate) woken: bool,
+}
+
+/// Who runs the reactor decides what may be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// An app thread: the first complete request is its own.
+    AppThread,
+    /// The monitor: requests are read and queued, none is started.
+    Monitor,
+}
+
+impl Reactor {
+    pub fn new(
+        config: Arc<Config>,
+        board: Scoreboard,
+        poller: Arc<Poller>,
+        access: Option<Arc<AccessLog>>,
+        listeners: Vec<Listener>,
+    ) -> Reactor {
+        Reactor {
+            config,
+            board,
+            poller,
+            access,
+            conns: Conns::default(),
+            listeners,
+            gate_open: false,
+            gate_pause: 0,
+            accepting: None,
+            events: Events::default(),
+            again: VecDeque::new(),
+            ready: VecDeque::new(),
+            busy: 0,
+            wheel: Wheel::new(clock::now()),
+            fired: Vec::new(),
+            pool: Pool::default(),
+            wall: WallText::default(),
+            draining: false,
+            chores: Chores::default(),
+            body_bytes: 0,
+            sweep: 0,
+            scratch: Vec::new(),
+            woken: false,
+        }
+    }
+
+    /// Does what can be done without waiting and returns the next request to be answered, if the runner may start one.
+    ///
+    /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
+    /// at a time, so that a request is answered while its bytes are still warm.
+    pub fn pump(&mut self, runner: Runner, free_threads: usize) -> Option<Exchange> {
+        loop {
+            if runner == Runner::AppThread
+                && let Some(token) = self.ready.pop_front()
+            {
+                if let Some(mut exchange) = self.start(token) {
+                    exchange.timing.started = clock::now();
+                    return Some(exchange);
+                }
+                continue;
+            }
+            let complete = if let Some(token) = self.again.pop_front() {
+                self.look_again(token)
+            } else if let Some(listener) = self.next_accept() {
+                self.accept_one(listener, free_threads)
+            } else if let Some(event) = self.events.pop() {
+                self.on_event(event, free_threads)
+            } else {
+                return None;
+            };
+            let Some(token) = complete else { continue };
+            if runner == Runner::AppThread && self.ready.is_empty() {
+                return self.start(token);
+            }
+            self.enqueue(token);
+        }
+    }
+
+    /// How much waits for a thread with the GIL.
+    pub fn chores_weight(&self) -> usize {
+        self.chores.notices.len() + self.chores.attachments.len() + self.chores.spent.len()
+    }
+
+    /// Whether `pump` has something to do.
+    pub fn has_work(&self) -> bool {
+        !self.ready.is_empty() || !self.again.is_empty() || !self.events.is_empty() || self.accepting.is_some()
+    }
+
+    /// Complete requests that wait for an app thread.
+    pub fn queued(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
+    /// Nothing is left that a draining worker should wait for.
+    pub fn is_drained(&self) -> bool {
+        self.draining && self.conns.len() == 0
+    }
+
+    /// How long the poller may sleep.
+    pub fn timeout(&self, now: u64) -> Option<u64> {
+        let pause = (self.gate_pause > now).then(|| self.gate_pause - now);
+        match (self.wheel.until_next(now), pause) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Takes over the events of a wait and does what time has brought. An unfinished batch is never replaced.
+    pub fn arrived(&mut self, batch: &mut Events, now: u64) {
+        debug_assert!(self.events.is_empty());
+        std::mem::swap(&mut self.events, batch);
+        self.tick(now);
+    }
+
+    /// What time alone brings: texts of the clock, deadlines, the end of a pause.
+    pub fn tick(&mut self, now: u64) {
+        self.wall.refresh(now);
+        self.expire(now);
+    }
+
+    fn on_event(&mut self, event: Event, free_threads: usize) -> Option<Token> {
+        if event.token >= SPECIAL {
+            if event.token == WAKE {
+                self.woken = true;
+                return None;
+            }
+            let burst = if self.config.siblings { 1 } else { config::ACCEPT_BURST };
+            self.accepting = Some(((event.token - SPECIAL) as u16, burst));
+            let listener = self.next_accept()?;
+            return self.accept_one(listener, free_threads);
+        }
+        let conn = self.conns.get_mut(event.token)?;
+        conn.readable |= event.readable;
+        conn.hangup |= event.hangup | event.error;
+        match conn.phase {
+            Phase::Idle | Phase::Head | Phase::Body if event.readable || event.hangup || event.error => {
+                self.read(event.token)
+            }
+            Phase::Flushing { .. } => {
+                self.flush(event.token, event.error);
+                None
+            }
+            Phase::Lingering => {
+                self.discard(event.token);
+                None
+            }
+            Phase::Idle | Phase::Head | Phase::Body | Phase::Queued | Phase::Busy => None,
+        }
+    }
+
+    fn look_again(&mut self, token: Token) -> Option<Token> {
+        let conn = self.conns.get_mut(token)?;
+        conn.again = false;
+        match conn.phase {
+            Phase::Idle | Phase::Head | Phase::Body => self.read(token),
+            Phase::Lingering => {
+                self.discard(token);
+                None
+            }
+            Phase::Queued | Phase::Busy | Phase::Flushing { .. } => None,
+        }
+    }
+
+    fn later(&mut self, token: Token) {
+        if let Some(conn) = self.conns.get_mut(token)
+            && !conn.again
+        {
+            conn.again = true;
+            self.again.push_back(token);
+        }
+    }
+
+    fn enqueue(&mut self, token: Token) {
+        self.ready.push_back(token);
+        self.board.set(Word::Queued, self.ready.len() as u64);
+    }
+
+    /// A complete request becomes an exchange, with its socket.
+    fn start(&mut self, token: Token) -> Option<Exchange> {
+        self.board.set(Word::Queued, self.ready.len() as u64);
+        let conn = self.conns.get_mut(token)?;
+        let request = conn.request.take()?;
+        let socket = conn.socket.take()?;
+        conn.phase = Phase::Busy;
+        self.busy += 1;
+        self.board.set(Word::InFlight, self.busy as u64);
+        let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
+        let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
+        self.keep_excess(token, &mut exchange.request);
+        Some(exchange)
+    }
+
+    /// Bytes after the request (pipelined ones) stay with the connection.
+    fn keep_excess(&mut self, token: Token, request: &mut Request) {
+        if request.unread().is_empty() {
+            return;
+        }
+        let mut next = self.pool.take();
+        next.input.extend_from_slice(request.unread());
+        next.first_byte = request.complete;
+        request.input.truncate(request.start);
+        if let Some(conn) = self.conns.get_mut(token) {
+            conn.request = Some(next);
+        }
+    }
+
+    fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
+        if self.chores.notices.len() < config::NOTICES {
+            self.chores.notices.push(Notice { warning, text: text() });
+        }
+    }
+
+    /// An access-log line for a request that never met the application.
+    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, sent: u64, micros: u64) {
+        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
+        let empty = Request::default();
+        let request = request.unwrap_or(&empty);
+        let remote = match peer {
+            Peer::Internet(address) => address.ip().to_string(),
+            Peer::Unix => String::new(),
+        };
+        let record = Record {
+            head: &request.head,
+            bytes: request.head_bytes(),
+            remote: remote.as_bytes(),
+            status,
+            fields: &[],
+            sent,
+            micros,
+            time: self.wall.log_time(),
+            pid: std::process::id(),
+            environ: &|_| None,
+        };
+        access.add(|out| format.render(&record, out));
+    }
+}

@@ -1,0 +1,353 @@
+//! From bytes to complete requests.
+use super::conn::{Conn, Peer, Phase, Token};
+use super::Reactor;
+use crate::body::{Body, Spool};
+use crate::buffers::{INPUT, Request};
+use crate::clock;
+use crate::config;
+use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::fds::recv_into;
+use rustix::buffer::spare_capacity;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use tricorn_proto::exchange::error_page;
+use tricorn_proto::http1::{Framing, Refusal, RefusalKind, Step};
+
+/// What looking at the bytes at hand came to.
+enum Look {
+    NeedMore,
+    Complete,
+    Refused(Box<Refusal>),
+}
+
+/// What a read brought.
+enum Fill {
+    Bytes(usize),
+    Dry,
+    Ended,
+    Broken,
+    Refused(Box<Refusal>),
+}
+
+/// Room made for the bytes of a body that goes to disk.
+const SPOOL_PIECE: usize = 64 * 1024;
+
+impl Reactor {
+    /// Reads and parses until a request is complete (its token is returned), or there is nothing more to read.
+    pub(super) fn read(&mut self, token: Token) -> Option<Token> {
+        let mut taken = 0;
+        let mut now = 0;
+        loop {
+            match self.look(token, now)? {
+                Look::Complete => return Some(token),
+                Look::Refused(refusal) => {
+                    self.refuse(token, &refusal);
+                    return None;
+                }
+                Look::NeedMore => {}
+            }
+            if taken >= config::READ_BURST {
+                self.later(token);
+                return None;
+            }
+            match self.fill(token)? {
+                Fill::Bytes(count) => {
+                    taken += count;
+                    now = clock::now();
+                }
+                Fill::Dry => {
+                    self.await_more(token, now);
+                    return None;
+                }
+                Fill::Ended | Fill::Broken => {
+                    self.peer_left(token);
+                    return None;
+                }
+                Fill::Refused(refusal) => {
+                    self.refuse(token, &refusal);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
+    fn look(&mut self, token: Token, now: u64) -> Option<Look> {
+        let conn = self.conns.get_mut(token)?;
+        let Some(request) = conn.request.as_deref_mut() else { return Some(Look::NeedMore) };
+        if request.first_byte == 0 {
+            request.first_byte = now;
+        }
+        loop {
+            let unread = request.input.get_mut(request.start..).unwrap_or_default();
+            if unread.is_empty() && conn.phase != Phase::Body {
+                return Some(Look::NeedMore);
+            }
+            let step = match conn.receiver.advance(unread, &self.config.policy, conn.trusted, &mut request.head) {
+                Ok(step) => step,
+                Err(refusal) => return Some(Look::Refused(refusal)),
+            };
+            let from = request.start;
+            request.start += step.consumed;
+            match step.step {
+                Step::NeedMore => {
+                    compact(request);
+                    return Some(Look::NeedMore);
+                }
+                Step::Head => {
+                    request.head_at = from;
+                    request.head_end = request.start;
+                    request.head_complete = if now == 0 { clock::now() } else { now };
+                    conn.phase = Phase::Body;
+                    if request.head.framing != Framing::None {
+                        begin_body(conn.socket.as_ref(), request, &self.config, self.body_bytes);
+                    }
+                }
+                Step::Body(range) => {
+                    let piece = from + range.start..from + range.end;
+                    if let Err(refusal) = keep(request, piece, &self.config, &mut self.body_bytes, &self.board) {
+                        return Some(Look::Refused(refusal));
+                    }
+                }
+                Step::End => {
+                    request.complete = if now == 0 { clock::now() } else { now };
+                    conn.phase = Phase::Queued;
+                    return Some(Look::Complete);
+                }
+            }
+        }
+    }
+
+    /// One read, to where the bytes are wanted.
+    fn fill(&mut self, token: Token) -> Option<Fill> {
+        let conn = self.conns.get_mut(token)?;
+        if !conn.readable {
+            return Some(Fill::Dry);
+        }
+        let request = conn.request.get_or_insert_with(|| self.pool.take());
+        let socket = conn.socket.as_ref()?;
+        if self.body_bytes > self.config.body_buffer_total
+            && let Err(refusal) = spill(request, &mut self.body_bytes, &self.board)
+        {
+            return Some(Fill::Refused(refusal));
+        }
+        let (result, wanted) = match (conn.receiver.fixed_remaining(), &mut request.body) {
+            (Some(left), Body::Memory(bytes)) => {
+                // Room was reserved when the head was read; untouched memory costs nothing.
+                let left = left as usize;
+                bytes.reserve_exact(left);
+                let room = left.min(config::READ_BURST);
+                let count = recv_into(socket.as_fd(), bytes, room);
+                if let Ok(count) = count {
+                    conn.receiver.took_fixed(count as u64);
+                    request.counted += count;
+                    self.body_bytes += count;
+                }
+                (count, room)
+            }
+            (Some(left), Body::Spooled(spool)) => {
+                self.scratch.resize(SPOOL_PIECE, 0);
+                let room = SPOOL_PIECE.min(left as usize);
+                let count = recv(socket, &mut self.scratch[..room], RecvFlags::empty()).map(|(count, _)| count);
+                if let Ok(count) = count {
+                    if let Err(error) = spool.append(&self.scratch[..count]) {
+                        return Some(Fill::Refused(spool_failed(&error)));
+                    }
+                    conn.receiver.took_fixed(count as u64);
+                }
+                (count, room)
+            }
+            _ => {
+                let spare = request.input.capacity() - request.input.len();
+                if spare < INPUT / 4 {
+                    request.input.reserve(INPUT.max(request.input.len()));
+                }
+                let room = request.input.capacity() - request.input.len();
+                let count = recv(socket, spare_capacity(&mut request.input), RecvFlags::empty());
+                (count.map(|(count, _)| count), room)
+            }
+        };
+        match result {
+            Ok(0) => Some(Fill::Ended),
+            Ok(count) => {
+                // A short read drained the socket: more bytes will make an edge. Not so the end of the stream, whose
+                // edge may have come together with these bytes.
+                conn.readable = count == wanted || conn.hangup;
+                self.board.add(Word::BytesIn, count as u64);
+                Some(Fill::Bytes(count))
+            }
+            Err(Errno::INTR) => Some(Fill::Bytes(0)),
+            Err(Errno::AGAIN) => {
+                conn.readable = false;
+                Some(Fill::Dry)
+            }
+            Err(_) => Some(Fill::Broken),
+        }
+    }
+
+    /// Nothing more to read for now: the deadline of the phase, and an edge to wait for.
+    fn await_more(&mut self, token: Token, now: u64) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let now = if now == 0 { clock::now() } else { now };
+        match (&conn.request, conn.phase) {
+            (Some(request), Phase::Idle) if request.input.is_empty() => {
+                if let Some(request) = conn.request.take() {
+                    self.pool.give(request);
+                }
+            }
+            (Some(request), Phase::Idle) => {
+                conn.phase = Phase::Head;
+                let deadline = request.first_byte + self.config.header_timeout;
+                self.set_deadline(token, deadline);
+            }
+            (Some(request), Phase::Body) if request.head_complete == now || request.body.is_empty() => {
+                let deadline = request.head_complete + self.config.body_timeout;
+                self.set_deadline(token, deadline);
+            }
+            _ => {}
+        }
+        self.register(token);
+    }
+
+    /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.
+    pub(super) fn register(&mut self, token: Token) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        if conn.registered {
+            return;
+        }
+        let Some(socket) = &conn.socket else { return };
+        conn.registered = true;
+        if self.poller.add_connection(socket.as_fd(), token).is_err() {
+            self.close(token);
+        }
+    }
+
+    /// The peer closed its side or broke the connection before its request was complete.
+    fn peer_left(&mut self, token: Token) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        if conn.phase == Phase::Body || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
+            self.board.add(Word::ClientGone, 1);
+            let peer = conn.peer;
+            self.notice(false, || format!("{} left before its request was complete", name(peer)));
+        }
+        self.close(token);
+    }
+
+    /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
+    pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
+        let now = clock::now();
+        self.wall.refresh(now);
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let peer = conn.peer;
+        let mut page = Vec::with_capacity(512);
+        error_page::write(&mut page, refusal.status(), &refusal.message());
+        if let Some(socket) = &conn.socket {
+            // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
+            let _ = send(socket, &page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+        let request = conn.request.take();
+        self.board.add(Word::Refused, 1);
+        self.board.status(refusal.status());
+        let micros = request.as_ref().filter(|r| r.first_byte > 0).map_or(0, |r| (now - r.first_byte) / 1000);
+        self.log_refused(peer, request.as_deref(), refusal.status(), page.len() as u64, micros);
+        self.notice(true, || format!("Invalid request from ip={}: {}", name(peer), refusal.log_text()));
+        if let Some(request) = request {
+            self.recycle(request);
+        }
+        self.linger(token);
+    }
+}
+
+/// How the log names a peer.
+pub(super) fn name(peer: Peer) -> String {
+    match peer {
+        Peer::Internet(address) => address.ip().to_string(),
+        Peer::Unix => "unix socket".into(),
+    }
+}
+
+/// Decides where the body goes, and tells a client that waits for it to go on.
+fn begin_body(socket: Option<&OwnedFd>, request: &mut Request, config: &config::Config, held: usize) {
+    let length = match request.head.framing {
+        Framing::Length(length) => length,
+        Framing::Chunked | Framing::None => 0,
+    };
+    let fits = length <= config.body_buffer_size as u64 && held + length as usize <= config.body_buffer_total;
+    request.body = if fits {
+        Body::Memory(Vec::with_capacity(length as usize))
+    } else {
+        Body::Empty // becomes a spool with the first piece, in `keep`
+    };
+    if request.head.expect_continue
+        && request.unread().is_empty()
+        && let Some(socket) = socket
+    {
+        let _ = send(socket, b"HTTP/1.1 100 Continue\r\n\r\n", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    }
+}
+
+/// Adds a piece of the input to the body: in memory while that may grow, else on disk.
+fn keep(
+    request: &mut Request,
+    piece: std::ops::Range<usize>,
+    config: &config::Config,
+    held: &mut usize,
+    board: &Scoreboard,
+) -> Result<(), Box<Refusal>> {
+    let fits = request.counted + piece.len() <= config.body_buffer_size
+        && *held + piece.len() <= config.body_buffer_total;
+    if !(fits && matches!(request.body, Body::Memory(_))) {
+        spill(request, held, board)?;
+    }
+    let Request { input, body, counted, .. } = request;
+    let bytes = input.get(piece).unwrap_or_default();
+    match body {
+        Body::Spooled(spool) => return spool.append(bytes).map_err(|error| spool_failed(&error)),
+        Body::Memory(memory) => memory.extend_from_slice(bytes),
+        Body::Empty => *body = Body::Memory(bytes.to_vec()),
+    }
+    *counted += bytes.len();
+    *held += bytes.len();
+    Ok(())
+}
+
+/// Moves what memory holds of a body to disk.
+fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<(), Box<Refusal>> {
+    let first = match &mut request.body {
+        Body::Spooled(_) => return Ok(()),
+        Body::Memory(memory) => std::mem::take(memory),
+        Body::Empty if request.head.framing == Framing::None => return Ok(()),
+        Body::Empty => Vec::new(),
+    };
+    let spool = Spool::begin(&first).map_err(|error| spool_failed(&error))?;
+    *held = held.saturating_sub(request.counted);
+    request.counted = 0;
+    request.body = Body::Spooled(spool);
+    board.add(Word::Spooled, 1);
+    Ok(())
+}
+
+#[cold]
+fn spool_failed(error: &std::io::Error) -> Box<Refusal> {
+    let detail = format!("the request body cannot be stored in the temporary directory: {error}");
+    Box::new(Refusal::new(RefusalKind::SpoolFailed, detail))
+}
+
+/// Forgets bytes that were used up, but not the head.
+fn compact(request: &mut Request) {
+    if request.start > request.head_end && request.start == request.input.len() {
+        request.input.truncate(request.head_end);
+        request.start = request.head_end;
+    } else if request.start > request.head_end + INPUT {
+        request.input.drain(request.head_end..request.start);
+        request.start = request.head_end;
+    }
+}
+
+impl Conn {
+    /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
+    pub(super) fn has_unread_input(&self) -> bool {
+        (self.readable && !self.hangup) || self.request.is_some()
+    }
+}

@@ -1,0 +1,193 @@
+//! After the application: what becomes of the reply and of the connection.
+use super::conn::{Conn, Outgoing, Phase, Token};
+use super::{Chores, Reactor};
+use crate::buffers::Request;
+use crate::clock;
+use crate::config;
+use crate::exchange::Exchange;
+use crate::outbox::Flush;
+use crate::scoreboard::{self, Word};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
+
+/// Input thrown away per turn of a lingering connection.
+const DISCARD: usize = 64 * 1024;
+
+impl Reactor {
+    /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
+    pub fn finish(&mut self, exchange: Exchange, now: u64) {
+        let Exchange { token, socket, request, attachment, outbox, mut spent, .. } = exchange;
+        self.busy = self.busy.saturating_sub(1);
+        self.count(&exchange.timing, &request, now);
+        self.chores.spent.append(&mut spent);
+        self.recycle(request);
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        conn.socket = Some(socket);
+        conn.attachment = attachment;
+        if exchange.gone {
+            self.board.add(Word::ClientGone, 1);
+            if let Some(conn) = self.conns.get_mut(token) {
+                conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
+            }
+            self.close(token);
+        } else if outbox.is_empty() {
+            self.settle(token, exchange.reuse, now);
+        } else {
+            conn.phase = Phase::Flushing { reuse: exchange.reuse };
+            conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
+            self.set_deadline(token, now + self.config.write_timeout);
+            self.register(token);
+        }
+    }
+
+    fn count(&mut self, timing: &crate::exchange::Timing, request: &Request, now: u64) {
+        let board = &self.board;
+        board.set(Word::InFlight, self.busy as u64);
+        board.add(Word::Requests, 1);
+        board.status(request.reply.status_code());
+        board.add(Word::BytesOut, timing.sent);
+        if timing.app_failed {
+            board.add(Word::AppErrors, 1);
+        }
+        board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.complete));
+        board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
+        board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.first_byte));
+    }
+
+    pub(super) fn recycle(&mut self, request: Box<Request>) {
+        if request.counted > 0 {
+            self.body_bytes = self.body_bytes.saturating_sub(request.counted);
+            self.board.set(Word::BodyBytes, self.body_bytes as u64);
+        }
+        self.pool.give(request);
+    }
+
+    /// A reply is with the kernel: the next request, or the end.
+    #[inline]
+    fn settle(&mut self, token: Token, reuse: bool, now: u64) {
+        let keepalive = self.config.keepalive;
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        if !reuse {
+            if conn.has_unread_input() {
+                self.linger(token);
+            } else {
+                self.close(token);
+            }
+            return;
+        }
+        conn.phase = Phase::Idle;
+        conn.receiver.next_request();
+        let more = conn.readable || conn.request.is_some();
+        let registered = conn.registered;
+        self.set_deadline(token, now + keepalive);
+        if more {
+            self.later(token);
+        } else if !registered {
+            self.register(token);
+        }
+    }
+
+    pub(super) fn flush(&mut self, token: Token, broken: bool) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Phase::Flushing { reuse } = conn.phase else { return };
+        let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
+        let before = outgoing.outbox.sent();
+        let result = outgoing.outbox.flush(socket.as_fd(), &mut self.chores.spent);
+        self.board.add(Word::BytesOut, outgoing.outbox.sent() - before);
+        match result {
+            Flush::Empty => {
+                conn.outgoing = None;
+                self.settle(token, reuse, clock::now());
+            }
+            Flush::Blocked if !broken => {}
+            Flush::Blocked | Flush::Gone => {
+                self.board.add(Word::ClientGone, 1);
+                self.close(token);
+            }
+            Flush::Truncated => self.close(token),
+        }
+    }
+
+    /// Closes our side and reads on for a moment: a close with unread input would reset the connection, and the client
+    /// would lose the answer it has not read yet (RFC 9112 section 9.6).
+    pub(super) fn linger(&mut self, token: Token) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Some(socket) = &conn.socket else { return };
+        if shutdown(socket, Shutdown::Write).is_err() {
+            self.close(token);
+            return;
+        }
+        conn.phase = Phase::Lingering;
+        conn.readable = true;
+        if let Some(request) = conn.request.take() {
+            self.recycle(request);
+        }
+        self.set_deadline(token, clock::now() + config::LINGER);
+        self.register(token);
+        self.discard(token);
+    }
+
+    pub(super) fn discard(&mut self, token: Token) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Some(socket) = &conn.socket else { return };
+        self.scratch.resize(DISCARD, 0);
+        let mut taken = 0;
+        loop {
+            match recv(socket, &mut self.scratch[..], RecvFlags::empty()) {
+                Ok((0, _)) => break,
+                Ok((count, _)) => taken += count,
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => break,
+            }
+            if taken >= config::READ_BURST {
+                self.later(token);
+                return;
+            }
+        }
+        self.close(token);
+    }
+
+    /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
+    pub(super) fn close(&mut self, token: Token) {
+        let Some(conn) = self.conns.remove(token) else { return };
+        let Conn { request, outgoing, attachment, .. } = conn;
+        if let Some(request) = request {
+            self.recycle(request);
+        }
+        if let Some(mut outgoing) = outgoing {
+            outgoing.outbox.clear(&mut self.chores.spent);
+        }
+        self.chores.attachments.extend(attachment);
+        self.board.set(Word::Connections, self.conns.len() as u64);
+    }
+
+    /// No connection is taken any more; idle ones get a moment in which a request already on its way is still answered.
+    pub fn drain(&mut self, now: u64) {
+        self.draining = true;
+        self.close_listeners();
+        let last = now + self.config.keepalive.min(config::LINGER);
+        for token in self.conns.tokens() {
+            if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle) {
+                self.set_deadline(token, last);
+            }
+        }
+    }
+
+    /// Closes every connection that no exchange holds.
+    pub fn close_all(&mut self) {
+        self.draining = true;
+        self.set_gate(false);
+        self.listeners.clear();
+        for token in self.conns.tokens() {
+            if self.conns.get_mut(token).is_some_and(|conn| conn.phase != Phase::Busy) {
+                self.close(token);
+            }
+        }
+    }
+
+    pub fn take_chores(&mut self) -> Chores {
+        std::mem::take(&mut self.chores)
+    }
+}

@@ -1,0 +1,45 @@
+//! Descriptors that come as numbers, shared memory that comes as an address, and socket queries rustix lacks.
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::io;
+use std::sync::atomic::AtomicU64;
+
+/// Duplicates a descriptor that somebody else owns by number (a listener inherited from the arbiter).
+pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    if fd < 0 {
+        return Err(io::Errno::BADF);
+    }
+    // SAFETY: the borrow lasts for this call only; `fcntl(F_DUPFD_CLOEXEC)` on a number that is not open fails with
+    // EBADF and touches nothing.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
+    io::fcntl_dupfd_cloexec(borrowed, 3)
+}
+
+/// Bytes the peer has not acknowledged yet (`SIOCOUTQ`; tcp(7) and unix(7)).
+pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ (the number of TIOCOUTQ) stores one int at the address given, which is valid and writable.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut count) };
+    (result == 0).then_some(count.max(0) as u64)
+}
+
+/// The words of a scoreboard page in shared memory.
+///
+/// # Safety
+/// `address` is aligned to 8 bytes and `words * 8` bytes from it stay mapped and writable for the rest of the process,
+/// accessed by everybody as atomic words.
+pub unsafe fn shared_words(address: *mut u8, words: usize) -> &'static [AtomicU64] {
+    // SAFETY: promised by the caller; AtomicU64 has the layout of u64 and permits shared mutation.
+    unsafe { std::slice::from_raw_parts(address.cast::<AtomicU64>(), words) }
+}
+
+/// Reads up to `room` bytes to the end of a vector that has that much capacity to spare.
+pub fn recv_into(socket: BorrowedFd<'_>, bytes: &mut Vec<u8>, room: usize) -> io::Result<usize> {
+    let spare = bytes.spare_capacity_mut();
+    let room = room.min(spare.len());
+    let (read, _) = rustix::net::recv(socket, &mut spare[..room], rustix::net::RecvFlags::empty())?;
+    let count = read.0.len();
+    let length = bytes.len() + count;
+    // SAFETY: `recv` initialised the first `count` bytes of the spare capacity.
+    unsafe { bytes.set_len(length) };
+    Ok(count)
+}

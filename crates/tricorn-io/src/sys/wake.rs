@@ -1,0 +1,94 @@
+//! Descriptors that end a wait: the self-pipe (signals and kicks) and the monitor's event descriptor.
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+/// A pipe whose write end a C signal handler may use (`signal.set_wakeup_fd` writes one byte, which an eventfd refuses).
+#[derive(Debug)]
+pub struct WakePipe {
+    read: OwnedFd,
+    write: OwnedFd,
+}
+
+impl WakePipe {
+    pub fn new() -> io::Result<WakePipe> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(WakePipe { read, write })
+    }
+
+    pub fn reader(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+
+    pub fn writer(&self) -> BorrowedFd<'_> {
+        self.write.as_fd()
+    }
+
+    /// A full pipe is awake already, so a failed write is no loss.
+    pub fn kick(&self) {
+        let _ = io::write(&self.write, b"k");
+    }
+
+    pub fn drain(&self) {
+        let mut sink = [0u8; 64];
+        while let Ok(count) = io::read(&self.read, &mut sink) {
+            if count < sink.len() {
+                break;
+            }
+        }
+    }
+
+    /// Blocks until somebody kicked, or a signal came.
+    pub fn wait(&self) {
+        let mut fds = [PollFd::new(&self.read, PollFlags::IN)];
+        let _ = poll(&mut fds, None);
+    }
+}
+
+/// The monitor's alarm clock.
+#[derive(Debug)]
+pub struct Alarm {
+    fd: OwnedFd,
+}
+
+impl Alarm {
+    pub fn new() -> io::Result<Alarm> {
+        Ok(Alarm { fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
+    }
+
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Forgets rings.
+    pub fn clear(&self) {
+        let mut count = [0u8; 8];
+        let _ = io::read(&self.fd, &mut count);
+    }
+
+    pub fn ring(&self) {
+        let _ = io::write(&self.fd, &1u64.to_ne_bytes());
+    }
+
+    /// Waits for a ring, for `other` to become readable, or for `timeout` nanoseconds.
+    pub fn wait(&self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+        let timespec = timeout.map(super::poll::timespec);
+        let mine = PollFd::new(&self.fd, PollFlags::IN);
+        let (rung, _) = match other {
+            Some(other) => {
+                let mut fds = [mine, PollFd::from_borrowed_fd(other, PollFlags::IN)];
+                let count = poll(&mut fds, timespec.as_ref());
+                (fds[0].revents().contains(PollFlags::IN), count)
+            }
+            None => {
+                let mut fds = [mine];
+                let count = poll(&mut fds, timespec.as_ref());
+                (fds[0].revents().contains(PollFlags::IN), count)
+            }
+        };
+        if rung {
+            self.clear();
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The atoms of gunicorn's access log format, one row each.
+use super::{Record, basic_auth, escape};
+use crate::http1::grammar::trim_ows;
+use crate::http1::target::{needs_decoding, percent_decode};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Atom {
+    Remote,
+    Nothing,
+    User,
+    Time,
+    RequestLine,
+    Status,
+    Method,
+    Path,
+    Query,
+    Protocol,
+    BytesSent,
+    Referer,
+    UserAgent,
+    Seconds,
+    Millis,
+    Micros,
+    DecimalSeconds,
+    Pid,
+    /// A request header, by its lower-case name.
+    Request(String),
+    /// A response header, by its lower-case name.
+    Response(String),
+    /// An environ key as written.
+    Environ(String),
+}
+
+impl Atom {
+    pub(super) fn parse(name: &str) -> Result<Atom, String> {
+        if let Some((key, kind)) = name
+            .strip_prefix('{')
+            .and_then(|name| name.rsplit_once('}'))
+        {
+            match kind {
+                "i" => return Ok(Atom::Request(key.to_ascii_lowercase())),
+                "o" => return Ok(Atom::Response(key.to_ascii_lowercase())),
+                "e" => return Ok(Atom::Environ(key.to_string())),
+                _ => {}
+            }
+        }
+        let found = ATOMS.iter().find(|(known, ..)| *known == name);
+        found.map(|(_, atom, _)| atom.clone()).ok_or_else(|| {
+            let known: Vec<_> =
+                ATOMS.iter().map(|(known, _, meaning)| format!("{known} ({meaning})")).collect();
+            format!(
+                "access log format: unknown atom %({name})s; known are {}, {{Header}}i, {{Header}}o, {{VARIABLE}}e",
+                known.join(", ")
+            )
+        })
+    }
+
+    #[inline]
+    pub(super) fn render(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        let Record { head, bytes, .. } = record;
+        match self {
+            Atom::Remote => or_dash(out, record.remote),
+            Atom::Nothing => out.push(b'-'),
+            Atom::User => user(record, out),
+            Atom::Time => out.extend_from_slice(record.time),
+            Atom::RequestLine => request_line(record, out),
+            Atom::Status => number(out, record.status),
+            Atom::Method => or_dash(out, head.method.of(bytes)),
+            Atom::Path => path(head.path.of(bytes), out),
+            // gunicorn's QUERY_STRING is never missing, it is empty.
+            Atom::Query => escape::push(out, head.query.of(bytes)),
+            Atom::Protocol => or_dash(out, head.protocol.of(bytes)),
+            Atom::BytesSent => number(out, record.sent),
+            Atom::Referer => request_field(record, b"referer", out),
+            Atom::UserAgent => request_field(record, b"user-agent", out),
+            Atom::Seconds => number(out, record.micros / 1_000_000),
+            Atom::Millis => number(out, record.micros / 1000),
+            Atom::Micros => number(out, record.micros),
+            Atom::DecimalSeconds => decimal_seconds(record.micros, out),
+            Atom::Pid => {
+                out.push(b'<');
+                number(out, record.pid);
+                out.push(b'>');
+            }
+            Atom::Request(name) => request_field(record, name.as_bytes(), out),
+            Atom::Response(name) => response_field(record.fields, name.as_bytes(), out),
+            Atom::Environ(key) => environ(record, key, out),
+        }
+    }
+}
+
+fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn or_dash(out: &mut Vec<u8>, text: &[u8]) {
+    escape::push(out, if text.is_empty() { b"-" } else { text });
+}
+
+/// `GET /path?query HTTP/1.1`; of a request whose line could not be read nothing is known.
+fn request_line(record: &Record<'_>, out: &mut Vec<u8>) {
+    let (head, bytes) = (record.head, record.bytes);
+    let parts = [
+        head.method.of(bytes),
+        head.target.of(bytes),
+        head.protocol.of(bytes),
+    ];
+    if parts.iter().all(|part| part.is_empty()) {
+        return out.push(b'-');
+    }
+    for (index, part) in parts.into_iter().enumerate() {
+        if index > 0 {
+            out.push(b' ');
+        }
+        escape::push(out, part);
+    }
+}
+
+/// As PATH_INFO: percent-decoded, and then escaped for the log.
+fn path(path: &[u8], out: &mut Vec<u8>) {
+    if !needs_decoding(path) {
+        return or_dash(out, path);
+    }
+    let mut decoded = Vec::new();
+    percent_decode(path, &mut decoded);
+    escape::push(out, &decoded);
+}
+
+fn user(record: &Record<'_>, out: &mut Vec<u8>) {
+    let value = record.head.find(record.bytes, b"authorization");
+    match value.and_then(basic_auth::user) {
+        Some(user) => escape::push(out, &user),
+        None => out.push(b'-'),
+    }
+}
+
+/// Of a repeated field the last one, as gunicorn logs it.
+fn request_field(record: &Record<'_>, name: &[u8], out: &mut Vec<u8>) {
+    let bytes = record.bytes;
+    let named = |field: &&crate::http1::Field| {
+        let found = field.name.of(bytes);
+        found.len() == name.len() && found.eq_ignore_ascii_case(name)
+    };
+    match record.head.fields.iter().rev().find(named) {
+        Some(field) => escape::push(out, field.value.of(bytes)),
+        None => out.push(b'-'),
+    }
+}
+
+fn response_field(fields: &[u8], name: &[u8], out: &mut Vec<u8>) {
+    let mut found = None;
+    for line in fields.split(|&byte| byte == b'\n') {
+        if let Some((before, after)) = line.split_at_checked(name.len())
+            && before.eq_ignore_ascii_case(name)
+            && let Some(value) = after.strip_prefix(b":")
+        {
+            found = Some(trim_ows(value.strip_suffix(b"\r").unwrap_or(value)));
+        }
+    }
+    match found {
+        Some(value) => escape::push(out, value),
+        None => out.push(b'-'),
+    }
+}
+
+/// Names of atoms are case-insensitive in gunicorn; environ keys are upper case, or lower case with a dot (`wsgi.…`).
+fn environ(record: &Record<'_>, key: &str, out: &mut Vec<u8>) {
+    let value = (record.environ)(key).or_else(|| (record.environ)(&key.to_ascii_uppercase()));
+    match value {
+        Some(value) => escape::push(out, &value),
+        None => out.push(b'-'),
+    }
+}
+
+/// `%d.%06d`
+fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
+    number(out, micros / 1_000_000);
+    out.push(b'.');
+    let mut digits = *b"000000";
+    let mut rest = micros % 1_000_000;
+    for digit in digits.iter_mut().rev() {
+        *digit += (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits);
+}
+
+#[rustfmt::skip]
+static ATOMS: [(&str, Atom, &str); 19] = [
+    ("h", Atom::Remote, "remote address"),
+    ("l", Atom::Nothing, "always -"),
+    ("u", Atom::User, "user name of Basic authentication"),
+    ("t", Atom::Time, "time of the request"),
+    ("r", Atom::RequestLine, "request line"),
+    ("s", Atom::Status, "status"),
+    ("m", Atom::Method, "method"),
+    ("U", Atom::Path, "path"),
+    ("q", Atom::Query, "query"),
+    ("H", Atom::Protocol, "protocol"),
+    ("b", Atom::BytesSent, "body bytes sent"),
+    ("B", Atom::BytesSent, "body bytes sent"),
+    ("f", Atom::Referer, "referer"),
+    ("a", Atom::UserAgent, "user agent"),
+    ("T", Atom::Seconds, "duration in seconds"),
+    ("M", Atom::Millis, "duration in milliseconds"),
+    ("D", Atom::Micros, "duration in microseconds"),
+    ("L", Atom::DecimalSeconds, "duration in seconds with decimals"),
+    ("p", Atom::Pid, "process id"),
+];

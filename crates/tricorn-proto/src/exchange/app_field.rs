@@ -1,0 +1,52 @@
+//! Which of the application's fields are ours to send, and what they tell us.
+use crate::http1::grammar::list;
+
+/// What becomes of a field of the application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Sent as it is.
+    Send,
+    ContentLength,
+    /// Sent; ours is not.
+    Server,
+    /// Sent; ours is not.
+    Date,
+    /// RFC 9110 section 7.6.1: it speaks of this connection, which is ours. Not sent.
+    Connection,
+    /// Sent: the application switches protocols.
+    Upgrade,
+    /// Not sent.
+    Drop,
+}
+
+/// By length first: nearly every name is told apart by it without being read.
+#[inline]
+pub(super) fn classify(name: &[u8], value: &[u8]) -> Use {
+    let named = |text: &[u8]| name.eq_ignore_ascii_case(text);
+    let dropped = |hit: bool| if hit { Use::Drop } else { Use::Send };
+    match name.len() {
+        2 => dropped(named(b"te")),
+        4 if named(b"date") => Use::Date,
+        6 if named(b"server") => Use::Server,
+        7 if named(b"upgrade") => match value.eq_ignore_ascii_case(b"websocket") {
+            true => Use::Upgrade,
+            false => Use::Drop,
+        },
+        7 => dropped(named(b"trailer")),
+        8 => dropped(named(b"trailers")),
+        10 if named(b"connection") => Use::Connection,
+        10 => dropped(named(b"keep-alive")),
+        14 if named(b"content-length") => Use::ContentLength,
+        16 => dropped(named(b"proxy-connection")),
+        17 => dropped(named(b"transfer-encoding")),
+        18 => dropped(named(b"proxy-authenticate")),
+        19 => dropped(named(b"proxy-authorization")),
+        25 => dropped(named(b"proxy-authentication-info")),
+        _ => Use::Send,
+    }
+}
+
+/// Whether a Connection value asks for the connection to be closed.
+pub(super) fn asks_to_close(value: &[u8]) -> bool {
+    list(value).any(|option| option.eq_ignore_ascii_case(b"close"))
+}

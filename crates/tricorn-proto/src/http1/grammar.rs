@@ -1,0 +1,136 @@
+//! The character classes of RFC 9110, RFC 9112 and RFC 3986, and the few productions everybody needs.
+
+/// RFC 9110 section 5.6.2: token = 1*tchar.
+pub fn is_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|&byte| is(byte, TCHAR))
+}
+
+/// RFC 9110 section 5.5: field-vchar, SP and HTAB; no other control character, in particular no CR, LF or NUL.
+pub fn is_field_value(text: &[u8]) -> bool {
+    text.iter().all(|&byte| is(byte, FIELD_VALUE))
+}
+
+/// RFC 9110 section 5.6.3: OWS = *( SP / HTAB ), taken off both ends.
+pub fn trim_ows(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// The elements of a comma-separated list (RFC 9110 section 5.6.1), trimmed; empty ones are not left out.
+pub fn list(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|&byte| byte == b',').map(trim_ows)
+}
+
+/// Decimal digits only, at least one, no sign; `None` also when the number does not fit.
+pub fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, &byte| {
+        let digit = byte.checked_sub(b'0').filter(|&digit| digit < 10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// Value of a hexadecimal digit.
+pub fn hex_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+/// Whether `byte` belongs to (one of) the classes `class`.
+#[inline]
+pub fn is(byte: u8, class: u8) -> bool {
+    CLASSES[byte as usize] & class != 0
+}
+
+/// `"!" / "#" / "$" / "%" / "&" / "'" / "*" / "+" / "-" / "." / "^" / "_" / "`" / "|" / "~" / DIGIT / ALPHA`
+pub const TCHAR: u8 = 1;
+/// HTAB, SP, VCHAR, obs-text.
+pub const FIELD_VALUE: u8 = 2;
+/// RFC 9112 section 3.2: a request target is made of printable ASCII; whatever else must be percent-encoded.
+pub const TARGET: u8 = 4;
+/// RFC 3986: unreserved and sub-delims, of which a reg-name is made (percent-encoding is checked apart).
+pub const REG_NAME: u8 = 8;
+/// qdtext of RFC 9110 section 5.6.4: what stands in a quoted-string without a backslash.
+pub const QDTEXT: u8 = 16;
+/// RFC 3986 section 3.1: ALPHA / DIGIT / "+" / "-" / "."
+pub const SCHEME: u8 = 32;
+
+static CLASSES: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0u8; 256];
+    let mut index = 0;
+    while index < 256 {
+        let byte = index as u8;
+        let mut class = 0;
+        if byte.is_ascii_alphanumeric() {
+            class |= TCHAR | REG_NAME | SCHEME;
+        }
+        if byte == b'\t' || (byte >= b' ' && byte != 0x7f) {
+            class |= FIELD_VALUE;
+            if byte != b'"' && byte != b'\\' {
+                class |= QDTEXT;
+            }
+        }
+        if byte.is_ascii_graphic() {
+            class |= TARGET;
+        }
+        table[index] = class;
+        index += 1;
+    }
+    let table = add(table, b"!#$%&'*+-.^_`|~", TCHAR);
+    let table = add(table, b"-._~!$&'()*+,;=", REG_NAME);
+    add(table, b"+-.", SCHEME)
+}
+
+const fn add(mut table: [u8; 256], bytes: &[u8], class: u8) -> [u8; 256] {
+    let mut index = 0;
+    while index < bytes.len() {
+        table[bytes[index] as usize] |= class;
+        index += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_classes_are_those_of_the_rfcs() {
+        for byte in 0..=255u8 {
+            let tchar = byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            assert_eq!(is(byte, TCHAR), tchar, "tchar {byte:#x}");
+            let value = byte == b'\t' || (byte >= 0x20 && byte != 0x7f);
+            assert_eq!(is(byte, FIELD_VALUE), value, "field value {byte:#x}");
+            assert_eq!(
+                is(byte, TARGET),
+                (0x21..=0x7e).contains(&byte),
+                "target {byte:#x}"
+            );
+            let qdtext = value && byte != b'"' && byte != b'\\';
+            assert_eq!(is(byte, QDTEXT), qdtext, "qdtext {byte:#x}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_digits_only_and_must_fit() {
+        assert_eq!(decimal(b"0"), Some(0));
+        assert_eq!(decimal(b"18446744073709551615"), Some(u64::MAX));
+        for bad in [&b""[..], b"+1", b"-1", b" 1", b"1 ", b"0x1", b"1,1", b"1_0"] {
+            assert_eq!(decimal(bad), None);
+        }
+        assert_eq!(decimal(b"18446744073709551616"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Whether the client spoke TLS to a front end, as a trusted front end tells (gunicorn's `secure_scheme_headers`).
+use super::{HeadPolicy, Refusal, RefusalKind, Scheme};
+
+/// What the scheme headers seen so far say; `None`: nothing.
+#[derive(Debug, Default)]
+pub(super) struct Told(pub Option<Scheme>);
+
+impl Told {
+    /// Looks at one field of a trusted peer.
+    #[inline]
+    pub(super) fn note(
+        &mut self,
+        policy: &HeadPolicy,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), Box<Refusal>> {
+        for (scheme_name, secure) in &policy.secure_scheme_headers {
+            if name.len() == scheme_name.len() && name.eq_ignore_ascii_case(scheme_name) {
+                self.told(if value == secure.as_slice() {
+                    Scheme::Https
+                } else {
+                    Scheme::Http
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, scheme: Scheme) -> Result<(), Box<Refusal>> {
+        match self.0.replace(scheme) {
+            Some(before) if before != scheme => {
+                Err(Refusal::from_bytes(RefusalKind::SchemeHeaders, b""))
+            }
+            _ => Ok(()),
+        }
+    }
+}

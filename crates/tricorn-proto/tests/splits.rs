@@ -1,0 +1,75 @@
+//! How a stream of bytes was split over reads must never change what it means.
+mod support;
+use proptest::prelude::*;
+use support::*;
+use tricorn_proto::http1::HeadPolicy;
+
+/// Pieces of requests, good and bad; a stream is any sequence of them.
+#[rustfmt::skip]
+const WORDS: &[&str] = &[
+    "GET / HTTP/1.1\r\n", "POST /a?b#c HTTP/1.1\r\n", "HEAD * HTTP/1.0\r\n", "OPTIONS * HTTP/1.1\r\n",
+    "CONNECT a:1 HTTP/1.1\r\n", "GET http://h/p HTTP/1.1\r\n", "get / HTTP/1.1\r\n", "GET / HTTP/2.0\r\n",
+    "Host: a\r\n", "Host: a b\r\n", "Content-Length: 5\r\n", "Content-Length: x\r\n", "Transfer-Encoding: chunked\r\n",
+    "Transfer-Encoding: gzip\r\n", "Expect: 100-continue\r\n", "Connection: close\r\n", "X_Y: z\r\n", "A: b\r\n",
+    " folded\r\n", "A : b\r\n", "\r\n", "\n", "\r", "0\r\n", "3\r\nabc\r\n", "5;x=y\r\nhello\r\n", "1;\"\r\n", "abcde", "\x00",
+    "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "0\r\n\r\n", "X-Forwarded-Proto: https\r\n", "X-Forwarded-Ssl: off\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
+    "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
+];
+
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        20 => prop::sample::select(WORDS).prop_map(|word| word.as_bytes().to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..8),
+    ];
+    prop::collection::vec(word, 0..16).prop_map(|words| words.concat())
+}
+
+fn policy() -> impl Strategy<Value = HeadPolicy> {
+    (any::<[bool; 6]>(), 0..3usize).prop_map(|(flags, limits)| {
+        let mut policy = if flags[0] {
+            trusting()
+        } else {
+            HeadPolicy::default()
+        };
+        policy.leniency.obsolete_folding = flags[1];
+        policy.leniency.strip_header_spaces = flags[2];
+        policy.leniency.unconventional_method = flags[3];
+        policy.leniency.unconventional_version = flags[4];
+        policy.leniency.casefold_method = flags[5];
+        if limits == 0 {
+            policy.limits.request_line = 24;
+            policy.limits.fields = 3;
+            policy.limits.field_size = 40;
+        }
+        policy
+    })
+}
+
+fn split<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
+    let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+    ends.push(bytes.len());
+    ends.sort_unstable();
+    let mut start = 0;
+    ends.into_iter()
+        .map(|end| &bytes[std::mem::replace(&mut start, end)..end])
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_split_yields_the_same_requests_and_the_same_refusal(
+        bytes in stream(),
+        policy in policy(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let expected = whole(&policy, &bytes);
+        prop_assert_eq!(&feed(&policy, split(&bytes, &cuts)), &expected);
+        prop_assert_eq!(&dribbled(&policy, &bytes), &expected);
+        if let Some((status, ..)) = expected.refused {
+            prop_assert!((400..=501).contains(&status) && status != 500);
+        }
+    }
+}

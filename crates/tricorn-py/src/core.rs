@@ -1,0 +1,145 @@
+//! `Core`: the engine as Python sees it, and the loop of an app thread.
+use crate::options::{self, CoreOptions};
+use crate::wsgi::{Server, WsgiGateway};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use tricorn_io::{AccessLog, Chores, Engine, PAGE_BYTES, Scoreboard, Wake};
+
+/// The reactor, its monitor thread and the scoreboard page of this worker.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Core {
+    engine: Arc<Engine>,
+    sendfile: bool,
+    /// Keeps the scoreboard's memory mapped.
+    _page: PyBuffer<u8>,
+}
+
+#[pymethods]
+impl Core {
+    #[new]
+    fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
+        let CoreOptions { config, access_log, sendfile } = options::read(options)?;
+        let board = page_of(&scoreboard)?;
+        let access = match &access_log {
+            Some(target) => Some(AccessLog::open(target).map_err(|error| {
+                PyOSError::new_err(format!("the access log {target:?} cannot be opened: {error}"))
+            })?),
+            None => None,
+        };
+        let engine = Engine::new(config, &listeners, board, access)
+            .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
+        Ok(Core { engine: Arc::new(engine), sendfile, _page: scoreboard })
+    }
+
+    /// A non-blocking descriptor for `signal.set_wakeup_fd`.
+    #[getter]
+    fn wakeup_fd(&self) -> RawFd {
+        self.engine.wakeup_fd()
+    }
+
+    /// Starts the monitor thread. From now on this process must not fork.
+    fn start(&self) -> PyResult<()> {
+        self.engine.start().map_err(PyErr::from)
+    }
+
+    /// Serves requests on the calling thread until the core is drained or stopped.
+    fn serve(&self, py: Python<'_>, gateway: &Bound<'_, WsgiGateway>) -> PyResult<()> {
+        let main_thread = is_main_thread(py)?;
+        let slot = self.engine.join(main_thread).ok_or_else(|| {
+            PyRuntimeError::new_err(format!("{} threads serve already", self.engine.config().threads))
+        })?;
+        let mut server = Server::new(py, gateway, self.engine.clone(), self.sendfile)?;
+        let mut done = None;
+        loop {
+            match self.engine.next(slot, done.take()) {
+                Wake::Request(exchange) => {
+                    let (exchange, outcome) = server.answer(py, exchange);
+                    if let Err(error) = outcome {
+                        // SystemExit and the like, out of the application: the request is finished, the thread leaves.
+                        self.engine.leave(slot, Some(exchange));
+                        return Err(error);
+                    }
+                    done = Some(exchange);
+                }
+                Wake::Chores => server.do_chores(py, self.engine.take_chores()),
+                Wake::Signal => {
+                    if main_thread && let Err(error) = py.check_signals() {
+                        self.engine.leave(slot, None);
+                        return Err(error);
+                    }
+                }
+                Wake::Nothing => {
+                    if !self.engine.poll_now() {
+                        py.detach(|| self.engine.wait(slot));
+                    }
+                }
+                Wake::Ended => break,
+            }
+        }
+        self.engine.leave(slot, None);
+        server.do_chores(py, self.engine.take_chores());
+        if self.engine.is_broken() {
+            return Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"));
+        }
+        Ok(())
+    }
+
+    /// Blocks the main thread until the core is drained or stopped; signal handlers run meanwhile.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        loop {
+            let goes_on = py.detach(|| self.engine.wait_for_signal());
+            py.check_signals()?;
+            if !goes_on {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Accepts nothing more, closes idle connections, finishes running and read requests, then lets `serve` return.
+    fn drain(&self, py: Python<'_>) {
+        py.detach(|| self.engine.drain());
+    }
+
+    /// Lets `serve` return as soon as running application calls do; connections are closed.
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.engine.stop());
+    }
+
+    /// Joins the monitor thread, flushes the access log and closes every connection.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.engine.close());
+        drop_chores(self.engine.take_chores());
+    }
+
+    /// Opens the access log file anew (after rotation).
+    fn reopen_logs(&self, py: Python<'_>) -> PyResult<()> {
+        let result = py.detach(|| self.engine.access().map_or(Ok(()), AccessLog::reopen));
+        result.map_err(|error| PyOSError::new_err(format!("the access log cannot be reopened: {error}")))
+    }
+}
+
+/// Objects of the gateway, dropped here because this thread holds the GIL.
+pub fn drop_chores(chores: Chores) {
+    drop((chores.attachments, chores.spent));
+}
+
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    threading.call_method0("current_thread")?.eq(threading.call_method0("main_thread")?)
+}
+
+fn page_of(buffer: &PyBuffer<u8>) -> PyResult<Scoreboard> {
+    let address = buffer.buf_ptr().cast::<u8>();
+    if buffer.readonly() || buffer.len_bytes() < PAGE_BYTES || address.align_offset(8) != 0 {
+        return Err(PyValueError::new_err(format!(
+            "the scoreboard must be writable, aligned to 8 bytes and at least {PAGE_BYTES} bytes long"
+        )));
+    }
+    // SAFETY: checked above; the buffer is held by `Core`, and an exported buffer cannot be unmapped. The engine and its
+    // threads are gone before the `Core` is (`close`, or process exit).
+    Ok(unsafe { Scoreboard::at(address) })
+}

@@ -1,0 +1,106 @@
+//! Settings, as the Python side resolved and validated them, into the core's configuration.
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use tricorn_io::Config;
+use tricorn_io::clock::SECOND;
+use tricorn_proto::access_log::Format;
+use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
+use tricorn_proto::peer::Trust;
+
+/// Looks options up and names the one that is missing or of the wrong type.
+struct Options<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'a, 'py> Options<'a, 'py> {
+    fn get<T: for<'x> FromPyObject<'x, 'py, Error = PyErr>>(&self, name: &str) -> PyResult<T> {
+        let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(format!("core option {name}")))?;
+        value.extract::<T>().map_err(|error| PyValueError::new_err(format!("core option {name}: {error}")))
+    }
+
+    /// A setting in seconds, as nanoseconds.
+    fn seconds(&self, name: &str) -> PyResult<u64> {
+        let seconds: f64 = self.get(name)?;
+        Ok((seconds.max(0.0) * SECOND as f64) as u64)
+    }
+}
+
+/// What `Core` needs to be made.
+pub struct CoreOptions {
+    pub config: Config,
+    /// Path of the access log, `-` for standard output.
+    pub access_log: Option<String>,
+    pub sendfile: bool,
+}
+
+pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
+    let options = Options(options);
+    let access_log: Option<String> = options.get("access_log")?;
+    let access_format = match &access_log {
+        Some(_) => {
+            let text: String = options.get("access_log_format")?;
+            Some(Format::parse(&text).map_err(PyValueError::new_err)?)
+        }
+        None => None,
+    };
+    let max_connections: usize = options.get("max_connections")?;
+    let config = Config {
+        threads: options.get("threads")?,
+        siblings: options.get("siblings")?,
+        worker_connections: options.get::<usize>("worker_connections")?.max(1),
+        max_connections: if max_connections == 0 { descriptors() } else { max_connections },
+        keepalive: options.seconds("keepalive")?,
+        header_timeout: options.seconds("header_timeout")?,
+        body_timeout: options.seconds("body_timeout")?,
+        body_min_rate: options.get("body_min_rate")?,
+        write_timeout: options.seconds("write_timeout")?,
+        body_buffer_size: options.get("body_buffer_size")?,
+        body_buffer_total: options.get("body_buffer_total")?,
+        policy: head_policy(&options)?,
+        server: options.get::<String>("server")?.into_bytes(),
+        access_format,
+    };
+    Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
+}
+
+fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
+    let header_map: String = options.get("header_map")?;
+    let header_map = match header_map.as_str() {
+        "drop" => HeaderMap::Drop,
+        "refuse" => HeaderMap::Refuse,
+        "dangerous" => HeaderMap::Dangerous,
+        other => return Err(PyValueError::new_err(format!("core option header_map: {other}"))),
+    };
+    let schemes: BTreeMap<String, String> = options.get("secure_scheme_headers")?;
+    let forwarder_headers: Vec<String> = options.get("forwarder_headers")?;
+    let trust: String = options.get("forwarded_allow_ips")?;
+    Ok(HeadPolicy {
+        limits: Limits {
+            request_line: options.get("limit_request_line")?,
+            fields: options.get("limit_request_fields")?,
+            field_size: options.get("limit_request_field_size")?,
+        },
+        leniency: Leniency {
+            obsolete_folding: options.get("permit_obsolete_folding")?,
+            strip_header_spaces: options.get("strip_header_spaces")?,
+            unconventional_method: options.get("permit_unconventional_http_method")?,
+            unconventional_version: options.get("permit_unconventional_http_version")?,
+            casefold_method: options.get("casefold_http_method")?,
+            header_map,
+        },
+        trust: Trust::parse(&trust).map_err(PyValueError::new_err)?,
+        secure_scheme_headers: schemes
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase().into_bytes(), value.into_bytes()))
+            .collect(),
+        forwarder_headers: forwarder_headers
+            .into_iter()
+            .map(|name| name.to_ascii_uppercase().into_bytes())
+            .collect(),
+    })
+}
+
+/// Connections that fit this process's descriptor limit, with some left for the application.
+fn descriptors() -> usize {
+    tricorn_io::descriptor_limit().saturating_sub(64).max(64)
+}

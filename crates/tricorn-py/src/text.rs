@@ -1,0 +1,65 @@
+//! Bytes from the wire as Python strings (latin-1, PEP 3333 "Unicode Issues"), with a cache for those that repeat.
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use pyo3::types::string::PyStringData;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// A new string of these bytes.
+pub fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    // SAFETY: the pointer and length are of one slice; a null result carries the error (MemoryError).
+    unsafe {
+        let text = ffi::PyUnicode_DecodeLatin1(bytes.as_ptr().cast(), bytes.len() as ffi::Py_ssize_t, std::ptr::null());
+        Ok(Bound::from_owned_ptr_or_err(py, text)?.cast_into_unchecked())
+    }
+}
+
+/// The latin-1 bytes of a string; `None` if it has characters beyond.
+pub fn as_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    // SAFETY: strings are immutable, and the borrow keeps this one alive.
+    match unsafe { text.data() } {
+        Ok(PyStringData::Ucs1(bytes)) => Some(bytes),
+        _ => None,
+    }
+}
+
+/// Longest text worth keeping.
+const LONGEST: usize = 96;
+const PLACES: usize = 512;
+
+/// Strings that came before: header values, paths. One per app thread; each text has one place, the newcomer stays.
+pub struct Cache {
+    places: Vec<Option<Py<PyString>>>,
+}
+
+impl Cache {
+    pub fn new() -> Cache {
+        Cache { places: (0..PLACES).map(|_| None).collect() }
+    }
+
+    /// The string of these bytes, made or found.
+    #[inline]
+    pub fn get<'py>(&mut self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        if bytes.len() > LONGEST {
+            return latin1(py, bytes);
+        }
+        let place = &mut self.places[place_of(bytes)];
+        if let Some(text) = place {
+            let text = text.bind(py);
+            if as_latin1(text) == Some(bytes) {
+                return Ok(text.clone());
+            }
+        }
+        let text = latin1(py, bytes)?;
+        *place = Some(text.clone().unbind());
+        Ok(text)
+    }
+}
+
+fn place_of(bytes: &[u8]) -> usize {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    // The upper bits of a multiplicative hash are the well-mixed ones.
+    (hasher.finish() >> 32) as usize % PLACES
+}

@@ -1,0 +1,357 @@
+//! The application's hands on its exchange: `start_response`, `write`, `wsgi.early_hints`.
+//!
+//! All three are plain C functions bound to one `Handle`. They may outlive the request (an application may keep what it
+//! likes); the handle is then empty, and calling them raises.
+use super::respond;
+use crate::text::as_latin1;
+use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use tricorn_io::{Engine, Exchange, Sent};
+use tricorn_proto::exchange::Fault;
+
+/// Where an exchange is while the application runs. Whoever writes takes it out and puts it back.
+#[pyclass(frozen, module = "tricorn._core", name = "Exchange")]
+pub struct Handle {
+    engine: Arc<Engine>,
+    place: Mutex<Option<Box<Exchange>>>,
+    back: Condvar,
+}
+
+impl Handle {
+    pub fn new(engine: Arc<Engine>) -> Handle {
+        Handle { engine, place: Mutex::new(None), back: Condvar::new() }
+    }
+
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Box<Exchange>>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn put(&self, exchange: Box<Exchange>) {
+        *self.place() = Some(exchange);
+        self.back.notify_all();
+    }
+
+    pub fn take(&self) -> Option<Box<Exchange>> {
+        self.place().take()
+    }
+
+    /// Waits for a thread of the application that is still writing.
+    pub fn take_back(&self, py: Python<'_>) -> Box<Exchange> {
+        if let Some(exchange) = self.take() {
+            return exchange;
+        }
+        py.detach(|| {
+            let mut place = self.place();
+            loop {
+                if let Some(exchange) = place.take() {
+                    return exchange;
+                }
+                place = self.back.wait(place).unwrap_or_else(PoisonError::into_inner);
+            }
+        })
+    }
+
+    /// Works on the exchange where it lies; for what does not block.
+    fn with<T>(&self, work: impl FnOnce(&mut Exchange) -> PyResult<T>) -> PyResult<T> {
+        match self.place().as_mut() {
+            Some(exchange) => work(exchange),
+            None => Err(over()),
+        }
+    }
+
+    pub fn duplicate_socket(&self) -> Result<RawFd, String> {
+        match self.place().as_ref() {
+            Some(exchange) => tricorn_io::duplicate(exchange.socket().as_raw_fd())
+                .map(IntoRawFd::into_raw_fd)
+                .map_err(|error| error.to_string()),
+            None => Err("it is closed or serves another request".into()),
+        }
+    }
+
+    fn start_response(
+        &self,
+        status: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
+        exc_info: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        self.with(|exchange| {
+            let reply = &mut exchange.request.reply;
+            match exc_info {
+                Some(exc_info) if reply.head_sent() => return Err(reraise(exc_info)),
+                Some(_) => {}
+                None if reply.has_status() => {
+                    return Err(PyAssertionError::new_err("start_response was called before, without exc_info"));
+                }
+                None => {}
+            }
+            reply.status(text(status, "the status")?.as_ref()).map_err(fault)?;
+            each_header(headers, |name, value| reply.field(name, value).map_err(fault))
+        })
+    }
+
+    fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<()> {
+        let piece = respond::bytes_of(piece)?;
+        let mut exchange = self.take().ok_or_else(over)?;
+        let outcome = if exchange.request.reply.has_status() {
+            respond::send(py, &self.engine, &mut exchange, &piece);
+            Ok(())
+        } else {
+            Err(PyAssertionError::new_err("write was called before start_response"))
+        };
+        self.put(exchange);
+        outcome
+    }
+
+    /// 103 Early Hints (RFC 8297) with these header fields.
+    fn early_hints(&self, headers: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        each_header(headers, |name, value| {
+            fields.push((name.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+        self.with(|exchange| {
+            let mut pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+            exchange.interim(103, &mut pairs).map_err(fault).map(|_: Sent| ())
+        })
+    }
+}
+
+/// Calls `each` with the bytes of every (name, value).
+fn each_header(
+    headers: &Bound<'_, PyAny>,
+    mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>,
+) -> PyResult<()> {
+    let mut one = |item: &Bound<'_, PyAny>| -> PyResult<()> {
+        let pair = item.cast::<PyTuple>().map_err(|_| wrong(item, "a header", "a tuple (name, value)"))?;
+        if pair.len() != 2 {
+            return Err(wrong(item, "a header", "a tuple (name, value)"));
+        }
+        let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
+        each(text(&name, "a header name")?, text(&value, "a header value")?)
+    };
+    if let Ok(list) = headers.cast::<PyList>() {
+        for index in 0..list.len() {
+            one(&list.get_item(index)?)?;
+        }
+        return Ok(());
+    }
+    for item in headers.try_iter()? {
+        one(&item?)?;
+    }
+    Ok(())
+}
+
+/// The bytes of a native string that has only latin-1 characters (PEP 3333 "Unicode Issues").
+fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<&'a [u8]> {
+    let text = value.cast::<PyString>().map_err(|_| wrong(value, what, "a str"))?;
+    as_latin1(text).ok_or_else(|| {
+        PyValueError::new_err(format!("{what} has characters outside latin-1: {text:?}"))
+    })
+}
+
+fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
+    let kind = value.get_type();
+    PyTypeError::new_err(format!("{what} must be {expected}, not {kind}: {value:?}"))
+}
+
+fn fault(fault: Fault) -> PyErr {
+    PyValueError::new_err(fault.to_string())
+}
+
+fn over() -> PyErr {
+    PyRuntimeError::new_err("the request this belongs to is over")
+}
+
+/// The exception of an `exc_info`, to be raised again because it is too late for another response.
+fn reraise(exc_info: &Bound<'_, PyAny>) -> PyErr {
+    match exc_info.get_item(1) {
+        Ok(value) if !value.is_none() => PyErr::from_value(value),
+        Ok(_) => PyAssertionError::new_err("the response has begun, and exc_info holds no exception"),
+        Err(error) => error,
+    }
+}
+
+type FastCall = unsafe extern "C" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    ffi::Py_ssize_t,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+
+/// `start_response` of a handle.
+pub fn start_response(py: Python<'_>, handle: &Py<Handle>) -> PyResult<Py<PyAny>> {
+    bind(py, &START_RESPONSE, handle.as_ptr())
+}
+
+/// `wsgi.early_hints` of a handle.
+pub fn early_hints(py: Python<'_>, handle: &Py<Handle>) -> PyResult<Py<PyAny>> {
+    bind(py, &EARLY_HINTS, handle.as_ptr())
+}
+
+/// A method definition, as CPython keeps a pointer to it.
+struct Definition(ffi::PyMethodDef);
+
+// SAFETY: CPython only reads it, and what it points to is static.
+unsafe impl Sync for Definition {}
+
+static START_RESPONSE: Definition = method(c"start_response", start_response_entry);
+static WRITE: Definition = method(c"write", write_entry);
+static EARLY_HINTS: Definition = method(c"early_hints", early_hints_entry);
+
+const fn method(name: &'static std::ffi::CStr, entry: FastCall) -> Definition {
+    Definition(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: std::ptr::null(),
+    })
+}
+
+fn bind(py: Python<'_>, definition: &'static Definition, to: *mut ffi::PyObject) -> PyResult<Py<PyAny>> {
+    // SAFETY: the definition is static and never written to by CPython; `to` is a live object; null carries the error.
+    unsafe {
+        let definition = std::ptr::from_ref(&definition.0).cast_mut();
+        let function = ffi::PyCFunction_NewEx(definition, to, std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, function).map(Bound::unbind)
+    }
+}
+
+/// The positional arguments of a fast call.
+struct Args<'py> {
+    py: Python<'py>,
+    first: *const *mut ffi::PyObject,
+    count: usize,
+}
+
+impl<'py> Args<'py> {
+    fn get(&self, index: usize) -> Option<Borrowed<'_, 'py, PyAny>> {
+        if index >= self.count {
+            return None;
+        }
+        // SAFETY: CPython gives `count` live objects, which the caller keeps alive for the call.
+        unsafe { Borrowed::from_ptr_or_opt(self.py, *self.first.add(index)) }
+    }
+}
+
+/// Enters Rust from a C function: no panic leaves it, errors are raised.
+///
+/// # Safety
+/// Called by CPython with the GIL held and the arguments of a METH_FASTCALL | METH_KEYWORDS call of a function bound by
+/// [`bind`] to a `Handle`.
+unsafe fn enter(
+    slf: *mut ffi::PyObject,
+    first: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+    body: impl FnOnce(&Bound<'_, Handle>, &Args<'_>) -> PyResult<Py<PyAny>>,
+) -> *mut ffi::PyObject {
+    // SAFETY: the GIL is held (see above).
+    let py = unsafe { Python::assume_attached() };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the function was bound to a `Handle`, which it keeps alive.
+        let handle = unsafe { Borrowed::from_ptr(py, slf).cast_unchecked::<Handle>() };
+        // SAFETY: null or a tuple of the names of the arguments that follow the positional ones.
+        let named = if keywords.is_null() { 0 } else { unsafe { ffi::PyTuple_Size(keywords) } };
+        // `exc_info=…` comes last whether it is named or not; other names are for nobody.
+        let count = (count + named.max(0)) as usize;
+        body(&handle, &Args { py, first, count })
+    }));
+    match result {
+        Ok(Ok(value)) => value.into_ptr(),
+        Ok(Err(error)) => {
+            error.restore(py);
+            std::ptr::null_mut()
+        }
+        Err(_) => {
+            PyRuntimeError::new_err("tricorn panicked (a defect of tricorn)").restore(py);
+            std::ptr::null_mut()
+        }
+    }
+}
+
+fn missing(what: &str) -> PyErr {
+    PyTypeError::new_err(format!("missing argument: {what}"))
+}
+
+unsafe extern "C" fn start_response_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+        let status = args.get(0).ok_or_else(|| missing("status"))?;
+        let headers = args.get(1).ok_or_else(|| missing("headers"))?;
+        let exc_info = args.get(2).filter(|value| !value.is_none());
+        handle.get().start_response(&status, &headers, exc_info.as_deref())?;
+        bind(args.py, &WRITE, handle.as_ptr())
+    };
+    // SAFETY: CPython calls this as it was bound.
+    unsafe { enter(slf, args, count, keywords, body) }
+}
+
+unsafe extern "C" fn write_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+        let piece = args.get(0).ok_or_else(|| missing("data"))?;
+        handle.get().write(args.py, &piece)?;
+        Ok(args.py.None())
+    };
+    // SAFETY: CPython calls this as it was bound.
+    unsafe { enter(slf, args, count, keywords, body) }
+}
+
+unsafe extern "C" fn early_hints_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+        let headers = args.get(0).ok_or_else(|| missing("headers"))?;
+        handle.get().early_hints(&headers)?;
+        Ok(args.py.None())
+    };
+    // SAFETY: CPython calls this as it was bound.
+    unsafe { enter(slf, args, count, keywords, body) }
+}
+
+/// Keeps a `bytes` object alive for whoever sends it later.
+pub struct KeptBytes {
+    _owner: Py<PyBytes>,
+    address: *const u8,
+    length: usize,
+}
+
+// SAFETY: the bytes are immutable and live as long as the owner; the owner itself is only dropped, which pyo3 defers
+// where the GIL is not held.
+unsafe impl Send for KeptBytes {}
+// SAFETY: as above.
+unsafe impl Sync for KeptBytes {}
+
+impl KeptBytes {
+    pub fn of(bytes: &Bound<'_, PyBytes>) -> KeptBytes {
+        let slice = bytes.as_bytes();
+        KeptBytes { address: slice.as_ptr(), length: slice.len(), _owner: bytes.clone().unbind() }
+    }
+}
+
+impl AsRef<[u8]> for KeptBytes {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: address and length are those of the owner's bytes.
+        unsafe { std::slice::from_raw_parts(self.address, self.length) }
+    }
+}

@@ -1,0 +1,17 @@
+//! The WSGI gateway (PEP 3333): environ, the call, the response.
+//!
+//! ```text
+//!   Server::answer ── environ.rs ──▶ application(environ, start_response)
+//!        │                                   │            │
+//!        │                               handle.rs ◀──────┘  start_response, write, early hints
+//!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
+//! ```
+mod environ;
+mod handle;
+mod input;
+mod peer;
+mod respond;
+mod server;
+mod socket;
+
+pub use server::{Server, WsgiGateway};

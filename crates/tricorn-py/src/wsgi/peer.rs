@@ -1,0 +1,60 @@
+//! Addresses as Python strings, kept with the connection.
+use crate::text::latin1;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use std::net::SocketAddr;
+use tricorn_io::{Attachment, Engine, Exchange, Peer};
+
+/// `REMOTE_ADDR`, `REMOTE_PORT`, `SERVER_NAME`, `SERVER_PORT`; empty for what a unix socket does not have.
+pub struct Names {
+    pub remote: Py<PyString>,
+    pub remote_port: Py<PyString>,
+    /// `None` where the environ's template has the right ones already.
+    pub server: Option<(Py<PyString>, Py<PyString>)>,
+}
+
+/// The connection's names: made for its first request, then kept with it.
+pub fn names<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Names> {
+    if exchange.attachment.as_ref().is_none_or(|kept| !kept.is::<Names>()) {
+        let names = make(py, engine, exchange)?;
+        exchange.attachment = Some(Box::new(names) as Attachment);
+    }
+    exchange
+        .attachment
+        .as_ref()
+        .and_then(|kept| kept.downcast_ref::<Names>())
+        .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("a connection lost its names (defect of tricorn)"))
+}
+
+fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Names> {
+    let (remote, remote_port) = match exchange.peer {
+        Peer::Internet(address) => (canonical(address).ip().to_string(), address.port().to_string()),
+        Peer::Unix => (String::new(), String::new()),
+    };
+    let server = local_address(engine, exchange)
+        .map(|address| -> PyResult<_> {
+            let name = latin1(py, address.ip().to_string().as_bytes())?.unbind();
+            let port = latin1(py, address.port().to_string().as_bytes())?.unbind();
+            Ok((name, port))
+        })
+        .transpose()?;
+    Ok(Names {
+        remote: latin1(py, remote.as_bytes())?.unbind(),
+        remote_port: latin1(py, remote_port.as_bytes())?.unbind(),
+        server,
+    })
+}
+
+/// The socket's own address, as gunicorn has it; a listener bound to one address needs no system call.
+fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr> {
+    let bound = engine.listener_address(exchange.listener)?;
+    if bound.ip().is_unspecified() {
+        return exchange.local_address().map(canonical).or(Some(bound));
+    }
+    Some(canonical(bound))
+}
+
+/// A v4 address that came in through a v6 socket is a v4 address.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}

@@ -1,0 +1,247 @@
+//! From the application's iterable to bytes on the socket.
+use super::handle::{Handle, KeptBytes};
+use pyo3::exceptions::{PyAssertionError, PyTypeError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::os::fd::RawFd;
+use tricorn_io::{Engine, Exchange, Sent};
+use tricorn_proto::exchange::{End, HeadInputs};
+
+/// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
+const WITHOUT_GIL: usize = 64 * 1024;
+
+/// How the application's result is sent, and what went wrong.
+pub struct Response<'a, 'py> {
+    pub handle: &'a Bound<'py, Handle>,
+    pub file_wrapper: Option<&'a Bound<'py, PyAny>>,
+    pub sendfile: bool,
+}
+
+impl<'py> Response<'_, 'py> {
+    /// Sends everything the result yields, ends the reply, and calls `close` whatever happened.
+    pub fn send(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
+        if let Some(outcome) = self.send_list(result) {
+            return outcome;
+        }
+        let outcome = match self.send_file(result) {
+            Ok(Some(end)) => Ok(Some(end)),
+            Ok(None) => self.send_iterable(result),
+            Err(error) => Err(error),
+        };
+        // PEP 3333: "If the iterable returned by the application has a close() method, the server or gateway must call
+        // that method upon completion of the current request, whether the request was completed normally, or terminated
+        // early".
+        let closed = match result.getattr_opt(intern!(result.py(), "close")) {
+            Ok(Some(close)) => close.call0().map(|_| ()),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match (outcome, closed) {
+            (Err(error), _) => Err(error),
+            (Ok(end), Ok(())) => Ok(end),
+            (Ok(_), Err(error)) => Err(error),
+        }
+    }
+
+    /// A list or tuple of `bytes`: all is at hand, so the length is known and the last piece ends the reply.
+    fn send_list(&self, result: &Bound<'py, PyAny>) -> Option<PyResult<Option<End>>> {
+        let pieces: Vec<Bound<'py, PyBytes>>;
+        if let Ok(list) = result.cast_exact::<PyList>() {
+            if list.len() == 1
+                && let Ok(only) = list.get_item(0)
+                && let Ok(only) = only.cast_into_exact::<PyBytes>()
+            {
+                return Some(self.send_only(&only));
+            }
+            pieces = list.iter().map(|item| item.cast_into_exact::<PyBytes>().ok()).collect::<Option<_>>()?;
+        } else if let Ok(tuple) = result.cast_exact::<PyTuple>() {
+            pieces = tuple.iter().map(|item| item.cast_into_exact::<PyBytes>().ok()).collect::<Option<_>>()?;
+        } else {
+            return None;
+        }
+        Some(self.send_pieces(&pieces))
+    }
+
+    fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
+        let py = piece.py();
+        let handle = self.handle.get();
+        let mut exchange = handle.take_back(py);
+        if !exchange.request.reply.has_status() {
+            handle.put(exchange);
+            return Err(no_start_response());
+        }
+        exchange.answered();
+        let end = send_last(py, handle.engine(), &mut exchange, piece);
+        handle.put(exchange);
+        Ok(Some(end))
+    }
+
+    fn send_pieces(&self, pieces: &[Bound<'py, PyBytes>]) -> PyResult<Option<End>> {
+        let py = self.handle.py();
+        let handle = self.handle.get();
+        let mut exchange = handle.take_back(py);
+        if !exchange.request.reply.has_status() {
+            handle.put(exchange);
+            return Err(no_start_response());
+        }
+        exchange.answered();
+        let total = pieces.iter().map(|piece| piece.as_bytes().len() as u64).sum();
+        let empty = PyBytes::new(py, b"");
+        let (last, first) = match pieces.split_last() {
+            Some((last, first)) => (last, first),
+            None => (&empty, [].as_slice()),
+        };
+        for piece in first {
+            if !piece.as_bytes().is_empty() {
+                send_part(py, handle.engine(), &mut exchange, piece, Some(total));
+            }
+        }
+        let end = send_last(py, handle.engine(), &mut exchange, last);
+        handle.put(exchange);
+        Ok(Some(end))
+    }
+
+    fn send_iterable(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
+        let py = result.py();
+        let handle = self.handle.get();
+        for piece in result.try_iter()? {
+            let piece = bytes_of(&piece?)?;
+            if piece.as_bytes().is_empty() {
+                continue; // the head waits for the first byte (PEP 3333, "The start_response() Callable")
+            }
+            let mut exchange = handle.take_back(py);
+            if !exchange.request.reply.has_status() {
+                handle.put(exchange);
+                return Err(no_start_response());
+            }
+            let sent = send(py, handle.engine(), &mut exchange, &piece);
+            handle.put(exchange);
+            if sent == Sent::Gone {
+                return Ok(None);
+            }
+        }
+        let mut exchange = handle.take_back(py);
+        if !exchange.request.reply.has_status() {
+            handle.put(exchange);
+            return Err(no_start_response());
+        }
+        exchange.answered();
+        let end = if exchange.request.reply.head_sent() {
+            exchange.end()
+        } else {
+            send_last(py, handle.engine(), &mut exchange, &PyBytes::new(py, b""))
+        };
+        handle.put(exchange);
+        Ok(Some(end))
+    }
+
+    /// `wsgi.file_wrapper` around a real file: the kernel sends it.
+    fn send_file(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
+        let py = result.py();
+        let Some(wrapper) = self.file_wrapper.filter(|_| self.sendfile) else { return Ok(None) };
+        if !result.is_instance(wrapper)? {
+            return Ok(None);
+        }
+        let Some((fd, offset, size)) = regular_file(&result.getattr(intern!(py, "filelike"))?) else {
+            return Ok(None);
+        };
+        let handle = self.handle.get();
+        let mut exchange = handle.take_back(py);
+        if !exchange.request.reply.has_status() {
+            handle.put(exchange);
+            return Err(no_start_response());
+        }
+        let rest = size.saturating_sub(offset);
+        let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
+        let Ok(file) = tricorn_io::duplicate(fd) else {
+            handle.put(exchange);
+            return Ok(None);
+        };
+        exchange.answered();
+        let engine = handle.engine();
+        let (server, close) = (&engine.config().server, engine.closes_connections());
+        let wall = exchange.wall.clone();
+        let inputs = HeadInputs { date: wall.date(), server, body_length: Some(rest), close };
+        py.detach(|| exchange.write_file(&inputs, file, offset, length));
+        let end = exchange.end();
+        handle.put(exchange);
+        Ok(Some(end))
+    }
+}
+
+/// Descriptor, position and size, if this is a file the kernel can send.
+fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(RawFd, u64, u64)> {
+    let fd: RawFd = filelike.call_method0("fileno").ok()?.extract().ok()?;
+    // The object's own idea of the position: the descriptor's is ahead of it where reads are buffered.
+    let offset: u64 = filelike.call_method0("tell").ok()?.extract().ok()?;
+    let size = tricorn_io::file_size(fd)?;
+    Some((fd, offset, size))
+}
+
+fn no_start_response() -> PyErr {
+    PyAssertionError::new_err("the application yielded a body before it called start_response")
+}
+
+/// A piece of a body as PEP 3333 wants it.
+pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    piece.cast::<PyBytes>().cloned().map_err(|_| {
+        let kind = piece.get_type();
+        PyTypeError::new_err(format!("the application must yield bytes, not {kind} ({piece:?})"))
+    })
+}
+
+/// Sends a piece of a body whose length is not known, and waits while the client is too far behind.
+pub fn send(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
+    send_part(py, engine, exchange, piece, None)
+}
+
+fn send_part(
+    py: Python<'_>,
+    engine: &Engine,
+    exchange: &mut Exchange,
+    piece: &Bound<'_, PyBytes>,
+    body_length: Option<u64>,
+) -> Sent {
+    let wall = exchange.wall.clone();
+    let (server, close) = (&engine.config().server, engine.closes_connections());
+    let inputs = HeadInputs { date: wall.date(), server, body_length, close };
+    let bytes = piece.as_bytes();
+    let sent = if bytes.len() >= WITHOUT_GIL {
+        let kept = KeptBytes::of(piece);
+        py.detach(|| exchange.write(&inputs, bytes, || Box::new(kept)))
+    } else {
+        exchange.write(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
+    };
+    match sent {
+        Sent::OverMark => py.detach(|| exchange.wait_for_room(engine.config())),
+        sent => sent,
+    }
+}
+
+fn send_last(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> End {
+    let wall = exchange.wall.clone();
+    let (server, close) = (&engine.config().server, engine.closes_connections());
+    let bytes = piece.as_bytes();
+    let inputs = HeadInputs { date: wall.date(), server, body_length: Some(bytes.len() as u64), close };
+    if bytes.len() >= WITHOUT_GIL {
+        let kept = KeptBytes::of(piece);
+        py.detach(|| exchange.write_last(&inputs, bytes, || Box::new(kept)))
+    } else {
+        exchange.write_last(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
+    }
+}
+
+/// Whether nobody but us holds this object any more.
+#[cfg(not(Py_GIL_DISABLED))]
+pub fn is_ours_alone<T>(object: &Py<T>, holders: isize) -> bool {
+    // SAFETY: the object is alive, and the GIL is held by every caller (they own `Bound`s beside it).
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) as isize == holders }
+}
+
+/// Reference counts are split between threads here and say nothing.
+#[cfg(Py_GIL_DISABLED)]
+pub fn is_ours_alone<T>(_object: &Py<T>, _holders: isize) -> bool {
+    false
+}

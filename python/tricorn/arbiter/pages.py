@@ -1,0 +1,28 @@
+"""The shared pages of the scoreboard: one for each worker, in memory that forks share."""
+
+from __future__ import annotations
+
+from mmap import mmap
+
+
+class Pages:
+    """Pages that nobody wrote to cost address space and no memory, so there are more than workers."""
+
+    def __init__(self, size: int, count: int) -> None:
+        self._size = size
+        self._view = memoryview(mmap(-1, size * count))
+        self._free = list(range(count - 1, -1, -1))
+
+    def take(self) -> int | None:
+        """The number of an empty page, or None if all are in use."""
+        if not self._free:
+            return None
+        number = self._free.pop()
+        self.page(number)[:] = bytes(self._size)
+        return number
+
+    def give_back(self, number: int) -> None:
+        self._free.append(number)
+
+    def page(self, number: int) -> memoryview:
+        return self._view[number * self._size : (number + 1) * self._size]

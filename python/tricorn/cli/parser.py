@@ -1,0 +1,146 @@
+"""The command line, rendered from the records."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from tricorn import __version__
+from tricorn.config.registry import SETTINGS
+from tricorn.config.resolve import Layer, Raw
+from tricorn.config.setting import Action, Setting
+from tricorn.config.unavailable import UNAVAILABLE, Takes
+from tricorn.config.validators import Boolean, Invalid, Malformed
+from tricorn.workers import NAMES
+
+COMMAND_LINE = "command line"
+ENVIRONMENT_ARGUMENTS = ("GUNICORN_CMD_ARGS", "TRICORN_CMD_ARGS")
+
+
+def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
+    """The layer of one list of arguments. Exits with 2 on arguments that cannot be read, as argparse does."""
+    parser = build_parser(source)
+    given = vars(parser.parse_args(argv))
+    app = given.pop("wsgi_app", None)
+    values = {name: Raw(value, _origin(name, source)) for name, value in given.items()}
+    if app is not None:
+        values["wsgi_app"] = Raw(app, source)
+    return Layer(values)
+
+
+def read_environment_arguments(environ: Mapping[str, str]) -> list[Layer]:
+    """The layers of GUNICORN_CMD_ARGS and, above it, TRICORN_CMD_ARGS."""
+    layers = []
+    for name in ENVIRONMENT_ARGUMENTS:
+        try:
+            words = shlex.split(environ.get(name, ""))
+        except ValueError as error:
+            build_parser(name).error(f"{error}: {environ[name]}")
+        layers.append(read_arguments(words, name))
+    return layers
+
+
+def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="tricorn",
+        usage="%(prog)s [OPTIONS] [APP_MODULE]",
+        description="An application server for Python web applications.",
+        formatter_class=_HelpFormatter,
+        argument_default=argparse.SUPPRESS,
+        add_help=False,
+    )
+    parser.source = source
+    # Since Python 3.14 argparse colours its help; ours is the same text everywhere.
+    vars(parser)["color"] = False
+    parser.add_argument("-h", "--help", action="help", help="Show this help message and exit.")
+    parser.add_argument(
+        "-v",
+        "--version",
+        action="version",
+        version=f"tricorn (version {__version__})",
+        help="Show the version and exit.",
+    )
+    parser.add_argument("wsgi_app", nargs="?", metavar="APP_MODULE", help=argparse.SUPPRESS)
+    groups: dict[str, Any] = {}
+    for setting in SETTINGS:
+        if setting.flags:
+            if setting.section not in groups:
+                groups[setting.section] = parser.add_argument_group(setting.section)
+            _add_flag(groups[setting.section], setting)
+    for record in UNAVAILABLE:
+        nargs: int | str | None = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}[record.takes]
+        parser.add_argument(
+            *record.flags, action=_refusing(record.sentence), nargs=nargs, help=argparse.SUPPRESS
+        )
+    return parser
+
+
+def _add_flag(group: Any, setting: Setting[object]) -> None:
+    options: dict[str, Any] = {"dest": setting.name, "action": setting.action.value, "help": _help(setting)}
+    if setting.action in (Action.STORE, Action.APPEND):
+        options["metavar"] = setting.kind.metavar
+    if setting.action is Action.STORE:
+        options["type"] = _reader(setting)
+    group.add_argument(*setting.flags, **options)
+
+
+def _reader(setting: Setting[object]) -> Callable[[str], str]:
+    """Lets a text through unless it is no such value at all: what a value may be is decided by `resolve`."""
+
+    def read(text: str) -> str:
+        try:
+            setting.kind.parse(text)
+        except Malformed as error:
+            raise argparse.ArgumentTypeError(f"{error}, got {text!r}") from None
+        except Invalid:
+            pass  # understood; `resolve` refuses it, and knows from which layer it came
+        return text
+
+    return read
+
+
+def _help(setting: Setting[object]) -> str:
+    text = setting.help
+    if setting.name == "worker_class":
+        text += f" One of {', '.join(NAMES)}."
+    if isinstance(setting.kind, Boolean):
+        return text.replace("%", "%%")
+    default = setting.default
+    shown = ",".join(str(part) for part in default) if isinstance(default, tuple) else default
+    return f"{text} [{shown}]".replace("%", "%%") if shown not in (None, "") else text.replace("%", "%%")
+
+
+def _origin(name: str, source: str) -> str:
+    flag = next(setting.flags[-1] for setting in SETTINGS if setting.name == name)
+    return flag if source == COMMAND_LINE else f"{flag} in {source}"
+
+
+def _refusing(sentence: str) -> type[argparse.Action]:
+    class Refuse(argparse.Action):
+        def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+            parser.error(f"argument {'/'.join(self.option_strings)}: {sentence}")
+
+    return Refuse
+
+
+class _Parser(argparse.ArgumentParser):
+    source = COMMAND_LINE
+
+    def error(self, message: str) -> NoReturn:
+        where = "" if self.source == COMMAND_LINE else f"in the environment variable {self.source}: "
+        super().error(where + message)
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Every Python renders the same page: `-b, --bind ADDRESS`, at a width of 100."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=34, width=100)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        metavar = action.metavar if isinstance(action.metavar, str) and action.nargs != 0 else ""
+        return f"{', '.join(action.option_strings)} {metavar}".rstrip()

@@ -1,0 +1,3 @@
+"""Settings: one record each, read in layers, resolved once."""
+
+from __future__ import annotations

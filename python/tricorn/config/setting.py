@@ -1,0 +1,58 @@
+"""One record per setting: flag, environment, default, help and documentation are all rendered from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
+
+if TYPE_CHECKING:
+    from tricorn.config.validators import Kind
+
+T = TypeVar("T")
+
+
+class Action(Enum):
+    """What a flag does to its value."""
+
+    STORE = "store"
+    APPEND = "append"
+    SET = "store_true"
+    UNSET = "store_false"
+
+
+class Values(Protocol):
+    """What a configuration is to a setting: values by name."""
+
+    def value(self, name: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know."""
+
+    name: str
+    kind: Kind[T]
+    default: T
+    section: str
+    help: str
+    doc: str = ""
+    flags: tuple[str, ...] = ()
+    action: Action = Action.STORE
+    env_also: tuple[str, ...] = ()
+    """Variables that are read besides `TRICORN_<NAME>`, weaker than it: the names platforms set."""
+    since: str = "0.1"
+
+    @property
+    def env(self) -> str:
+        return f"TRICORN_{self.name.upper()}"
+
+    @overload
+    def __get__(self, instance: None, owner: type[object]) -> Setting[T]: ...
+    @overload
+    def __get__(self, instance: Values, owner: type[object]) -> T: ...
+    def __get__(self, instance: Values | None, owner: type[object]) -> Setting[T] | T:
+        if instance is None:
+            return self
+        value: T = instance.value(self.name)  # type: ignore[assignment]  # resolve() made it with self.kind
+        return value

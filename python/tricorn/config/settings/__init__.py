@@ -1,0 +1,3 @@
+"""The records, one file per group."""
+
+from __future__ import annotations

@@ -1,0 +1,128 @@
+"""What a request may look like, and whose word about it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tricorn.config.setting import Action, Setting
+from tricorn.config.validators import Boolean, Choice, HeaderValues, Integer, Networks, TextList
+
+LIMITS_SECTION = "Security"
+TRUST_SECTION = "Front Ends"
+LENIENCY_SECTION = "Leniency"
+
+LIMIT_REQUEST_LINE = Setting(
+    name="limit_request_line",
+    flags=("--limit-request-line",),
+    kind=Integer(),
+    default=4094,
+    section=LIMITS_SECTION,
+    help="The maximum size of HTTP request line in bytes; 0 is the largest there is.",
+)
+
+LIMIT_REQUEST_FIELDS = Setting(
+    name="limit_request_fields",
+    flags=("--limit-request-fields",),
+    kind=Integer(),
+    default=100,
+    section=LIMITS_SECTION,
+    help="Limit the number of HTTP headers fields in a request; 0 is the largest there is.",
+)
+
+LIMIT_REQUEST_FIELD_SIZE = Setting(
+    name="limit_request_field_size",
+    flags=("--limit-request-field_size",),  # the odd underscore is gunicorn's
+    kind=Integer(),
+    default=8190,
+    section=LIMITS_SECTION,
+    help="Limit the allowed size of an HTTP request header field; 0 is the largest there is.",
+)
+
+FORWARDED_ALLOW_IPS = Setting(
+    name="forwarded_allow_ips",
+    flags=("--forwarded-allow-ips",),
+    env_also=("FORWARDED_ALLOW_IPS",),
+    kind=Networks(),
+    default="127.0.0.1,::1",
+    section=TRUST_SECTION,
+    help="Front-end's IP addresses or networks from which allowed to handle set secure headers.",
+    doc="`*` believes everybody. Peers on a unix socket are always believed.",
+)
+
+SECURE_SCHEME_HEADERS: Setting[Mapping[str, str]] = Setting(
+    name="secure_scheme_headers",
+    kind=HeaderValues(),
+    default=MappingProxyType(
+        {"X-FORWARDED-PROTOCOL": "ssl", "X-FORWARDED-PROTO": "https", "X-FORWARDED-SSL": "on"},
+    ),
+    section=TRUST_SECTION,
+    help="Headers, and their values, by which a front end says that the client uses HTTPS.",
+)
+
+FORWARDER_HEADERS: Setting[tuple[str, ...]] = Setting(
+    name="forwarder_headers",
+    flags=("--forwarder-headers",),
+    kind=TextList(metavar="HEADERS"),
+    default=("SCRIPT_NAME", "PATH_INFO"),
+    section=TRUST_SECTION,
+    help="Upper-case header names with an underscore that a front end may set in the environ.",
+)
+
+HEADER_MAP = Setting(
+    name="header_map",
+    flags=("--header-map",),
+    kind=Choice(("drop", "refuse", "dangerous")),
+    default="drop",
+    section=TRUST_SECTION,
+    help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
+)
+
+
+def _leniency(name: str, text: str) -> Setting[bool]:
+    return Setting(
+        name=name,
+        flags=("--" + name.replace("_", "-"),),
+        action=Action.SET,
+        kind=Boolean(),
+        default=False,
+        section=LENIENCY_SECTION,
+        help=text,
+    )
+
+
+PERMIT_OBSOLETE_FOLDING = _leniency(
+    "permit_obsolete_folding",
+    "Permit requests employing obsolete HTTP line folding mechanism.",
+)
+STRIP_HEADER_SPACES = _leniency(
+    "strip_header_spaces",
+    "Strip spaces present between the header name and the `:`.",
+)
+PERMIT_UNCONVENTIONAL_HTTP_METHOD = _leniency(
+    "permit_unconventional_http_method",
+    "Permit HTTP methods not matching conventions, such as IANA registration guidelines.",
+)
+PERMIT_UNCONVENTIONAL_HTTP_VERSION = _leniency(
+    "permit_unconventional_http_version",
+    "Permit HTTP version not matching conventions of 2023.",
+)
+CASEFOLD_HTTP_METHOD = _leniency(
+    "casefold_http_method",
+    "Transform received HTTP methods to uppercase.",
+)
+
+SETTINGS = (
+    LIMIT_REQUEST_LINE,
+    LIMIT_REQUEST_FIELDS,
+    LIMIT_REQUEST_FIELD_SIZE,
+    FORWARDED_ALLOW_IPS,
+    SECURE_SCHEME_HEADERS,
+    FORWARDER_HEADERS,
+    HEADER_MAP,
+    PERMIT_OBSOLETE_FOLDING,
+    STRIP_HEADER_SPACES,
+    PERMIT_UNCONVENTIONAL_HTTP_METHOD,
+    PERMIT_UNCONVENTIONAL_HTTP_VERSION,
+    CASEFOLD_HTTP_METHOD,
+)

@@ -1,0 +1,270 @@
+"""Kinds of values: how a text or an object becomes the value of a setting.
+
+A kind touches nothing outside of its argument. It refuses what it does not understand and never corrects it.
+`Malformed` is for texts that are no such value at all (argparse's business, exit 2), `Refused` for values
+that are understood and not allowed (exit 1); gunicorn makes the same difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from tricorn.errors import nearest
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Invalid(ValueError):
+    """Says what was expected; the caller knows the name of the setting and what came."""
+
+
+class Malformed(Invalid):
+    """No such value at all: `eight` where a number is expected."""
+
+
+class Refused(Invalid):
+    """Understood, and not allowed: 0 workers."""
+
+
+class Kind(Protocol[T_co]):
+    @property
+    def metavar(self) -> str: ...
+
+    def parse(self, raw: object) -> T_co:
+        """Makes the value from a text (command line, environment) or an object (config file)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    min: int = 0
+    max: int | None = None
+    metavar: str = "INT"
+
+    def parse(self, raw: object) -> int:
+        value = _integer(raw)
+        _check_range(value, self.min, self.max)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A whole number stays an int, so that it prints as it was written."""
+
+    min: float = 0
+    max: float = 86_400
+    metavar: str = "SECONDS"
+
+    def parse(self, raw: object) -> float:
+        value: float
+        try:
+            value = _integer(raw)
+        except Malformed:
+            value = _float(raw)
+        _check_range(value, self.min, self.max)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A number of bytes, or one with a suffix: 512K, 2M, 1G (powers of 1024)."""
+
+    min: int = 0
+    max: int = 1 << 40
+    metavar: str = "BYTES"
+
+    def parse(self, raw: object) -> int:
+        factor = 1
+        if isinstance(raw, str):
+            raw = raw.strip()
+            factor = _FACTORS.get(raw[-1:].upper(), 1)
+            raw = raw[:-1] if factor > 1 else raw
+        try:
+            value = _integer(raw) * factor
+        except Malformed:
+            raise Malformed("expected a number of bytes such as 65536, 512K or 2M") from None
+        _check_range(value, self.min, self.max)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Umask:
+    """A text that begins with 0 is octal, as in the shell."""
+
+    metavar: str = "MASK"
+
+    def parse(self, raw: object) -> int:
+        if isinstance(raw, str) and raw.strip().startswith("0") and raw.strip().isdigit():
+            try:
+                value = int(raw.strip(), 8)
+            except ValueError:
+                raise Malformed("expected an octal number such as 022") from None
+        else:
+            value = _integer(raw)
+        _check_range(value, 0, 0o777)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    metavar: str = "BOOL"
+
+    def parse(self, raw: object) -> bool:
+        if isinstance(raw, bool):
+            return raw
+        word = raw.strip().lower() if isinstance(raw, str) else None
+        if word in ("true", "yes", "y", "on", "1"):
+            return True
+        if word in ("false", "no", "n", "off", "0"):
+            return False
+        raise Malformed("expected true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise Malformed("expected a text")
+        return raw.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalText:
+    """A text; None and the empty text mean that there is none."""
+
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> str | None:
+        return None if raw is None else Text().parse(raw) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    choices: tuple[str, ...]
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> str:
+        value = Text().parse(raw)
+        if value.lower() in self.choices:
+            return value.lower()
+        meant = nearest(value, self.choices)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        raise Refused(f"expected one of {', '.join(self.choices)}{hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class TextList:
+    """Several texts. On the command line the flag is repeated; one text is split at `separator`."""
+
+    separator: str | None = ","
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        if isinstance(raw, str):
+            parts = raw.split(self.separator) if self.separator else raw.split()
+            return tuple(part.strip() for part in parts if part.strip())
+        if not isinstance(raw, Sequence):
+            raise Malformed("expected a list of texts")
+        return tuple(Text().parse(part) for part in raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Addresses to listen on. Each is read by the grammar of `arbiter.sockets` when it is bound."""
+
+    metavar: str = "ADDRESS"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        parts = tuple(raw.split(",")) if isinstance(raw, str) else raw
+        values = TextList().parse(parts)
+        if not values:
+            raise Refused("expected at least one address")
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class EnvAssignments:
+    """KEY=VALUE texts."""
+
+    metavar: str = "ENV"
+
+    def parse(self, raw: object) -> tuple[tuple[str, str], ...]:
+        if isinstance(raw, str):
+            from shlex import split  # values may contain spaces and commas
+
+            raw = split(raw)
+        pairs = [text.partition("=") for text in TextList().parse(raw)]
+        for key, equals, _ in pairs:
+            if not key or not equals:
+                raise Refused(f"expected KEY=VALUE, got {key + equals!r}")
+        return tuple((key, value) for key, _, value in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """Addresses and CIDR blocks, comma separated, or `*` for everybody. 10.0.0.1/8 is a slip, and refused."""
+
+    metavar: str = "ADDRESSES"
+
+    def parse(self, raw: object) -> str:
+        parts = TextList().parse(raw)
+        if "*" in parts and len(parts) > 1:
+            raise Refused("expected either * or a list of addresses, not both")
+        if parts != ("*",):
+            from ipaddress import ip_network  # costs 100 kB, and the default needs no check
+
+            for part in parts:
+                try:
+                    ip_network(part)
+                except ValueError as error:
+                    raise Refused(f"expected IP addresses or networks: {error}") from None
+        return ",".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderValues:
+    """Header names and the value of each that counts. A text is `NAME=value,NAME=value`."""
+
+    metavar: str = "HEADERS"
+
+    def parse(self, raw: object) -> Mapping[str, str]:
+        if isinstance(raw, str):
+            raw = dict(part.split("=", 1) for part in TextList().parse(raw) if "=" in part)
+        if not isinstance(raw, Mapping):
+            raise Malformed("expected a dict of header names and values")
+        return {Text().parse(name).upper(): Text().parse(value) for name, value in raw.items()}
+
+
+def _integer(raw: object) -> int:
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        return raw
+    if isinstance(raw, str):
+        try:
+            return int(raw, 0) if not raw.strip().isdigit() else int(raw)
+        except ValueError:
+            pass
+    raise Malformed("expected a whole number")
+
+
+def _float(raw: object) -> float:
+    if isinstance(raw, (float, str)):
+        try:
+            value = float(raw)
+        except ValueError:
+            value = float("nan")
+        if value == value:
+            return value
+    raise Malformed("expected a number of seconds")
+
+
+def _check_range(value: float, low: float, high: float | None) -> None:
+    if value < low:
+        raise Refused(f"expected at least {low}")
+    if high is not None and value > high:
+        raise Refused(f"expected at most {high}")
+
+
+_FACTORS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

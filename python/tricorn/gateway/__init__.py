@@ -1,0 +1,3 @@
+"""How an application is found and called."""
+
+from __future__ import annotations

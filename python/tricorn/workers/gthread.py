@@ -1,0 +1,34 @@
+"""Several requests at a time, each on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from tricorn.workers.base import Worker
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import Core, WsgiGateway
+
+
+class ThreadWorker(Worker):
+    """`threads` threads wait, read, call and answer; the main thread is left to signals."""
+
+    def serve(self, core: Core, gateway: WsgiGateway) -> None:
+        # Daemons: after a quick stop a call that never returns must not hold the process.
+        threads = [
+            threading.Thread(target=self._work, args=(core, gateway), name=f"tricorn-{number}", daemon=True)
+            for number in range(self.config.threads)
+        ]
+        for thread in threads:
+            thread.start()
+        core.wait()
+        for thread in threads:
+            thread.join(0 if self.quick else None)
+
+    def _work(self, core: Core, gateway: WsgiGateway) -> None:
+        try:
+            core.serve(gateway)
+        except Exception:
+            self.crash()
+            core.stop()  # or the main thread would wait for a pool that is not there

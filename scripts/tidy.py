@@ -1,0 +1,149 @@
+"""House rules that no linter knows.
+
+* Control flow fits in a head: files up to 500 lines, functions up to 70, in Rust and Python. Tests do not count;
+  tables are listed with their reason in scripts/tidy-exempt.txt.
+* No leftover markers, no machine's paths.
+* `tricorn._core` is imported in workers/native.py and gateway/ only.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+MAX_FILE = 500
+MAX_FUNCTION = 70
+SOURCES = ("crates/", "python/", "scripts/", "benches/", "fuzz/", "examples/")
+CORE_USERS = ("python/tricorn/workers/native.py", "python/tricorn/gateway/")
+
+# Letters in brackets, so that this file does not report itself.
+MARKERS = re.compile(r"\bTO[D]O\b|\bFIX[M]E\b|\bX[X]X\b|^<{7} |^>{7} |\bdbg[!]\(|\btodo[!]\(", re.MULTILINE)
+MACHINE_PATHS = re.compile(r"/hom[e]/\w|(?<![\w.])/roo[t]/\w|/User[s]/\w")
+
+
+class Function(NamedTuple):
+    name: str
+    line: int
+    length: int
+
+
+def main() -> int:
+    exempt = read_exemptions()
+    found = [f"scripts/tidy-exempt.txt names {path}, which is gone" for path in exempt if not (ROOT / path).exists()]
+    for path in tracked_files():
+        found += check(path, exempt)
+    print("\n".join(found) or "tidy")
+    return 1 if found else 0
+
+
+def read_exemptions() -> dict[str, str]:
+    lines = (ROOT / "scripts/tidy-exempt.txt").read_text().splitlines()
+    pairs = (line.split(":", 1) for line in lines if line.strip() and not line.startswith("#"))
+    return {path.strip(): reason.strip() for path, reason in pairs}
+
+
+def tracked_files() -> list[str]:
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    return sorted(path for path in listing.stdout.splitlines() if (ROOT / path).is_file())
+
+
+def check(path: str, exempt: dict[str, str]) -> Iterator[str]:
+    if path.startswith("benches/runs/") or path == "Cargo.lock":
+        return
+    try:
+        text = (ROOT / path).read_text()
+    except UnicodeDecodeError:
+        return
+    for pattern, what in ((MARKERS, "leftover marker"), (MACHINE_PATHS, "path of one machine")):
+        for match in pattern.finditer(text):
+            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {what} {match.group().strip()!r}"
+    if not path.endswith((".py", ".rs")) or not path.startswith(SOURCES) or "/tests" in path:
+        return
+    if path.endswith(".rs"):
+        text = without_tests(blank_rust(text))
+        functions = list(rust_functions(text))
+    else:
+        tree = ast.parse(text)
+        functions = list(python_functions(tree))
+        if path.startswith("python/") and not path.startswith(CORE_USERS) and imports_core(tree):
+            yield f"{path}: imports tricorn._core; only workers/native.py and gateway/ may"
+    if path in exempt:
+        return
+    length = text.count("\n")
+    if length > MAX_FILE:
+        yield f"{path}: {length} lines; control flow fits in {MAX_FILE}"
+    for name, line, lines in functions:
+        if lines > MAX_FUNCTION:
+            yield f"{path}:{line}: {name} has {lines} lines; a function fits in {MAX_FUNCTION}"
+
+
+# ---- Python
+
+
+def python_functions(tree: ast.AST) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield Function(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1)
+
+
+def imports_core(tree: ast.AST) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import) and any(alias.name == "tricorn._core" for alias in node.names):
+            return True
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if module == "_core" or module.endswith("._core") or any(alias.name == "_core" for alias in node.names):
+                return True
+    return False
+
+
+# ---- Rust: enough of a lexer to count braces. Comments and literals become blanks, lines stay where they are.
+
+RUST_TOKENS = re.compile(
+    r"""
+      //[^\n]*
+    | /\*.*?\*/
+    | b?r(?P<hashes>\#*)".*?"(?P=hashes)
+    | b?c?"(?:\\.|[^"\\])*"
+    | b?'(?:\\(?:x..|u\{[^}]*\}|.)|[^'\\])'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def blank_rust(text: str) -> str:
+    return RUST_TOKENS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def without_tests(text: str) -> str:
+    while match := re.search(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*mod\s+\w+\s*\{", text):
+        text = text[: match.start()] + text[closing_brace(text, match.end()) :]
+    return text
+
+
+def rust_functions(text: str) -> Iterator[Function]:
+    for match in re.finditer(r"\bfn\s+(\w+)", text):
+        brace = re.compile(r"[{;]").search(text, match.end())
+        if brace and brace.group() == "{":
+            end = closing_brace(text, brace.end())
+            line = text.count("\n", 0, match.start()) + 1
+            yield Function(match.group(1), line, text.count("\n", match.start(), end) + 1)
+
+
+def closing_brace(text: str, position: int) -> int:
+    depth = 1
+    for match in re.compile(r"[{}]").finditer(text, position):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
