@@ -11,9 +11,7 @@ from tests.harness import REFERENCE, Server
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "beyond_reference(why): tricorn promises more here than the server it replaces"
-    )
+    config.addinivalue_line("markers", "beyond_reference(why): tricorn promises more here than the server it replaces")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -6,8 +6,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tests.harness.wire import Address, Reply, Silent, Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass
@@ -44,7 +48,7 @@ class Load:
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._client, daemon=True) for _ in range(clients)]
 
-    def __enter__(self) -> Load:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self

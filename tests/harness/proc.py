@@ -62,9 +62,7 @@ def with_mark(mark: str, session: int) -> list[int]:
 
 def command_line(pid: int) -> str:
     try:
-        return (
-            (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        )
+        return (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
         return "(gone)"
 
@@ -76,9 +74,7 @@ def descriptors(pid: int) -> int:
 def private_bytes(pid: int) -> int:
     """Memory only this process has: what a leak or an unbounded buffer would make grow."""
     text = (PROC / str(pid) / "smaps_rollup").read_text()
-    return 1024 * sum(
-        int(kilobytes) for kilobytes in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.MULTILINE)
-    )
+    return 1024 * sum(int(kilobytes) for kilobytes in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.MULTILINE))
 
 
 def cpu_seconds(pid: int) -> float:

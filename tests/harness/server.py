@@ -16,11 +16,14 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from tests.harness import proc
 from tests.harness.deadline import until
 from tests.harness.wire import Address, Reply, Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 APPS = Path(__file__).resolve().parent.parent / "apps"
 COMMAND_VARIABLE = "TRICORN_TEST_SERVER"
@@ -152,10 +155,11 @@ class Server:
             self.argv.append(app)
         self._mark = f"TRICORN_TEST_MARK={uuid.uuid4().hex}"
         self._env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
-        self._env.update([self._mark.split("=")])
+        name, _, value = self._mark.partition("=")
+        self._env[name] = value
         self._wait = wait
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -236,19 +240,13 @@ class Server:
         try:
             status = self.process.wait(within)
         except subprocess.TimeoutExpired:
-            raise AssertionError(
-                f"the server still runs after {within:g} s; its log:\n{self.log.text}"
-            ) from None
+            raise AssertionError(f"the server still runs after {within:g} s; its log:\n{self.log.text}") from None
         self.log.join()
         self.out.join()
         return status
 
     def leftovers(self) -> list[int]:
-        return [
-            pid
-            for pid in proc.with_mark(self._mark, self.pid)
-            if pid != self.pid or self.process.poll() is None
-        ]
+        return [pid for pid in proc.with_mark(self._mark, self.pid) if pid != self.pid or self.process.poll() is None]
 
     def stop(self, *, check: bool = True) -> int:
         """Stops gracefully; complains about everything that does not go away by itself."""
@@ -279,9 +277,7 @@ class Server:
         return self.process.returncode
 
 
-def run(
-    *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 20
-) -> Any:
+def run(*argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 20) -> Any:
     """Runs the server's command to its end, for the cases in which it must not come up."""
     return subprocess.run(
         [*command(), *argv],

@@ -7,9 +7,13 @@ import socket
 import threading
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tests.harness.deadline import until
 from tests.harness.wire import Address, connect
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 @dataclass
@@ -50,7 +54,7 @@ class Crowd:
             self._selector.register(sock, selectors.EVENT_READ, client)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Crowd:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -7,7 +7,10 @@ import re
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 STATUS_LINE = re.compile(rb"(HTTP/1\.[01]) (\d{3}) ([\t \x21-\x7e\x80-\xff]*)")
 FIELD_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t \x21-\x7e\x80-\xff]*?)[ \t]*")
@@ -111,7 +114,7 @@ class Wire:
         self.sock = connect(address, timeout, receive_buffer)
         self.unread = b""
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -133,15 +136,13 @@ class Wire:
         self.sock.shutdown(socket.SHUT_WR)
         return self
 
-    def ask(
-        self, method: str, target: str, fields: Fields = (), body: bytes | None = None, **more: str
-    ) -> Reply:
+    def ask(self, method: str, target: str, fields: Fields = (), body: bytes | None = None, **more: str) -> Reply:
         """Sends one request and reads its one response."""
         self.send(request(method, target, fields, body, **more))
         return self.reply(method)
 
-    def get(self, target: str, *fields: tuple[str, str], **more: str) -> Reply:
-        return self.ask("GET", target, fields, **more)
+    def get(self, target: str, *fields: tuple[str, str], version: str = "1.1") -> Reply:
+        return self.ask("GET", target, fields, version=version)
 
     def reply(self, method: str = "GET") -> Reply:
         """Reads exactly one final response to `method`, and the interim ones before it."""

@@ -10,9 +10,7 @@ from tests.harness import REFERENCE, Server
 from tests.harness.wire import Fields, request
 
 
-def environ(
-    server: Server, target: str = "/echo", fields: Fields = (), method: str = "GET", **more: Any
-) -> Any:
+def environ(server: Server, target: str = "/echo", fields: Fields = (), method: str = "GET", **more: Any) -> Any:
     with server.connect() as wire:
         reply = wire.ask(method, target, fields, **more)
     assert reply.status == 200, server.log.text[-3000:]
@@ -166,9 +164,7 @@ def test_absolute_form(server: Server) -> None:
     assert got["RAW_URI"] == ["str", "http://other.example/echo/x?y=1"]
 
 
-@pytest.mark.parametrize(
-    "method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"]
-)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
 def test_methods(server: Server, method: str) -> None:
     assert environ(server, method=method)["REQUEST_METHOD"] == ["str", method]
 

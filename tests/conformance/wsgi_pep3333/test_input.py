@@ -44,9 +44,7 @@ def by_length(body: bytes, target: str, version: str) -> bytes:
 
 
 def by_chunks(body: bytes, target: str, version: str) -> bytes:
-    head = request(
-        "POST", target, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")], version=version
-    )
+    head = request("POST", target, [("Content-Type", "text/plain"), ("Transfer-Encoding", "chunked")], version=version)
     return head + chunked(pieces_of(body))
 
 
@@ -105,9 +103,7 @@ def test_lines(server: Server, framer: Callable[[bytes, str], bytes], name: str,
     body = BODIES[name]
     got = report(server, framer(body, f"/body?how={how}"))
     expect(got, body)
-    assert (
-        got["sizes"] == [len(line) for line in body.splitlines(keepends=True) if line][:2000] or b"\r" in body
-    )
+    assert got["sizes"] == [len(line) for line in body.splitlines(keepends=True) if line][:2000] or b"\r" in body
     assert got["sizes"] == [len(line) + 1 for line in body.split(b"\n")[:-1]][:2000] + (
         [len(body.split(b"\n")[-1])] if body.split(b"\n")[-1] and body.count(b"\n") < 2000 else []
     )
@@ -141,9 +137,7 @@ def test_ways_to_read_may_be_mixed(server: Server, framer: Callable[[bytes, str]
 
 
 @pytest.mark.parametrize("name", ["empty", "lines", "spooled"])
-def test_past_the_end_there_is_nothing(
-    server: Server, framer: Callable[[bytes, str], bytes], name: str
-) -> None:
+def test_past_the_end_there_is_nothing(server: Server, framer: Callable[[bytes, str], bytes], name: str) -> None:
     got = report(server, framer(BODIES[name], "/body?how=past_end&size=100000"))
     expect(got, BODIES[name])
     assert got["sizes"][-3:] == [0, 0, 0]

@@ -20,9 +20,7 @@ def test_continue_comes_before_the_body(server: Server) -> None:
 
 def test_continue_for_a_chunked_body(server: Server) -> None:
     with server.connect() as wire:
-        wire.send(
-            request("POST", "/body", [EXPECT, ("Transfer-Encoding", "chunked"), ("Content-Type", "a/b")])
-        )
+        wire.send(request("POST", "/body", [EXPECT, ("Transfer-Encoding", "chunked"), ("Content-Type", "a/b")]))
         assert wire.interim().status == 100
         wire.send(chunked([b"abc", b"de"]))
         assert wire.reply().json()["length"] == 5

@@ -12,9 +12,7 @@ from tests.harness.wire import Short, request
 @pytest.mark.parametrize("pieces", ["", "&pieces"], ids=["whole", "pieces"])
 def test_a_body_that_is_too_short_ends_the_connection(server: Server, version: str, pieces: str) -> None:
     with server.connect() as wire:
-        wire.send(
-            request("GET", f"/length?says=100&sends=10{pieces}", version=version), request("GET", "/hello")
-        )
+        wire.send(request("GET", f"/length?says=100&sends=10{pieces}", version=version), request("GET", "/hello"))
         with pytest.raises(Short):
             wire.reply()
         assert b"Hello" not in wire.ended()

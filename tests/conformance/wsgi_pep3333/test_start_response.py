@@ -115,9 +115,7 @@ def test_values_are_latin_1(server: Server) -> None:
     assert server.get("/fields?X-Wide=gr%FC%DF%20dich").get("x-wide") == "gr\u00fc\u00df dich"
 
 
-@pytest.mark.parametrize(
-    "name", ["Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Proxy-Authenticate"]
-)
+@pytest.mark.parametrize("name", ["Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Proxy-Authenticate"])
 def test_hop_by_hop_fields_are_the_servers(server: Server, version: str, name: str) -> None:
     # The validator refuses them too, which is why it has to stand aside here.
     with server.connect() as wire:
