@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
@@ -127,6 +128,11 @@ class Wire:
         """Closes as a crashing client does: with RST."""
         self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         self.sock.close()
+
+    def abandon(self) -> None:
+        """Ends both directions at once; wakes a thread that is sending."""
+        with contextlib.suppress(OSError):
+            self.sock.shutdown(socket.SHUT_RDWR)
 
     def send(self, *parts: bytes) -> Wire:
         self.sock.sendall(b"".join(parts))

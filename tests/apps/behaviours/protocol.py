@@ -50,7 +50,7 @@ CASES: dict[str, Callable[[Any], list[bytes]]] = {
     "status_bytes": answering(b"200 OK", [PLAIN]),
     "status_int": answering(200, [PLAIN]),
     "status_wide": answering("200 O\u212a", [PLAIN]),
-    "status_interim": answering("101 Switching", [PLAIN]),
+    "status_interim": answering("103 Early Hints", [PLAIN]),
     "name_crlf": answering("200 OK", [PLAIN, ("X-A\r\nX-Injected", "yes")]),
     "name_space": answering("200 OK", [PLAIN, ("X A", "yes")]),
     "name_colon": answering("200 OK", [PLAIN, ("X-A:", "yes")]),

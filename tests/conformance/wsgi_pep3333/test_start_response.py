@@ -61,7 +61,7 @@ def test_a_response_that_was_never_started_is_answered_500(server: Server, versi
         assert wire.get("/protocol?case=never", version=version).status == 500
 
 
-@pytest.mark.beyond_reference("a 1xx as final status is sent as it is")
+@pytest.mark.beyond_reference("a 103 as final status is sent as it is")
 def test_an_interim_status_is_no_final_one(server: Server) -> None:
     with server.connect() as wire:
         reply = wire.get("/protocol?case=status_interim")
