@@ -187,8 +187,8 @@ class Worker(ABC):
 def _ignore_signals() -> None:
     """From here on the process leaves by itself.
 
-    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C on the terminal, or a
-    second TERM, would kill a worker that has done everything right, and the log would say so.
+    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
+    would kill a worker that has done everything right, and the log would say so.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)
