@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
 
 
+JOIN_STEP = 0.1
+
+
 class ThreadWorker(Worker):
     """`threads` threads wait, read, call and answer; the main thread is left to signals."""
 
@@ -24,7 +27,9 @@ class ThreadWorker(Worker):
             thread.start()
         core.wait()
         for thread in threads:
-            thread.join(0 if self.quick else None)
+            # In steps, since a quick stop may follow; a join is not ended by a signal.
+            while thread.is_alive() and not self.quick:
+                thread.join(JOIN_STEP)
 
     def _work(self, core: Core, gateway: WsgiGateway) -> None:
         try:

@@ -12,12 +12,13 @@ from tricorn.config.unavailable import UNAVAILABLE
 
 
 def test_names_are_unique() -> None:
-    names = [record.name for record in (*SETTINGS, *UNAVAILABLE)]
+    names = [*(setting.name for setting in SETTINGS), *(record.name for record in UNAVAILABLE)]
     assert len(names) == len(set(names))
 
 
 def test_flags_are_unique() -> None:
-    flags = [flag for record in (*SETTINGS, *UNAVAILABLE) for flag in record.flags]
+    records = [*(setting.flags for setting in SETTINGS), *(record.flags for record in UNAVAILABLE)]
+    flags = [flag for some in records for flag in some]
     assert len(flags) == len(set(flags))
 
 
