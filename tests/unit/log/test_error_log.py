@@ -42,3 +42,11 @@ def test_after_a_rotation_it_writes_to_the_new_file(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_the_operators_to_mend() -> None:
     with pytest.raises(ConfigError, match="cannot be written: No such file or directory"):
         ErrorLog("/no/such/directory/error.log", "info")
+
+
+def test_a_new_file_that_cannot_be_opened_leaves_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log = ErrorLog(str(tmp_path / "logs" / "error.log"), "info")
+    (tmp_path / "logs").rename(tmp_path / "moved")
+    log.reopen()
+    assert "cannot be opened anew" in (tmp_path / "moved" / "error.log").read_text()
