@@ -62,7 +62,7 @@ class Worker(ABC):
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
         self.crashed = False
-        """The core let an exception out: not a thing an application can cause."""
+        """An exception left the core: one of its own, or the SystemExit of an application."""
 
     @abstractmethod
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
@@ -115,7 +115,7 @@ class Worker(ABC):
     def _serve(self, core: Core, gateway: WsgiGateway) -> int:
         try:
             self.serve(core, gateway)
-        except Exception:
+        except (Exception, SystemExit):
             self.crash()
         finally:
             signal.set_wakeup_fd(-1)

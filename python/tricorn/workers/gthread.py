@@ -34,6 +34,6 @@ class ThreadWorker(Worker):
     def _work(self, core: Core, gateway: WsgiGateway) -> None:
         try:
             core.serve(gateway)
-        except Exception:
+        except (Exception, SystemExit):
             self.crash()
-            core.stop()  # or the main thread would wait for a pool that is not there
+            core.drain()  # a pool with a thread less would be slower for ever, and an empty one would hang

@@ -50,6 +50,7 @@ class Core:
 
     def drain(self) -> None:
         self.note("drain")
+        self.over.set()
 
     def stop(self) -> None:
         self.note("stop")
@@ -180,6 +181,12 @@ def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Ar
     assert core.notes == ["start", "serve", *notes, "close"]
 
 
+def test_an_application_that_exits_ends_the_worker(core: Core, hire: Callable[..., Arbiter]) -> None:
+    core.script = lambda: sys.exit(0)
+    assert base.run(hire().worker) == 1
+    assert core.notes[-1] == "close"
+
+
 def test_a_core_that_fails_ends_the_worker_with_a_status(core: Core, hire: Callable[..., Arbiter]) -> None:
     def fail() -> None:
         raise OSError("epoll is gone")
@@ -204,13 +211,15 @@ class TestThreads:
         assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
         assert core.options["threads"] == 3
 
-    def test_a_thread_that_fails_stops_all(self, core: Core, hire: Callable[..., Arbiter]) -> None:
+    def test_a_thread_that_fails_ends_the_worker_gracefully(
+        self, core: Core, hire: Callable[..., Arbiter]
+    ) -> None:
         def fail() -> None:
             raise OSError("epoll is gone")
 
         core.script = fail
         assert base.run(hire(argv="--threads 1", worker_class="gthread").worker) == 1
-        assert "stop" in core.notes
+        assert "drain" in core.notes
 
 
 def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None:
