@@ -1,4 +1,5 @@
 //! gunicorn's `access_log_format`.
+#![allow(clippy::unwrap_used)] // A test may panic.
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver, RequestHead};
 

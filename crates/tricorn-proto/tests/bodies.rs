@@ -137,6 +137,30 @@ fn no_next_request_is_read_while_a_body_is_to_come() {
 }
 
 #[test]
+fn a_refused_head_holds_nothing_of_the_request_before_it() {
+    for policy in [
+        HeadPolicy::default(),
+        lenient(|leniency| leniency.obsolete_folding = true),
+    ] {
+        let (mut receiver, mut head) = (Receiver::default(), RequestHead::default());
+        receiver
+            .advance(&mut get("A: b\r\n"), &policy, false, &mut head)
+            .unwrap();
+        receiver
+            .advance(&mut [], &policy, false, &mut head)
+            .unwrap();
+        receiver.next_request();
+        let mut bad = b"nonsense\r\n\r\n".to_vec();
+        assert!(
+            receiver
+                .advance(&mut bad, &policy, false, &mut head)
+                .is_err()
+        );
+        assert_eq!(head, RequestHead::default());
+    }
+}
+
+#[test]
 fn the_receiver_is_small() {
     assert!(size_of::<Receiver>() <= 64, "{}", size_of::<Receiver>());
 }

@@ -1,4 +1,5 @@
 //! RFC 9110 section 6.4 and RFC 9112 section 6, sending side; PEP 3333 on what an application may say.
+#![allow(clippy::unwrap_used)] // A test may panic.
 use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply};
 use tricorn_proto::http1::{Method, Version};
 

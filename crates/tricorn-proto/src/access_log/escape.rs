@@ -15,7 +15,7 @@ pub(super) fn push(out: &mut Vec<u8>, text: &[u8]) {
 
 #[inline]
 fn is_plain(byte: u8) -> bool {
-    (byte >= b' ') & (byte < 0x7f) & (byte != b'"') & (byte != b'\\')
+    (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
 }
 
 #[cold]

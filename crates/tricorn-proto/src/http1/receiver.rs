@@ -160,6 +160,8 @@ impl Receiver {
             })
         };
         if !self.scan.has_begun() {
+            // Should this head be refused, nothing of the request before it may be logged in its place.
+            head.clear();
             match input {
                 [] => return wait(0),
                 [b'\r'] if !self.empty_line => return wait(0),

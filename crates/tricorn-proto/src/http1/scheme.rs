@@ -6,6 +6,13 @@ use super::{HeadPolicy, Refusal, RefusalKind, Scheme};
 pub(super) struct Told(pub Option<Scheme>);
 
 impl Told {
+    /// A bit for the length (modulo 64) of each scheme header's name: a field whose length has none is no scheme header.
+    #[inline]
+    pub(super) fn lengths(policy: &HeadPolicy) -> u64 {
+        let names = policy.secure_scheme_headers.iter();
+        names.fold(0, |lengths, (name, _)| lengths | 1 << (name.len() & 63))
+    }
+
     /// Looks at one field of a trusted peer.
     #[inline]
     pub(super) fn note(

@@ -72,9 +72,8 @@ impl Block {
             None => family.width(),
             Some(length) => {
                 let widest = family.width();
-                let prefix = prefix_length(length, family)
-                    .ok_or_else(|| wrong(&format!("has no prefix length from 0 to {widest}")))?;
-                prefix
+                prefix_length(length, family)
+                    .ok_or_else(|| wrong(&format!("has no prefix length from 0 to {widest}")))?
             }
         };
         let block = Block {

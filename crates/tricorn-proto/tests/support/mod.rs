@@ -1,5 +1,5 @@
 //! What the tests have in common: a connection's whole input, in pieces, and what came out of it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)] // A test may panic, and need not use all of this.
 use std::net::{IpAddr, Ipv4Addr};
 use tricorn_proto::http1::{
     Framing, HeadPolicy, HeaderMap, Leniency, Method, Receiver, RefusalKind, RequestHead, Scheme,
