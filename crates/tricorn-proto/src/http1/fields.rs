@@ -6,9 +6,7 @@ use super::framing::Facts;
 use super::limits::Bounds;
 use super::request_line;
 use super::scheme::Told;
-use super::{
-    Field, HeadPolicy, HeaderMap, Known, Refusal, RefusalKind, RequestHead, Span, Version,
-};
+use super::{Field, HeadPolicy, HeaderMap, Known, Refusal, RefusalKind, RequestHead, Span, Version};
 use memchr::memchr;
 
 /// The bytes of a head and how they are to be read.
@@ -23,19 +21,14 @@ pub(super) struct Source<'a> {
 
 /// Reads the head at `source.start`. Returns where it ends; `None` if it is incomplete or breaks the grammar or a limit.
 #[inline]
-pub(super) fn read(
-    source: &Source<'_>,
-    head: &mut RequestHead,
-) -> Result<Option<usize>, Box<Refusal>> {
+pub(super) fn read(source: &Source<'_>, head: &mut RequestHead) -> Result<Option<usize>, Box<Refusal>> {
     head.clear();
     let Some(fields_start) = read_request_line(source, head) else {
         return Ok(None);
     };
     let mut few = [httparse::EMPTY_HEADER; FEW];
     match httparse::parse_headers(&source.input[fields_start..], &mut few) {
-        Ok(httparse::Status::Complete((length, headers))) => {
-            walk(source, head, fields_start, length, headers)
-        }
+        Ok(httparse::Status::Complete((length, headers))) => walk(source, head, fields_start, length, headers),
         Err(httparse::Error::TooManyHeaders) => read_many(source, head, fields_start),
         Ok(httparse::Status::Partial) | Err(_) => Ok(None),
     }
@@ -46,11 +39,7 @@ const FEW: usize = 16;
 const MANY: usize = 128;
 
 #[cold]
-fn read_many(
-    source: &Source<'_>,
-    head: &mut RequestHead,
-    start: usize,
-) -> Result<Option<usize>, Box<Refusal>> {
+fn read_many(source: &Source<'_>, head: &mut RequestHead, start: usize) -> Result<Option<usize>, Box<Refusal>> {
     let mut many = [httparse::EMPTY_HEADER; MANY];
     let mut more = Vec::new();
     let room = if source.bounds.fields <= MANY {
@@ -60,9 +49,7 @@ fn read_many(
         &mut more[..]
     };
     match httparse::parse_headers(&source.input[start..], room) {
-        Ok(httparse::Status::Complete((length, headers))) => {
-            walk(source, head, start, length, headers)
-        }
+        Ok(httparse::Status::Complete((length, headers))) => walk(source, head, start, length, headers),
         Ok(httparse::Status::Partial) | Err(_) => Ok(None),
     }
 }
@@ -99,19 +86,11 @@ fn walk(
     headers: &[httparse::Header<'_>],
 ) -> Result<Option<usize>, Box<Refusal>> {
     let (input, end) = (source.input, start + length);
-    let mut lines = Lines {
-        sound: true,
-        line: start,
-        input,
-        field_size: source.bounds.field_size,
-    };
+    let mut lines = Lines { sound: true, line: start, input, field_size: source.bounds.field_size };
     let mut meaning = Meaning::new(source, start, end);
     head.fields.reserve(headers.len());
     for header in headers {
-        let (name, value) = (
-            place(input, header.name.as_bytes()),
-            place(input, header.value),
-        );
+        let (name, value) = (place(input, header.name.as_bytes()), place(input, header.value));
         lines.next(name.start as usize);
         let known = Known::classify(header.name.as_bytes());
         if meaning.note(header, name, known, head.version) {
@@ -169,11 +148,7 @@ impl<'a> Meaning<'a> {
             source,
             facts: Facts::default(),
             scheme: Told::default(),
-            scheme_lengths: if source.trusted {
-                Told::lengths(source.policy)
-            } else {
-                0
-            },
+            scheme_lengths: if source.trusted { Told::lengths(source.policy) } else { 0 },
             underscores: Underscores::new(source.input, start, end),
             verdict: Ok(()),
         }
@@ -181,13 +156,7 @@ impl<'a> Meaning<'a> {
 
     /// Whether the application may see the field.
     #[inline]
-    fn note(
-        &mut self,
-        header: &httparse::Header<'_>,
-        name: Span,
-        known: Known,
-        version: Version,
-    ) -> bool {
+    fn note(&mut self, header: &httparse::Header<'_>, name: Span, known: Known, version: Version) -> bool {
         if known != Known::Other && self.verdict.is_ok() {
             self.verdict = self.facts.note(known, header.value, version);
         }
@@ -220,10 +189,7 @@ fn place(whole: &[u8], part: &[u8]) -> Span {
 /// Heads are shorter than `MAX_HEAD`, so that offsets fit.
 #[inline]
 fn span(start: usize, end: usize) -> Span {
-    Span {
-        start: start as u32,
-        end: end as u32,
-    }
+    Span { start: start as u32, end: end as u32 }
 }
 
 /// Finds underscores lazily: most heads hold few, and most of those stand in values.
@@ -236,10 +202,7 @@ impl<'a> Underscores<'a> {
     #[inline]
     fn new(input: &'a [u8], start: usize, end: usize) -> Underscores<'a> {
         let head = &input[..end];
-        Underscores {
-            head,
-            next: memchr(b'_', &head[start..]).map_or(end, |at| start + at),
-        }
+        Underscores { head, next: memchr(b'_', &head[start..]).map_or(end, |at| start + at) }
     }
 
     /// Names must be asked about in their order.

@@ -15,19 +15,10 @@ impl Told {
 
     /// Looks at one field of a trusted peer.
     #[inline]
-    pub(super) fn note(
-        &mut self,
-        policy: &HeadPolicy,
-        name: &[u8],
-        value: &[u8],
-    ) -> Result<(), Box<Refusal>> {
+    pub(super) fn note(&mut self, policy: &HeadPolicy, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
         for (scheme_name, secure) in &policy.secure_scheme_headers {
             if name.len() == scheme_name.len() && name.eq_ignore_ascii_case(scheme_name) {
-                self.told(if value == secure.as_slice() {
-                    Scheme::Https
-                } else {
-                    Scheme::Http
-                })?;
+                self.told(if value == secure.as_slice() { Scheme::Https } else { Scheme::Http })?;
             }
         }
         Ok(())
@@ -35,9 +26,7 @@ impl Told {
 
     fn told(&mut self, scheme: Scheme) -> Result<(), Box<Refusal>> {
         match self.0.replace(scheme) {
-            Some(before) if before != scheme => {
-                Err(Refusal::from_bytes(RefusalKind::SchemeHeaders, b""))
-            }
+            Some(before) if before != scheme => Err(Refusal::from_bytes(RefusalKind::SchemeHeaders, b"")),
             _ => Ok(()),
         }
     }
