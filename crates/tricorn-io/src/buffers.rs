@@ -59,6 +59,10 @@ impl Request {
 }
 
 #[derive(Debug, Default)]
+#[expect(
+    clippy::vec_box,
+    reason = "requests travel boxed: through connections, exchanges and this pool, never by value"
+)]
 pub struct Pool {
     free: Vec<Box<Request>>,
 }

@@ -15,7 +15,7 @@ const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The wall clock as text, made anew once a second.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WallText {
     /// Monotonic time from which the texts are stale.
     stale_at: u64,
@@ -23,12 +23,6 @@ pub struct WallText {
     date: [u8; 29],
     /// `[21/Nov/2026:01:02:32 +0000]`, the access log's time.
     log: [u8; 28],
-}
-
-impl Default for WallText {
-    fn default() -> WallText {
-        WallText { stale_at: 0, date: [0; 29], log: [0; 28] }
-    }
 }
 
 impl WallText {

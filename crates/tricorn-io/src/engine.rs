@@ -63,10 +63,9 @@ pub(crate) struct Shared {
 }
 
 impl Engine {
-    /// `listeners` are descriptors owned by somebody else; they are duplicated.
     pub fn new(
         config: Config,
-        listeners: &[RawFd],
+        listeners: Vec<OwnedFd>,
         board: Scoreboard,
         access: Option<AccessLog>,
     ) -> io::Result<Engine> {
@@ -74,22 +73,16 @@ impl Engine {
         let poller = Arc::new(Poller::new()?);
         let access = access.map(Arc::new);
         let mut sockets = Vec::with_capacity(listeners.len());
-        for fd in listeners {
-            sockets.push(Listener::new(fds::duplicate(*fd)?)?);
+        for socket in listeners {
+            sockets.push(Listener::new(socket)?);
         }
         let addresses = sockets.iter().map(|listener| listener.address).collect();
         let kick = Alarm::new()?;
         poller.add_wake(kick.as_fd(), WAKE)?;
         board.begin(config.threads);
         let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets);
-        let core = Core {
-            reactor,
-            followers: Vec::new(),
-            polling: None,
-            joined: 0,
-            spare: Events::default(),
-            usual: 0,
-        };
+        let core =
+            Core { reactor, followers: Vec::new(), polling: None, joined: 0, spare: Events::default(), usual: 0 };
         let shared = Shared {
             slots: (0..config.threads.max(1)).map(|_| Slot::default()).collect(),
             config,

@@ -263,12 +263,7 @@ impl Exchange {
 
     /// Queues what a send did not take: the head's copy, the piece by reference, what follows it.
     #[cold]
-    fn queue_rest(
-        &mut self,
-        done: usize,
-        apart: Option<(&[u8], &[u8])>,
-        keep: impl FnOnce() -> SharedBytes,
-    ) -> Sent {
+    fn queue_rest(&mut self, done: usize, apart: Option<(&[u8], &[u8])>, keep: impl FnOnce() -> SharedBytes) -> Sent {
         let head = self.request.out.len();
         self.outbox.push(&self.request.out[done.min(head)..]);
         if let Some((piece, after)) = apart {

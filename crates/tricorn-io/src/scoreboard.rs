@@ -58,6 +58,9 @@ pub const TOTAL_TIME: usize = APP_TIME + BUCKETS;
 /// Buckets per histogram.
 pub const BUCKETS: usize = 128;
 
+// Counters, classes and histograms do not overlap.
+const _: () = assert!(Word::StatusClass as usize + 5 <= QUEUE_TIME && TOTAL_TIME + BUCKETS <= WORDS);
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum State {
@@ -174,11 +177,5 @@ mod tests {
     #[test]
     fn no_value_is_beyond_the_last_bucket() {
         assert_eq!(bucket(u64::MAX), BUCKETS - 1);
-    }
-
-    #[test]
-    fn counters_and_classes_do_not_overlap_the_histograms() {
-        assert!((Word::StatusClass as usize + 5) <= QUEUE_TIME);
-        assert!(TOTAL_TIME + BUCKETS <= WORDS);
     }
 }

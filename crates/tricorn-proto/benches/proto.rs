@@ -10,8 +10,7 @@ use tricorn_proto::http1::{HeadPolicy, Method, Receiver, RequestHead, Version};
 use tricorn_proto::peer::Trust;
 
 const WRK: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n";
-const PROXIED: &[u8] =
-    b"GET /api/items/42?full=1 HTTP/1.1\r\nHost: example.com\r\nX-Forwarded-For: 10.0.0.1\r\n\
+const PROXIED: &[u8] = b"GET /api/items/42?full=1 HTTP/1.1\r\nHost: example.com\r\nX-Forwarded-For: 10.0.0.1\r\n\
     X-Forwarded-Proto: https\r\nX-Real-IP: 10.0.0.1\r\nAccept: */*\r\nUser-Agent: curl/8.5.0\r\n\
     Content-Type: application/json\r\nConnection: close\r\n\r\n";
 const BROWSER: &[u8] = b"GET /static/css/site.css?v=20261121 HTTP/1.1\r\nHost: www.example.com\r\n\
@@ -23,21 +22,10 @@ const BROWSER: &[u8] = b"GET /static/css/site.css?v=20261121 HTTP/1.1\r\nHost: w
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
 
 fn main() {
-    for (name, head) in [
-        ("wrk, 1 field", WRK),
-        ("proxied, 8 fields", PROXIED),
-        ("browser, 14 fields", BROWSER),
-    ] {
+    for (name, head) in [("wrk, 1 field", WRK), ("proxied, 8 fields", PROXIED), ("browser, 14 fields", BROWSER)] {
         parse(&format!("head, {name}"), head, HeadPolicy::default());
         let trust = Trust::parse("127.0.0.1").unwrap_or_default();
-        parse(
-            &format!("head, {name}, trusted peer"),
-            head,
-            HeadPolicy {
-                trust,
-                ..HeadPolicy::default()
-            },
-        );
+        parse(&format!("head, {name}, trusted peer"), head, HeadPolicy { trust, ..HeadPolicy::default() });
     }
     chunked_body();
     reply();
@@ -48,9 +36,7 @@ fn parse(name: &str, request: &[u8], policy: HeadPolicy) {
     let mut receiver = Receiver::default();
     let mut head = RequestHead::default();
     let mut input = request.to_vec();
-    let trusted = policy
-        .trust
-        .allows(Some(std::net::Ipv4Addr::LOCALHOST.into()));
+    let trusted = policy.trust.allows(Some(std::net::Ipv4Addr::LOCALHOST.into()));
     measure(name, || {
         let step = receiver.advance(black_box(&mut input), &policy, trusted, &mut head);
         black_box(step.is_ok_and(|progress| progress.consumed == request.len()));
@@ -78,24 +64,13 @@ fn chunked_body() {
 fn reply() {
     let mut reply = Reply::default();
     let mut out = Vec::new();
-    for (name, known) in [
-        ("reply, 3 fields, length known", Some(13)),
-        ("reply, 3 fields, chunked", None),
-    ] {
-        let inputs = HeadInputs {
-            date: DATE,
-            server: b"tricorn",
-            body_length: known,
-            close: false,
-        };
+    for (name, known) in [("reply, 3 fields, length known", Some(13)), ("reply, 3 fields, chunked", None)] {
+        let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: known, close: false };
         measure(name, || {
             out.clear();
             reply.begin(Method::Get, Version::Http11, true);
             let _ = reply.status(black_box(b"200 OK"));
-            let _ = reply.field(
-                black_box(b"Content-Type"),
-                black_box(b"text/plain; charset=utf-8"),
-            );
+            let _ = reply.field(black_box(b"Content-Type"), black_box(b"text/plain; charset=utf-8"));
             let _ = reply.field(black_box(b"X-Frame-Options"), black_box(b"DENY"));
             let _ = reply.field(black_box(b"Vary"), black_box(b"Accept-Encoding"));
             reply.write_head(&mut out, &inputs);

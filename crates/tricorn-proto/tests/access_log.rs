@@ -1,4 +1,5 @@
 //! gunicorn's `access_log_format`.
+#![allow(clippy::unwrap_used)] // A test may panic.
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver, RequestHead};
 
@@ -15,9 +16,7 @@ fn rendered(format: &str, request: &str) -> String {
     let mut head = RequestHead::default();
     if !request.is_empty() {
         let policy = HeadPolicy::default();
-        Receiver::default()
-            .advance(&mut bytes, &policy, false, &mut head)
-            .unwrap();
+        Receiver::default().advance(&mut bytes, &policy, false, &mut head).unwrap();
     }
     let environ = |key: &str| match key {
         "wsgi.url_scheme" => Some(b"http".to_vec()),
@@ -39,11 +38,7 @@ fn rendered(format: &str, request: &str) -> String {
     let mut out = b"before\n".to_vec();
     Format::parse(format).unwrap().render(&record, &mut out);
     let text = String::from_utf8(out).unwrap();
-    text.strip_prefix("before\n")
-        .unwrap()
-        .strip_suffix('\n')
-        .unwrap()
-        .to_string()
+    text.strip_prefix("before\n").unwrap().strip_suffix('\n').unwrap().to_string()
 }
 
 #[test]
@@ -96,17 +91,12 @@ fn every_atom_is_rendered() {
 fn what_is_missing_is_a_dash() {
     let bare = "GET / HTTP/1.0\r\n\r\n";
     assert_eq!(rendered("%(u)s %(f)s %(a)s [%(q)s]", bare), "- - - []");
-    assert_eq!(
-        rendered("%(r)s %(m)s %(U)s %(H)s", ""),
-        "- - - -",
-        "the head could not be read"
-    );
+    assert_eq!(rendered("%(r)s %(m)s %(U)s %(H)s", ""), "- - - -", "the head could not be read");
 }
 
 #[test]
 fn a_client_cannot_forge_a_line() {
-    let request =
-        "GET /%0d%0a127.0.0.1%22 HTTP/1.1\r\nHost: h\r\nUser-Agent: \" 200 1 \"\u{85}\\\r\n\r\n";
+    let request = "GET /%0d%0a127.0.0.1%22 HTTP/1.1\r\nHost: h\r\nUser-Agent: \" 200 1 \"\u{85}\\\r\n\r\n";
     let text = rendered("%(U)s \"%(a)s\"", request);
     assert_eq!(text, r#"/\x0d\x0a127.0.0.1\" "\" 200 1 \"\xc2\x85\\""#);
 }
@@ -114,10 +104,7 @@ fn a_client_cannot_forge_a_line() {
 #[test]
 fn an_unknown_atom_is_named_with_those_that_exist() {
     let error = Format::parse("%(h)s %(z)s").unwrap_err();
-    assert!(
-        error.contains("%(z)s") && error.contains("D (duration in microseconds)"),
-        "{error}"
-    );
+    assert!(error.contains("%(z)s") && error.contains("D (duration in microseconds)"), "{error}");
     for bad in ["%", "%h", "%(h", "%(h)", "%(h)x", "%({x}z)s", "%(h)99999s"] {
         assert!(Format::parse(bad).is_err(), "{bad}");
     }

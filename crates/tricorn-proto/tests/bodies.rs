@@ -7,12 +7,7 @@ use tricorn_proto::http1::{Framing, HeadPolicy, HeaderMap, Progress, Receiver, R
 fn a_request_without_length_has_no_body() {
     let outcome = read(&[get(""), get("")].concat());
     assert_eq!(outcome.requests.len(), 2);
-    assert!(
-        outcome
-            .requests
-            .iter()
-            .all(|request| request.framing == Framing::None)
-    );
+    assert!(outcome.requests.iter().all(|request| request.framing == Framing::None));
 }
 
 #[test]
@@ -22,37 +17,15 @@ fn a_length_is_read_to_its_end_and_no_further() {
     assert_eq!(outcome.refused, None);
     assert_eq!(outcome.requests[0].body, b"abc");
     assert_eq!(outcome.requests.len(), 2);
-    assert_eq!(
-        accepted(&post("Content-Length: 0\r\n", "")).framing,
-        Framing::Length(0)
-    );
-    assert_eq!(
-        accepted(&post("Content-Length: 003\r\n", "abc")).body,
-        b"abc"
-    );
+    assert_eq!(accepted(&post("Content-Length: 0\r\n", "")).framing, Framing::Length(0));
+    assert_eq!(accepted(&post("Content-Length: 003\r\n", "abc")).body, b"abc");
 }
 
 #[test]
 fn a_length_is_digits() {
-    for length in [
-        "+1",
-        "-1",
-        "1 1",
-        "0x1",
-        "1,1",
-        "1, 1",
-        "",
-        "a",
-        "1a",
-        "18446744073709551616",
-        "\u{b2}",
-        "1_0",
-    ] {
+    for length in ["+1", "-1", "1 1", "0x1", "1,1", "1, 1", "", "a", "1a", "18446744073709551616", "\u{b2}", "1_0"] {
         let input = post(&format!("Content-Length: {length}\r\n"), "x");
-        assert_eq!(
-            refused(&input),
-            (400, "Invalid HTTP Header: 'CONTENT-LENGTH'".into())
-        );
+        assert_eq!(refused(&input), (400, "Invalid HTTP Header: 'CONTENT-LENGTH'".into()));
     }
     let most = post("Content-Length: 18446744073709551615\r\n", "");
     assert_eq!(read(&most).requests[0].framing, Framing::Length(u64::MAX));
@@ -66,57 +39,26 @@ fn a_fixed_body_may_be_taken_elsewhere() {
     assert_eq!(receiver.fixed_remaining(), None);
     let mut input = post("Content-Length: 10\r\n", "abc");
     let end = input.len() - 3;
-    let progress = receiver
-        .advance(&mut input, &policy, false, &mut head)
-        .unwrap();
-    assert_eq!(
-        progress,
-        Progress {
-            consumed: end,
-            step: Step::Head
-        }
-    );
+    let progress = receiver.advance(&mut input, &policy, false, &mut head).unwrap();
+    assert_eq!(progress, Progress { consumed: end, step: Step::Head });
     assert!(!receiver.is_idle());
-    let progress = receiver
-        .advance(&mut input[end..], &policy, false, &mut head)
-        .unwrap();
-    assert_eq!(
-        progress,
-        Progress {
-            consumed: 3,
-            step: Step::Body(0..3)
-        }
-    );
+    let progress = receiver.advance(&mut input[end..], &policy, false, &mut head).unwrap();
+    assert_eq!(progress, Progress { consumed: 3, step: Step::Body(0..3) });
     assert_eq!(receiver.fixed_remaining(), Some(7));
-    let waiting = Progress {
-        consumed: 0,
-        step: Step::NeedMore,
-    };
-    assert_eq!(
-        receiver
-            .advance(&mut [], &policy, false, &mut head)
-            .unwrap(),
-        waiting
-    );
+    let waiting = Progress { consumed: 0, step: Step::NeedMore };
+    assert_eq!(receiver.advance(&mut [], &policy, false, &mut head).unwrap(), waiting);
     receiver.took_fixed(6);
     assert_eq!(receiver.fixed_remaining(), Some(1));
     receiver.took_fixed(1);
     assert_eq!(receiver.fixed_remaining(), None);
-    let done = Progress {
-        consumed: 0,
-        step: Step::End,
-    };
+    let done = Progress { consumed: 0, step: Step::End };
     for _ in 0..2 {
-        let progress = receiver
-            .advance(&mut get(""), &policy, false, &mut head)
-            .unwrap();
+        let progress = receiver.advance(&mut get(""), &policy, false, &mut head).unwrap();
         assert_eq!(progress, done, "nothing is read before next_request");
     }
     receiver.next_request();
     assert!(receiver.is_idle());
-    let progress = receiver
-        .advance(&mut get(""), &policy, false, &mut head)
-        .unwrap();
+    let progress = receiver.advance(&mut get(""), &policy, false, &mut head).unwrap();
     assert_eq!(progress.step, Step::Head);
 }
 
@@ -125,15 +67,22 @@ fn no_next_request_is_read_while_a_body_is_to_come() {
     let (policy, mut head) = (HeadPolicy::default(), RequestHead::default());
     let mut receiver = Receiver::default();
     let mut input = post("Content-Length: 10\r\n", "");
-    receiver
-        .advance(&mut input, &policy, false, &mut head)
-        .unwrap();
+    receiver.advance(&mut input, &policy, false, &mut head).unwrap();
     receiver.next_request();
-    assert!(
-        receiver
-            .advance(&mut get(""), &policy, false, &mut head)
-            .is_err()
-    );
+    assert!(receiver.advance(&mut get(""), &policy, false, &mut head).is_err());
+}
+
+#[test]
+fn a_refused_head_holds_nothing_of_the_request_before_it() {
+    for policy in [HeadPolicy::default(), lenient(|leniency| leniency.obsolete_folding = true)] {
+        let (mut receiver, mut head) = (Receiver::default(), RequestHead::default());
+        receiver.advance(&mut get("A: b\r\n"), &policy, false, &mut head).unwrap();
+        receiver.advance(&mut [], &policy, false, &mut head).unwrap();
+        receiver.next_request();
+        let mut bad = b"nonsense\r\n\r\n".to_vec();
+        assert!(receiver.advance(&mut bad, &policy, false, &mut head).is_err());
+        assert_eq!(head, RequestHead::default());
+    }
 }
 
 #[test]
@@ -149,10 +98,7 @@ fn chunks_are_joined() {
     assert!(request.trailers.is_empty());
     let input = [chunked("1\r\na\r\n000\r\n\r\n"), get("")].concat();
     assert_eq!(read(&input).requests.len(), 2);
-    assert_eq!(
-        accepted(&chunked("0000000000000001\r\na\r\n0\r\n\r\n")).body,
-        b"a"
-    );
+    assert_eq!(accepted(&chunked("0000000000000001\r\na\r\n0\r\n\r\n")).body, b"a");
 }
 
 #[test]
@@ -173,11 +119,7 @@ fn chunk_sizes_are_hexadecimal_digits_only() {
         ("1\r1", "b'1\\r1'"),
     ] {
         let input = chunked(&format!("{size}\r\na\r\n0\r\n\r\n"));
-        assert_eq!(
-            refused(&input),
-            (400, format!("Invalid chunk size: {shown}")),
-            "{size:?}"
-        );
+        assert_eq!(refused(&input), (400, format!("Invalid chunk size: {shown}")), "{size:?}");
     }
 }
 
@@ -191,12 +133,7 @@ fn a_chunk_may_be_as_large_as_64_bits_say() {
 
 #[test]
 fn a_chunk_ends_with_crlf() {
-    for (end, shown) in [
-        ("ab", "b'ab'"),
-        ("\n0", "b'\\n0'"),
-        ("\ra", "b'\\ra'"),
-        ("\r\r", "b'\\r\\r'"),
-    ] {
+    for (end, shown) in [("ab", "b'ab'"), ("\n0", "b'\\n0'"), ("\ra", "b'\\ra'"), ("\r\r", "b'\\r\\r'")] {
         let input = chunked(&format!("1\r\na{end}\r\n0\r\n\r\n"));
         let message = format!("Invalid chunk terminator is not '\\r\\n': {shown}");
         assert_eq!(refused(&input), (400, message));
@@ -205,38 +142,15 @@ fn a_chunk_ends_with_crlf() {
 
 #[test]
 fn extensions_are_skipped_if_they_are_well_formed() {
-    for extension in [
-        ";a",
-        ";a=b",
-        ";a=\"b\"",
-        ";a;b=c",
-        " ; a = b",
-        ";a=\"\\\"\"",
-        "\t;a",
-        ";a=\"\"",
-    ] {
+    for extension in [";a", ";a=b", ";a=\"b\"", ";a;b=c", " ; a = b", ";a=\"\\\"\"", "\t;a", ";a=\"\""] {
         let input = chunked(&format!("1{extension}\r\nx\r\n0{extension}\r\n\r\n"));
         assert_eq!(accepted(&input).body, b"x", "{extension:?}");
     }
-    for extension in [
-        ";",
-        ";=b",
-        ";a=",
-        ";a b",
-        ";a=\"b",
-        ";a=b\"",
-        ";a=\"\\",
-        ";a;",
-        "; ",
-        ";a=\x01",
-        ";a=\"\r\"",
-        ";a\r",
-    ] {
+    for extension in
+        [";", ";=b", ";a=", ";a b", ";a=\"b", ";a=b\"", ";a=\"\\", ";a;", "; ", ";a=\x01", ";a=\"\r\"", ";a\r"]
+    {
         let (status, text) = refused(&chunked(&format!("1{extension}\r\nx\r\n0\r\n\r\n")));
-        assert_eq!(
-            (status, text.as_str()),
-            (400, "Invalid chunk extension: invalid chunk extension")
-        );
+        assert_eq!((status, text.as_str()), (400, "Invalid chunk extension: invalid chunk extension"));
     }
 }
 
@@ -265,15 +179,7 @@ fn trailers_are_kept_apart() {
 
 #[test]
 fn trailers_that_frame_route_or_authenticate_are_refused() {
-    for name in [
-        "Host",
-        "Content-Length",
-        "Transfer-Encoding",
-        "Trailer",
-        "Authorization",
-        "TE",
-        "connection",
-    ] {
+    for name in ["Host", "Content-Length", "Transfer-Encoding", "Trailer", "Authorization", "TE", "connection"] {
         let input = chunked(&format!("0\r\n{name}: 1\r\n\r\n"));
         let message = format!("Invalid HTTP header name: '{}'", name.to_uppercase());
         assert_eq!(refused(&input), (400, message));
@@ -283,11 +189,7 @@ fn trailers_that_frame_route_or_authenticate_are_refused() {
 #[test]
 fn trailers_obey_the_field_grammar_and_its_limits() {
     for lines in ["A : b", "A", " A: b", "A: b\r\n c", "A: b\nC: d", "A: \x00"] {
-        assert_eq!(
-            refused(&chunked(&format!("0\r\n{lines}\r\n\r\n"))).0,
-            400,
-            "{lines:?}"
-        );
+        assert_eq!(refused(&chunked(&format!("0\r\n{lines}\r\n\r\n"))).0, 400, "{lines:?}");
     }
     let many = format!("0\r\n{}\r\n", "A: b\r\n".repeat(101));
     assert_eq!(refused(&chunked(&many)).0, 431);
@@ -295,32 +197,15 @@ fn trailers_obey_the_field_grammar_and_its_limits() {
     assert_eq!(refused(&chunked(&long)).0, 431);
     let underscore = chunked("0\r\nA_B: c\r\n\r\n");
     assert!(accepted(&underscore).trailers.is_empty());
-    assert_eq!(
-        accepted_with(&header_map(HeaderMap::Dangerous), &underscore)
-            .trailers
-            .len(),
-        1
-    );
-    assert_eq!(
-        refused_with(&header_map(HeaderMap::Refuse), &underscore).0,
-        400
-    );
+    assert_eq!(accepted_with(&header_map(HeaderMap::Dangerous), &underscore).trailers.len(), 1);
+    assert_eq!(refused_with(&header_map(HeaderMap::Refuse), &underscore).0, 400);
 }
 
 #[test]
 fn a_truncated_body_never_completes() {
-    for body in [
-        "",
-        "3",
-        "3\r\n",
-        "3\r\nab",
-        "3\r\nabc",
-        "3\r\nabc\r",
-        "3\r\nabc\r\n",
-        "0\r\n",
-        "0\r\n\r",
-        "0\r\nA: b\r\n",
-    ] {
+    for body in
+        ["", "3", "3\r\n", "3\r\nab", "3\r\nabc", "3\r\nabc\r", "3\r\nabc\r\n", "0\r\n", "0\r\n\r", "0\r\nA: b\r\n"]
+    {
         let outcome = read(&chunked(body));
         assert_eq!(outcome.refused, None, "{body:?}");
         assert!(!outcome.requests[0].complete, "{body:?}");

@@ -5,22 +5,9 @@ use tricorn_proto::http1::{HeadPolicy, HeaderMap, Scheme};
 
 #[test]
 fn values_are_trimmed_and_names_keep_their_case() {
-    let request = accepted(&get(
-        "X-a:b\r\nY: \t c d \t \r\nEmpty:\r\nBlank:  \r\nZ: \u{e9}\r\n",
-    ));
-    let fields: Vec<_> = request
-        .fields
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    let expected = [
-        ("Host", "a"),
-        ("X-a", "b"),
-        ("Y", "c d"),
-        ("Empty", ""),
-        ("Blank", ""),
-        ("Z", "\u{c3}\u{a9}"),
-    ];
+    let request = accepted(&get("X-a:b\r\nY: \t c d \t \r\nEmpty:\r\nBlank:  \r\nZ: \u{e9}\r\n"));
+    let fields: Vec<_> = request.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let expected = [("Host", "a"), ("X-a", "b"), ("Y", "c d"), ("Empty", ""), ("Blank", ""), ("Z", "\u{c3}\u{a9}")];
     assert_eq!(fields, expected);
 }
 
@@ -61,31 +48,13 @@ fn broken_lines_are_named() {
         (": b\r\n", "Invalid HTTP Header: ': b'"),
         ("Foo: a\x00b\r\n", "Invalid HTTP Header: 'FOO'"),
         ("Foo: a\rb\r\n", "Invalid HTTP Header: 'FOO'"),
-        (
-            "Foo: a\r\n b\r\n",
-            "Obsolete line folding is unacceptable: 'FOO'",
-        ),
-        (
-            "Foo: a\r\n\tb\r\n",
-            "Obsolete line folding is unacceptable: 'FOO'",
-        ),
-        (
-            "Foo:\r\n \r\n",
-            "Obsolete line folding is unacceptable: 'FOO'",
-        ),
-        (
-            "Foo: a\n",
-            "Invalid HTTP Header: 'bare LF as line terminator'",
-        ),
-        (
-            "Foo: a\nBar: b\r\n",
-            "Invalid HTTP Header: 'bare LF as line terminator'",
-        ),
+        ("Foo: a\r\n b\r\n", "Obsolete line folding is unacceptable: 'FOO'"),
+        ("Foo: a\r\n\tb\r\n", "Obsolete line folding is unacceptable: 'FOO'"),
+        ("Foo:\r\n \r\n", "Obsolete line folding is unacceptable: 'FOO'"),
+        ("Foo: a\n", "Invalid HTTP Header: 'bare LF as line terminator'"),
+        ("Foo: a\nBar: b\r\n", "Invalid HTTP Header: 'bare LF as line terminator'"),
         ("\"Foo\": b\r\n", "Invalid HTTP header name: '\"Foo\"'"),
-        (
-            "Fo\u{e9}: b\r\n",
-            "Invalid HTTP header name: 'Fo\u{c3}\u{a9}'",
-        ),
+        ("Fo\u{e9}: b\r\n", "Invalid HTTP header name: 'Fo\u{c3}\u{a9}'"),
     ] {
         assert_eq!(refused(&get(lines)), (400, message.into()), "{lines:?}");
     }
@@ -110,32 +79,20 @@ fn rfc_9112_3_2_every_1_1_request_has_one_valid_host() {
     assert_eq!(refused(b"GET / HTTP/1.1\r\n\r\n"), (400, message.into()));
     assert_eq!(accepted(b"GET / HTTP/1.1\r\nHost:\r\n\r\n").fields[0].1, "");
     for lines in ["Host: a\r\n", "host: a\r\n", "HOST: b\r\n"] {
-        assert_eq!(
-            refused(&get(lines)),
-            (400, "Invalid HTTP Header: 'HOST'".into())
-        );
+        assert_eq!(refused(&get(lines)), (400, "Invalid HTTP Header: 'HOST'".into()));
     }
     for host in ["a b", "a/b", "a@b", "a:b", "a,b:c", "[::1"] {
         let input = format!("GET / HTTP/1.0\r\nHost: {host}\r\n\r\n");
-        assert_eq!(
-            refused(input.as_bytes()),
-            (400, "Invalid HTTP Header: 'HOST'".into())
-        );
+        assert_eq!(refused(input.as_bytes()), (400, "Invalid HTTP Header: 'HOST'".into()));
     }
 }
 
 #[test]
 fn fields_with_one_member_must_not_be_repeated() {
     let lines = "Content-Type: a/b\r\nContent-Type: a/b\r\n";
-    assert_eq!(
-        refused(&get(lines)),
-        (400, "Invalid HTTP Header: 'CONTENT-TYPE'".into())
-    );
+    assert_eq!(refused(&get(lines)), (400, "Invalid HTTP Header: 'CONTENT-TYPE'".into()));
     let lines = "Content-Length: 0\r\nContent-Length: 0\r\n";
-    assert_eq!(
-        refused(&get(lines)),
-        (400, "Invalid HTTP Header: 'CONTENT-LENGTH'".into())
-    );
+    assert_eq!(refused(&get(lines)), (400, "Invalid HTTP Header: 'CONTENT-LENGTH'".into()));
     assert_eq!(accepted(&get("Accept: a\r\nAccept: b\r\n")).fields.len(), 3);
 }
 
@@ -147,33 +104,17 @@ fn close_wins_over_all_connection_fields() {
         ("1.1", "Connection: CLOSE\r\n", false),
         ("1.1", "Connection: keep-alive, close\r\n", false),
         ("1.1", "Connection: foo ,\tclose\r\n", false),
-        (
-            "1.1",
-            "Connection: close\r\nConnection: keep-alive\r\n",
-            false,
-        ),
-        (
-            "1.1",
-            "Connection: keep-alive\r\nConnection: close\r\n",
-            false,
-        ),
+        ("1.1", "Connection: close\r\nConnection: keep-alive\r\n", false),
+        ("1.1", "Connection: keep-alive\r\nConnection: close\r\n", false),
         ("1.1", "Connection: closed\r\n", true),
         ("1.1", "Connection: upgrade\r\n", true),
         ("1.0", "", false),
         ("1.0", "Connection: Keep-Alive\r\n", true),
         ("1.0", "Connection: foo, keep-alive\r\n", true),
-        (
-            "1.0",
-            "Connection: keep-alive\r\nConnection: close\r\n",
-            false,
-        ),
+        ("1.0", "Connection: keep-alive\r\nConnection: close\r\n", false),
     ] {
         let input = format!("GET / HTTP/{version}\r\nHost: a\r\n{lines}\r\n");
-        assert_eq!(
-            accepted(input.as_bytes()).keep_alive,
-            keep_alive,
-            "{version} {lines:?}"
-        );
+        assert_eq!(accepted(input.as_bytes()).keep_alive, keep_alive, "{version} {lines:?}");
     }
 }
 
@@ -184,10 +125,7 @@ fn rfc_9110_10_1_1_expectations() {
     assert!(expects("Expect: 100-continue\r\n"));
     assert!(expects("Expect: 100-Continue\r\n"));
     assert!(!expects(""));
-    assert!(
-        !accepted(&get("Expect: 100-continue\r\n")).expect_continue,
-        "no body is to come"
-    );
+    assert!(!accepted(&get("Expect: 100-continue\r\n")).expect_continue, "no body is to come");
     let message = "Unable to comply with expectation: 'foo'";
     assert_eq!(refused(&get("Expect: foo\r\n")), (417, message.into()));
     let old = b"GET / HTTP/1.0\r\nExpect: foo\r\n\r\n";
@@ -198,23 +136,12 @@ fn rfc_9110_10_1_1_expectations() {
 fn an_underscore_needs_a_reason() {
     let input = get("X_A: 1\r\nX-A: 2\r\nScript_Name: /s\r\n_: b\r\n");
     let names = |policy: &HeadPolicy| -> Vec<String> {
-        accepted_with(policy, &input)
-            .fields
-            .into_iter()
-            .skip(1)
-            .map(|(name, _)| name)
-            .collect()
+        accepted_with(policy, &input).fields.into_iter().skip(1).map(|(name, _)| name).collect()
     };
     assert_eq!(names(&HeadPolicy::default()), ["X-A"]);
-    assert_eq!(
-        names(&header_map(HeaderMap::Dangerous)),
-        ["X_A", "X-A", "Script_Name", "_"]
-    );
+    assert_eq!(names(&header_map(HeaderMap::Dangerous)), ["X_A", "X-A", "Script_Name", "_"]);
     let refuse = header_map(HeaderMap::Refuse);
-    assert_eq!(
-        refused_with(&refuse, &input),
-        (400, "Invalid HTTP header name: 'X_A'".into())
-    );
+    assert_eq!(refused_with(&refuse, &input), (400, "Invalid HTTP header name: 'X_A'".into()));
     assert_eq!(names(&trusting()), ["X-A", "Script_Name"]);
     let mut all = trusting();
     all.forwarder_headers = vec![b"*".to_vec()];
@@ -226,11 +153,7 @@ fn an_underscore_needs_a_reason() {
 #[test]
 fn underscores_in_values_are_nobodys_business() {
     let request = accepted(&get("A: x_y\r\nB: _\r\nC: c\r\nD_: d_\r\nE: e_\r\n"));
-    let names: Vec<_> = request
-        .fields
-        .iter()
-        .map(|(name, _)| name.as_str())
-        .collect();
+    let names: Vec<_> = request.fields.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["Host", "A", "B", "C", "E"]);
 }
 
@@ -239,11 +162,7 @@ fn the_scheme_is_what_a_trusted_peer_says() {
     let https = get("X-Forwarded-Proto: https\r\n");
     assert_eq!(accepted_with(&trusting(), &https).scheme, Scheme::Https);
     assert_eq!(accepted(&https).scheme, Scheme::Http, "not trusted");
-    for lines in [
-        "X-Forwarded-Proto: HTTPS\r\n",
-        "X-Forwarded-Proto: http\r\n",
-        "X-Foo: https\r\n",
-    ] {
+    for lines in ["X-Forwarded-Proto: HTTPS\r\n", "X-Forwarded-Proto: http\r\n", "X-Foo: https\r\n"] {
         assert_eq!(accepted_with(&trusting(), &get(lines)).scheme, Scheme::Http);
     }
     let same = get("X-Forwarded-Proto: https\r\nx-forwarded-ssl: on\r\n");
@@ -260,18 +179,10 @@ fn folded_lines_may_be_permitted() {
     let request = accepted_with(&policy, &get("A: b\r\n c \r\n\t d\r\nE: f\r\n"));
     assert_eq!(request.fields[1], ("A".into(), "b c d".into()));
     assert_eq!(request.fields[2], ("E".into(), "f".into()));
-    for bad in [
-        "A: b\r\n \x00c\r\n",
-        "A b\r\n c: d\r\n",
-        "A : b\r\n c\r\n",
-        "A: b\n c\r\n",
-    ] {
+    for bad in ["A: b\r\n \x00c\r\n", "A b\r\n c: d\r\n", "A : b\r\n c\r\n", "A: b\n c\r\n"] {
         assert_eq!(refused_with(&policy, &get(bad)).0, 400, "{bad:?}");
     }
-    assert_eq!(
-        refused_with(&policy, b"GET / HTTP/1.0\r\n A: b\r\n\r\n").0,
-        400
-    );
+    assert_eq!(refused_with(&policy, b"GET / HTTP/1.0\r\n A: b\r\n\r\n").0, 400);
 }
 
 #[test]
@@ -296,33 +207,13 @@ fn limits_are_exact_and_early() {
     let mut policy = HeadPolicy::default();
     policy.limits.fields = 3;
     policy.limits.field_size = 12;
-    assert_eq!(
-        accepted_with(&policy, &get("A: b\r\nABC: 56789\r\n"))
-            .fields
-            .len(),
-        3
-    );
-    let size = (
-        431,
-        "Error parsing headers: 'limit request headers fields size'".into(),
-    );
+    assert_eq!(accepted_with(&policy, &get("A: b\r\nABC: 56789\r\n")).fields.len(), 3);
+    let size = (431, "Error parsing headers: 'limit request headers fields size'".into());
     assert_eq!(refused_with(&policy, &get("ABC: 567890\r\n")), size);
-    assert_eq!(
-        refused_with(&policy, b"GET / HTTP/1.1\r\nABC: 567890"),
-        size
-    );
-    let count = (
-        431,
-        "Error parsing headers: 'limit request headers fields'".into(),
-    );
-    assert_eq!(
-        refused_with(&policy, &get("A: b\r\nC: d\r\nE: f\r\n")),
-        count
-    );
-    assert_eq!(
-        refused_with(&policy, b"GET / HTTP/1.1\r\nA:b\r\nA:b\r\nA:b\r\nA"),
-        count
-    );
+    assert_eq!(refused_with(&policy, b"GET / HTTP/1.1\r\nABC: 567890"), size);
+    let count = (431, "Error parsing headers: 'limit request headers fields'".into());
+    assert_eq!(refused_with(&policy, &get("A: b\r\nC: d\r\nE: f\r\n")), count);
+    assert_eq!(refused_with(&policy, b"GET / HTTP/1.1\r\nA:b\r\nA:b\r\nA:b\r\nA"), count);
 }
 
 #[test]
@@ -359,18 +250,7 @@ fn a_folded_field_is_bounded_as_one() {
     let mut policy = lenient(|leniency| leniency.obsolete_folding = true);
     policy.limits.field_size = 19;
     policy.limits.fields = 2;
-    assert_eq!(
-        accepted_with(&policy, &get("A: b\r\n 7890123456\r\n"))
-            .fields
-            .len(),
-        2
-    );
-    assert_eq!(
-        refused_with(&policy, &get("A: b\r\n 78901234567\r\n")).0,
-        431
-    );
-    assert_eq!(
-        refused_with(&policy, b"GET / HTTP/1.1\r\nA: b\r\n 789012345678").0,
-        431
-    );
+    assert_eq!(accepted_with(&policy, &get("A: b\r\n 7890123456\r\n")).fields.len(), 2);
+    assert_eq!(refused_with(&policy, &get("A: b\r\n 78901234567\r\n")).0, 431);
+    assert_eq!(refused_with(&policy, b"GET / HTTP/1.1\r\nA: b\r\n 789012345678").0, 431);
 }

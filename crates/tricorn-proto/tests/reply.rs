@@ -1,4 +1,5 @@
 //! RFC 9110 section 6.4 and RFC 9112 section 6, sending side; PEP 3333 on what an application may say.
+#![allow(clippy::unwrap_used)] // A test may panic.
 use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply};
 use tricorn_proto::http1::{Method, Version};
 
@@ -45,12 +46,7 @@ impl Exchange<'_> {
             reply.field(name.as_bytes(), value.as_bytes()).unwrap();
         }
         assert!(reply.has_status() && !reply.head_sent());
-        let inputs = HeadInputs {
-            date: DATE,
-            server: b"tricorn",
-            body_length: self.known,
-            close: self.close,
-        };
+        let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: self.known, close: self.close };
         reply.write_head(&mut out, &inputs);
         assert!(reply.head_sent());
         for piece in self.body {
@@ -59,16 +55,9 @@ impl Exchange<'_> {
             out.extend_from_slice(reply.after_body());
         }
         let end = reply.end(&mut out);
-        let wire = String::from_utf8(out).unwrap().replace(
-            "Server: tricorn\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\n",
-            "",
-        );
-        Result {
-            wire,
-            end,
-            sent: reply.body_sent(),
-            dropped: reply.body_dropped(),
-        }
+        let wire =
+            String::from_utf8(out).unwrap().replace("Server: tricorn\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\n", "");
+        Result { wire, end, sent: reply.body_sent(), dropped: reply.body_dropped() }
     }
 
     fn wire(&self) -> String {
@@ -83,12 +72,7 @@ fn the_order_of_the_head_is_gunicorns() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
     reply.field(b"Content-type", b"text/plain").unwrap();
-    let inputs = HeadInputs {
-        date: DATE,
-        server: b"tricorn",
-        body_length: None,
-        close: false,
-    };
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: None, close: false };
     reply.write_head(&mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -99,20 +83,13 @@ fn the_order_of_the_head_is_gunicorns() {
 
 #[test]
 fn a_body_of_unknown_length_is_chunked_on_1_1() {
-    let result = Exchange {
-        body: &["hello", "", "a much longer piece"],
-        ..GET
-    }
-    .run();
+    let result = Exchange { body: &["hello", "", "a much longer piece"], ..GET }.run();
     assert_eq!(
         result.wire,
         "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n\
          5\r\nhello\r\n13\r\na much longer piece\r\n0\r\n\r\n"
     );
-    assert_eq!(
-        (result.end, result.sent, result.dropped),
-        (End::Reuse, 24, 0)
-    );
+    assert_eq!((result.end, result.sent, result.dropped), (End::Reuse, 24, 0));
 }
 
 #[test]
@@ -120,21 +97,12 @@ fn chunk_sizes_are_upper_case_hexadecimal() {
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    let inputs = HeadInputs {
-        date: DATE,
-        server: b"",
-        body_length: None,
-        close: false,
-    };
+    let inputs = HeadInputs { date: DATE, server: b"", body_length: None, close: false };
     let mut out = Vec::new();
     reply.write_head(&mut out, &inputs);
-    for (length, size) in [
-        (1, "1\r\n"),
-        (15, "F\r\n"),
-        (16, "10\r\n"),
-        (0xabcdef, "ABCDEF\r\n"),
-        (ALL, "FFFFFFFFFFFFFFFF\r\n"),
-    ] {
+    for (length, size) in
+        [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0xabcdef, "ABCDEF\r\n"), (ALL, "FFFFFFFFFFFFFFFF\r\n")]
+    {
         out.clear();
         assert_eq!(reply.body(&mut out, length), length);
         assert_eq!(out, size.as_bytes());
@@ -146,210 +114,86 @@ fn chunk_sizes_are_upper_case_hexadecimal() {
 
 #[test]
 fn a_body_of_unknown_length_ends_with_the_connection_on_1_0() {
-    let result = Exchange {
-        version: Version::Http10,
-        body: &["hello"],
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        result.wire,
-        "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nhello"
-    );
+    let result = Exchange { version: Version::Http10, body: &["hello"], ..GET }.run();
+    assert_eq!(result.wire, "HTTP/1.0 200 OK\r\nConnection: close\r\n\r\nhello");
     assert_eq!(result.end, End::Close);
-    let known = Exchange {
-        version: Version::Http10,
-        body: &["hello"],
-        known: Some(5),
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        known.wire,
-        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello"
-    );
+    let known = Exchange { version: Version::Http10, body: &["hello"], known: Some(5), ..GET }.run();
+    assert_eq!(known.wire, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello");
     assert_eq!(known.end, End::Reuse);
 }
 
 #[test]
 fn a_known_length_is_announced_unless_the_application_did() {
-    let result = Exchange {
-        body: &["hello"],
-        known: Some(5),
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        result.wire,
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello"
-    );
+    let result = Exchange { body: &["hello"], known: Some(5), ..GET }.run();
+    assert_eq!(result.wire, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello");
     let fields = &[("content-length", "5")];
-    let result = Exchange {
-        fields,
-        body: &["hello"],
-        known: Some(5),
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        result.wire,
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\ncontent-length: 5\r\n\r\nhello"
-    );
-    let empty = Exchange {
-        known: Some(0),
-        ..GET
-    }
-    .wire();
-    assert_eq!(
-        empty,
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n"
-    );
+    let result = Exchange { fields, body: &["hello"], known: Some(5), ..GET }.run();
+    assert_eq!(result.wire, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\ncontent-length: 5\r\n\r\nhello");
+    let empty = Exchange { known: Some(0), ..GET }.wire();
+    assert_eq!(empty, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n");
 }
 
 #[test]
 fn lengths_are_kept_honest() {
     let fields = &[("Content-Length", "5")];
-    let long = Exchange {
-        fields,
-        body: &["hel", "lo world", "!"],
-        ..GET
-    }
-    .run();
+    let long = Exchange { fields, body: &["hel", "lo world", "!"], ..GET }.run();
     assert!(long.wire.ends_with("\r\n\r\nhello"));
     assert_eq!((long.end, long.sent, long.dropped), (End::Reuse, 5, 7));
-    let short = Exchange {
-        fields,
-        body: &["hel"],
-        ..GET
-    }
-    .run();
+    let short = Exchange { fields, body: &["hel"], ..GET }.run();
     assert_eq!((short.end, short.sent), (End::Short { missing: 2 }, 3));
 }
 
 #[test]
 fn responses_to_head_carry_no_body_and_no_invented_length() {
-    let head = Exchange {
-        method: Method::Head,
-        body: &["hello"],
-        ..GET
-    };
+    let head = Exchange { method: Method::Head, body: &["hello"], ..GET };
     let result = head.run();
-    assert_eq!(
-        result.wire,
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\n"
-    );
-    assert_eq!(
-        (result.end, result.sent, result.dropped),
-        (End::Reuse, 0, 5)
-    );
-    let told = Exchange {
-        fields: &[("Content-Length", "5")],
-        ..head
-    }
-    .run();
+    assert_eq!(result.wire, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\n");
+    assert_eq!((result.end, result.sent, result.dropped), (End::Reuse, 0, 5));
+    let told = Exchange { fields: &[("Content-Length", "5")], ..head }.run();
     assert!(told.wire.contains("Content-Length: 5\r\n"));
     assert_eq!(told.end, End::Reuse);
-    let known = Exchange {
-        method: Method::Head,
-        known: Some(5),
-        body: &["hello"],
-        ..GET
-    }
-    .wire();
+    let known = Exchange { method: Method::Head, known: Some(5), body: &["hello"], ..GET }.wire();
     assert!(known.contains("Content-Length: 5\r\n"));
-    let nothing = Exchange {
-        method: Method::Head,
-        known: Some(0),
-        ..GET
-    }
-    .wire();
+    let nothing = Exchange { method: Method::Head, known: Some(0), ..GET }.wire();
     assert!(!nothing.contains("Content-Length"));
 }
 
 #[test]
 fn statuses_without_a_body_carry_none() {
     let fields = &[("A", "1"), ("Content-Length", "5"), ("B", "2")];
-    let no_content = Exchange {
-        status: "204 No Content",
-        fields,
-        body: &["hello"],
-        known: Some(5),
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        no_content.wire,
-        "HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\nA: 1\r\nB: 2\r\n\r\n"
-    );
+    let no_content = Exchange { status: "204 No Content", fields, body: &["hello"], known: Some(5), ..GET }.run();
+    assert_eq!(no_content.wire, "HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\nA: 1\r\nB: 2\r\n\r\n");
     assert_eq!((no_content.end, no_content.dropped), (End::Reuse, 5));
-    let not_modified = Exchange {
-        status: "304 Not Modified",
-        fields,
-        known: Some(0),
-        ..GET
-    }
-    .run();
+    let not_modified = Exchange { status: "304 Not Modified", fields, known: Some(0), ..GET }.run();
     assert_eq!(
         not_modified.wire,
         "HTTP/1.1 304 Not Modified\r\nConnection: keep-alive\r\nA: 1\r\nContent-Length: 5\r\nB: 2\r\n\r\n"
     );
     assert_eq!(not_modified.end, End::Reuse);
-    let bare = Exchange {
-        status: "304 Not Modified",
-        known: Some(0),
-        ..GET
-    }
-    .wire();
+    let bare = Exchange { status: "304 Not Modified", known: Some(0), ..GET }.wire();
     assert!(!bare.contains("Content-Length"));
 }
 
 #[test]
 fn a_tunnel_has_no_length_and_closes() {
     let fields = &[("Content-Length", "5")];
-    let tunnel = Exchange {
-        method: Method::Connect,
-        fields,
-        body: &["hi"],
-        ..GET
-    }
-    .run();
-    assert_eq!(
-        tunnel.wire,
-        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhi"
-    );
+    let tunnel = Exchange { method: Method::Connect, fields, body: &["hi"], ..GET }.run();
+    assert_eq!(tunnel.wire, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhi");
     assert_eq!(tunnel.end, End::Close);
-    let refused = Exchange {
-        method: Method::Connect,
-        status: "403 No",
-        fields,
-        body: &["hello"],
-        ..GET
-    };
+    let refused = Exchange { method: Method::Connect, status: "403 No", fields, body: &["hello"], ..GET };
     assert_eq!(refused.run().end, End::Reuse);
 }
 
 #[test]
 fn an_upgrade_to_websocket_is_told_and_ends_http() {
     let fields = &[("Upgrade", "WebSocket"), ("Sec-WebSocket-Accept", "x")];
-    let result = Exchange {
-        status: "101 Switching Protocols",
-        fields,
-        ..GET
-    }
-    .run();
+    let result = Exchange { status: "101 Switching Protocols", fields, ..GET }.run();
     assert_eq!(
         result.wire,
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Accept: x\r\n\r\n"
     );
     assert_eq!(result.end, End::Close);
-    assert!(
-        !Exchange {
-            fields: &[("Upgrade", "h2c")],
-            ..GET
-        }
-        .wire()
-        .contains("h2c")
-    );
+    assert!(!Exchange { fields: &[("Upgrade", "h2c")], ..GET }.wire().contains("h2c"));
 }
 
 #[test]
@@ -362,18 +206,9 @@ fn whoever_wants_to_close_closes() {
     };
     assert!(!closes(GET));
     assert!(closes(Exchange { close: true, ..GET }));
-    assert!(closes(Exchange {
-        keep_alive: false,
-        ..GET
-    }));
-    assert!(closes(Exchange {
-        fields: &[("Connection", "x, Close")],
-        ..GET
-    }));
-    assert!(!closes(Exchange {
-        fields: &[("Connection", "keep-alive")],
-        ..GET
-    }));
+    assert!(closes(Exchange { keep_alive: false, ..GET }));
+    assert!(closes(Exchange { fields: &[("Connection", "x, Close")], ..GET }));
+    assert!(!closes(Exchange { fields: &[("Connection", "keep-alive")], ..GET }));
 }
 
 #[test]
@@ -391,16 +226,8 @@ fn hop_by_hop_fields_of_the_application_are_dropped() {
         ("Upgrade", "x"),
         ("X-Kept", "y"),
     ];
-    let wire = Exchange {
-        fields,
-        known: Some(0),
-        ..GET
-    }
-    .wire();
-    assert_eq!(
-        wire,
-        "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\nX-Kept: y\r\n\r\n"
-    );
+    let wire = Exchange { fields, known: Some(0), ..GET }.wire();
+    assert_eq!(wire, "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\nX-Kept: y\r\n\r\n");
 }
 
 #[test]
@@ -411,12 +238,7 @@ fn server_and_date_of_the_application_replace_ours() {
     reply.status(b"200 OK").unwrap();
     reply.field(b"server", b"mine").unwrap();
     reply.field(b"DATE", b"now").unwrap();
-    let inputs = HeadInputs {
-        date: DATE,
-        server: b"tricorn",
-        body_length: Some(0),
-        close: false,
-    };
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: Some(0), close: false };
     reply.write_head(&mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -432,34 +254,13 @@ fn a_status_is_three_digits_and_a_phrase() {
     for good in ["200 OK", "200", "200 ", "404 Not \u{e9}", "599 a  b"] {
         assert_eq!(reply.status(good.as_bytes()), Ok(()), "{good:?}");
     }
-    for bad in [
-        "",
-        "20",
-        "2000",
-        "2000 OK",
-        "abc",
-        "200OK",
-        "200\tOK",
-        " 200",
-        "+20 x",
-        "099 x",
-        "200 O\r\nK",
-        "200 \0",
-    ] {
-        assert!(
-            matches!(reply.status(bad.as_bytes()), Err(Fault::Status(_))),
-            "{bad:?}"
-        );
+    for bad in
+        ["", "20", "2000", "2000 OK", "abc", "200OK", "200\tOK", " 200", "+20 x", "099 x", "200 O\r\nK", "200 \0"]
+    {
+        assert!(matches!(reply.status(bad.as_bytes()), Err(Fault::Status(_))), "{bad:?}");
     }
     assert_eq!(reply.status_code(), 599);
-    assert!(
-        Exchange {
-            status: "200",
-            ..GET
-        }
-        .wire()
-        .starts_with("HTTP/1.1 200 \r\n")
-    );
+    assert!(Exchange { status: "200", ..GET }.wire().starts_with("HTTP/1.1 200 \r\n"));
 }
 
 #[test]
@@ -468,25 +269,13 @@ fn header_injection_is_refused() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
     for value in ["a\r\nB: c", "a\nb", "a\rb", "a\0b", "\x7f", "\x1b[2J"] {
-        assert!(
-            matches!(
-                reply.field(b"A", value.as_bytes()),
-                Err(Fault::FieldValue(_))
-            ),
-            "{value:?}"
-        );
+        assert!(matches!(reply.field(b"A", value.as_bytes()), Err(Fault::FieldValue(_))), "{value:?}");
     }
     for name in ["", "a b", "a:", "a\r\n", "a\0", "\u{e9}"] {
-        assert!(
-            matches!(reply.field(name.as_bytes(), b"v"), Err(Fault::FieldName(_))),
-            "{name:?}"
-        );
+        assert!(matches!(reply.field(name.as_bytes(), b"v"), Err(Fault::FieldName(_))), "{name:?}");
     }
     let text = reply.field(b"A", b"a\r\nB: c").unwrap_err().to_string();
-    assert!(
-        text.contains("'A'") && text.contains("\\r\\n") && text.contains("expected"),
-        "{text}"
-    );
+    assert!(text.contains("'A'") && text.contains("\\r\\n") && text.contains("expected"), "{text}");
     assert_eq!(reply.fields(), b"");
     assert_eq!(reply.field(b"A", b" \t\xff"), Ok(()));
 }
@@ -496,30 +285,12 @@ fn a_length_of_the_application_is_one_number() {
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    for bad in [
-        "",
-        "+1",
-        "-1",
-        " 1",
-        "1 ",
-        "0x1",
-        "1,1",
-        "99999999999999999999",
-    ] {
-        assert!(
-            matches!(
-                reply.field(b"Content-Length", bad.as_bytes()),
-                Err(Fault::FieldValue(_))
-            ),
-            "{bad:?}"
-        );
+    for bad in ["", "+1", "-1", " 1", "1 ", "0x1", "1,1", "99999999999999999999"] {
+        assert!(matches!(reply.field(b"Content-Length", bad.as_bytes()), Err(Fault::FieldValue(_))), "{bad:?}");
     }
     assert_eq!(reply.field(b"Content-Length", b"5"), Ok(()));
     assert_eq!(reply.field(b"content-length", b"5"), Ok(()));
-    assert!(matches!(
-        reply.field(b"Content-Length", b"6"),
-        Err(Fault::FieldValue(_))
-    ));
+    assert!(matches!(reply.field(b"Content-Length", b"6"), Err(Fault::FieldValue(_))));
     assert_eq!(reply.content_length(), Some(5));
     assert_eq!(reply.fields(), b"Content-Length: 5\r\n");
 }
@@ -530,34 +301,15 @@ fn a_new_status_forgets_the_fields_until_the_head_is_sent() {
     let mut out = Vec::new();
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    for (name, value) in [
-        ("Content-Length", "5"),
-        ("Server", "x"),
-        ("Date", "y"),
-        ("Connection", "close"),
-    ] {
+    for (name, value) in [("Content-Length", "5"), ("Server", "x"), ("Date", "y"), ("Connection", "close")] {
         reply.field(name.as_bytes(), value.as_bytes()).unwrap();
     }
     reply.status(b"500 Oops").unwrap();
     assert_eq!(reply.content_length(), None);
-    reply.write_head(
-        &mut out,
-        &HeadInputs {
-            date: DATE,
-            server: b"s",
-            body_length: Some(0),
-            close: false,
-        },
-    );
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
     let wire = String::from_utf8(out.clone()).unwrap();
-    assert!(
-        wire.starts_with("HTTP/1.1 500 Oops\r\nServer: s\r\nDate: Sat"),
-        "{wire}"
-    );
-    assert!(
-        wire.ends_with("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n"),
-        "{wire}"
-    );
+    assert!(wire.starts_with("HTTP/1.1 500 Oops\r\nServer: s\r\nDate: Sat"), "{wire}");
+    assert!(wire.ends_with("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n"), "{wire}");
     assert!(matches!(reply.status(b"200 OK"), Err(Fault::Status(_))));
     assert_eq!(reply.end(&mut out), End::Reuse);
 }
@@ -568,15 +320,7 @@ fn a_reply_that_never_began_closes_and_says_nothing() {
     let mut out = Vec::new();
     reply.begin(Method::Get, Version::Http11, true);
     assert!(!reply.has_status());
-    reply.write_head(
-        &mut out,
-        &HeadInputs {
-            date: DATE,
-            server: b"s",
-            body_length: None,
-            close: false,
-        },
-    );
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
     assert_eq!(reply.body(&mut out, 5), 0);
     assert_eq!(reply.end(&mut out), End::Close);
     assert!(out.is_empty() && reply.body_dropped() == 5);
@@ -586,56 +330,29 @@ fn a_reply_that_never_began_closes_and_says_nothing() {
 fn interim_responses_come_before_the_head_and_only_on_1_1() {
     let mut reply = Reply::default();
     let mut out = Vec::new();
-    let hints = [
-        (&b"Link"[..], &b"</a>; rel=preload"[..]),
-        (b"Connection", b"close"),
-        (b"Content-Length", b"1"),
-    ];
+    let hints = [(&b"Link"[..], &b"</a>; rel=preload"[..]), (b"Connection", b"close"), (b"Content-Length", b"1")];
     reply.begin(Method::Get, Version::Http11, true);
-    reply
-        .interim(&mut out, 100, &mut std::iter::empty())
-        .unwrap();
-    reply
-        .interim(&mut out, 103, &mut hints.iter().copied())
-        .unwrap();
+    reply.interim(&mut out, 100, &mut std::iter::empty()).unwrap();
+    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
     assert_eq!(
         String::from_utf8(out.clone()).unwrap(),
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
     );
     out.clear();
     for status in [101, 99, 200] {
-        assert!(matches!(
-            reply.interim(&mut out, status, &mut std::iter::empty()),
-            Err(Fault::Status(_))
-        ));
+        assert!(matches!(reply.interim(&mut out, status, &mut std::iter::empty()), Err(Fault::Status(_))));
     }
     let injected = [(&b"Link"[..], &b"a\r\nB: c"[..])];
-    assert!(
-        reply
-            .interim(&mut out, 103, &mut injected.iter().copied())
-            .is_err()
-    );
+    assert!(reply.interim(&mut out, 103, &mut injected.iter().copied()).is_err());
     assert!(out.is_empty());
     reply.begin(Method::Get, Version::Http10, true);
-    reply
-        .interim(&mut out, 103, &mut hints.iter().copied())
-        .unwrap();
+    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
     assert!(out.is_empty());
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    reply.write_head(
-        &mut out,
-        &HeadInputs {
-            date: DATE,
-            server: b"s",
-            body_length: None,
-            close: false,
-        },
-    );
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
     let length = out.len();
-    reply
-        .interim(&mut out, 103, &mut hints.iter().copied())
-        .unwrap();
+    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
     assert_eq!(out.len(), length);
 }
 
@@ -643,12 +360,7 @@ fn interim_responses_come_before_the_head_and_only_on_1_1() {
 fn nothing_of_one_reply_is_left_in_the_next() {
     let mut reply = Reply::default();
     let mut out = Vec::new();
-    let inputs = HeadInputs {
-        date: DATE,
-        server: b"",
-        body_length: None,
-        close: false,
-    };
+    let inputs = HeadInputs { date: DATE, server: b"", body_length: None, close: false };
     reply.begin(Method::Head, Version::Http10, false);
     reply.status(b"204 No Content").unwrap();
     reply.field(b"Connection", b"close").unwrap();
@@ -658,10 +370,7 @@ fn nothing_of_one_reply_is_left_in_the_next() {
     out.clear();
     reply.begin(Method::Get, Version::Http11, true);
     assert!(!reply.has_status() && !reply.head_sent());
-    assert_eq!(
-        (reply.body_sent(), reply.body_dropped(), reply.status_code()),
-        (0, 0, 0)
-    );
+    assert_eq!((reply.body_sent(), reply.body_dropped(), reply.status_code()), (0, 0, 0));
     reply.status(b"200 OK").unwrap();
     reply.write_head(&mut out, &inputs);
     assert_eq!(reply.end(&mut out), End::Reuse);

@@ -13,29 +13,14 @@ fn a_request_line_has_three_parts() {
     assert_eq!(request.method, "GET");
     assert_eq!(request.kind, Method::Get);
     assert_eq!(request.target, "/a/b?x=1&y=%20");
-    assert_eq!(
-        (request.path.as_str(), request.query.as_str()),
-        ("/a/b", "x=1&y=%20")
-    );
-    assert_eq!(
-        (request.protocol.as_str(), request.version),
-        ("HTTP/1.1", Version::Http11)
-    );
+    assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/b", "x=1&y=%20"));
+    assert_eq!((request.protocol.as_str(), request.version), ("HTTP/1.1", Version::Http11));
     assert!(request.keep_alive);
 }
 
 #[test]
 fn other_numbers_of_parts_are_refused() {
-    for text in [
-        "GET",
-        "GET /",
-        "GET  / HTTP/1.1",
-        "GET /  HTTP/1.1",
-        " GET / HTTP/1.1",
-        "",
-        " ",
-        "  ",
-    ] {
+    for text in ["GET", "GET /", "GET  / HTTP/1.1", "GET /  HTTP/1.1", " GET / HTTP/1.1", "", " ", "  "] {
         assert_eq!(refused(&line(text)).0, 400, "{text:?}");
     }
     let message = "Invalid Request Line 'Invalid HTTP request line: 'GET''";
@@ -58,15 +43,7 @@ fn methods_are_tokens_and_usual() {
     }
     let message = "Invalid Method 'Invalid HTTP method: 'GeT''";
     assert_eq!(refused(&line("GeT / HTTP/1.1")), (400, message.into()));
-    for method in [
-        "GE",
-        "G#T",
-        "ABCDEFGHIJKLMNOPQRSTU",
-        "G(T",
-        "GE\x00T",
-        "G\u{e9}T",
-        "\"GET\"",
-    ] {
+    for method in ["GE", "G#T", "ABCDEFGHIJKLMNOPQRSTU", "G(T", "GE\x00T", "G\u{e9}T", "\"GET\""] {
         let (status, text) = refused(&line(&format!("{method} / HTTP/1.1")));
         assert_eq!(status, 400);
         assert!(text.starts_with("Invalid Method"), "{text}");
@@ -78,10 +55,7 @@ fn unconventional_methods_may_be_permitted_but_must_be_tokens() {
     let policy = lenient(|leniency| leniency.unconventional_method = true);
     for method in ["get", "G", "G#T", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"] {
         let request = accepted_with(&policy, &line(&format!("{method} / HTTP/1.1")));
-        assert_eq!(
-            (request.method.as_str(), request.kind),
-            (method, Method::Other)
-        );
+        assert_eq!((request.method.as_str(), request.kind), (method, Method::Other));
     }
     assert_eq!(refused_with(&policy, &line("G@T / HTTP/1.1")).0, 400);
 }
@@ -92,11 +66,9 @@ fn a_method_is_upper_cased_only_if_the_operator_says_so() {
         leniency.unconventional_method = true;
         leniency.casefold_method = true;
     });
-    for (text, method, kind) in [
-        ("get", "GET", Method::Get),
-        ("hEaD", "HEAD", Method::Head),
-        ("purge", "PURGE", Method::Other),
-    ] {
+    for (text, method, kind) in
+        [("get", "GET", Method::Get), ("hEaD", "HEAD", Method::Head), ("purge", "PURGE", Method::Other)]
+    {
         let request = accepted_with(&policy, &line(&format!("{text} / HTTP/1.1")));
         assert_eq!((request.method.as_str(), request.kind), (method, kind));
     }
@@ -115,11 +87,7 @@ fn the_fragment_belongs_to_neither_path_nor_query() {
     ] {
         let request = accepted(&line(&format!("GET {target} HTTP/1.1")));
         assert_eq!(request.target, target);
-        assert_eq!(
-            (request.path.as_str(), request.query.as_str()),
-            (path, query),
-            "{target}"
-        );
+        assert_eq!((request.path.as_str(), request.query.as_str()), (path, query), "{target}");
     }
 }
 
@@ -133,11 +101,7 @@ fn the_path_of_an_absolute_form_is_that_of_its_uri() {
         ("http://a/b://c", "/b://c", ""),
     ] {
         let request = accepted(&line(&format!("GET {target} HTTP/1.1")));
-        assert_eq!(
-            (request.path.as_str(), request.query.as_str()),
-            (path, query),
-            "{target}"
-        );
+        assert_eq!((request.path.as_str(), request.query.as_str()), (path, query), "{target}");
         // The Host field is what the client sent.
         assert_eq!(request.fields[0], ("Host".into(), "a".into()));
     }
@@ -167,11 +131,7 @@ fn targets_of_no_form_are_refused() {
         "/a\x01b",
         "http://a?://b/@c d",
     ] {
-        assert_eq!(
-            refused(&line(&format!("GET {target} HTTP/1.1"))).0,
-            400,
-            "{target:?}"
-        );
+        assert_eq!(refused(&line(&format!("GET {target} HTTP/1.1"))).0, 400, "{target:?}");
     }
 }
 
@@ -180,20 +140,9 @@ fn asterisk_form_is_for_options_and_authority_form_for_connect() {
     assert_eq!(accepted(&line("OPTIONS * HTTP/1.1")).path, "*");
     let request = accepted(&line("CONNECT a:443 HTTP/1.1"));
     assert_eq!((request.kind, request.path.as_str()), (Method::Connect, ""));
-    assert!(
-        !request.keep_alive,
-        "after CONNECT no request is served on the connection"
-    );
+    assert!(!request.keep_alive, "after CONNECT no request is served on the connection");
     assert!(!accepted(&line("CONNECT [::1]:443 HTTP/1.1")).keep_alive);
-    for bad in [
-        "OPTIONS *a",
-        "GET *",
-        "CONNECT a",
-        "CONNECT /",
-        "CONNECT :443",
-        "CONNECT a:",
-        "GET a:443",
-    ] {
+    for bad in ["OPTIONS *a", "GET *", "CONNECT a", "CONNECT /", "CONNECT :443", "CONNECT a:", "GET a:443"] {
         assert_eq!(refused(&line(&format!("{bad} HTTP/1.1"))).0, 400, "{bad}");
     }
 }
@@ -202,10 +151,7 @@ fn asterisk_form_is_for_options_and_authority_form_for_connect() {
 fn versions_are_1_x() {
     assert_eq!(accepted(&line("GET / HTTP/1.0")).version, Version::Http10);
     let newer = accepted(&line("GET / HTTP/1.9"));
-    assert_eq!(
-        (newer.version, newer.protocol.as_str()),
-        (Version::Http11, "HTTP/1.9")
-    );
+    assert_eq!((newer.version, newer.protocol.as_str()), (Version::Http11, "HTTP/1.9"));
     for (version, shown) in [
         ("HTTP/2.0", "(2, 0)"),
         ("HTTP/0.9", "(0, 9)"),
@@ -219,14 +165,8 @@ fn versions_are_1_x() {
         assert_eq!(refused(&line(&format!("GET / {version}"))), (400, message));
     }
     let policy = lenient(|leniency| leniency.unconventional_version = true);
-    assert_eq!(
-        accepted_with(&policy, &line("GET / HTTP/2.0")).version,
-        Version::Http11
-    );
-    assert_eq!(
-        accepted_with(&policy, &line("GET / HTTP/0.9")).version,
-        Version::Http10
-    );
+    assert_eq!(accepted_with(&policy, &line("GET / HTTP/2.0")).version, Version::Http11);
+    assert_eq!(accepted_with(&policy, &line("GET / HTTP/0.9")).version, Version::Http10);
     assert_eq!(refused_with(&policy, &line("GET / HTTP/x.y")).0, 400);
 }
 
@@ -250,10 +190,7 @@ fn one_empty_line_may_stand_before_it_section_2_2() {
 fn a_line_over_the_limit_is_414_before_its_end_has_come() {
     let mut policy = tricorn_proto::http1::HeadPolicy::default();
     policy.limits.request_line = 20;
-    assert_eq!(
-        accepted_with(&policy, &line("GET /aaaaaa HTTP/1.1")).path,
-        "/aaaaaa"
-    );
+    assert_eq!(accepted_with(&policy, &line("GET /aaaaaa HTTP/1.1")).path, "/aaaaaa");
     assert_eq!(refused_with(&policy, &line("GET /aaaaaaa HTTP/1.1")).0, 414);
     assert_eq!(refused_with(&policy, b"GET /aaaaaaaaaaaaaaaa").0, 414);
     let long = format!("GET /{} HTTP/1.1", "a".repeat(5000));
@@ -261,9 +198,7 @@ fn a_line_over_the_limit_is_414_before_its_end_has_come() {
         let mut receiver = tricorn_proto::http1::Receiver::default();
         let mut head = tricorn_proto::http1::RequestHead::default();
         let policy = tricorn_proto::http1::HeadPolicy::default();
-        receiver
-            .advance(&mut line(&long), &policy, false, &mut head)
-            .unwrap_err()
+        receiver.advance(&mut line(&long), &policy, false, &mut head).unwrap_err()
     };
     assert_eq!(refusal.message(), "Request Line is too large (5014 > 4094)");
     policy.limits.request_line = 0;

@@ -51,11 +51,7 @@ fn ambiguous_heads_are_refused() {
     for (name, lines, status) in HEADS {
         let input = post(lines, &format!("0\r\n\r\n{SMUGGLED}"));
         let outcome = read(&input);
-        assert_eq!(
-            outcome.refused.as_ref().map(|(status, ..)| *status),
-            Some(*status),
-            "{name}"
-        );
+        assert_eq!(outcome.refused.as_ref().map(|(status, ..)| *status), Some(*status), "{name}");
         assert!(outcome.requests.is_empty(), "{name}");
     }
 }
@@ -74,11 +70,7 @@ fn ambiguous_heads_are_refused_by_lenient_operators_too() {
         "Content-Length: 6\r\n 6\r\n",
     ] {
         let outcome = read_with(&policy, &post(lines, SMUGGLED));
-        assert_eq!(
-            outcome.refused.map(|(status, ..)| status),
-            Some(400),
-            "{lines:?}"
-        );
+        assert_eq!(outcome.refused.map(|(status, ..)| status), Some(400), "{lines:?}");
         assert!(outcome.requests.is_empty());
     }
 }
@@ -86,10 +78,7 @@ fn ambiguous_heads_are_refused_by_lenient_operators_too() {
 #[test]
 fn chunked_on_http_1_0_is_refused() {
     let input = format!("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{SMUGGLED}");
-    assert_eq!(
-        refused(input.as_bytes()),
-        (400, "Invalid HTTP Header: 'TRANSFER-ENCODING'".into())
-    );
+    assert_eq!(refused(input.as_bytes()), (400, "Invalid HTTP Header: 'TRANSFER-ENCODING'".into()));
 }
 
 #[rustfmt::skip]
@@ -114,11 +103,7 @@ const BODIES: &[(&str, &str)] = &[
 fn ambiguous_chunks_are_refused() {
     for (name, body) in BODIES {
         let outcome = read(&chunked(&format!("{body}{SMUGGLED}")));
-        assert_eq!(
-            outcome.refused.as_ref().map(|(status, ..)| *status),
-            Some(400),
-            "{name}"
-        );
+        assert_eq!(outcome.refused.as_ref().map(|(status, ..)| *status), Some(400), "{name}");
         assert_eq!(outcome.requests.len(), 1, "{name}");
         assert!(!outcome.requests[0].complete, "{name}");
     }
@@ -127,19 +112,10 @@ fn ambiguous_chunks_are_refused() {
 #[test]
 fn unknown_codings_are_named() {
     let input = post("Transfer-Encoding: foo, chunked\r\n", "");
-    assert_eq!(
-        refused(&input),
-        (501, "Unsupported transfer coding: 'foo, chunked'".into())
-    );
-    let input = post(
-        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
-        "",
-    );
+    assert_eq!(refused(&input), (501, "Unsupported transfer coding: 'foo, chunked'".into()));
+    let input = post("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", "");
     assert_eq!(refused(&input).0, 501);
-    assert_eq!(
-        accepted(&post("Transfer-Encoding: CHUNKED\r\n", "0\r\n\r\n")).body,
-        b""
-    );
+    assert_eq!(accepted(&post("Transfer-Encoding: CHUNKED\r\n", "0\r\n\r\n")).body, b"");
 }
 
 /// A client that sends its head a byte at a time must not cost more than its bytes (slowloris with a twist).
@@ -152,13 +128,9 @@ fn a_dribbled_head_of_800_kb_costs_its_length() {
     let mut head = tricorn_proto::http1::RequestHead::default();
     let mut bytes = input.clone();
     for length in 1..input.len() {
-        let progress = receiver
-            .advance(&mut bytes[..length], &policy, false, &mut head)
-            .unwrap();
+        let progress = receiver.advance(&mut bytes[..length], &policy, false, &mut head).unwrap();
         assert_eq!(progress.consumed, 0);
     }
-    let progress = receiver
-        .advance(&mut bytes, &policy, false, &mut head)
-        .unwrap();
+    let progress = receiver.advance(&mut bytes, &policy, false, &mut head).unwrap();
     assert_eq!(progress.consumed, input.len());
 }

@@ -27,11 +27,7 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 fn policy() -> impl Strategy<Value = HeadPolicy> {
     (any::<[bool; 6]>(), 0..3usize).prop_map(|(flags, limits)| {
-        let mut policy = if flags[0] {
-            trusting()
-        } else {
-            HeadPolicy::default()
-        };
+        let mut policy = if flags[0] { trusting() } else { HeadPolicy::default() };
         policy.leniency.obsolete_folding = flags[1];
         policy.leniency.strip_header_spaces = flags[2];
         policy.leniency.unconventional_method = flags[3];
@@ -51,9 +47,7 @@ fn split<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
     ends.push(bytes.len());
     ends.sort_unstable();
     let mut start = 0;
-    ends.into_iter()
-        .map(|end| &bytes[std::mem::replace(&mut start, end)..end])
-        .collect()
+    ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end)..end]).collect()
 }
 
 proptest! {

@@ -1,11 +1,11 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::options::{self, CoreOptions};
 use crate::wsgi::{Server, WsgiGateway};
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::os::fd::RawFd;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::{AccessLog, Chores, Engine, PAGE_BYTES, Scoreboard, Wake};
 
@@ -24,13 +24,15 @@ impl Core {
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
         let CoreOptions { config, access_log, sendfile } = options::read(options)?;
         let board = page_of(&scoreboard)?;
-        let access = match &access_log {
-            Some(target) => Some(AccessLog::open(target).map_err(|error| {
-                PyOSError::new_err(format!("the access log {target:?} cannot be opened: {error}"))
-            })?),
-            None => None,
-        };
-        let engine = Engine::new(config, &listeners, board, access)
+        let access =
+            match &access_log {
+                Some(target) => Some(AccessLog::open(target).map_err(|error| {
+                    PyOSError::new_err(format!("the access log {target:?} cannot be opened: {error}"))
+                })?),
+                None => None,
+            };
+        let sockets = listeners.into_iter().map(listener).collect::<PyResult<Vec<OwnedFd>>>()?;
+        let engine = Engine::new(config, sockets, board, access)
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
         Ok(Core { engine: Arc::new(engine), sendfile, _page: scoreboard })
     }
@@ -125,6 +127,15 @@ impl Core {
 /// Objects of the gateway, dropped here because this thread holds the GIL.
 pub fn drop_chores(chores: Chores) {
     drop((chores.attachments, chores.spent));
+}
+
+/// A listening socket that the worker hands over by number.
+fn listener(fd: RawFd) -> PyResult<OwnedFd> {
+    if fd < 0 {
+        return Err(PyValueError::new_err(format!("{fd} is no descriptor")));
+    }
+    // SAFETY: by the contract of `Core` the caller detached the descriptor: it is open, and the core alone closes it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {

@@ -93,10 +93,7 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
             .into_iter()
             .map(|(name, value)| (name.to_ascii_lowercase().into_bytes(), value.into_bytes()))
             .collect(),
-        forwarder_headers: forwarder_headers
-            .into_iter()
-            .map(|name| name.to_ascii_uppercase().into_bytes())
-            .collect(),
+        forwarder_headers: forwarder_headers.into_iter().map(|name| name.to_ascii_uppercase().into_bytes()).collect(),
     })
 }
 

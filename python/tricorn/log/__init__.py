@@ -41,14 +41,15 @@ class ErrorLog(logging.LoggerAdapter):  # type: ignore[type-arg]  # subscriptabl
         handler = self._handler
         if not isinstance(handler, logging.FileHandler):
             return
-        handler.acquire()
         try:
-            previous = handler.stream
-            handler.stream = open(handler.baseFilename, "a", encoding="utf-8")  # noqa: SIM115
-            if previous is not None:
-                previous.close()
-        finally:
-            handler.release()
+            stream = open(handler.baseFilename, "a", encoding="utf-8")  # noqa: SIM115
+        except OSError as error:
+            # The old file is better than none, and no reason to stop serving.
+            self.error("The error log cannot be opened anew: %s", error)
+            return
+        previous = handler.setStream(stream)
+        if previous is not None:
+            previous.close()
 
 
 def _open(path: str) -> logging.StreamHandler[Any]:

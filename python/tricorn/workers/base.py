@@ -62,7 +62,7 @@ class Worker(ABC):
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
         self.crashed = False
-        """The core let an exception out: not a thing an application can cause."""
+        """An exception left the core: one of its own, or the SystemExit of an application."""
 
     @abstractmethod
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
@@ -115,7 +115,7 @@ class Worker(ABC):
     def _serve(self, core: Core, gateway: WsgiGateway) -> int:
         try:
             self.serve(core, gateway)
-        except Exception:
+        except (Exception, SystemExit):
             self.crash()
         finally:
             signal.set_wakeup_fd(-1)
@@ -187,8 +187,8 @@ class Worker(ABC):
 def _ignore_signals() -> None:
     """From here on the process leaves by itself.
 
-    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C on the terminal, or a
-    second TERM, would kill a worker that has done everything right, and the log would say so.
+    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
+    would kill a worker that has done everything right, and the log would say so.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)

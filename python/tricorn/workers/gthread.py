@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
 
 
+JOIN_STEP = 0.1
+
+
 class ThreadWorker(Worker):
     """`threads` threads wait, read, call and answer; the main thread is left to signals."""
 
@@ -24,11 +27,13 @@ class ThreadWorker(Worker):
             thread.start()
         core.wait()
         for thread in threads:
-            thread.join(0 if self.quick else None)
+            # In steps, since a quick stop may follow; a join is not ended by a signal.
+            while thread.is_alive() and not self.quick:
+                thread.join(JOIN_STEP)
 
     def _work(self, core: Core, gateway: WsgiGateway) -> None:
         try:
             core.serve(gateway)
-        except Exception:
+        except (Exception, SystemExit):
             self.crash()
-            core.stop()  # or the main thread would wait for a pool that is not there
+            core.drain()  # a pool with a thread less would be slower for ever, and an empty one would hang

@@ -48,7 +48,8 @@ impl Reactor {
                 self.poller.remove(listener.socket.as_fd())
             };
             if let Err(error) = result {
-                let text = format!("tricorn: a listener cannot be {}: {error}", if open { "watched" } else { "let go" });
+                let text =
+                    format!("tricorn: a listener cannot be {}: {error}", if open { "watched" } else { "let go" });
                 self.chores.notices.push(super::Notice { warning: true, text });
             }
         }

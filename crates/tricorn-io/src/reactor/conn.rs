@@ -165,9 +165,7 @@ impl Conns {
 
     /// All tokens, for sweeps.
     pub fn tokens(&self) -> Vec<Token> {
-        let held = |(index, entry): (usize, &Entry)| {
-            entry.conn.as_ref().map(|_| token(index as u32, entry.generation))
-        };
+        let held = |(index, entry): (usize, &Entry)| entry.conn.as_ref().map(|_| token(index as u32, entry.generation));
         self.entries.iter().enumerate().filter_map(held).collect()
     }
 

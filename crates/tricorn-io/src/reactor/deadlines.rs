@@ -1,6 +1,6 @@
 //! Deadlines: one per connection, its meaning given by the connection's phase.
-use super::conn::{Phase, Token};
 use super::Reactor;
+use super::conn::{Phase, Token};
 use crate::clock::SECOND;
 use crate::scoreboard::Word;
 use crate::sys::fds::unacknowledged;

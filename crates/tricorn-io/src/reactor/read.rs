@@ -1,6 +1,6 @@
 //! From bytes to complete requests.
-use super::conn::{Conn, Peer, Phase, Token};
 use super::Reactor;
+use super::conn::{Conn, Peer, Phase, Token};
 use crate::body::{Body, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
@@ -295,8 +295,8 @@ fn keep(
     held: &mut usize,
     board: &Scoreboard,
 ) -> Result<(), Box<Refusal>> {
-    let fits = request.counted + piece.len() <= config.body_buffer_size
-        && *held + piece.len() <= config.body_buffer_total;
+    let fits =
+        request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
     if !(fits && matches!(request.body, Body::Memory(_))) {
         spill(request, held, board)?;
     }

@@ -33,10 +33,7 @@ pub(super) enum Atom {
 
 impl Atom {
     pub(super) fn parse(name: &str) -> Result<Atom, String> {
-        if let Some((key, kind)) = name
-            .strip_prefix('{')
-            .and_then(|name| name.rsplit_once('}'))
-        {
+        if let Some((key, kind)) = name.strip_prefix('{').and_then(|name| name.rsplit_once('}')) {
             match kind {
                 "i" => return Ok(Atom::Request(key.to_ascii_lowercase())),
                 "o" => return Ok(Atom::Response(key.to_ascii_lowercase())),
@@ -46,8 +43,7 @@ impl Atom {
         }
         let found = ATOMS.iter().find(|(known, ..)| *known == name);
         found.map(|(_, atom, _)| atom.clone()).ok_or_else(|| {
-            let known: Vec<_> =
-                ATOMS.iter().map(|(known, _, meaning)| format!("{known} ({meaning})")).collect();
+            let known: Vec<_> = ATOMS.iter().map(|(known, _, meaning)| format!("{known} ({meaning})")).collect();
             format!(
                 "access log format: unknown atom %({name})s; known are {}, {{Header}}i, {{Header}}o, {{VARIABLE}}e",
                 known.join(", ")
@@ -100,11 +96,7 @@ fn or_dash(out: &mut Vec<u8>, text: &[u8]) {
 /// `GET /path?query HTTP/1.1`; of a request whose line could not be read nothing is known.
 fn request_line(record: &Record<'_>, out: &mut Vec<u8>) {
     let (head, bytes) = (record.head, record.bytes);
-    let parts = [
-        head.method.of(bytes),
-        head.target.of(bytes),
-        head.protocol.of(bytes),
-    ];
+    let parts = [head.method.of(bytes), head.target.of(bytes), head.protocol.of(bytes)];
     if parts.iter().all(|part| part.is_empty()) {
         return out.push(b'-');
     }

@@ -8,10 +8,7 @@ pub(super) fn user(value: &[u8]) -> Option<Vec<u8>> {
     }
     let decoded = base64(credentials.trim_ascii())?;
     // "the user-id … a single colon … and the password": the user-id holds no colon.
-    let end = decoded
-        .iter()
-        .position(|&byte| byte == b':')
-        .unwrap_or(decoded.len());
+    let end = decoded.iter().position(|&byte| byte == b':').unwrap_or(decoded.len());
     Some(decoded[..end].to_vec()).filter(|user| !user.is_empty())
 }
 
@@ -24,9 +21,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
     }
     let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
     for group in digits.chunks(4) {
-        let bits = group
-            .iter()
-            .try_fold(0u32, |bits, &byte| Some(bits << 6 | sextet(byte)?))?;
+        let bits = group.iter().try_fold(0u32, |bits, &byte| Some(bits << 6 | sextet(byte)?))?;
         let bytes = (bits << (6 * (4 - group.len()))).to_be_bytes();
         out.extend_from_slice(&bytes[1..group.len()]);
     }
@@ -72,10 +67,7 @@ mod tests {
 
     #[test]
     fn the_user_is_what_stands_before_the_colon() {
-        assert_eq!(
-            user(b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
-            Some(b"Aladdin".to_vec())
-        );
+        assert_eq!(user(b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), Some(b"Aladdin".to_vec()));
         assert_eq!(user(b"bAsIc  QWxhZGRpbg=="), Some(b"Aladdin".to_vec()));
         for none in [&b"Bearer x"[..], b"Basic", b"Basic !", b"Basic OnB3", b""] {
             assert_eq!(user(none), None);

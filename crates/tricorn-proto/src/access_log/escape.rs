@@ -3,10 +3,7 @@
 /// Appends `text`: quotes and backslashes with a backslash before them, whatever is not printable ASCII as `\xHH`.
 #[inline]
 pub(super) fn push(out: &mut Vec<u8>, text: &[u8]) {
-    if text
-        .iter()
-        .fold(true, |plain, &byte| plain & is_plain(byte))
-    {
+    if text.iter().fold(true, |plain, &byte| plain & is_plain(byte)) {
         out.extend_from_slice(text);
     } else {
         push_escaped(out, text);
@@ -15,7 +12,7 @@ pub(super) fn push(out: &mut Vec<u8>, text: &[u8]) {
 
 #[inline]
 fn is_plain(byte: u8) -> bool {
-    (byte >= b' ') & (byte < 0x7f) & (byte != b'"') & (byte != b'\\')
+    (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
 }
 
 #[cold]

@@ -50,9 +50,7 @@ pub const DEFAULT: &str = r#"%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s"
 impl Format {
     /// Compiles `%(h)s … %({header}i)s`; the error says which atom is unknown and which exist.
     pub fn parse(text: &str) -> Result<Format, String> {
-        let mut format = Format {
-            segments: Vec::new(),
-        };
+        let mut format = Format { segments: Vec::new() };
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('%') {
             format.text(before);
@@ -97,12 +95,7 @@ impl Format {
         let (name, after) = text
             .strip_prefix('(')
             .and_then(|text| text.split_once(')'))
-            .ok_or_else(|| {
-                format!(
-                    "access log format: expected %(atom)s or %% at {:?}",
-                    shown(text)
-                )
-            })?;
+            .ok_or_else(|| format!("access log format: expected %(atom)s or %% at {:?}", shown(text)))?;
         let atom = Atom::parse(name)?;
         let (left, after) = match after.strip_prefix('-') {
             Some(after) => (true, after),
@@ -110,12 +103,9 @@ impl Format {
         };
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
         let (width, after) = after.split_at(digits);
-        let after = after.strip_prefix(['s', 'd', 'i']).ok_or_else(|| {
-            format!(
-                "access log format: expected s after %({name}), got {:?}",
-                shown(after)
-            )
-        })?;
+        let after = after
+            .strip_prefix(['s', 'd', 'i'])
+            .ok_or_else(|| format!("access log format: expected s after %({name}), got {:?}", shown(after)))?;
         self.segments.push(match width {
             "" => Segment::Atom(atom),
             width => {

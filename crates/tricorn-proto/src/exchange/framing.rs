@@ -39,13 +39,7 @@ pub(super) struct Facts {
 }
 
 pub(super) fn decide(facts: Facts) -> Decision {
-    let Facts {
-        method,
-        version,
-        status,
-        announced,
-        known,
-    } = facts;
+    let Facts { method, version, status, announced, known } = facts;
     match (method, status) {
         // RFC 9110 section 8.6: "A server MUST NOT send a Content-Length header field in any response with a status
         // code of 1xx (Informational) or 204 (No Content)."
@@ -60,9 +54,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
         _ => match (announced, known) {
             (Some(length), _) => Decision::of(Framing::Length(length), true, None),
             (None, Some(length)) => Decision::of(Framing::Length(length), true, Some(length)),
-            (None, None) if version == Version::Http11 => {
-                Decision::of(Framing::Chunked, true, None)
-            }
+            (None, None) if version == Version::Http11 => Decision::of(Framing::Chunked, true, None),
             (None, None) => Decision::of(Framing::UntilClose, true, None),
         },
     }
@@ -70,11 +62,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
 
 impl Decision {
     fn of(framing: Framing, keep_length: bool, add_length: Option<u64>) -> Decision {
-        Decision {
-            framing,
-            keep_length,
-            add_length,
-        }
+        Decision { framing, keep_length, add_length }
     }
 
     fn no_body(keep_length: bool, add_length: Option<u64>) -> Decision {
@@ -87,13 +75,7 @@ mod tests {
     use super::*;
 
     fn of(method: Method, version: Version, status: u16) -> Decision {
-        decide(Facts {
-            method,
-            version,
-            status,
-            announced: Some(5),
-            known: Some(3),
-        })
+        decide(Facts { method, version, status, announced: Some(5), known: Some(3) })
     }
 
     #[test]
@@ -103,15 +85,9 @@ mod tests {
             assert_eq!(of(Method::Get, Version::Http11, status), no_body(false));
         }
         assert_eq!(of(Method::Get, Version::Http11, 304), no_body(true));
-        assert_eq!(
-            of(Method::Head, Version::Http11, 200).framing,
-            Framing::NoBody
-        );
+        assert_eq!(of(Method::Head, Version::Http11, 200).framing, Framing::NoBody);
         for status in [200, 205, 206, 404, 500, 999] {
-            assert_eq!(
-                of(Method::Get, Version::Http11, status).framing,
-                Framing::Length(5)
-            );
+            assert_eq!(of(Method::Get, Version::Http11, status).framing, Framing::Length(5));
         }
     }
 
@@ -119,21 +95,13 @@ mod tests {
     fn a_tunnel_has_no_length() {
         let tunnel = Decision::of(Framing::UntilClose, false, None);
         assert_eq!(of(Method::Connect, Version::Http11, 200), tunnel);
-        assert_eq!(
-            of(Method::Connect, Version::Http11, 403).framing,
-            Framing::Length(5)
-        );
+        assert_eq!(of(Method::Connect, Version::Http11, 403).framing, Framing::Length(5));
     }
 
     #[test]
     fn head_claims_no_length_that_was_not_told() {
-        let facts = |known| Facts {
-            method: Method::Head,
-            version: Version::Http11,
-            status: 200,
-            announced: None,
-            known,
-        };
+        let facts =
+            |known| Facts { method: Method::Head, version: Version::Http11, status: 200, announced: None, known };
         assert_eq!(decide(facts(Some(0))), Decision::no_body(true, None));
         assert_eq!(decide(facts(Some(9))), Decision::no_body(true, Some(9)));
         assert_eq!(decide(facts(None)), Decision::no_body(true, None));

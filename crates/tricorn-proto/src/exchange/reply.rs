@@ -26,10 +26,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::Status(text) => write!(f, "Invalid status from the application: {text}"),
             Fault::FieldName(text) => {
-                write!(
-                    f,
-                    "Invalid response header name from the application: {text}"
-                )
+                write!(f, "Invalid response header name from the application: {text}")
             }
             Fault::FieldValue(text) => {
                 write!(f, "Invalid response header from the application: {text}")
@@ -108,15 +105,8 @@ impl Reply {
         let mut fields = std::mem::take(&mut self.fields);
         status_line.clear();
         fields.clear();
-        *self = Reply {
-            phase: Phase::Open,
-            method,
-            version,
-            reuse: keep_alive,
-            status_line,
-            fields,
-            ..Reply::default()
-        };
+        *self =
+            Reply { phase: Phase::Open, method, version, reuse: keep_alive, status_line, fields, ..Reply::default() };
     }
 
     /// `200 OK`: three digits and a phrase (PEP 3333). Forgets fields set before.
@@ -411,18 +401,12 @@ fn push_hex(out: &mut Vec<u8>, number: u64) {
 
 #[cold]
 fn bad_status(line: &[u8]) -> Fault {
-    Fault::Status(format!(
-        "{}; expected three digits and a phrase",
-        shown(line)
-    ))
+    Fault::Status(format!("{}; expected three digits and a phrase", shown(line)))
 }
 
 #[cold]
 fn bad_name(name: &[u8]) -> Fault {
-    Fault::FieldName(format!(
-        "{}; expected a token (RFC 9110 section 5.6.2)",
-        shown(name)
-    ))
+    Fault::FieldName(format!("{}; expected a token (RFC 9110 section 5.6.2)", shown(name)))
 }
 
 #[cold]

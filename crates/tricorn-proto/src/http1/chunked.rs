@@ -56,10 +56,7 @@ impl Decoder {
                         at += 2;
                     }
                     [_, _, ..] => {
-                        return Err(Refusal::from_bytes(
-                            RefusalKind::ChunkTerminator,
-                            &rest[..2],
-                        ));
+                        return Err(Refusal::from_bytes(RefusalKind::ChunkTerminator, &rest[..2]));
                     }
                     _ => return Ok(need_more(at)),
                 },
@@ -75,10 +72,7 @@ impl Decoder {
                     Some(length) => {
                         at += length;
                         if length == EMPTY_LINE {
-                            return Ok(Progress {
-                                consumed: at,
-                                step: Step::End,
-                            });
+                            return Ok(Progress { consumed: at, step: Step::End });
                         }
                         self.trailer(&rest[..length - 2], &bounds, policy, trailers)?;
                     }
@@ -94,10 +88,7 @@ impl Decoder {
             self.phase = Phase::DataEnd;
         }
         let end = at + length as usize;
-        Progress {
-            consumed: end,
-            step: Step::Body(at..end),
-        }
+        Progress { consumed: end, step: Step::Body(at..end) }
     }
 
     /// Length of the line at the start of `rest`, CRLF included; `None` if it has not come in full.
@@ -123,23 +114,15 @@ impl Decoder {
     fn line_too_long(&self, bounds: &Bounds) -> Box<Refusal> {
         let limit = bounds.field_size;
         Box::new(match self.phase {
-            Phase::Trailers => Refusal::new(
-                RefusalKind::HeadTooLarge,
-                "limit request headers fields size",
-            ),
-            _ => Refusal::new(
-                RefusalKind::ChunkSize,
-                format!("line over {limit} bytes with no terminator"),
-            ),
+            Phase::Trailers => Refusal::new(RefusalKind::HeadTooLarge, "limit request headers fields size"),
+            _ => Refusal::new(RefusalKind::ChunkSize, format!("line over {limit} bytes with no terminator")),
         })
     }
 
     /// A lone LF after a chunk extension is where some parsers end the line and some do not.
     fn bare_lf(&self, text: &[u8]) -> Box<Refusal> {
         match self.phase {
-            Phase::Trailers => {
-                Refusal::from_bytes(RefusalKind::Header, b"bare LF as line terminator")
-            }
+            Phase::Trailers => Refusal::from_bytes(RefusalKind::Header, b"bare LF as line terminator"),
             _ => Refusal::from_bytes(RefusalKind::ChunkSize, &[text, b"\n"].concat()),
         }
     }
@@ -147,10 +130,7 @@ impl Decoder {
     /// `chunk-size [ chunk-ext ] CRLF`
     fn size(&mut self, line: &[u8]) -> Result<(), Box<Refusal>> {
         let line = &line[..line.len() - 2];
-        let digits = line
-            .iter()
-            .take_while(|byte| byte.is_ascii_hexdigit())
-            .count();
+        let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (size, extension) = line.split_at(digits);
         // "recipients MUST anticipate potentially large hexadecimal numerals and prevent parsing errors due to integer
         // conversion overflows": 16 digits are 64 bits.
@@ -164,11 +144,7 @@ impl Decoder {
         }
         let digit = |&byte: &u8| u64::from(hex_digit(byte).unwrap_or_default());
         self.remaining = size.iter().fold(0, |size, byte| size << 4 | digit(byte));
-        self.phase = if self.remaining == 0 {
-            Phase::Trailers
-        } else {
-            Phase::Data
-        };
+        self.phase = if self.remaining == 0 { Phase::Trailers } else { Phase::Data };
         Ok(())
     }
 
@@ -206,14 +182,8 @@ impl Decoder {
             return Err(Box::new(Refusal::new(RefusalKind::HeadTooLarge, text)));
         }
         let (name, value) = field_line::split(line)?;
-        if FORBIDDEN_TRAILERS
-            .iter()
-            .any(|forbidden| name.eq_ignore_ascii_case(forbidden))
-        {
-            return Err(Refusal::from_bytes(
-                RefusalKind::HeaderName,
-                &name.to_ascii_uppercase(),
-            ));
+        if FORBIDDEN_TRAILERS.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden)) {
+            return Err(Refusal::from_bytes(RefusalKind::HeaderName, &name.to_ascii_uppercase()));
         }
         match policy.leniency.header_map {
             HeaderMap::Drop if name.contains(&b'_') => return Ok(()),
@@ -278,10 +248,7 @@ fn quoted_end(mut text: &[u8]) -> Option<&[u8]> {
 }
 
 fn need_more(consumed: usize) -> Progress {
-    Progress {
-        consumed,
-        step: Step::NeedMore,
-    }
+    Progress { consumed, step: Step::NeedMore }
 }
 
 const MAX_DIGITS: usize = 16;

@@ -52,10 +52,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(kind: RefusalKind, detail: impl Into<String>) -> Refusal {
-        Refusal {
-            kind,
-            detail: detail.into(),
-        }
+        Refusal { kind, detail: detail.into() }
     }
 
     /// With bytes of the peer as the detail; each is one character, as Python's latin-1 has it.
@@ -63,10 +60,7 @@ impl Refusal {
     pub(crate) fn from_bytes(kind: RefusalKind, detail: &[u8]) -> Box<Refusal> {
         // A detail longer than this helps nobody who reads a log.
         let shown = detail.get(..MAX_DETAIL).unwrap_or(detail);
-        Box::new(Refusal {
-            kind,
-            detail: shown.iter().map(|&byte| byte as char).collect(),
-        })
+        Box::new(Refusal { kind, detail: shown.iter().map(|&byte| byte as char).collect() })
     }
 
     pub fn status(&self) -> u16 {
@@ -168,11 +162,7 @@ fn python_repr_ascii(text: &str) -> String {
 }
 
 fn quote(text: &str, printable: impl Fn(char) -> bool) -> String {
-    let mark = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let mark = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let mut out = String::with_capacity(text.len() + 2);
     out.push(mark);
     for letter in text.chars() {
@@ -207,56 +197,21 @@ mod tests {
         };
         use RefusalKind::*;
         let cases = [
-            (
-                RequestLine,
-                "GET",
-                400,
-                "Invalid Request Line 'Invalid HTTP request line: 'GET''",
-            ),
-            (
-                Method,
-                "GeT",
-                400,
-                "Invalid Method 'Invalid HTTP method: 'GeT''",
-            ),
-            (
-                Version,
-                "(2, 0)",
-                400,
-                "Invalid HTTP Version 'Invalid HTTP Version: (2, 0)'",
-            ),
+            (RequestLine, "GET", 400, "Invalid Request Line 'Invalid HTTP request line: 'GET''"),
+            (Method, "GeT", 400, "Invalid Method 'Invalid HTTP method: 'GeT''"),
+            (Version, "(2, 0)", 400, "Invalid HTTP Version 'Invalid HTTP Version: (2, 0)'"),
             (HeaderName, "Foo ", 400, "Invalid HTTP header name: 'Foo '"),
             (Header, "FOO", 400, "Invalid HTTP Header: 'FOO'"),
-            (
-                ObsoleteFolding,
-                "FOO",
-                400,
-                "Obsolete line folding is unacceptable: 'FOO'",
-            ),
-            (
-                RequestLineTooLong,
-                "5014 > 4094",
-                414,
-                "Request Line is too large (5014 > 4094)",
-            ),
+            (ObsoleteFolding, "FOO", 400, "Obsolete line folding is unacceptable: 'FOO'"),
+            (RequestLineTooLong, "5014 > 4094", 414, "Request Line is too large (5014 > 4094)"),
             (
                 HeadTooLarge,
                 "limit request headers fields size",
                 431,
                 "Error parsing headers: 'limit request headers fields size'",
             ),
-            (
-                TransferCoding,
-                "foo, chunked",
-                501,
-                "Unsupported transfer coding: 'foo, chunked'",
-            ),
-            (
-                Expectation,
-                "foo",
-                417,
-                "Unable to comply with expectation: 'foo'",
-            ),
+            (TransferCoding, "foo, chunked", 501, "Unsupported transfer coding: 'foo, chunked'"),
+            (Expectation, "foo", 417, "Unable to comply with expectation: 'foo'"),
             (ChunkSize, "zz", 400, "Invalid chunk size: b'zz'"),
             (ProxyLine, "PROXY x", 400, "'Invalid PROXY line: 'PROXY x''"),
             (Forbidden, "10.0.0.1", 403, "Request forbidden"),
@@ -271,10 +226,7 @@ mod tests {
         let shown = |bytes: &[u8]| Refusal::from_bytes(RefusalKind::Header, bytes).log_text();
         assert_eq!(shown(b"a'b"), "Invalid HTTP Header: \"a'b\"");
         assert_eq!(shown(b"a'\"b"), "Invalid HTTP Header: 'a\\'\"b'");
-        assert_eq!(
-            shown(b"\x00\t\\\xe9\xad"),
-            "Invalid HTTP Header: '\\x00\\t\\\\\u{e9}\\xad'"
-        );
+        assert_eq!(shown(b"\x00\t\\\xe9\xad"), "Invalid HTTP Header: '\\x00\\t\\\\\u{e9}\\xad'");
         let shown = Refusal::from_bytes(RefusalKind::ChunkSize, b"\xe9").log_text();
         assert_eq!(shown, "Invalid chunk size: b'\\xe9'");
     }

@@ -17,10 +17,7 @@ pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Box<Refusal>> {
     }
     // RFC 9110 section 5.5: "Field values containing CR, LF, or NUL characters are invalid and dangerous".
     if !is_field_value(value) {
-        return Err(Refusal::from_bytes(
-            RefusalKind::Header,
-            &name.to_ascii_uppercase(),
-        ));
+        return Err(Refusal::from_bytes(RefusalKind::Header, &name.to_ascii_uppercase()));
     }
     Ok((name, trim_ows(value)))
 }

@@ -6,7 +6,7 @@ use super::framing::Facts;
 use super::limits::Bounds;
 use super::request_line;
 use super::scheme::Told;
-use super::{Field, HeadPolicy, HeaderMap, Known, Refusal, RefusalKind, RequestHead, Span};
+use super::{Field, HeadPolicy, HeaderMap, Known, Refusal, RefusalKind, RequestHead, Span, Version};
 use memchr::memchr;
 
 /// The bytes of a head and how they are to be read.
@@ -21,19 +21,14 @@ pub(super) struct Source<'a> {
 
 /// Reads the head at `source.start`. Returns where it ends; `None` if it is incomplete or breaks the grammar or a limit.
 #[inline]
-pub(super) fn read(
-    source: &Source<'_>,
-    head: &mut RequestHead,
-) -> Result<Option<usize>, Box<Refusal>> {
+pub(super) fn read(source: &Source<'_>, head: &mut RequestHead) -> Result<Option<usize>, Box<Refusal>> {
     head.clear();
     let Some(fields_start) = read_request_line(source, head) else {
         return Ok(None);
     };
     let mut few = [httparse::EMPTY_HEADER; FEW];
     match httparse::parse_headers(&source.input[fields_start..], &mut few) {
-        Ok(httparse::Status::Complete((length, headers))) => {
-            walk(source, head, fields_start, length, headers)
-        }
+        Ok(httparse::Status::Complete((length, headers))) => walk(source, head, fields_start, length, headers),
         Err(httparse::Error::TooManyHeaders) => read_many(source, head, fields_start),
         Ok(httparse::Status::Partial) | Err(_) => Ok(None),
     }
@@ -44,11 +39,7 @@ const FEW: usize = 16;
 const MANY: usize = 128;
 
 #[cold]
-fn read_many(
-    source: &Source<'_>,
-    head: &mut RequestHead,
-    start: usize,
-) -> Result<Option<usize>, Box<Refusal>> {
+fn read_many(source: &Source<'_>, head: &mut RequestHead, start: usize) -> Result<Option<usize>, Box<Refusal>> {
     let mut many = [httparse::EMPTY_HEADER; MANY];
     let mut more = Vec::new();
     let room = if source.bounds.fields <= MANY {
@@ -58,9 +49,7 @@ fn read_many(
         &mut more[..]
     };
     match httparse::parse_headers(&source.input[start..], room) {
-        Ok(httparse::Status::Complete((length, headers))) => {
-            walk(source, head, start, length, headers)
-        }
+        Ok(httparse::Status::Complete((length, headers))) => walk(source, head, start, length, headers),
         Ok(httparse::Status::Partial) | Err(_) => Ok(None),
     }
 }
@@ -86,6 +75,8 @@ fn read_request_line(source: &Source<'_>, head: &mut RequestHead) -> Option<usiz
     Some(newline + 1)
 }
 
+/// One walk over the fields. A broken line is the first thing to be wrong with a head, so what the fields mean is
+/// judged while they are walked but told only when all lines have proved sound.
 #[inline]
 fn walk(
     source: &Source<'_>,
@@ -94,64 +85,98 @@ fn walk(
     length: usize,
     headers: &[httparse::Header<'_>],
 ) -> Result<Option<usize>, Box<Refusal>> {
-    let end = start + length;
-    if !lines_are_sound(source, start, end, headers) {
-        return Ok(None);
-    }
-    let mut facts = Facts::default();
-    let mut scheme = Told::default();
-    let mut underscores = Underscores::new(source.input, start, end);
+    let (input, end) = (source.input, start + length);
+    let mut lines = Lines { sound: true, line: start, input, field_size: source.bounds.field_size };
+    let mut meaning = Meaning::new(source, start, end);
     head.fields.reserve(headers.len());
     for header in headers {
-        let (name, value) = (header.name.as_bytes(), header.value);
-        let known = Known::classify(name);
-        if known != Known::Other {
-            facts.note(known, value, head.version)?;
+        let (name, value) = (place(input, header.name.as_bytes()), place(input, header.value));
+        lines.next(name.start as usize);
+        let known = Known::classify(header.name.as_bytes());
+        if meaning.note(header, name, known, head.version) {
+            head.fields.push(Field { name, value, known });
         }
-        if source.trusted {
-            scheme.note(source.policy, name, value)?;
-        }
-        let name = place(source.input, name);
-        if underscores.any_in(name) && !may_pass(source, name)? {
-            continue;
-        }
-        head.fields.push(Field {
-            name,
-            value: place(source.input, value),
-            known,
-        });
     }
-    head.scheme = scheme.0.unwrap_or_default();
-    facts.decide(head, source.input)?;
+    lines.next(end - 2);
+    // The bound of the head counts up to the end of its last field, as in `lines`.
+    let fits = headers.len() <= source.bounds.fields && end <= source.bounds.head + 4;
+    if !lines.sound || !fits || !input[..end].ends_with(b"\r\n") {
+        return Ok(None);
+    }
+    meaning.verdict?;
+    head.scheme = meaning.scheme.0.unwrap_or_default();
+    meaning.facts.decide(head, input)?;
     Ok(Some(end))
 }
 
 /// RFC 9112 section 2.2: "a recipient MAY recognize a single LF as a line terminator". httparse does; we do not, for
-/// the peer in front of us may not. Also bounds the number and the size of the fields.
-#[inline]
-fn lines_are_sound(
-    source: &Source<'_>,
-    start: usize,
-    end: usize,
-    headers: &[httparse::Header<'_>],
-) -> bool {
-    let bounds = &source.bounds;
-    let mut line = start;
-    // The head's bound counts up to the end of the last field, as in `lines`.
-    let mut sound = headers.len() <= bounds.fields && end <= bounds.head + 4;
-    let after_first = headers
-        .iter()
-        .skip(1)
-        .map(|header| place(source.input, header.name.as_bytes()));
-    let starts = after_first.map(|name| name.start as usize);
-    // The empty line is the last one; a head without any field has nothing but it.
-    let last = end.checked_sub(2).filter(|&last| last > start);
-    for next in starts.chain(last) {
+/// the peer in front of us may not.
+struct Lines<'a> {
+    sound: bool,
+    /// Where the line before the next one begins.
+    line: usize,
+    input: &'a [u8],
+    field_size: usize,
+}
+
+impl Lines<'_> {
+    /// A line begins at `at`: judges the one that ended there.
+    #[inline]
+    fn next(&mut self, at: usize) {
         // A value holds no CR, so this CR can only be the line's own.
-        sound &= source.input.get(next - 2) == Some(&b'\r') && next - line <= bounds.field_size;
-        line = next;
+        self.sound &= self.input[at - 2] == b'\r' && at - self.line <= self.field_size;
+        self.line = at;
     }
-    sound && source.input.get(line..end) == Some(b"\r\n")
+}
+
+/// What the fields say, apart from how they are written.
+struct Meaning<'a> {
+    source: &'a Source<'a>,
+    facts: Facts,
+    scheme: Told,
+    /// No field is told apart by `scheme` whose length has no bit here.
+    scheme_lengths: u64,
+    underscores: Underscores<'a>,
+    /// The first thing that is wrong.
+    verdict: Result<(), Box<Refusal>>,
+}
+
+impl<'a> Meaning<'a> {
+    #[inline]
+    fn new(source: &'a Source<'a>, start: usize, end: usize) -> Meaning<'a> {
+        Meaning {
+            source,
+            facts: Facts::default(),
+            scheme: Told::default(),
+            scheme_lengths: if source.trusted { Told::lengths(source.policy) } else { 0 },
+            underscores: Underscores::new(source.input, start, end),
+            verdict: Ok(()),
+        }
+    }
+
+    /// Whether the application may see the field.
+    #[inline]
+    fn note(&mut self, header: &httparse::Header<'_>, name: Span, known: Known, version: Version) -> bool {
+        if known != Known::Other && self.verdict.is_ok() {
+            self.verdict = self.facts.note(known, header.value, version);
+        }
+        let may_tell_scheme = self.scheme_lengths >> (header.name.len() & 63) & 1 != 0;
+        if may_tell_scheme && self.verdict.is_ok() {
+            let name = header.name.as_bytes();
+            self.verdict = self.scheme.note(self.source.policy, name, header.value);
+        }
+        !self.underscores.any_in(name) || self.may_pass(name)
+    }
+
+    #[cold]
+    fn may_pass(&mut self, name: Span) -> bool {
+        may_pass(self.source, name).unwrap_or_else(|refusal| {
+            if self.verdict.is_ok() {
+                self.verdict = Err(refusal);
+            }
+            false
+        })
+    }
 }
 
 /// Where `part`, a piece of `whole`, stands in it.
@@ -164,10 +189,7 @@ fn place(whole: &[u8], part: &[u8]) -> Span {
 /// Heads are shorter than `MAX_HEAD`, so that offsets fit.
 #[inline]
 fn span(start: usize, end: usize) -> Span {
-    Span {
-        start: start as u32,
-        end: end as u32,
-    }
+    Span { start: start as u32, end: end as u32 }
 }
 
 /// Finds underscores lazily: most heads hold few, and most of those stand in values.
@@ -180,10 +202,7 @@ impl<'a> Underscores<'a> {
     #[inline]
     fn new(input: &'a [u8], start: usize, end: usize) -> Underscores<'a> {
         let head = &input[..end];
-        Underscores {
-            head,
-            next: memchr(b'_', &head[start..]).map_or(end, |at| start + at),
-        }
+        Underscores { head, next: memchr(b'_', &head[start..]).map_or(end, |at| start + at) }
     }
 
     /// Names must be asked about in their order.

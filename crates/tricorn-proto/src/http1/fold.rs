@@ -48,11 +48,7 @@ fn rewrite(field: &mut [u8], leniency: &Leniency, scratch: &mut Vec<u8>) {
             }
         }
     }
-    let Some(room) = field
-        .len()
-        .checked_sub(LINE_END.len())
-        .filter(|&room| room >= scratch.len())
-    else {
+    let Some(room) = field.len().checked_sub(LINE_END.len()).filter(|&room| room >= scratch.len()) else {
         return;
     };
     field[..scratch.len()].copy_from_slice(scratch);
@@ -82,11 +78,7 @@ mod tests {
 
     fn normalised(head: &str, obsolete_folding: bool, strip_header_spaces: bool) -> String {
         let mut bytes = head.as_bytes().to_vec();
-        let leniency = Leniency {
-            obsolete_folding,
-            strip_header_spaces,
-            ..Leniency::default()
-        };
+        let leniency = Leniency { obsolete_folding, strip_header_spaces, ..Leniency::default() };
         normalise(&mut bytes, &leniency);
         assert_eq!(bytes.len(), head.len());
         String::from_utf8(bytes).unwrap()
@@ -103,18 +95,12 @@ mod tests {
     #[test]
     fn spaces_before_the_colon_are_taken_off() {
         let head = "GET / HTTP/1.1\r\nA \t: b\r\n\r\n";
-        assert_eq!(
-            normalised(head, false, true),
-            "GET / HTTP/1.1\r\nA: b  \r\n\r\n"
-        );
+        assert_eq!(normalised(head, false, true), "GET / HTTP/1.1\r\nA: b  \r\n\r\n");
     }
 
     #[test]
     fn a_line_that_is_no_field_is_left_to_the_grammar() {
-        for head in [
-            "GET / HTTP/1.1\r\n x: y\r\n\r\n",
-            "GET / HTTP/1.1\r\nnope\r\n\r\n",
-        ] {
+        for head in ["GET / HTTP/1.1\r\n x: y\r\n\r\n", "GET / HTTP/1.1\r\nnope\r\n\r\n"] {
             assert_eq!(normalised(head, true, true), head);
         }
     }

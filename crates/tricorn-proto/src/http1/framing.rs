@@ -23,12 +23,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Notes a field that is not `Known::Other`.
-    pub(super) fn note(
-        &mut self,
-        known: Known,
-        value: &[u8],
-        version: Version,
-    ) -> Result<(), Box<Refusal>> {
+    pub(super) fn note(&mut self, known: Known, value: &[u8], version: Version) -> Result<(), Box<Refusal>> {
         match known {
             Known::Host => self.host(value),
             Known::ContentType => once(&mut self.content_type, b"CONTENT-TYPE"),
@@ -48,11 +43,7 @@ impl Facts {
     /// field line or a Host header field with an invalid field value."
     fn host(&mut self, value: &[u8]) -> Result<(), Box<Refusal>> {
         once(&mut self.host, b"HOST")?;
-        if super::host::is_host_port(value) {
-            Ok(())
-        } else {
-            Err(bad_header(b"HOST"))
-        }
+        if super::host::is_host_port(value) { Ok(()) } else { Err(bad_header(b"HOST")) }
     }
 
     /// RFC 9110 section 8.6: Content-Length = 1*DIGIT. A list of equal values may be repaired says the RFC; whoever
@@ -78,10 +69,7 @@ impl Facts {
                 self.chunked = true;
                 continue;
             }
-            if !UNDECODED
-                .iter()
-                .any(|known| coding.eq_ignore_ascii_case(known))
-            {
+            if !UNDECODED.iter().any(|known| coding.eq_ignore_ascii_case(known)) {
                 return Err(Refusal::from_bytes(RefusalKind::TransferCoding, value));
             }
             if self.chunked {
@@ -163,11 +151,7 @@ impl Facts {
 
 /// RFC 9110 section 5.3: a field that admits a single member cannot be merged when it is repeated.
 fn once(seen: &mut bool, name: &'static [u8]) -> Result<(), Box<Refusal>> {
-    if std::mem::replace(seen, true) {
-        Err(bad_header(name))
-    } else {
-        Ok(())
-    }
+    if std::mem::replace(seen, true) { Err(bad_header(name)) } else { Ok(()) }
 }
 
 #[cold]
@@ -181,11 +165,4 @@ fn missing_host() -> Box<Refusal> {
 }
 
 /// Codings of RFC 9112 section 7 other than chunked (and the `identity` of RFC 2616).
-const UNDECODED: [&[u8]; 6] = [
-    b"gzip",
-    b"deflate",
-    b"compress",
-    b"identity",
-    b"x-gzip",
-    b"x-compress",
-];
+const UNDECODED: [&[u8]; 6] = [b"gzip", b"deflate", b"compress", b"identity", b"x-gzip", b"x-compress"];

@@ -114,11 +114,7 @@ mod tests {
             assert_eq!(is(byte, TCHAR), tchar, "tchar {byte:#x}");
             let value = byte == b'\t' || (byte >= 0x20 && byte != 0x7f);
             assert_eq!(is(byte, FIELD_VALUE), value, "field value {byte:#x}");
-            assert_eq!(
-                is(byte, TARGET),
-                (0x21..=0x7e).contains(&byte),
-                "target {byte:#x}"
-            );
+            assert_eq!(is(byte, TARGET), (0x21..=0x7e).contains(&byte), "target {byte:#x}");
             let qdtext = value && byte != b'"' && byte != b'\\';
             assert_eq!(is(byte, QDTEXT), qdtext, "qdtext {byte:#x}");
         }

@@ -11,8 +11,7 @@ impl Span {
     /// The bytes of this span in the buffer the head was read from; empty if it does not fit.
     #[inline]
     pub fn of(self, head: &[u8]) -> &[u8] {
-        head.get(self.start as usize..self.end as usize)
-            .unwrap_or(&[])
+        head.get(self.start as usize..self.end as usize).unwrap_or(&[])
     }
 }
 
@@ -104,19 +103,12 @@ impl RequestHead {
         let mut trailers = std::mem::take(&mut self.trailers);
         fields.clear();
         trailers.clear();
-        *self = RequestHead {
-            fields,
-            trailers,
-            ..RequestHead::default()
-        };
+        *self = RequestHead { fields, trailers, ..RequestHead::default() };
     }
 
     /// The value of the first field with this name (any case), in the bytes the head was read from.
     pub fn find<'b>(&self, bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
-        let field = self
-            .fields
-            .iter()
-            .find(|field| field.name.of(bytes).eq_ignore_ascii_case(name));
+        let field = self.fields.iter().find(|field| field.name.of(bytes).eq_ignore_ascii_case(name));
         field.map(|field| field.value.of(bytes))
     }
 }
@@ -135,11 +127,7 @@ impl Known {
             17 => (Known::TransferEncoding, b"transfer-encoding"),
             _ => return Known::Other,
         };
-        if name.eq_ignore_ascii_case(text) {
-            known
-        } else {
-            Known::Other
-        }
+        if name.eq_ignore_ascii_case(text) { known } else { Known::Other }
     }
 }
 

@@ -47,11 +47,7 @@ pub struct HeadPolicy {
 /// gunicorn's defaults.
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            request_line: 4094,
-            fields: 100,
-            field_size: 8190,
-        }
+        Limits { request_line: 4094, fields: 100, field_size: 8190 }
     }
 }
 
@@ -110,12 +106,7 @@ impl Limits {
         let fields = or_hard(self.fields, MAX_FIELDS);
         let field_size = or_hard(self.field_size, MAX_FIELD_SIZE);
         let head = fields * field_size + request_line + EMPTY_LINES;
-        Bounds {
-            request_line,
-            fields,
-            field_size,
-            head: head.min(MAX_HEAD),
-        }
+        Bounds { request_line, fields, field_size, head: head.min(MAX_HEAD) }
     }
 }
 

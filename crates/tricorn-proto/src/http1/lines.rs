@@ -35,12 +35,7 @@ impl Scan {
     /// Of a head whose request line begins at `start`.
     pub(super) fn from(start: u8) -> Scan {
         let line = u32::from(start);
-        Scan {
-            start,
-            line,
-            seen: line,
-            ..Scan::default()
-        }
+        Scan { start, line, seen: line, ..Scan::default() }
     }
 
     pub(super) fn start(&self) -> usize {
@@ -122,12 +117,7 @@ impl Scan {
         Ok(())
     }
 
-    fn check_text(
-        &self,
-        input: &[u8],
-        text: &[u8],
-        leniency: &Leniency,
-    ) -> Result<(), Box<Refusal>> {
+    fn check_text(&self, input: &[u8], text: &[u8], leniency: &Leniency) -> Result<(), Box<Refusal>> {
         if !self.past_request_line {
             return match request_line::parse(text, leniency) {
                 Ok(_) => Ok(()),
@@ -164,10 +154,7 @@ fn folded(field: &[u8]) -> Box<Refusal> {
 }
 
 fn line_too_long(length: usize, limit: usize) -> Box<Refusal> {
-    Box::new(Refusal::new(
-        RefusalKind::RequestLineTooLong,
-        format!("{length} > {limit}"),
-    ))
+    Box::new(Refusal::new(RefusalKind::RequestLineTooLong, format!("{length} > {limit}")))
 }
 
 fn head_too_large(what: &str) -> Box<Refusal> {

@@ -55,16 +55,11 @@ impl Receiver {
             State::Idle | State::Head => self.head(input, policy, trusted, head),
             State::Fixed => Ok(self.fixed(input.len())),
             State::Chunked => self.chunked.advance(input, policy, &mut head.trailers),
-            State::End => Ok(Progress {
-                consumed: 0,
-                step: Step::End,
-            }),
+            State::End => Ok(Progress { consumed: 0, step: Step::End }),
             State::Refused => Err(after_refusal()),
         };
         match &progress {
-            Ok(Progress {
-                step: Step::End, ..
-            }) if self.state == State::Chunked => {
+            Ok(Progress { step: Step::End, .. }) if self.state == State::Chunked => {
                 self.enter(Event::EndOfBody);
             }
             Ok(_) => {}
@@ -129,16 +124,7 @@ impl Receiver {
             return self.head_in_pieces(input, policy, trusted, head);
         }
         let bounds = policy.limits.bounds();
-        match fields::read(
-            &Source {
-                input,
-                start,
-                policy,
-                bounds,
-                trusted,
-            },
-            head,
-        )? {
+        match fields::read(&Source { input, start, policy, bounds, trusted }, head)? {
             Some(end) => Ok(self.complete(input, end, policy, head)),
             None => self.head_in_pieces(input, policy, trusted, head),
         }
@@ -153,13 +139,10 @@ impl Receiver {
         trusted: bool,
         head: &mut RequestHead,
     ) -> Result<Progress, Box<Refusal>> {
-        let wait = |consumed| {
-            Ok(Progress {
-                consumed,
-                step: Step::NeedMore,
-            })
-        };
+        let wait = |consumed| Ok(Progress { consumed, step: Step::NeedMore });
         if !self.scan.has_begun() {
+            // Should this head be refused, nothing of the request before it may be logged in its place.
+            head.clear();
             match input {
                 [] => return wait(0),
                 [b'\r'] if !self.empty_line => return wait(0),
@@ -175,11 +158,7 @@ impl Receiver {
         }
         self.enter(Event::Bytes);
         let (bounds, leniency) = (policy.limits.bounds(), &policy.leniency);
-        let check = if leniency.rewrites() {
-            Check::Limits
-        } else {
-            Check::All
-        };
+        let check = if leniency.rewrites() { Check::Limits } else { Check::All };
         let start = self.scan.start();
         let Some(end) = self.scan.advance(input, &bounds, leniency, check)? else {
             return wait(0);
@@ -187,13 +166,7 @@ impl Receiver {
         if leniency.rewrites() {
             fold::normalise(&mut input[start..end], leniency);
         }
-        let source = Source {
-            input: &input[..end],
-            start,
-            policy,
-            bounds,
-            trusted,
-        };
+        let source = Source { input: &input[..end], start, policy, bounds, trusted };
         match fields::read(&source, head)? {
             Some(end) => Ok(self.complete(input, end, policy, head)),
             None => Err(what_is_wrong(&source)),
@@ -201,13 +174,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn complete(
-        &mut self,
-        input: &mut [u8],
-        end: usize,
-        policy: &HeadPolicy,
-        head: &RequestHead,
-    ) -> Progress {
+    fn complete(&mut self, input: &mut [u8], end: usize, policy: &HeadPolicy, head: &RequestHead) -> Progress {
         if policy.leniency.casefold_method {
             input[head.method.start as usize..head.method.end as usize].make_ascii_uppercase();
         }
@@ -218,26 +185,17 @@ impl Receiver {
         }
         self.scan = Scan::default();
         self.enter(Event::Head(head.framing));
-        Progress {
-            consumed: end,
-            step: Step::Head,
-        }
+        Progress { consumed: end, step: Step::Head }
     }
 
     fn fixed(&mut self, available: usize) -> Progress {
         if available == 0 {
-            return Progress {
-                consumed: 0,
-                step: Step::NeedMore,
-            };
+            return Progress { consumed: 0, step: Step::NeedMore };
         }
         let length = self.remaining.min(available as u64);
         self.took_fixed(length);
         let end = length as usize;
-        Progress {
-            consumed: end,
-            step: Step::Body(0..end),
-        }
+        Progress { consumed: end, step: Step::Body(0..end) }
     }
 }
 
@@ -255,10 +213,7 @@ fn what_is_wrong(source: &Source<'_>) -> Box<Refusal> {
 
 #[cold]
 fn after_refusal() -> Box<Refusal> {
-    Refusal::from_bytes(
-        RefusalKind::RequestLine,
-        b"after a request that was refused or not read",
-    )
+    Refusal::from_bytes(RefusalKind::RequestLine, b"after a request that was refused or not read")
 }
 
 /// Tests look for this text.

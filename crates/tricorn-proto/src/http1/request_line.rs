@@ -37,15 +37,7 @@ pub(super) fn parse(line: &[u8], leniency: &Leniency) -> Result<RequestLine, Fla
     let kind = check_method(&line[..method], leniency)?;
     let (path, query) = split_target(line, &target, kind).ok_or(Flaw::Line)?;
     let version = check_version(&line[protocol.clone()], leniency)?;
-    Ok(RequestLine {
-        kind,
-        method,
-        target: start..target.end,
-        path,
-        query,
-        protocol,
-        version,
-    })
+    Ok(RequestLine { kind, method, target: start..target.end, path, query, protocol, version })
 }
 
 /// The refusal of a line on which `parse` found `flaw`.
@@ -87,12 +79,7 @@ struct Target {
 /// One pass: its end (the next SP), where its query and its fragment begin, and that it is printable ASCII.
 #[inline]
 fn scan_target(line: &[u8], start: usize) -> Result<Target, Flaw> {
-    let mut target = Target {
-        start,
-        end: start,
-        question: None,
-        fragment: None,
-    };
+    let mut target = Target { start, end: start, question: None, fragment: None };
     for (offset, &byte) in line[start..].iter().enumerate() {
         match byte {
             b' ' if offset > 0 => {
@@ -114,11 +101,7 @@ fn scan_target(line: &[u8], start: usize) -> Result<Target, Flaw> {
 #[cold]
 fn first_flaw(line: &[u8], start: usize) -> Flaw {
     let three = memchr::memchr(b' ', &line[start..]).is_some();
-    if three && !is_token(&line[..start - 1]) {
-        Flaw::Method
-    } else {
-        Flaw::Line
-    }
+    if three && !is_token(&line[..start - 1]) { Flaw::Method } else { Flaw::Line }
 }
 
 #[inline]
@@ -158,11 +141,7 @@ fn unusual_method(method: &[u8], leniency: &Leniency) -> Result<Method, Flaw> {
 
 /// The path and the query of a target in one of the four forms of RFC 9112 section 3.2.
 #[inline]
-fn split_target(
-    line: &[u8],
-    target: &Target,
-    method: Method,
-) -> Option<(Range<usize>, Range<usize>)> {
+fn split_target(line: &[u8], target: &Target, method: Method) -> Option<(Range<usize>, Range<usize>)> {
     let (start, whole) = (target.start, &line[..target.end]);
     let path_end = target.question.or(target.fragment).unwrap_or(target.end);
     let path_start = match (method, whole.get(start)?) {
@@ -203,11 +182,7 @@ fn absolute_form(whole: &[u8], start: usize) -> Option<usize> {
 
 /// RFC 9112 section 3.2.3: authority-form = uri-host ":" port
 fn is_authority_form(target: &[u8]) -> bool {
-    let port = target
-        .iter()
-        .rev()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let port = target.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let host = target.len() - port;
     port > 0 && host > 1 && target[host - 1] == b':' && host::is_host_port(target)
 }

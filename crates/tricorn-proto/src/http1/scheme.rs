@@ -6,21 +6,19 @@ use super::{HeadPolicy, Refusal, RefusalKind, Scheme};
 pub(super) struct Told(pub Option<Scheme>);
 
 impl Told {
+    /// A bit for the length (modulo 64) of each scheme header's name: a field whose length has none is no scheme header.
+    #[inline]
+    pub(super) fn lengths(policy: &HeadPolicy) -> u64 {
+        let names = policy.secure_scheme_headers.iter();
+        names.fold(0, |lengths, (name, _)| lengths | 1 << (name.len() & 63))
+    }
+
     /// Looks at one field of a trusted peer.
     #[inline]
-    pub(super) fn note(
-        &mut self,
-        policy: &HeadPolicy,
-        name: &[u8],
-        value: &[u8],
-    ) -> Result<(), Box<Refusal>> {
+    pub(super) fn note(&mut self, policy: &HeadPolicy, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
         for (scheme_name, secure) in &policy.secure_scheme_headers {
             if name.len() == scheme_name.len() && name.eq_ignore_ascii_case(scheme_name) {
-                self.told(if value == secure.as_slice() {
-                    Scheme::Https
-                } else {
-                    Scheme::Http
-                })?;
+                self.told(if value == secure.as_slice() { Scheme::Https } else { Scheme::Http })?;
             }
         }
         Ok(())
@@ -28,9 +26,7 @@ impl Told {
 
     fn told(&mut self, scheme: Scheme) -> Result<(), Box<Refusal>> {
         match self.0.replace(scheme) {
-            Some(before) if before != scheme => {
-                Err(Refusal::from_bytes(RefusalKind::SchemeHeaders, b""))
-            }
+            Some(before) if before != scheme => Err(Refusal::from_bytes(RefusalKind::SchemeHeaders, b"")),
             _ => Ok(()),
         }
     }

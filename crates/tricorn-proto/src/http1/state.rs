@@ -60,10 +60,7 @@ mod tests {
 
     #[test]
     fn a_request_with_a_body_goes_round() {
-        for (framing, body) in [
-            (Framing::Length(3), State::Fixed),
-            (Framing::Chunked, State::Chunked),
-        ] {
+        for (framing, body) in [(Framing::Length(3), State::Fixed), (Framing::Chunked, State::Chunked)] {
             let mut state = next(State::Idle, Event::Bytes);
             assert_eq!(state, State::Head);
             state = next(state, Event::Head(framing));

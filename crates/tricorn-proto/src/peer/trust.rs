@@ -27,11 +27,7 @@ impl Trust {
     /// From gunicorn's `forwarded_allow_ips`: comma separated addresses and CIDR blocks, or `*`.
     pub fn parse(text: &str) -> Result<Trust, String> {
         let mut trust = Trust::default();
-        for part in text
-            .split(',')
-            .map(str::trim)
-            .filter(|part| !part.is_empty())
-        {
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             match part {
                 "*" => trust.everybody = true,
                 part => trust.blocks.push(Block::parse(part)?),
@@ -46,9 +42,7 @@ impl Trust {
         // A listener on `::` sees an IPv4 peer as ::ffff:a.b.c.d.
         self.everybody || {
             let (canonical, literal) = (address(peer.to_canonical()), address(peer));
-            self.blocks
-                .iter()
-                .any(|block| block.holds(canonical) || block.holds(literal))
+            self.blocks.iter().any(|block| block.holds(canonical) || block.holds(literal))
         }
     }
 }
@@ -60,28 +54,19 @@ impl Block {
             None => (text, None),
         };
         let wrong = |what: &str| {
-            format!(
-                "{text:?} {what}; expected an address (10.0.0.1, ::1), a block (10.0.0.0/8, fd00::/8) or *"
-            )
+            format!("{text:?} {what}; expected an address (10.0.0.1, ::1), a block (10.0.0.0/8, fd00::/8) or *")
         };
-        let ip: IpAddr = ip
-            .parse()
-            .map_err(|_| wrong("is not an address or a CIDR block"))?;
+        let ip: IpAddr = ip.parse().map_err(|_| wrong("is not an address or a CIDR block"))?;
         let (family, bits) = address(ip);
         let prefix = match length {
             None => family.width(),
             Some(length) => {
                 let widest = family.width();
-                let prefix = prefix_length(length, family)
-                    .ok_or_else(|| wrong(&format!("has no prefix length from 0 to {widest}")))?;
-                prefix
+                prefix_length(length, family)
+                    .ok_or_else(|| wrong(&format!("has no prefix length from 0 to {widest}")))?
             }
         };
-        let block = Block {
-            family,
-            bits,
-            prefix,
-        };
+        let block = Block { family, bits, prefix };
         if bits & !block.mask() != 0 {
             // As Python's ip_network: who writes 192.168.1.1/24 meant one host or the whole block.
             return Err(wrong("has host bits set"));
@@ -118,16 +103,11 @@ fn address(ip: IpAddr) -> (Family, u128) {
 
 /// `24`, or for IPv4 also `255.255.255.0`, as Python's ip_network takes it.
 fn prefix_length(text: &str, family: Family) -> Option<u32> {
-    let digits =
-        !text.is_empty() && text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = !text.is_empty() && text.len() <= 3 && text.bytes().all(|byte| byte.is_ascii_digit());
     if digits {
         return text.parse().ok().filter(|&length| length <= family.width());
     }
-    let mask = text
-        .parse::<std::net::Ipv4Addr>()
-        .ok()
-        .filter(|_| family == Family::V4)?
-        .to_bits();
+    let mask = text.parse::<std::net::Ipv4Addr>().ok().filter(|_| family == Family::V4)?.to_bits();
     (mask.leading_ones() == mask.count_ones()).then(|| mask.leading_ones())
 }
 
@@ -136,9 +116,7 @@ mod tests {
     use super::*;
 
     fn allows(text: &str, peer: &str) -> bool {
-        Trust::parse(text)
-            .unwrap()
-            .allows(Some(peer.parse().unwrap()))
+        Trust::parse(text).unwrap().allows(Some(peer.parse().unwrap()))
     }
 
     #[test]
@@ -191,10 +169,7 @@ mod tests {
             ("1.2.3", "is not an address"),
         ] {
             let error = Trust::parse(text).unwrap_err();
-            assert!(
-                error.contains(why) && error.contains("expected"),
-                "{text}: {error}"
-            );
+            assert!(error.contains(why) && error.contains("expected"), "{text}: {error}");
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What the tests have in common: a connection's whole input, in pieces, and what came out of it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)] // A test may panic, and need not use all of this.
 use std::net::{IpAddr, Ipv4Addr};
 use tricorn_proto::http1::{
-    Framing, HeadPolicy, HeaderMap, Leniency, Method, Receiver, RefusalKind, RequestHead, Scheme,
-    Step, Version,
+    Framing, HeadPolicy, HeaderMap, Leniency, Method, Receiver, RefusalKind, RequestHead, Scheme, Step, Version,
 };
 
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -50,11 +49,7 @@ fn request(head: &RequestHead, bytes: &[u8]) -> Request {
         query: text(head.query.of(bytes)),
         protocol: text(head.protocol.of(bytes)),
         version: head.version,
-        fields: head
-            .fields
-            .iter()
-            .map(|field| (text(field.name.of(bytes)), text(field.value.of(bytes))))
-            .collect(),
+        fields: head.fields.iter().map(|field| (text(field.name.of(bytes)), text(field.value.of(bytes)))).collect(),
         framing: head.framing,
         scheme: head.scheme,
         keep_alive: head.keep_alive,
@@ -77,9 +72,7 @@ pub fn feed<'p>(policy: &HeadPolicy, pieces: impl IntoIterator<Item = &'p [u8]>)
                 Ok(progress) => progress,
                 Err(refusal) => {
                     assert!(
-                        receiver
-                            .advance(&mut buffer, policy, trusted, &mut head)
-                            .is_err(),
+                        receiver.advance(&mut buffer, policy, trusted, &mut head).is_err(),
                         "nothing is read after a refusal"
                     );
                     let text = match refusal.kind {
@@ -158,10 +151,7 @@ pub fn refused(input: &[u8]) -> (u16, String) {
 
 pub fn refused_with(policy: &HeadPolicy, input: &[u8]) -> (u16, String) {
     let outcome = read_with(policy, input);
-    let (status, _, text) = outcome
-        .refused
-        .clone()
-        .unwrap_or_else(|| panic!("{:?}: {outcome:?}", text(input)));
+    let (status, _, text) = outcome.refused.clone().unwrap_or_else(|| panic!("{:?}: {outcome:?}", text(input)));
     (status, text)
 }
 
@@ -190,8 +180,5 @@ pub fn header_map(map: HeaderMap) -> HeadPolicy {
 
 pub fn trusting() -> HeadPolicy {
     let trust = tricorn_proto::peer::Trust::parse("127.0.0.1").unwrap();
-    HeadPolicy {
-        trust,
-        ..HeadPolicy::default()
-    }
+    HeadPolicy { trust, ..HeadPolicy::default() }
 }

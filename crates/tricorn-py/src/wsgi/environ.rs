@@ -234,7 +234,9 @@ impl Maker {
         self.scratch.clear();
         target::percent_decode(path, &mut self.scratch);
         let rest = match self.scratch.strip_prefix(mount) {
-            Some(rest) if mount.is_empty() || rest.is_empty() || rest.starts_with(b"/") || mount.ends_with(b"/") => rest,
+            Some(rest) if mount.is_empty() || rest.is_empty() || rest.starts_with(b"/") || mount.ends_with(b"/") => {
+                rest
+            }
             _ => {
                 return Ok(Some(Misplaced(format!(
                     "Configuration problem: Request path {:?} does not start with SCRIPT_NAME {:?}",
@@ -278,5 +280,9 @@ fn host_of(exchange: &Exchange) -> Option<(Vec<u8>, Vec<u8>)> {
 fn put(environ: &Bound<'_, PyDict>, key: &Bound<'_, PyString>, value: &Bound<'_, impl Sized>) -> PyResult<()> {
     // SAFETY: three live objects; the dictionary takes its own references; a negative result has an error set.
     let result = unsafe { ffi::PyDict_SetItem(environ.as_ptr(), key.as_ptr(), value.as_ptr()) };
-    if result < 0 { Err(PyErr::take(environ.py()).unwrap_or_else(|| PyMemoryError::new_err("environ"))) } else { Ok(()) }
+    if result < 0 {
+        Err(PyErr::take(environ.py()).unwrap_or_else(|| PyMemoryError::new_err("environ")))
+    } else {
+        Ok(())
+    }
 }

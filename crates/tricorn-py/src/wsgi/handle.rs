@@ -126,10 +126,7 @@ impl Handle {
 }
 
 /// Calls `each` with the bytes of every (name, value).
-fn each_header(
-    headers: &Bound<'_, PyAny>,
-    mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>,
-) -> PyResult<()> {
+fn each_header(headers: &Bound<'_, PyAny>, mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
     let mut one = |item: &Bound<'_, PyAny>| -> PyResult<()> {
         let pair = item.cast::<PyTuple>().map_err(|_| wrong(item, "a header", "a tuple (name, value)"))?;
         if pair.len() != 2 {
@@ -153,9 +150,7 @@ fn each_header(
 /// The bytes of a native string that has only latin-1 characters (PEP 3333 "Unicode Issues").
 fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<&'a [u8]> {
     let text = value.cast::<PyString>().map_err(|_| wrong(value, what, "a str"))?;
-    as_latin1(text).ok_or_else(|| {
-        PyValueError::new_err(format!("{what} has characters outside latin-1: {text:?}"))
-    })
+    as_latin1(text).ok_or_else(|| PyValueError::new_err(format!("{what} has characters outside latin-1: {text:?}")))
 }
 
 fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {

@@ -82,7 +82,12 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(py: Python<'_>, gateway: &Bound<'_, WsgiGateway>, engine: Arc<Engine>, sendfile: bool) -> PyResult<Server> {
+    pub fn new(
+        py: Python<'_>,
+        gateway: &Bound<'_, WsgiGateway>,
+        engine: Arc<Engine>,
+        sendfile: bool,
+    ) -> PyResult<Server> {
         let settings = gateway.get();
         let base = settings.base_environ.bind(py);
         let maker = Maker::new(py, base)?;

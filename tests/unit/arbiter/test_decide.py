@@ -1,0 +1,334 @@
+"""The arbiter's mind, in virtual time: events in, commands out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from signal import Signals
+
+import pytest
+from tricorn.arbiter.commands import CloseListeners, Command, Exit, Log, ReopenLogs, Send, Spawn
+from tricorn.arbiter.decide import BACKOFF_FIRST, BACKOFF_MOST, QUIT_PATIENCE, STEADY, decide
+from tricorn.arbiter.events import (
+    ChildExited,
+    Event,
+    Signalled,
+    Spawned,
+    SpawnFailed,
+    Start,
+    Tick,
+    WorkerBootFailed,
+    WorkerReady,
+)
+from tricorn.arbiter.state import NEVER, State
+
+
+@dataclass
+class Arbiter:
+    """A state, a clock, and pids that are the worker's number plus 100."""
+
+    state: State
+    now: float = 1000.0
+    sent: list[Command] = field(default_factory=list)
+
+    def feel(self, event: Event) -> list[Command]:
+        self.state, commands = decide(self.state, event, self.now)
+        for command in list(commands):
+            if isinstance(command, Spawn):
+                self.feel(Spawned(command.nr, command.nr + 100))
+        return commands
+
+    def wait(self, seconds: float) -> list[Command]:
+        self.now += seconds
+        return self.feel(Tick())
+
+    def signal(self, name: str) -> list[Command]:
+        return self.feel(Signalled(Signals[f"SIG{name}"]))
+
+    def boot(self) -> None:
+        for command in self.feel(Start()):
+            assert isinstance(command, Spawn)
+            self.feel(WorkerReady(command.nr))
+
+
+def arbiter(workers: int = 2, graceful: float = 30, most: int = 8) -> Arbiter:
+    return Arbiter(State(target=workers, most=most, graceful_timeout=graceful))
+
+
+def running(workers: int = 2, graceful: float = 30, most: int = 8) -> Arbiter:
+    it = arbiter(workers, graceful, most)
+    it.boot()
+    return it
+
+
+def spawned(commands: list[Command]) -> list[int]:
+    return [command.nr for command in commands if isinstance(command, Spawn)]
+
+
+def sends(commands: list[Command]) -> list[tuple[int, str]]:
+    return [(command.nr, command.signal.name) for command in commands if isinstance(command, Send)]
+
+
+def texts(commands: list[Command], level: str | None = None) -> list[str]:
+    return [c.text for c in commands if isinstance(c, Log) and level in (None, c.level)]
+
+
+def exits(commands: list[Command]) -> list[int]:
+    return [command.code for command in commands if isinstance(command, Exit)]
+
+
+class TestStart:
+    def test_as_many_workers_as_asked_for(self) -> None:
+        assert spawned(arbiter(workers=3).feel(Start())) == [1, 2, 3]
+
+    def test_a_lone_worker_knows_that_it_has_no_siblings(self) -> None:
+        assert arbiter(workers=1).feel(Start()) == [Spawn(1, generation=1, siblings=False)]
+
+    def test_nothing_is_due_while_all_is_well(self) -> None:
+        assert running().state.next_deadline() == NEVER
+
+
+class TestFirstStartFails:
+    def test_the_server_ends_with_the_workers_code_when_all_workers_failed(self) -> None:
+        it = arbiter(workers=2)
+        it.feel(Start())
+        it.feel(WorkerBootFailed(1, 4, "Failed to find attribute 'x' in 'app'."))
+        assert exits(it.feel(ChildExited(1, 4))) == []
+        end = it.feel(ChildExited(2, 4))
+        assert exits(end) == [4]
+        assert texts(end, "error")[-2:] == [
+            "Shutting down: Master",
+            "Reason: App failed to load. (Failed to find attribute 'x' in 'app'.)",
+        ]
+
+    def test_a_failed_worker_is_not_tried_again_while_none_was_ready(self) -> None:
+        it = arbiter(workers=2)
+        it.feel(Start())
+        assert spawned(it.feel(ChildExited(1, 3))) == []
+        assert spawned(it.wait(100)) == []
+
+    def test_but_it_is_after_another_became_ready_and_not_at_once(self) -> None:
+        it = arbiter(workers=2)
+        it.feel(Start())
+        it.feel(ChildExited(1, 3))
+        assert spawned(it.feel(WorkerReady(2))) == []
+        assert spawned(it.wait(BACKOFF_FIRST)) == [3]
+
+    @pytest.mark.parametrize(
+        ("status", "code", "reason"),
+        [
+            (3, 3, "Reason: Worker failed to boot."),
+            (4, 4, "Reason: App failed to load."),
+            (0, 3, "Reason: Worker failed to boot."),
+            (1, 3, "Reason: Worker failed to boot."),
+            (-11, 3, "Reason: Worker failed to boot. (killed by SIGSEGV while it booted)"),
+        ],
+    )
+    def test_every_way_to_die_before_being_ready(self, status: int, code: int, reason: str) -> None:
+        it = arbiter(workers=1)
+        it.feel(Start())
+        end = it.feel(ChildExited(1, status))
+        assert exits(end) == [code]
+        assert texts(end)[-1] == reason
+
+    def test_a_system_that_cannot_fork(self) -> None:
+        it = arbiter(workers=1)
+        decide(it.state, Start(), it.now)
+        it.state, _ = decide(it.state, Start(), it.now)
+        end = it.feel(SpawnFailed(1, "Resource temporarily unavailable"))
+        assert exits(end) == [3]
+
+    def test_asked_to_stop_meanwhile_it_ends_well(self) -> None:
+        it = arbiter(workers=1)
+        it.feel(Start())
+        it.signal("TERM")
+        assert exits(it.feel(ChildExited(1, -15))) == [0]
+
+
+class TestReplacing:
+    def test_a_worker_that_died_is_replaced_at_once(self) -> None:
+        it = running()
+        it.now += 1
+        commands = it.feel(ChildExited(1, -9))
+        assert spawned(commands) == [3]
+        assert texts(commands) == ["Worker (pid:101) was sent SIGKILL! Perhaps out of memory?"]
+
+    @pytest.mark.parametrize(
+        ("status", "level", "text"),
+        [
+            (-15, "info", "Worker (pid:101) was sent SIGTERM!"),
+            (-11, "warning", "Worker (pid:101) was sent SIGSEGV!"),
+            (-64, "warning", "Worker (pid:101) was sent SIGRTMAX!"),
+            (-50, "warning", "Worker (pid:101) was sent signal 50!"),
+            (1, "error", "Worker (pid:101) exited with code 1."),
+            (0, "debug", "Worker (pid:101) exited with code 0."),
+        ],
+    )
+    def test_the_log_says_how_it_died(self, status: int, level: str, text: str) -> None:
+        assert texts(running().feel(ChildExited(1, status)), level) == [text]
+
+    def test_a_boot_failure_later_does_not_end_the_server(self) -> None:
+        it = running()
+        it.feel(ChildExited(1, -9))
+        it.now += 1
+        commands = it.feel(ChildExited(3, 3))
+        assert exits(commands) == []
+        assert it.state.stopping is None
+
+    def test_the_second_early_death_waits_and_each_further_one_twice_as_long(self) -> None:
+        it = running(workers=1)
+        delays = []
+        nr = 1
+        for _ in range(10):
+            it.now += 0.1
+            it.feel(ChildExited(nr, 1))
+            delay = max(0.0, it.state.backoff.until - it.now)
+            delays.append(delay)
+            if delay:
+                assert it.state.next_deadline() == it.state.backoff.until
+                assert spawned(it.wait(delay / 2)) == []
+                it.wait(delay / 2)
+            (nr,) = it.state.workers
+            it.feel(WorkerReady(nr))
+        first, last = BACKOFF_FIRST, BACKOFF_MOST
+        assert delays == [
+            0,
+            first,
+            *(pytest.approx(min(last, first * 2**n)) for n in range(1, 9)),
+        ]
+
+    def test_siblings_that_die_together_count_once(self) -> None:
+        it = running(workers=4)
+        it.now += 1
+        for nr in (1, 2, 3, 4):
+            assert len(spawned(it.feel(ChildExited(nr, -9)))) == 1
+
+    def test_a_worker_that_served_long_did_not_die_of_its_start(self) -> None:
+        it = running(workers=1)
+        for nr in range(1, 20):
+            it.now += STEADY
+            assert spawned(it.feel(ChildExited(nr, -9))) == [nr + 1]
+            it.feel(WorkerReady(nr + 1))
+
+    def test_news_of_a_worker_that_is_gone_means_nothing(self) -> None:
+        it = running()
+        it.feel(ChildExited(1, 0))
+        before = it.state
+        for event in (WorkerReady(1), WorkerBootFailed(1, 3, "late"), ChildExited(1, 0)):
+            assert it.feel(event) == []
+        assert it.state == before
+
+
+class TestGracefulStop:
+    def test_listeners_close_and_every_worker_is_told(self) -> None:
+        commands = running().signal("TERM")
+        assert commands[0] == Log("info", "Handling signal: term")
+        assert CloseListeners() in commands
+        assert sends(commands) == [(1, "SIGTERM"), (2, "SIGTERM")]
+
+    def test_it_ends_when_the_last_worker_is_gone(self) -> None:
+        it = running()
+        it.signal("TERM")
+        assert exits(it.feel(ChildExited(2, 0))) == []
+        end = it.feel(ChildExited(1, 0))
+        assert end[-2:] == [Log("info", "Shutting down: Master"), Exit(0)]
+
+    def test_nobody_is_replaced_any_more(self) -> None:
+        it = running()
+        it.signal("TERM")
+        assert spawned(it.feel(ChildExited(1, -9))) == []
+
+    def test_workers_that_do_not_leave_are_told_to_quit_and_then_killed(self) -> None:
+        it = running(workers=1, graceful=5)
+        it.signal("TERM")
+        assert it.state.next_deadline() == it.now + 5
+        assert sends(it.wait(4.9)) == []
+        late = it.wait(0.1)
+        assert sends(late) == [(1, "SIGQUIT")]
+        assert texts(late) == ["Worker (pid:101) did not finish its requests in 5 seconds."]
+        assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
+        assert it.state.next_deadline() == NEVER
+        assert texts(it.feel(ChildExited(1, -9)))[0] == (
+            "Worker (pid:101) was sent SIGKILL: it did not leave in time."
+        )
+
+    def test_a_second_term_changes_nothing(self) -> None:
+        it = running()
+        it.signal("TERM")
+        before = it.state
+        assert sends(it.signal("TERM")) == []
+        assert it.state == before
+
+
+class TestQuickStop:
+    @pytest.mark.parametrize("name", ["INT", "QUIT"])
+    def test_workers_are_told_to_quit_and_soon_killed(self, name: str) -> None:
+        it = running(workers=1)
+        assert sends(it.signal(name)) == [(1, "SIGQUIT")]
+        assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
+        assert exits(it.feel(ChildExited(1, -9))) == [0]
+
+    def test_it_may_follow_a_graceful_one(self) -> None:
+        it = running(workers=1)
+        it.signal("TERM")
+        commands = it.signal("INT")
+        assert "Quick shutdown requested" in texts(commands)
+        assert sends(commands) == [(1, "SIGQUIT")]
+        assert CloseListeners() not in commands
+
+    def test_asked_for_twice_it_kills(self) -> None:
+        it = running(workers=1)
+        it.signal("INT")
+        assert sends(it.signal("INT")) == [(1, "SIGKILL")]
+
+    def test_a_term_does_not_slow_it_down(self) -> None:
+        it = running(workers=1)
+        it.signal("QUIT")
+        assert sends(it.signal("TERM")) == []
+
+
+class TestMoreAndFewer:
+    def test_ttin_adds_one(self) -> None:
+        assert spawned(running(workers=1).signal("TTIN")) == [2]
+
+    def test_ttou_sends_the_oldest_away(self) -> None:
+        it = running(workers=3)
+        assert sends(it.signal("TTOU")) == [(1, "SIGTERM")]
+        assert spawned(it.feel(ChildExited(1, 0))) == []
+
+    def test_ttou_stops_at_one(self) -> None:
+        it = running(workers=1)
+        assert sends(it.signal("TTOU")) == []
+        assert it.state.target == 1
+
+    def test_ttin_stops_where_the_scoreboard_ends(self) -> None:
+        it = running(workers=2, most=2)
+        commands = it.signal("TTIN")
+        assert spawned(commands) == []
+        assert texts(commands, "warning") == ["There are 2 workers, and there cannot be more."]
+
+    def test_a_worker_that_is_leaving_and_will_not_is_killed_in_the_end(self) -> None:
+        it = running(workers=2, graceful=5)
+        it.signal("TTOU")
+        assert sends(it.wait(5)) == [(1, "SIGQUIT")]
+        assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
+
+
+class TestOtherSignals:
+    def test_usr1_reopens_logs_here_and_in_workers_that_are_ready(self) -> None:
+        it = running(workers=2)
+        it.feel(ChildExited(2, -9))  # its successor boots, and the signal would kill it
+        assert it.signal("USR1")[1:] == [ReopenLogs(), Send(1, Signals.SIGUSR1)]
+
+    @pytest.mark.parametrize("name", ["HUP", "USR2"])
+    def test_what_is_not_available_says_so_and_harms_nobody(self, name: str) -> None:
+        it = running()
+        before = it.state
+        commands = it.signal(name)
+        assert len(texts(commands, "warning")) == 1
+        assert it.state == before
+
+    def test_winch_means_nothing(self) -> None:
+        assert running().signal("WINCH") == [Log("info", "Handling signal: winch")]
+
+    def test_chld_is_for_debugging(self) -> None:
+        assert running().signal("CHLD") == [Log("debug", "Handling signal: chld")]

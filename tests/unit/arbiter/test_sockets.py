@@ -1,0 +1,220 @@
+"""The grammar of addresses, and what a listening socket is like."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tricorn.arbiter import sockets
+from tricorn.arbiter.sockets import FdAddress, Listener, TcpAddress, UnixAddress, parse_address
+from tricorn.errors import BindError, ConfigError
+
+
+class Log(list[str]):
+    def error(self, message: str, /) -> None:
+        self.append(message)
+
+    warning = debug = error
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tricorn.arbiter.sockets.time.sleep", lambda _: None)
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Listener]]:
+    listeners: list[Listener] = []
+    yield listeners
+    for listener in listeners:
+        listener.close()
+        listener.remove_file()
+
+
+class TestGrammar:
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("127.0.0.1:8000", TcpAddress("127.0.0.1", 8000)),
+            ("localhost", TcpAddress("localhost", 8000)),
+            ("localhost:", TcpAddress("localhost", 8000)),
+            (":80", TcpAddress("0.0.0.0", 80)),
+            ("", TcpAddress("0.0.0.0", 8000)),
+            ("tcp://0.0.0.0:1", TcpAddress("0.0.0.0", 1)),
+            ("[::]:8000", TcpAddress("::", 8000)),
+            ("[::1]", TcpAddress("::1", 8000)),
+            ("tcp://[fe80::1]:0", TcpAddress("fe80::1", 0)),
+            ("unix:/run/a.sock", UnixAddress("/run/a.sock")),
+            ("unix:///run/a.sock", UnixAddress("/run/a.sock")),
+            ("unix:a.sock", UnixAddress("a.sock")),
+            ("unix:@name", UnixAddress("\0name")),
+            ("unix:\0name", UnixAddress("\0name")),
+            ("fd://3", FdAddress(3)),
+        ],
+    )
+    def test_what_is_an_address(self, text: str, address: sockets.Address) -> None:
+        assert parse_address(text) == address
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("host:port", "'port' is not a valid port number."),
+            ("host:65536", "'65536' is not a valid port number."),
+            ("host:-1", "'-1' is not a valid port number."),
+            ("host:\u0661", "is not a valid port number."),
+            ("::1:8000", "put a v6 address in brackets, as in [::1]:8000."),
+            ("[::1", "expected [V6ADDRESS]:PORT."),
+            ("[::1]8000", "expected [V6ADDRESS]:PORT."),
+            ("unix:", "expected a path"),
+            ("unix:@", "expected a path"),
+            ("fd://x", "expected fd://N"),
+            ("http://host:80", "expected tcp://, unix:// or fd://, got http://."),
+        ],
+    )
+    def test_what_is_not(self, text: str, words: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            parse_address(text)
+        assert words in str(caught.value)
+
+    def test_log_lines_show_an_address_as_gunicorn_does(self) -> None:
+        assert str(parse_address("127.0.0.1:80")) == "('127.0.0.1', 80)"
+        assert str(parse_address("unix:@name")) == "unix:@name"
+
+
+class TestTcp:
+    def test_it_listens_without_blocking(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        sock = opened[0].socket
+        assert str(opened[0]) == f"http://127.0.0.1:{sock.getsockname()[1]}"
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 1
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+        assert sock.get_inheritable()
+        assert not sock.getblocking()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="only Linux defers")
+    def test_a_connection_is_handed_over_when_there_is_something_to_read(
+        self, log: Log, opened: list[Listener]
+    ) -> None:
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        sock = opened[0].socket
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT) > 0
+        with socket.create_connection(sock.getsockname()) as client:
+            with pytest.raises(BlockingIOError):
+                sock.accept()
+            client.sendall(b"GET")
+            accepted, _ = sock.accept()
+            accepted.close()
+
+    def test_a_port_in_use_is_tried_five_times(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        port = opened[0].socket.getsockname()[1]
+        with pytest.raises(BindError) as caught:
+            sockets.listen([f"127.0.0.1:{port}"], backlog=5, umask=0, log=log)
+        assert str(caught.value) == f"Can't connect to ('127.0.0.1', {port})"
+        assert log.count(f"Connection in use: ('127.0.0.1', {port})") == 5
+        assert log[-1] == f"Can't connect to ('127.0.0.1', {port})"
+
+    def test_an_address_that_is_not_ours_is_tried_once(self, log: Log) -> None:
+        with pytest.raises(BindError):
+            sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
+        assert log.count("Invalid address: ('192.0.2.1', 0)") == 1
+
+    def test_nothing_is_left_behind_when_one_of_several_fails(self, log: Log, tmp_path: Path) -> None:
+        path = tmp_path / "a.sock"
+        with pytest.raises(BindError):
+            sockets.listen([f"unix:{path}", "192.0.2.1:0"], backlog=5, umask=0, log=log)
+        assert not path.exists()
+
+
+class TestUnix:
+    def listen(self, path: Path | str, log: Log, umask: int = 0) -> Listener:
+        return sockets.listen([f"unix:{path}"], backlog=5, umask=umask, log=log)[0]
+
+    @pytest.mark.parametrize(("umask", "mode"), [(0, 0o777), (0o22, 0o755), (0o177, 0o600)])
+    def test_its_mode_is_the_umasks(
+        self, umask: int, mode: int, log: Log, opened: list[Listener], tmp_path: Path
+    ) -> None:
+        opened.append(self.listen(tmp_path / "a.sock", log, umask))
+        assert stat.S_IMODE((tmp_path / "a.sock").stat().st_mode) == mode
+        assert str(opened[0]) == f"unix:{tmp_path}/a.sock"
+
+    def test_a_stale_one_is_replaced(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+        self.listen(tmp_path / "a.sock", log).close()
+        opened.append(self.listen(tmp_path / "a.sock", log))
+
+    def test_a_live_one_is_not(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+        opened.append(self.listen(tmp_path / "a.sock", log))
+        with pytest.raises(BindError, match="Can't connect to unix:"):
+            self.listen(tmp_path / "a.sock", log)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(tmp_path / "a.sock"))
+
+    def test_a_file_that_is_no_socket_is_left_alone(self, log: Log, tmp_path: Path) -> None:
+        (tmp_path / "a.sock").write_text("precious")
+        with pytest.raises(BindError, match="is not a socket"):
+            self.listen(tmp_path / "a.sock", log)
+        assert (tmp_path / "a.sock").read_text() == "precious"
+
+    def test_it_is_removed_at_the_end(self, log: Log, tmp_path: Path) -> None:
+        listener = self.listen(tmp_path / "a.sock", log)
+        listener.close()
+        listener.remove_file()
+        assert not (tmp_path / "a.sock").exists()
+
+    def test_but_not_if_it_is_somebody_elses_by_then(
+        self, log: Log, opened: list[Listener], tmp_path: Path
+    ) -> None:
+        ours = self.listen(tmp_path / "a.sock", log)
+        (tmp_path / "a.sock").rename(tmp_path / "kept")  # keeps the inode from being used again
+        opened.append(self.listen(tmp_path / "a.sock", log))
+        ours.close()
+        ours.remove_file()
+        assert (tmp_path / "a.sock").exists()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="abstract names are Linux's")
+    def test_an_abstract_one_is_no_file(self, log: Log, opened: list[Listener]) -> None:
+        name = f"@tricorn-test-{os.getpid()}"
+        opened.append(self.listen(name, log))
+        assert str(opened[0]) == f"unix:{name}"
+        assert opened[0].file is None
+
+
+class TestInherited:
+    def test_a_descriptor_is_listened_on(self, log: Log, opened: list[Listener]) -> None:
+        given = socket.socket()
+        given.bind(("127.0.0.1", 0))
+        name = given.getsockname()
+        opened += sockets.listen([f"fd://{given.detach()}"], backlog=5, umask=0, log=log)
+        assert opened[0].socket.getsockname() == name
+
+    def test_systemds_sockets_replace_bind(
+        self, log: Log, opened: list[Listener], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given = socket.socket()
+        given.bind(("127.0.0.1", 0))
+        name = given.getsockname()
+        monkeypatch.setattr(sockets, "FIRST_SYSTEMD_FD", given.detach())
+        monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
+        monkeypatch.setenv("LISTEN_FDS", "1")
+        opened += sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
+        assert [listener.socket.getsockname() for listener in opened] == [name]
+        assert "LISTEN_FDS" not in os.environ
+
+    def test_but_only_those_meant_for_this_process(
+        self, log: Log, opened: list[Listener], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LISTEN_PID", "1")
+        monkeypatch.setenv("LISTEN_FDS", "1")
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        assert opened[0].socket.getsockname()[0] == "127.0.0.1"

@@ -1,0 +1,68 @@
+"""The parent's side of a worker, with real pipes and without a worker."""
+
+from __future__ import annotations
+
+import os
+from signal import Signals
+
+from tricorn.arbiter.pages import Pages
+from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.workers.messages import BootFailed, Ready
+
+
+def pair() -> tuple[WorkerHandle, int]:
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    return WorkerHandle(nr=1, pid=2**22 + 1, messages=read_end, page=0), write_end
+
+
+def test_messages_arrive_however_they_are_cut() -> None:
+    handle, worker = pair()
+    assert handle.receive() == []
+    os.write(worker, b"rea")
+    assert handle.receive() == []
+    os.write(worker, b"dy\nboot-failed 3 no luck\n")
+    assert handle.receive() == [Ready(), BootFailed(3, "no luck")]
+    os.close(worker)
+    handle.close()
+
+
+def test_last_words_are_heard_and_the_pipe_closed() -> None:
+    handle, worker = pair()
+    os.write(worker, b"ready\n")
+    os.close(worker)
+    assert handle.receive() == [Ready()]
+    assert not handle.open
+    assert handle.receive() == []
+    handle.close()
+
+
+def test_a_signal_to_a_worker_that_is_gone_is_no_error() -> None:
+    handle, worker = pair()
+    handle.send(Signals.SIGTERM)  # no process has such a pid
+    os.close(worker)
+    handle.close()
+
+
+class TestPages:
+    def test_a_page_that_comes_back_is_empty_again(self) -> None:
+        pages = Pages(16, 2)
+        first = pages.take()
+        assert first is not None
+        pages.page(first)[:4] = b"beat"
+        pages.give_back(first)
+        assert pages.take() == first
+        assert bytes(pages.page(first)) == bytes(16)
+
+    def test_pages_do_not_overlap(self) -> None:
+        pages = Pages(16, 2)
+        one, two = pages.take(), pages.take()
+        assert one is not None
+        assert two is not None
+        pages.page(one)[:] = b"x" * 16
+        assert bytes(pages.page(two)) == bytes(16)
+
+    def test_when_all_are_in_use_there_is_none(self) -> None:
+        pages = Pages(16, 1)
+        pages.take()
+        assert pages.take() is None

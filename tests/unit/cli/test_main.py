@@ -1,0 +1,55 @@
+"""`main` up to the arbiter: exit statuses and what they are told with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tricorn.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    for name in list(os.environ):
+        if name.startswith(("TRICORN_", "GUNICORN_")) or name in ("PORT", "WEB_CONCURRENCY"):
+            monkeypatch.delenv(name)
+    (tmp_path / "fine_app.py").write_text("def application(environ, start_response): ...\n")
+    (tmp_path / "broken_app.py").write_text("import no_such_module_at_all\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    yield
+    for name in ("fine_app", "broken_app"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], "No application module specified."),
+        (["-w", "0", "a"], "expected at least 1."),
+        (["-k", "snyc", "a"], "expected one of sync, gthread. Did you mean 'sync'?"),
+        (["-k", "gevent", "a"], "not available in this version of tricorn: use sync or gthread."),
+        (["-b", "h:p", "a"], "'p' is not a valid port number."),
+        (["--chdir", "/no/such/directory", "--check-config", "a"], "Invalid value for chdir"),
+    ],
+)
+def test_what_cannot_be_used_ends_with_1_and_a_reason(
+    argv: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("\nError: ")
+    assert words in error
+
+
+def test_check_config_loads_the_application() -> None:
+    assert main(["--check-config", "fine_app"]) == 0
+
+
+@pytest.mark.parametrize("app", ["fine_app:nope", "broken_app", "no_such_module"])
+def test_check_config_says_why_it_cannot_be_loaded(app: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check-config", app]) == 1
+    assert "Error while loading the application:" in capsys.readouterr().err

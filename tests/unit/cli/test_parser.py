@@ -1,0 +1,87 @@
+"""The command line: gunicorn's, letter by letter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tricorn.cli.parser import build_parser, read_arguments, read_environment_arguments
+from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable
+
+GOLDEN = Path(__file__).with_name("help.txt")
+
+
+def raw(argv: str) -> dict[str, object]:
+    return {name: value.value for name, value in read_arguments(argv.split()).values.items()}
+
+
+def refused(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as caught:
+        read_arguments(argv)
+    assert caught.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_the_help_page_is_the_golden_one() -> None:
+    assert build_parser().format_help() == GOLDEN.read_text()
+
+
+def test_only_what_is_given_is_in_the_layer() -> None:
+    assert raw("-w 2 app:app") == {"workers": "2", "wsgi_app": "app:app"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        ("-b :1 --bind=:2", {"bind": [":1", ":2"]}),
+        ("--no-sendfile", {"sendfile": False}),
+        ("--preload", {"preload_app": True}),
+        ("-e A=1 --env B=2", {"raw_env": ["A=1", "B=2"]}),
+        ("--keep-alive 5", {"keepalive": "5"}),
+        ("--limit-request-field_size 1", {"limit_request_field_size": "1"}),
+        ("--log-file x", {"errorlog": "x"}),
+        ("--error-logfile x", {"errorlog": "x"}),
+        ("--access-logfile -", {"accesslog": "-"}),
+        ("--access-logformat %(h)s", {"access_log_format": "%(h)s"}),
+        ("-t 5 -k gthread -m 022", {"timeout": "5", "worker_class": "gthread", "umask": "022"}),
+    ],
+)
+def test_flags(argv: str, expected: dict[str, object]) -> None:
+    assert raw(argv) == expected
+
+
+def test_unambiguous_prefixes_are_enough() -> None:
+    assert raw("--workers 2 --graceful 5") == {"workers": "2", "graceful_timeout": "5"}
+
+
+def test_a_value_that_is_understood_passes_and_is_judged_later() -> None:
+    assert raw("-w 0 --header-map foo") == {"workers": "0", "header_map": "foo"}
+
+
+def test_a_value_that_is_none_at_all_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    error = refused(["-w", "abc"], capsys)
+    assert error.endswith("error: argument -w/--workers: expected a whole number, got 'abc'\n")
+
+
+@pytest.mark.parametrize("record", UNAVAILABLE, ids=lambda record: record.name)
+def test_what_gunicorn_has_and_we_do_not_is_refused_in_words(
+    record: Unavailable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for flag in record.flags:
+        argv = [flag] if record.takes is not Takes.VALUE else [flag, "1"]
+        assert record.sentence in refused([*argv, "app:app"], capsys)
+
+
+def test_version_is_told_as_gunicorn_tells_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_arguments(["--version"])
+    assert not caught.value.code
+    assert capsys.readouterr().out == "tricorn (version 0.1.0)\n"
+
+
+def test_an_error_in_a_variable_names_the_variable(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("--nope", "'"):
+        with pytest.raises(SystemExit) as caught:
+            read_environment_arguments({"GUNICORN_CMD_ARGS": text})
+        assert caught.value.code == 2
+        assert "in the environment variable GUNICORN_CMD_ARGS: " in capsys.readouterr().err

@@ -1,0 +1,42 @@
+"""What is true of every record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from tricorn.config.config import Config
+from tricorn.config.registry import BY_NAME, SETTINGS
+from tricorn.config.setting import Setting
+from tricorn.config.unavailable import UNAVAILABLE
+
+
+def test_names_are_unique() -> None:
+    names = [*(setting.name for setting in SETTINGS), *(record.name for record in UNAVAILABLE)]
+    assert len(names) == len(set(names))
+
+
+def test_flags_are_unique() -> None:
+    records = [*(setting.flags for setting in SETTINGS), *(record.flags for record in UNAVAILABLE)]
+    flags = [flag for some in records for flag in some]
+    assert len(flags) == len(set(flags))
+
+
+def test_the_typed_configuration_has_every_setting_and_no_other() -> None:
+    typed = {name: value for name, value in vars(Config).items() if isinstance(value, Setting)}
+    assert typed == BY_NAME
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_the_default_is_a_value_of_its_kind(setting: Setting[object]) -> None:
+    assert setting.kind.parse(_as_written(setting.default)) == setting.default
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+def test_help_is_one_sentence(setting: Setting[object]) -> None:
+    assert setting.help[0].isupper()
+    assert setting.help.endswith(".")
+
+
+def _as_written(default: object) -> object:
+    return dict(default) if isinstance(default, Mapping) else default

@@ -1,0 +1,92 @@
+"""Kinds: what is read, what is refused, and how that is said."""
+
+from __future__ import annotations
+
+import pytest
+from tricorn.config import validators as kinds
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "value"),
+    [
+        (kinds.Integer(), "8", 8),
+        (kinds.Integer(), "08", 8),
+        (kinds.Integer(), "0x10", 16),
+        (kinds.Integer(), 8, 8),
+        (kinds.Seconds(), "30", 30),
+        (kinds.Seconds(), "0.5", 0.5),
+        (kinds.Bytes(), "65536", 65536),
+        (kinds.Bytes(), "512K", 512 * 1024),
+        (kinds.Bytes(), "2m", 2 << 20),
+        (kinds.Bytes(), 7, 7),
+        (kinds.Umask(), "022", 0o22),
+        (kinds.Umask(), "0o22", 0o22),
+        (kinds.Umask(), "18", 18),
+        (kinds.Boolean(), "yes", True),
+        (kinds.Boolean(), "False", False),
+        (kinds.Boolean(), True, True),
+        (kinds.Text(), " a b ", "a b"),
+        (kinds.OptionalText(), "", None),
+        (kinds.OptionalText(), None, None),
+        (kinds.Choice(("drop", "refuse")), "Drop", "drop"),
+        (kinds.TextList(), "a, b,,c", ("a", "b", "c")),
+        (kinds.TextList(), ["a,b", "c"], ("a,b", "c")),
+        (kinds.Addresses(), ["unix:/a,b"], ("unix:/a,b",)),
+        (kinds.Addresses(), ":8000,[::1]:8000", (":8000", "[::1]:8000")),
+        (kinds.EnvAssignments(), ["A=1", "B=x=y"], (("A", "1"), ("B", "x=y"))),
+        (kinds.EnvAssignments(), "A=1 B='x, y'", (("A", "1"), ("B", "x, y"))),
+        (kinds.Networks(), "10.0.0.0/8, ::1", "10.0.0.0/8,::1"),
+        (kinds.Networks(), "*", "*"),
+        (kinds.HeaderValues(), "x-proto=https", {"X-PROTO": "https"}),
+        (kinds.HeaderValues(), {"x": "1"}, {"X": "1"}),
+    ],
+)
+def test_what_is_read(kind: kinds.Kind[object], raw: object, value: object) -> None:
+    assert kind.parse(raw) == value
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "words"),
+    [
+        (kinds.Integer(), "eight", "expected a whole number"),
+        (kinds.Integer(), "", "expected a whole number"),
+        (kinds.Integer(), True, "expected a whole number"),
+        (kinds.Integer(), 1.5, "expected a whole number"),
+        (kinds.Seconds(), "soon", "expected a number of seconds"),
+        (kinds.Seconds(), "nan", "expected a number of seconds"),
+        (kinds.Bytes(), "2X", "expected a number of bytes such as 65536, 512K or 2M"),
+        (kinds.Umask(), "09", "expected an octal number such as 022"),
+        (kinds.Boolean(), "maybe", "expected true or false"),
+        (kinds.Boolean(), 1, "expected true or false"),
+        (kinds.Text(), 1, "expected a text"),
+        (kinds.TextList(), 1, "expected a list of texts"),
+        (kinds.HeaderValues(), 1, "expected a dict of header names and values"),
+    ],
+)
+def test_what_is_no_such_value_at_all(kind: kinds.Kind[object], raw: object, words: str) -> None:
+    with pytest.raises(kinds.Malformed) as caught:
+        kind.parse(raw)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "words"),
+    [
+        (kinds.Integer(min=1), "0", "expected at least 1"),
+        (kinds.Integer(max=5), 6, "expected at most 5"),
+        (kinds.Integer(), "-1", "expected at least 0"),
+        (kinds.Seconds(), "inf", "expected at most 86400"),
+        (kinds.Umask(), "01000", "expected at most 511"),
+        (kinds.Choice(("info", "debug")), "inf", "expected one of info, debug; did you mean 'info'?"),
+        (kinds.Choice(("info", "debug")), "x", "expected one of info, debug"),
+        (kinds.Addresses(), [], "expected at least one address"),
+        (kinds.EnvAssignments(), ["A"], "expected KEY=VALUE, got 'A'"),
+        (kinds.EnvAssignments(), ["=A"], "expected KEY=VALUE, got '='"),
+        (kinds.Networks(), "*,::1", "expected either * or a list of addresses, not both"),
+        (kinds.Networks(), "10.0.0.1/8", "expected IP addresses or networks: 10.0.0.1/8 has host bits set"),
+    ],
+)
+def test_what_is_understood_and_refused(kind: kinds.Kind[object], raw: object, words: str) -> None:
+    with pytest.raises(kinds.Refused) as caught:
+        kind.parse(raw)
+    assert str(caught.value) == words

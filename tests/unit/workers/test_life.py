@@ -1,0 +1,233 @@
+"""The child's side of a worker, in this process, around a core that only takes notes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from tricorn import workers
+from tricorn.cli.parser import read_arguments
+from tricorn.config.resolve import resolve
+from tricorn.log import ErrorLog
+from tricorn.workers import base
+from tricorn.workers.base import Assignment
+from tricorn.workers.messages import BootFailed, Decoder, Message, Ready
+
+TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
+
+
+@dataclass
+class Core:
+    """Notes what it is told; `script` is what happens while it serves."""
+
+    notes: list[str] = field(default_factory=list)
+    options: dict[str, object] = field(default_factory=dict)
+    script: Callable[[], None] = lambda: None
+    wakeup_fd: int = -1
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def start(self) -> None:
+        self.note("start")
+
+    def serve(self, gateway: object) -> None:
+        self.note("serve")
+        self.script()
+
+    def wait(self) -> None:
+        self.note("wait")
+        self.over.wait(5)
+
+    def drain(self) -> None:
+        self.note("drain")
+        self.over.set()
+
+    def stop(self) -> None:
+        self.note("stop")
+        self.over.set()
+
+    def close(self) -> None:
+        self.note("close")
+
+    def reopen_logs(self) -> None:
+        self.note("reopen_logs")
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
+    made = Core()
+    _, made.wakeup_fd = pipe = os.pipe()
+    os.set_blocking(made.wakeup_fd, False)
+
+    def make(listeners: list[int], options: dict[str, object], page: memoryview) -> Core:
+        made.options = dict(options)
+        return made
+
+    fake: Any = ModuleType("tricorn._core")
+    fake.SCOREBOARD_BYTES, fake.Core, fake.WsgiGateway = 64, make, lambda *args: args
+    monkeypatch.setitem(sys.modules, "tricorn._core", fake)
+    forget_native()
+    numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield made
+    signal.set_wakeup_fd(-1)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    forget_native()
+    for end in pipe:
+        os.close(end)
+
+
+def forget_native() -> None:
+    """Its module holds on to the core that it was imported with."""
+    sys.modules.pop("tricorn.workers.native", None)
+    vars(workers).pop("native", None)
+
+
+@dataclass
+class Arbiter:
+    """The other ends of a worker's pipes."""
+
+    messages: int
+    worker: Assignment
+
+    def heard(self) -> list[Message]:
+        return Decoder().feed(os.read(self.messages, 4096))
+
+
+@pytest.fixture
+def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Arbiter]]:
+    (tmp_path / "life_app.py").write_text("def application(environ, start_response): ...\n")
+    (tmp_path / "life_broken.py").write_text("1 / 0\n")
+    (tmp_path / "life_exits.py").write_text("import sys; sys.exit(7)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ends: list[int] = []
+
+    def make(app: str = "life_app", argv: str = "", worker_class: str = "sync") -> Arbiter:
+        messages, life = os.pipe(), os.pipe()
+        ends.extend((*messages, *life))
+        assignment = Assignment(
+            config=resolve([read_arguments([*argv.split(), app])]),
+            worker_class=worker_class,
+            log=ErrorLog("-", "info"),
+            listeners=[],
+            page=memoryview(bytearray(64)),
+            siblings=False,
+            messages=messages[1],
+            life=life[0],
+            application=None,
+        )
+        return Arbiter(messages[0], assignment)
+
+    # No thread: in this process it would outlive the test.
+    monkeypatch.setattr(base.Worker, "_watch_arbiter", lambda self: None)
+    yield make
+    for end in ends:
+        os.close(end)
+    for name in ("life_app", "life_broken", "life_exits"):
+        sys.modules.pop(name, None)
+
+
+def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Callable[..., Arbiter]) -> None:
+    arbiter = hire()
+    core.script = lambda: core.note(f"heard {arbiter.heard()}")
+    assert base.run(arbiter.worker) == 0
+    assert core.notes == ["start", "serve", f"heard {[Ready()]}", "close"]
+
+
+@pytest.mark.parametrize(
+    ("app", "code", "reason"),
+    [
+        ("life_app:nope", 4, "Failed to find attribute 'nope' in 'life_app'."),
+        ("life_broken", 3, "ZeroDivisionError: division by zero"),
+        ("life_exits", 3, "SystemExit: 7"),
+        ("life_missing", 3, "ModuleNotFoundError: No module named 'life_missing'"),
+    ],
+)
+def test_an_application_that_cannot_be_loaded(
+    app: str, code: int, reason: str, core: Core, hire: Callable[..., Arbiter]
+) -> None:
+    arbiter = hire(app)
+    assert base.run(arbiter.worker) == code
+    assert arbiter.heard() == [BootFailed(code, reason)]
+    assert core.notes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "notes"),
+    [
+        ("TERM", ["drain"]),
+        ("INT", ["stop"]),
+        ("QUIT", ["stop"]),
+        ("USR1", ["reopen_logs"]),
+        ("HUP", []),
+        ("USR2", []),
+        ("WINCH", []),
+    ],
+)
+def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
+    core.script = lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
+    assert base.run(hire().worker) == 0
+    assert core.notes == ["start", "serve", *notes, "close"]
+
+
+def test_an_application_that_exits_ends_the_worker(core: Core, hire: Callable[..., Arbiter]) -> None:
+    core.script = lambda: sys.exit(0)
+    assert base.run(hire().worker) == 1
+    assert core.notes[-1] == "close"
+
+
+def test_a_core_that_fails_ends_the_worker_with_a_status(core: Core, hire: Callable[..., Arbiter]) -> None:
+    def fail() -> None:
+        raise OSError("epoll is gone")
+
+    core.script = fail
+    assert base.run(hire().worker) == 1
+    assert core.notes[-1] == "close"
+
+
+class TestThreads:
+    def test_each_thread_serves_and_the_main_one_waits(
+        self, core: Core, hire: Callable[..., Arbiter]
+    ) -> None:
+        served = threading.Barrier(3, action=core.over.set)
+
+        def serve() -> None:
+            assert threading.current_thread() is not threading.main_thread()
+            served.wait(5)
+
+        core.script = serve
+        assert base.run(hire(argv="--threads 3", worker_class="gthread").worker) == 0
+        assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
+        assert core.options["threads"] == 3
+
+    def test_a_thread_that_fails_ends_the_worker_gracefully(
+        self, core: Core, hire: Callable[..., Arbiter]
+    ) -> None:
+        def fail() -> None:
+            raise OSError("epoll is gone")
+
+        core.script = fail
+        assert base.run(hire(argv="--threads 1", worker_class="gthread").worker) == 1
+        assert "drain" in core.notes
+
+
+def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None:
+    base.run(hire(argv="--no-sendfile --body-buffer-size 1M --access-logfile -").worker)
+    assert core.options["sendfile"] is False
+    assert core.options["body_buffer_size"] == 1 << 20
+    assert core.options["access_log"] == "-"
+    assert core.options["threads"] == 1
+    assert core.options["forwarder_headers"] == ["SCRIPT_NAME", "PATH_INFO"]
+    assert core.options["server"] == "tricorn"
+    assert core.options["pid"] == os.getpid()
