@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,15 +16,14 @@ WRITE_SECONDS = 1
 SMALLEST_RATE = 100
 
 
-def guarded(pool: Pool, worker_class: str, transport: str = "tcp") -> Server:
+def guarded(pool: Pool, worker_class: str, **more: Any) -> Server:
     return pool.get(
         worker_class=worker_class,
-        transport=transport,
-        keep_alive=30,
         header_timeout=HEADER_SECONDS,
         body_timeout=BODY_SECONDS,
         body_min_rate=SMALLEST_RATE,
         write_timeout=WRITE_SECONDS,
+        **{"keep_alive": 30, **more},
     )
 
 
