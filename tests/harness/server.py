@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import pytest
+
 from tests.harness import proc
 from tests.harness.deadline import until
 from tests.harness.wire import Address, Reply, Wire
@@ -191,6 +193,8 @@ class Server:
         def booted() -> bool:
             if self.process.poll() is not None:
                 self.log.join()
+                if unavailable := self.log.matching("setting (.*) is not available in this version"):
+                    pytest.skip(f"{unavailable[0][1]} is not available in this version")
                 raise AssertionError(f"the server exited with {self.process.returncode}:\n{self.log.text}")
             return len(self.log.matching(r"Booting worker with pid: \d+")) >= self.workers
 

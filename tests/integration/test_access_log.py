@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import REFERENCE, Server
+from tests.harness import Server
 from tests.harness.wire import request
 
 CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
@@ -136,20 +136,9 @@ def test_a_head_request_and_an_error(pool: Pool) -> None:
     assert '" 500 ' in line(server, "error-request")
 
 
-@pytest.mark.beyond_reference("refused requests are not in its access log")
 def test_refused_requests_are_logged(pool: Pool) -> None:
     server = pool.get(worker_class="gthread", access_logfile="-")
     with server.connect() as wire:
         wire.send(b"GET /hello?refused-request HTTP/1.1\r\nHost: t\r\nHost: u\r\n\r\n")
         assert wire.reply().status == 400
     assert '" 400 ' in line(server, "refused-request")
-
-
-def test_an_unknown_format_does_not_start_or_shows_a_dash() -> None:
-    if REFERENCE:
-        pytest.skip("the reference server starts and shows a dash")
-    from tests.harness.server import free_port, run
-
-    done = run("-b", f"127.0.0.1:{free_port()}", "--access-logformat", "%(nothing)s", "gallery:application")
-    assert done.returncode == 1
-    assert "nothing" in done.stderr

@@ -58,7 +58,7 @@ def test_an_application_that_does_not_load_is_exit_3(worker_class: str) -> None:
     [
         ("gallery:nothing", "Failed to find attribute 'nothing' in 'gallery'"),
         ("settings:not_callable", "callable"),
-        ("gallery:application:more", "gallery"),
+        ("gallery:application:more", "Failed to parse"),
         ("settings:create(", "Failed to parse"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import Load, Server, proc, until
+from tests.harness import REFERENCE, Load, Server, proc, until
 from tests.harness.wire import Silent, request
 
 CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
@@ -21,16 +21,19 @@ def settle(load: Load, answers: int) -> None:
     until(lambda: load.tally.answered >= target, f"{answers} requests are answered", within=20)
 
 
+@pytest.mark.beyond_reference("connections nobody has taken yet are reset")
 @CLASSES
 @pytest.mark.parametrize("workers", [1, 3])
 def test_term_under_load_loses_nothing(worker_class: str, workers: int) -> None:
-    with Server(worker_class=worker_class, workers=workers, keep_alive=5) as server:
-        with Load(server.address, "/sleep?s=0.01", clients=8) as load:
-            settle(load, 200)
-            load.leaving()
-            server.signal(signal.SIGTERM)
-            assert server.wait_exit() == 0
-            tally = load.join()
+    with (
+        Server(worker_class=worker_class, workers=workers, keep_alive=5) as server,
+        Load(server.address, "/sleep?s=0.01", clients=8) as load,
+    ):
+        settle(load, 200)
+        load.leaving()
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        tally = load.join()
     assert tally.failures == []
     assert tally.answered > 200
 
@@ -44,7 +47,7 @@ def test_term_lets_a_request_finish(worker_class: str) -> None:
         server.signal(signal.SIGTERM)
         reply = wire.reply()
         assert reply.status == 200
-        assert reply.closes
+        assert reply.closes or REFERENCE
         assert server.wait_exit() == 0
         assert time.monotonic() - began < 4
 
@@ -71,6 +74,7 @@ def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> No
             wire.reply()
 
 
+@pytest.mark.beyond_reference("threads inside the application hold up the end")
 @CLASSES
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
 def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
@@ -83,6 +87,7 @@ def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.beyond_reference("they do, for some seconds")
 @CLASSES
 def test_idle_connections_do_not_hold_up_the_end(worker_class: str) -> None:
     with Server(worker_class=worker_class, keep_alive=30, graceful_timeout=10) as server:
@@ -147,6 +152,8 @@ def test_workers_leave_when_their_arbiter_is_gone() -> None:
 def test_a_worker_that_hangs_is_replaced(worker_class: str) -> None:
     """`--timeout` is about workers that make no progress; here one is stopped as a whole."""
     with Server(worker_class=worker_class, timeout=2) as server:
+        # The first answer shows that it has booted: `--timeout` is not about loading the application.
+        server.get("/hello")
         victim = server.worker_pid()
         os.kill(victim, signal.SIGSTOP)
         server.log.wait(rf"WORKER TIMEOUT \(pid:{victim}\)", within=15)
@@ -168,13 +175,15 @@ def test_max_requests(worker_class: str) -> None:
 @CLASSES
 def test_the_access_log_loses_nothing_at_a_graceful_stop(worker_class: str, tmp_path: Path) -> None:
     log = tmp_path / "access.log"
-    with Server(worker_class=worker_class, workers=2, access_logfile=log) as server:
-        with Load(server.address, "/hello", clients=4) as load:
-            settle(load, 300)
-            load.leaving()
-            server.signal(signal.SIGTERM)
-            server.wait_exit()
-            tally = load.join()
+    with (
+        Server(worker_class=worker_class, workers=2, access_logfile=log) as server,
+        Load(server.address, "/hello", clients=4) as load,
+    ):
+        settle(load, 300)
+        load.leaving()
+        server.signal(signal.SIGTERM)
+        server.wait_exit()
+        tally = load.join()
     assert tally.failures == []
     assert log.read_text().count('"GET /hello HTTP/1.1" 200') == tally.answered
 
