@@ -14,6 +14,8 @@ const WORDS: &[&str] = &[
     " folded\r\n", "A : b\r\n", "\r\n", "\n", "\r", "0\r\n", "3\r\nabc\r\n", "5;x=y\r\nhello\r\n", "1;\"\r\n", "abcde", "\x00",
     "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "0\r\n\r\n", "X-Forwarded-Proto: https\r\n", "X-Forwarded-Ssl: off\r\n",
     "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
+    // As long as the small limit allows, and one longer.
+    "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n", "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
     "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
 ];
 
