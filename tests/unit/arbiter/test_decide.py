@@ -247,9 +247,7 @@ class TestGracefulStop:
         assert texts(late) == ["Worker (pid:101) did not finish its requests in 5 seconds."]
         assert sends(it.wait(QUIT_PATIENCE)) == [(1, "SIGKILL")]
         assert it.state.next_deadline() == NEVER
-        assert texts(it.feel(ChildExited(1, -9)))[0] == (
-            "Worker (pid:101) was sent SIGKILL: it did not leave in time."
-        )
+        assert texts(it.feel(ChildExited(1, -9)))[0] == ("Worker (pid:101) was sent SIGKILL: it did not leave in time.")
 
     def test_a_second_term_changes_nothing(self) -> None:
         it = running()

@@ -172,9 +172,7 @@ class TestUnix:
         listener.remove_file()
         assert not (tmp_path / "a.sock").exists()
 
-    def test_but_not_if_it_is_somebody_elses_by_then(
-        self, log: Log, opened: list[Listener], tmp_path: Path
-    ) -> None:
+    def test_but_not_if_it_is_somebody_elses_by_then(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
         ours = self.listen(tmp_path / "a.sock", log)
         (tmp_path / "a.sock").rename(tmp_path / "kept")  # keeps the inode from being used again
         opened.append(self.listen(tmp_path / "a.sock", log))

@@ -13,9 +13,7 @@ from tricorn.errors import ConfigError
 
 def configure(argv: str = "", environ: Mapping[str, str] | None = None) -> Config:
     environ = environ or {}
-    return resolve(
-        [read_environment(environ), *read_environment_arguments(environ), read_arguments(argv.split())]
-    )
+    return resolve([read_environment(environ), *read_environment_arguments(environ), read_arguments(argv.split())])
 
 
 def test_defaults_are_gunicorns() -> None:
@@ -68,9 +66,7 @@ def test_an_empty_variable_is_ignored_and_said_so() -> None:
 
 def test_a_misspelt_variable_is_worth_a_warning() -> None:
     layer = read_environment({"TRICORN_WORKRS": "3"})
-    assert layer.warnings == (
-        "The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",
-    )
+    assert layer.warnings == ("The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",)
 
 
 def test_what_kubernetes_injects_is_not() -> None:

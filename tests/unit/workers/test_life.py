@@ -197,9 +197,7 @@ def test_a_core_that_fails_ends_the_worker_with_a_status(core: Core, hire: Calla
 
 
 class TestThreads:
-    def test_each_thread_serves_and_the_main_one_waits(
-        self, core: Core, hire: Callable[..., Arbiter]
-    ) -> None:
+    def test_each_thread_serves_and_the_main_one_waits(self, core: Core, hire: Callable[..., Arbiter]) -> None:
         served = threading.Barrier(3, action=core.over.set)
 
         def serve() -> None:
@@ -211,9 +209,7 @@ class TestThreads:
         assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
         assert core.options["threads"] == 3
 
-    def test_a_thread_that_fails_ends_the_worker_gracefully(
-        self, core: Core, hire: Callable[..., Arbiter]
-    ) -> None:
+    def test_a_thread_that_fails_ends_the_worker_gracefully(self, core: Core, hire: Callable[..., Arbiter]) -> None:
         def fail() -> None:
             raise OSError("epoll is gone")
 
