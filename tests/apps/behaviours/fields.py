@@ -1,0 +1,19 @@
+"""Response fields as given in the query, in order: `status` sets the status line, everything else is a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qsl
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    status = "200 OK"
+    fields = [("Content-Type", "text/plain")]
+    for name, value in parse_qsl(environ["QUERY_STRING"], keep_blank_values=True, encoding="latin-1"):
+        if name == "status":
+            status = value
+        elif name != "raw":
+            fields.append((name, value))
+    start_response(status, fields)
+    return [b"body"]

@@ -1,0 +1,10 @@
+"""Not a behaviour: how behaviours read their parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+
+def parameters(environ: dict[str, Any]) -> dict[str, str]:
+    return dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True, encoding="latin-1"))

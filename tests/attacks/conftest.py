@@ -1,0 +1,41 @@
+"""A server with short deadlines, and the question every attack ends with: does it still serve, and only serve?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conftest import Pool
+from tests.harness import Server
+
+HEADER_SECONDS = 1
+BODY_SECONDS = 1
+WRITE_SECONDS = 1
+SMALLEST_RATE = 100
+
+
+def guarded(pool: Pool, worker_class: str, **more: Any) -> Server:
+    return pool.get(
+        worker_class=worker_class,
+        header_timeout=HEADER_SECONDS,
+        body_timeout=BODY_SECONDS,
+        body_min_rate=SMALLEST_RATE,
+        write_timeout=WRITE_SECONDS,
+        **{"keep_alive": 30, **more},
+    )
+
+
+@pytest.fixture(scope="session", params=["sync", "gthread"])
+def any_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    return guarded(pool, request.param)
+
+
+@pytest.fixture
+def server(any_server: Server) -> Iterator[Server]:
+    """The attack may not reach the application, kill the worker, or stop it from serving."""
+    worker = any_server.worker_pids()
+    yield any_server
+    assert any_server.get("/hello").body == b"Hello\n"
+    assert any_server.worker_pids() == worker, any_server.log.text[-3000:]

@@ -1,0 +1,89 @@
+"""Each bad request gets its status at once and the end of its connection; the application never hears of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.bad_requests import ALL, CHUNKS, Bad
+from tests.harness import REFERENCE, Server, Wire
+from tests.harness.wire import Short, request
+
+# What stands behind a refused request on the same connection would be the smuggled one.
+SMUGGLED = b"GET /crash?when=call HTTP/1.1\r\nHost: t\r\n\r\n"
+CASES = pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.name) for bad in ALL])
+
+
+def excuse(bad: Bad) -> None:
+    if REFERENCE and bad.reference:
+        pytest.skip(f"the reference server {bad.reference}")
+
+
+def refused(wire: Wire, bad: Bad) -> None:
+    reply = wire.reply()
+    assert reply.status == bad.status, reply.text
+    assert reply.closes
+    wire.closed()
+
+
+@CASES
+def test_refused(server: Server, bad: Bad) -> None:
+    excuse(bad)
+    before = server.calls()
+    with server.connect(timeout=5) as wire:
+        try:
+            wire.send(bad.sent)
+        except ConnectionError:
+            assert len(bad.sent) > 65536, "only an endless request may be cut off while it is sent"
+        refused(wire, bad)
+    assert server.calls() == before
+
+
+@CASES
+def test_refused_behind_a_good_request_and_nothing_is_smuggled(server: Server, bad: Bad) -> None:
+    excuse(bad)
+    before = server.calls()
+    with server.connect(timeout=5) as wire:
+        try:
+            wire.send(request("GET", "/hello"), bad.sent, SMUGGLED)
+        except ConnectionError:
+            assert len(bad.sent) > 65536
+        first = wire.reply()
+        assert first.status == 200
+        if first.closes:  # a sync worker of the reference server never looks at what follows
+            wire.closed()
+        else:
+            refused(wire, bad)
+    assert server.calls() == before + 1
+
+
+@pytest.mark.parametrize(
+    "bad", [pytest.param(bad, id=bad.name) for bad in ALL if len(bad.sent) < 400 and bad not in CHUNKS]
+)
+def test_refused_however_slowly_it_comes(server: Server, bad: Bad) -> None:
+    """Byte by byte: the same answer, perhaps before the request is complete."""
+    excuse(bad)
+    with server.connect(timeout=5) as wire:
+        try:
+            for byte in bad.sent:
+                wire.send(bytes([byte]))
+        except ConnectionError:
+            pass  # it was refused before its end
+        try:
+            assert wire.reply().status == bad.status
+        except (Short, ConnectionError):
+            pytest.fail("the refusal could not be read")
+
+
+@pytest.mark.parametrize("field", ["Connection: close", "Connection: keep-alive", "Upgrade: h2c"])
+def test_fields_that_mean_nothing_to_a_refusal(server: Server, field: str) -> None:
+    with server.connect() as wire:
+        wire.send(f"GET /hello HTTP/1.1\r\n{field}\r\nHost: t\r\nHost: u\r\n\r\n".encode())
+        assert wire.reply().status == 400
+        wire.closed()
+
+
+def test_the_log_says_who_and_why(server: Server) -> None:
+    with server.connect() as wire:
+        wire.send(b"GET /hello HTTP/9.9\r\n\r\n")
+        assert wire.reply().status == 400
+    server.log.wait(r"\[WARNING\] Invalid request from ip=127.0.0.1: Invalid HTTP Version")

@@ -1,0 +1,45 @@
+"""The same suite for every way to wait and every transport."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import Pool
+from tests.harness import Server
+
+BODY_BUFFER = 64 * 1024
+
+
+def conforming(pool: Pool, worker_class: str, transport: str) -> Server:
+    return pool.get(
+        worker_class=worker_class,
+        transport=transport,
+        keep_alive=5,
+        body_buffer_size=BODY_BUFFER,
+        env={"SCRIPT_NAME": ""},
+    )
+
+
+@pytest.fixture(
+    scope="session",
+    params=[("sync", "tcp"), ("sync", "unix"), ("gthread", "tcp"), ("gthread", "unix")],
+    ids="-".join,
+)
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    return conforming(pool, *request.param)
+
+
+@pytest.fixture(scope="session", params=["sync", "gthread"])
+def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    return conforming(pool, request.param, "tcp")
+
+
+@pytest.fixture(scope="session")
+def keeping_server(pool: Pool) -> Server:
+    """A server that keeps connections open between requests."""
+    return conforming(pool, "gthread", "tcp")
+
+
+@pytest.fixture(params=["1.0", "1.1"], ids=["http10", "http11"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,67 @@
+"""close() of the iterable is called once, however the response ends."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from tests.harness import Server, until
+from tests.harness.wire import Malformed, request
+
+
+def seen(server: Server, tag: str) -> int:
+    return int(server.get(f"/closing?seen={tag}").body)
+
+
+@pytest.fixture
+def tag() -> str:
+    return uuid.uuid4().hex
+
+
+@pytest.mark.parametrize("how", ["whole", "list", "no_body", "short_length", "raise_first", "raise_later"])
+def test_once(server: Server, version: str, tag: str, how: str) -> None:
+    with server.connect() as wire:
+        try:
+            wire.get(f"/closing?tag={tag}&how={how}&raw", version=version)
+        except Malformed:
+            assert how == "raise_later"
+    until(lambda: seen(server, tag), "close() is called")
+    assert seen(server, tag) == 1
+
+
+def test_after_head(server: Server, tag: str) -> None:
+    with server.connect() as wire:
+        wire.ask("HEAD", f"/closing?tag={tag}&raw")
+    until(lambda: seen(server, tag), "close() is called")
+    assert seen(server, tag) == 1
+
+
+@pytest.mark.parametrize("end", ["close", "reset"])
+def test_when_the_client_goes_away(server: Server, tag: str, end: str) -> None:
+    wire = server.connect()
+    wire.send(request("GET", f"/closing?tag={tag}&how=endless&raw"))
+    wire.sock.recv(1000)
+    getattr(wire, end)()
+    until(lambda: seen(server, tag), "close() is called")
+    assert seen(server, tag) == 1
+    assert server.get("/hello").status == 200
+
+
+def test_an_error_in_close_is_logged_and_hurts_nobody(server: Server, tag: str) -> None:
+    with server.connect() as wire:
+        wire.get(f"/closing?tag={tag}&how=raise_close&raw", version="1.0")
+    server.log.wait(rf"{tag}: close\(\) fails")
+    assert server.get("/hello").status == 200
+
+
+def test_the_file_in_a_file_wrapper(server: Server, version: str, tag: str) -> None:
+    with server.connect() as wire:
+        wire.get(f"/files?kind=read_only&tag={tag}&raw", version=version)
+    until(lambda: seen(server, tag), "close() is called")
+    assert seen(server, tag) == 1
+
+
+def test_the_validator_saw_no_iterable_left_open(server: Server) -> None:
+    """Last in this file on purpose: `wsgiref.validate` reports forgotten close() calls on wsgi.errors."""
+    assert not server.log.matching("garbage collected without being closed")

@@ -1,0 +1,214 @@
+"""What the application is told: the keys of environ, their types and their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.harness import REFERENCE, Server
+from tests.harness.wire import Fields, request
+
+
+def environ(server: Server, target: str = "/echo", fields: Fields = (), method: str = "GET", **more: Any) -> Any:
+    with server.connect() as wire:
+        reply = wire.ask(method, target, fields, **more)
+    assert reply.status == 200, server.log.text[-3000:]
+    return reply.json()
+
+
+def test_keys_every_request_has(server: Server, version: str) -> None:
+    got = environ(server, "/echo/a%20b?x=1&y=%20", version=version)
+    expected = {
+        "REQUEST_METHOD": ["str", "GET"],
+        "SCRIPT_NAME": ["str", ""],
+        "PATH_INFO": ["str", "/echo/a b"],
+        "QUERY_STRING": ["str", "x=1&y=%20"],
+        "RAW_URI": ["str", "/echo/a%20b?x=1&y=%20"],
+        "SERVER_PROTOCOL": ["str", f"HTTP/{version}"],
+        "HTTP_HOST": ["str", "t"],
+        "wsgi.url_scheme": ["str", "http"],
+        "wsgi.version": ["tuple", [1, 0]],
+        "wsgi.run_once": ["bool", False],
+        "wsgi.input_terminated": ["bool", True],
+    }
+    assert {key: got.get(key) for key in expected} == expected
+
+
+def test_how_the_application_is_called(server: Server) -> None:
+    got = environ(server)
+    assert got["wsgi.multithread"] == ["bool", "gthread" in server.argv]
+    assert got["wsgi.multiprocess"] == ["bool", False]
+
+
+def test_objects(server: Server) -> None:
+    got = environ(server)
+    for key in ("wsgi.input", "wsgi.errors", "wsgi.file_wrapper", "wsgi.early_hints", "gunicorn.socket"):
+        assert key in got, key
+
+
+def test_server_software_names_the_server(server: Server) -> None:
+    kind, name = environ(server)["SERVER_SOFTWARE"]
+    assert kind == "str"
+    assert name.startswith("gunicorn/" if REFERENCE else "tricorn/")
+
+
+def test_addresses_over_tcp(tcp_server: Server) -> None:
+    with tcp_server.connect() as wire:
+        port = wire.sock.getsockname()[1]
+        got = wire.get("/echo", ("Host", "example.org:1")).json()
+    assert got["REMOTE_ADDR"] == ["str", "127.0.0.1"]
+    assert got["REMOTE_PORT"] == ["str", str(port)]
+    assert got["SERVER_NAME"] == ["str", "127.0.0.1"]
+    assert got["SERVER_PORT"] == ["str", str(tcp_server.port)]
+
+
+def test_addresses_over_a_unix_socket(server: Server) -> None:
+    if not isinstance(server.address, str):
+        pytest.skip("a unix socket is needed")
+    got = environ(server, fields=[("Host", "example.org:8080")])
+    assert got["REMOTE_ADDR"] == ["str", ""]
+    assert got["SERVER_NAME"] == ["str", "example.org"]
+    assert got["SERVER_PORT"] == ["str", "8080"]
+    got = environ(server, fields=[("Host", "example.org")])
+    assert got["SERVER_NAME"] == ["str", "example.org"]
+    assert got["SERVER_PORT"] == ["str", "80"]
+
+
+def test_fields_become_http_keys(server: Server, version: str) -> None:
+    fields = [
+        ("X-One", "1"),
+        ("Accept", "a/b"),
+        ("X-Dash-Ed", "d"),
+        ("User-Agent", "t\u00e9st"),
+        ("X-Empty", ""),
+    ]
+    got = environ(server, fields=fields, version=version)
+    assert got["HTTP_X_ONE"] == ["str", "1"]
+    assert got["HTTP_ACCEPT"] == ["str", "a/b"]
+    assert got["HTTP_X_DASH_ED"] == ["str", "d"]
+    assert got["HTTP_USER_AGENT"] == ["str", "t\u00e9st"]
+    assert got["HTTP_X_EMPTY"] == ["str", ""]
+
+
+def test_repeated_fields_are_joined(server: Server) -> None:
+    got = environ(server, fields=[("X-Many", "a"), ("x-many", "b, c"), ("X-MANY", "d")])
+    assert got["HTTP_X_MANY"] == ["str", "a,b, c,d"]
+
+
+def test_cookies_are_joined_like_any_field(server: Server) -> None:
+    got = environ(server, fields=[("Cookie", "a=1"), ("Cookie", "b=2")])
+    assert got["HTTP_COOKIE"][1] == "a=1,b=2"
+
+
+def test_spaces_around_a_value_are_no_part_of_it(server: Server) -> None:
+    got = environ(server, fields=[("X-Pad", " \t padded \t ")])
+    assert got["HTTP_X_PAD"] == ["str", "padded"]
+
+
+def test_names_with_underscore_do_not_pass_for_names_with_dash(server: Server) -> None:
+    got = environ(server, fields=[("X-Real", "true"), ("X_Real", "forged"), ("X_Only", "forged")])
+    assert got["HTTP_X_REAL"] == ["str", "true"]
+    assert "HTTP_X_ONLY" not in got
+
+
+def test_content_type_and_length_have_no_prefix(server: Server, version: str) -> None:
+    got = environ(server, fields=[("Content-Type", "text/x")], method="POST", body=b"abc", version=version)
+    assert got["CONTENT_TYPE"] == ["str", "text/x"]
+    assert got["CONTENT_LENGTH"] == ["str", "3"]
+    assert "HTTP_CONTENT_TYPE" not in got
+    assert "HTTP_CONTENT_LENGTH" not in got
+
+
+def test_no_content_length_without_a_body(server: Server) -> None:
+    assert environ(server).get("CONTENT_LENGTH", ["str", ""])[1] == ""
+
+
+def test_a_chunked_body_has_no_length(server: Server) -> None:
+    with server.connect() as wire:
+        wire.send(request("POST", "/echo", [("Transfer-Encoding", "chunked")]), b"3\r\nabc\r\n0\r\n\r\n")
+        got = wire.reply().json()
+    assert "CONTENT_LENGTH" not in got
+    assert got["wsgi.input_terminated"] == ["bool", True]
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/echo", "/echo", ""),
+        ("/echo?", "/echo", ""),
+        ("/echo/%e4%20%2F", "/echo/\u00e4 /", ""),
+        ("/echo/%C3%A9", "/echo/\u00c3\u00a9", ""),
+        ("/echo/%zz%4", "/echo/%zz%4", ""),
+        ("/echo//b/../c", "/echo//b/../c", ""),
+        ("/echo;p=1?a?b", "/echo;p=1", "a?b"),
+        ("/echo?q=%00%20+", "/echo", "q=%00%20+"),
+        ("/echo/%00", "/echo/\0", ""),
+    ],
+)
+def test_targets(server: Server, target: str, path: str, query: str) -> None:
+    # Another first segment than `echo` itself still ends at the echo only where the path begins with it.
+    if not target.startswith(("/echo/", "/echo?")) and target != "/echo":
+        target = target.replace("/echo", "/echo/", 1)
+        path = path.replace("/echo", "/echo/", 1)
+    got = environ(server, target)
+    assert got["PATH_INFO"] == ["str", path]
+    assert got["QUERY_STRING"] == ["str", query]
+    assert got["RAW_URI"] == ["str", target]
+
+
+def test_absolute_form(server: Server) -> None:
+    got = environ(server, "http://other.example/echo/x?y=1")
+    assert got["PATH_INFO"] == ["str", "/echo/x"]
+    assert got["QUERY_STRING"] == ["str", "y=1"]
+    assert got["RAW_URI"] == ["str", "http://other.example/echo/x?y=1"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
+def test_methods(server: Server, method: str) -> None:
+    assert environ(server, method=method)["REQUEST_METHOD"] == ["str", method]
+
+
+def test_scheme_of_a_trusted_front_end(server: Server) -> None:
+    assert environ(server, fields=[("X-Forwarded-Proto", "https")])["wsgi.url_scheme"] == ["str", "https"]
+    assert environ(server, fields=[("X-Forwarded-Proto", "http")])["wsgi.url_scheme"] == ["str", "http"]
+
+
+def test_script_name_of_a_trusted_front_end(server: Server) -> None:
+    got = environ(server, "/echo/here", fields=[("SCRIPT_NAME", "")])
+    assert got["SCRIPT_NAME"] == ["str", ""]
+    with server.connect() as wire:
+        # The gallery looks at PATH_INFO, so that the mount point comes before the behaviour's name.
+        got = wire.get("/mount/echo/here", ("SCRIPT_NAME", "/mount")).json()
+    assert got["SCRIPT_NAME"] == ["str", "/mount"]
+    assert got["PATH_INFO"] == ["str", "/echo/here"]
+
+
+def test_the_environment_of_the_process_is_not_merged(server: Server) -> None:
+    got = environ(server)
+    assert "PATH" not in got
+    assert "HOME" not in got
+
+
+def test_environ_is_a_fresh_dict_each_time(keeping_server: Server) -> None:
+    with keeping_server.connect() as wire:
+        first = wire.get("/echo", ("X-Once", "1")).json()
+        second = wire.get("/echo").json()
+    assert "HTTP_X_ONCE" in first
+    assert "HTTP_X_ONCE" not in second
+
+
+def test_the_raw_socket(tcp_server: Server) -> None:
+    with tcp_server.connect() as wire:
+        local = list(wire.sock.getsockname())
+        facts = wire.get("/rawsocket").json()
+    assert facts["is_socket"]
+    assert facts["peer"] == local
+    assert facts["local"] == ["127.0.0.1", tcp_server.port]
+
+
+def test_errors_go_to_the_error_log(server: Server) -> None:
+    tag = f"tag{id(object())}"
+    assert server.get(f"/errors?text={tag}").status == 200
+    for way in ("write", "lines", "print"):
+        server.log.wait(f"{way} {tag}")

@@ -1,0 +1,88 @@
+"""wsgi.file_wrapper: the same bytes whether the kernel copies them or Python reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness import REFERENCE, Server
+
+
+def content(size: int) -> bytes:
+    pattern = bytes(range(256))
+    return (pattern * (size // 256 + 1))[:size]
+
+
+KINDS = ["disk", "unbuffered", "memory", "read_only", "no_close"]
+VALIDATED = pytest.mark.parametrize("raw", ["", "&raw"], ids=["validated", "bare"])
+
+
+@VALIDATED
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [0, 1, 1000, 8192, 300_000])
+def test_whole(server: Server, version: str, kind: str, size: int, raw: str) -> None:
+    with server.connect() as wire:
+        reply = wire.get(f"/files?kind={kind}&size={size}{raw}", version=version)
+    assert (reply.status, reply.body == content(size)) == (200, True)
+
+
+@VALIDATED
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_where_the_file_stands(server: Server, version: str, kind: str, raw: str) -> None:
+    with server.connect() as wire:
+        reply = wire.get(f"/files?kind={kind}&size=1000&skip=300{raw}", version=version)
+    if REFERENCE and kind == "disk" and raw:
+        pytest.skip("the reference server asks the descriptor, which is ahead of a buffered file")
+    assert reply.body == content(1000)[300:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_a_length(server: Server, version: str, kind: str) -> None:
+    with server.connect() as wire:
+        reply = wire.get(f"/files?kind={kind}&size=1000&length=1000&raw", version=version)
+    assert reply.framing == "length"
+    assert reply.body == content(1000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_as_much_as_the_length_says(keeping_server: Server, kind: str) -> None:
+    with keeping_server.connect() as wire:
+        reply = wire.get(f"/files?kind={kind}&size=1000&length=100&raw")
+        assert reply.body == content(100)
+        if not reply.closes and wire.still_open():
+            assert wire.get("/hello").body == b"Hello\n"
+
+
+def test_skip_and_length(server: Server, version: str) -> None:
+    with server.connect() as wire:
+        reply = wire.get("/files?kind=unbuffered&size=100000&skip=50000&length=30000&raw", version=version)
+    assert reply.body == content(100000)[50000:80000]
+
+
+def test_a_file_shorter_than_its_length_ends_the_connection(server: Server) -> None:
+    with server.connect() as wire:
+        wire.send(b"GET /files?kind=disk&size=10&length=1000&raw HTTP/1.1\r\nHost: t\r\n\r\n")
+        got = wire.ended()
+    assert got.endswith(content(10))
+
+
+@pytest.mark.parametrize("raw", ["", "&raw"], ids=["validated", "bare"])
+def test_a_large_file(server: Server, raw: str) -> None:
+    size = 20_000_000
+    with server.connect() as wire:
+        reply = wire.get(f"/files?kind=disk&size={size}&length={size}{raw}")
+    assert reply.body == content(size)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_middleware_may_iterate_it(server: Server, kind: str) -> None:
+    assert server.get(f"/files?kind={kind}&size=20000&iterate=1").body == content(20000)
+
+
+def test_a_block_size_may_be_given(server: Server) -> None:
+    assert server.get("/files?kind=read_only&size=5000&block=100&raw").body == content(5000)
+
+
+def test_head(server: Server, version: str) -> None:
+    with server.connect() as wire:
+        reply = wire.ask("HEAD", "/files?kind=disk&size=1000&length=1000&raw", version=version)
+    assert (reply.status, reply.get("content-length"), reply.body) == (200, "1000", b"")

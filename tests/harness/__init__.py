@@ -1,0 +1,11 @@
+"""Real processes, real sockets: what the suites need to start a server and to talk to it byte by byte."""
+
+from __future__ import annotations
+
+from tests.harness.deadline import until
+from tests.harness.load import Load
+from tests.harness.server import APPS, REFERENCE, Server, command
+from tests.harness.slow import Crowd
+from tests.harness.wire import Malformed, Reply, Wire
+
+__all__ = ["APPS", "REFERENCE", "Crowd", "Load", "Malformed", "Reply", "Server", "Wire", "command", "until"]

@@ -1,0 +1,123 @@
+"""Steady load from clients that count every request that did not end as it should."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tests.harness.wire import Address, Reply, Silent, Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass
+class Tally:
+    answered: int = 0
+    reconnects: int = 0
+    refused: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+class Load:
+    """`clients` threads, each with a keep-alive connection, asking for `target` without a pause.
+
+    A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
+    that is not a complete 200 is a failure. After `leaving()` a connection that nobody takes any more is refusal.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        target: str = "/hello",
+        *,
+        clients: int = 8,
+        check: Callable[[Reply], bool] = lambda reply: reply.status == 200,
+        timeout: float = 15.0,
+    ) -> None:
+        self.address = address
+        self.target = target
+        self.check = check
+        self.timeout = timeout
+        self.tally = Tally()
+        self._left: float | None = None
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=self._client, daemon=True) for _ in range(clients)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def leaving(self) -> None:
+        """From now on the server may refuse new connections."""
+        self._left = time.monotonic()
+
+    def stop(self) -> Tally:
+        self._stop.set()
+        return self.join()
+
+    def join(self, within: float = 20.0) -> Tally:
+        for thread in self._threads:
+            thread.join(within)
+            assert not thread.is_alive(), "a client of the load hangs"
+        return self.tally
+
+    def _client(self) -> None:
+        while not self._stop.is_set():
+            opened = time.monotonic()
+            try:
+                wire = Wire(self.address, timeout=self.timeout)
+            except OSError as error:
+                self._refused(opened, f"connect: {error!r}")
+                return
+            with wire:
+                if not self._converse(wire, opened):
+                    return
+
+    def _converse(self, wire: Wire, opened: float) -> bool:
+        """Asks until the connection ends; says whether to open another one."""
+        answered = 0
+        while not self._stop.is_set():
+            try:
+                reply = wire.get(self.target)
+            except Silent:
+                if answered == 0:
+                    return not self._refused(opened, "a new connection was closed without an answer")
+                with self._lock:
+                    self.tally.reconnects += 1
+                return True
+            except (OSError, AssertionError) as error:
+                if answered == 0 and isinstance(error, ConnectionError):
+                    return not self._refused(opened, f"new connection: {error!r}")
+                self._fail(f"after {answered} answers: {error!r}")
+                return True
+            answered += 1
+            if not self.check(reply):
+                self._fail(f"answered {reply.status} {reply.body[:100]!r}")
+            else:
+                with self._lock:
+                    self.tally.answered += 1
+            if reply.closes:
+                return True
+        return False
+
+    def _refused(self, opened: float, what: str) -> bool:
+        """Whether the server is leaving and this connection came too late to be owed an answer."""
+        if self._left is not None and opened > self._left:
+            with self._lock:
+                self.tally.refused += 1
+            return True
+        self._fail(what)
+        return False
+
+    def _fail(self, what: str) -> None:
+        with self._lock:
+            self.tally.failures.append(what)

@@ -1,0 +1,87 @@
+"""What the kernel says of other processes (/proc): children, descriptors, memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat after the command name: state, parent, group, session and so on."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def pids() -> list[int]:
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process exists and is more than a zombie that waits for its parent."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] not in "ZX"
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for candidate in pids():
+        fields = _stat(candidate)
+        if fields and int(fields[1]) == pid and fields[0] not in "ZX":
+            found.append(candidate)
+    return sorted(found)
+
+
+def with_mark(mark: str, session: int) -> list[int]:
+    """Running processes of one server: those of its session, or started with `mark` in their environment.
+
+    Either alone has a hole: a daemon leaves the session, and setting a process title may overwrite the environment.
+    """
+    found = []
+    needle = mark.encode()
+    for candidate in pids():
+        fields = _stat(candidate)
+        if not fields or fields[0] in "ZX":
+            continue
+        if int(fields[3]) == session:
+            found.append(candidate)
+            continue
+        try:
+            environ = (PROC / str(candidate) / "environ").read_bytes()
+        except OSError:
+            continue
+        if needle in environ:
+            found.append(candidate)
+    return sorted(found)
+
+
+def command_line(pid: int) -> str:
+    try:
+        return (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "(gone)"
+
+
+def descriptors(pid: int) -> int:
+    return len(os.listdir(PROC / str(pid) / "fd"))
+
+
+def private_bytes(pid: int) -> int:
+    """Memory only this process has: what a leak or an unbounded buffer would make grow."""
+    text = (PROC / str(pid) / "smaps_rollup").read_text()
+    return 1024 * sum(int(kilobytes) for kilobytes in re.findall(r"^Private_\w+:\s+(\d+) kB", text, re.MULTILINE))
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = _stat(pid)
+    assert fields is not None, f"process {pid} is gone"
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def threads(pid: int) -> int:
+    return len(os.listdir(PROC / str(pid) / "task"))

@@ -1,0 +1,291 @@
+"""One server under test: started, observed, stopped, and held to leaving nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tests.harness import proc
+from tests.harness.deadline import until
+from tests.harness.wire import Address, Reply, Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+APPS = Path(__file__).resolve().parent.parent / "apps"
+COMMAND_VARIABLE = "TRICORN_TEST_SERVER"
+
+# Running the suites against the server whose behaviour is promised keeps the suites honest.
+REFERENCE = "gunicorn" in os.environ.get(COMMAND_VARIABLE, "")
+OWN_OPTIONS = {
+    "header_timeout",
+    "body_timeout",
+    "body_min_rate",
+    "write_timeout",
+    "body_buffer_size",
+    "max_connections",
+}
+
+# Below the ports the kernel gives to outgoing connections, so that nobody takes one between choosing and binding.
+PORTS = range(18000, 32000)
+
+
+def command() -> list[str]:
+    given = os.environ.get(COMMAND_VARIABLE)
+    return shlex.split(given) if given else [sys.executable, "-m", "tricorn"]
+
+
+def free_port() -> int:
+    start = (os.getpid() * 97 + time.monotonic_ns() // 1000) % len(PORTS)
+    for step in range(len(PORTS)):
+        port = PORTS[(start + step) % len(PORTS)]
+        with socket.socket() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+def arguments(options: Mapping[str, Any]) -> list[str]:
+    """Keyword arguments as the command line has them: `keep_alive=2` is `--keep-alive 2`, True is a bare flag."""
+    line: list[str] = []
+    for name, value in options.items():
+        if REFERENCE and name in OWN_OPTIONS:
+            continue
+        flag = "--" + name.replace("_", "-")
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            line += [flag] if each is True else [flag, str(each)]
+    return line
+
+
+class Lines:
+    """A stream of the process, read by a thread into lines one can wait for."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.lines: list[str] = []
+        self._stream = stream
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        for line in self._stream:
+            self.lines.append(line.decode(errors="replace").rstrip("\n"))
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+    def matching(self, pattern: str) -> list[re.Match[str]]:
+        return [match for line in list(self.lines) if (match := re.search(pattern, line))]
+
+    def wait(self, pattern: str, *, count: int = 1, within: float = 10.0) -> list[re.Match[str]]:
+        try:
+            return until(
+                lambda: found if len(found := self.matching(pattern)) >= count else [],
+                f"{count} line(s) like {pattern!r}",
+                within=within,
+            )
+        except AssertionError as missing:
+            raise AssertionError(f"{missing}; what came:\n{self.text}") from None
+
+    def join(self) -> None:
+        self._thread.join(5)
+
+
+class Server:
+    """A context manager: inside it the server accepts; after it no process of it may be left."""
+
+    def __init__(
+        self,
+        app: str = "gallery:application",
+        *,
+        worker_class: str = "gthread",
+        workers: int = 1,
+        transport: str = "tcp",
+        chdir: Path | None = APPS,
+        env: Mapping[str, str] | None = None,
+        bind: str | None = None,
+        wait: bool = True,
+        extra: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="tricorn-t-"))
+        self.workers = workers
+        self.address: Address
+        if transport == "unix":
+            self.address = str(self.directory / "s")
+            bind = bind or f"unix:{self.address}"
+        else:
+            self.port = int(bind.rpartition(":")[2]) if bind else free_port()
+            self.address = ("127.0.0.1", self.port)
+            bind = bind or f"127.0.0.1:{self.port}"
+        if worker_class == "gthread":
+            options.setdefault("threads", 4)
+        options.setdefault("graceful_timeout", 5)
+        self.argv = [
+            *command(),
+            "-b",
+            bind,
+            "-k",
+            worker_class,
+            "-w",
+            str(workers),
+            *arguments(options),
+            *extra,
+        ]
+        if chdir is not None:
+            self.argv += ["--chdir", str(chdir)]
+        if app:
+            self.argv.append(app)
+        self._mark = f"TRICORN_TEST_MARK={uuid.uuid4().hex}"
+        self._env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        name, _, value = self._mark.partition("=")
+        self._env[name] = value
+        self._wait = wait
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.stop(check=kind is None)
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.argv,
+            cwd=self.directory,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.log = Lines(self.process.stderr)
+        self.out = Lines(self.process.stdout)
+        if self._wait:
+            try:
+                self.wait_ready()
+            except BaseException:
+                self.stop(check=False)
+                raise
+
+    def wait_ready(self) -> None:
+        def booted() -> bool:
+            if self.process.poll() is not None:
+                self.log.join()
+                raise AssertionError(f"the server exited with {self.process.returncode}:\n{self.log.text}")
+            return len(self.log.matching(r"Booting worker with pid: \d+")) >= self.workers
+
+        until(booted, f"{self.workers} workers boot: {self.argv}", within=20)
+        until(self._accepts, "the server accepts connections", within=10)
+
+    def _accepts(self) -> bool:
+        try:
+            Wire(self.address, timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def worker_pids(self) -> list[int]:
+        return proc.children(self.pid)
+
+    def worker_pid(self) -> int:
+        """The pid of the only worker."""
+        (pid,) = self.worker_pids()
+        return pid
+
+    def connect(self, **options: Any) -> Wire:
+        return Wire(self.address, **options)
+
+    def get(self, target: str, *fields: tuple[str, str]) -> Reply:
+        """One request on a connection of its own."""
+        with self.connect() as wire:
+            return wire.get(target, *fields)
+
+    def post(self, target: str, body: bytes, *fields: tuple[str, str]) -> Reply:
+        with self.connect() as wire:
+            return wire.ask("POST", target, fields, body)
+
+    def calls(self) -> int:
+        """How often the only worker's application was called so far (the counter itself does not count)."""
+        return int(self.get("/count").body)
+
+    def signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def wait_exit(self, within: float = 10.0) -> int:
+        """The exit status of the master, once all its output has been read."""
+        try:
+            status = self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the server still runs after {within:g} s; its log:\n{self.log.text}") from None
+        self.log.join()
+        self.out.join()
+        return status
+
+    def leftovers(self) -> list[int]:
+        return [pid for pid in proc.with_mark(self._mark, self.pid) if pid != self.pid or self.process.poll() is None]
+
+    def stop(self, *, check: bool = True) -> int:
+        """Stops gracefully; complains about everything that does not go away by itself."""
+        complaints = []
+        try:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(15)
+            except subprocess.TimeoutExpired:
+                complaints.append("the master did not stop within 15 s after SIGTERM")
+            try:
+                until(lambda: not self.leftovers(), "all processes are gone", within=5)
+            except AssertionError:
+                complaints += [f"left behind: {pid} {proc.command_line(pid)}" for pid in self.leftovers()]
+        finally:
+            for pid in self.leftovers():
+                os.kill(pid, signal.SIGKILL)
+            self.process.wait(5)
+            self.log.join()
+            self.out.join()
+            for stream in (self.process.stdout, self.process.stderr):
+                if stream is not None and not complaints:
+                    stream.close()
+            shutil.rmtree(self.directory, ignore_errors=True)
+        if check and complaints:
+            raise AssertionError("; ".join(complaints) + f"; its log:\n{self.log.text}")
+        return self.process.returncode
+
+
+def run(*argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 20) -> Any:
+    """Runs the server's command to its end, for the cases in which it must not come up."""
+    return subprocess.run(
+        [*command(), *argv],
+        cwd=cwd or APPS,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )

@@ -1,0 +1,202 @@
+"""Stopping, and workers that come and go: nobody's request is lost who was promised an answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness import Load, Server, proc, until
+from tests.harness.wire import Silent, request
+
+CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+
+
+def settle(load: Load, answers: int) -> None:
+    """Waits until the load has had that many answers more: it is in full swing."""
+    target = load.tally.answered + answers
+    until(lambda: load.tally.answered >= target, f"{answers} requests are answered", within=20)
+
+
+@CLASSES
+@pytest.mark.parametrize("workers", [1, 3])
+def test_term_under_load_loses_nothing(worker_class: str, workers: int) -> None:
+    with Server(worker_class=worker_class, workers=workers, keep_alive=5) as server:
+        with Load(server.address, "/sleep?s=0.01", clients=8) as load:
+            settle(load, 200)
+            load.leaving()
+            server.signal(signal.SIGTERM)
+            assert server.wait_exit() == 0
+            tally = load.join()
+    assert tally.failures == []
+    assert tally.answered > 200
+
+
+@CLASSES
+def test_term_lets_a_request_finish(worker_class: str) -> None:
+    with Server(worker_class=worker_class) as server, server.connect() as wire:
+        wire.send(request("GET", "/sleep?s=1"))
+        time_to_arrive(server)
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        reply = wire.reply()
+        assert reply.status == 200
+        assert reply.closes
+        assert server.wait_exit() == 0
+        assert time.monotonic() - began < 4
+
+
+def time_to_arrive(server: Server) -> None:
+    """Waits until the worker is inside an application call, as its own counter tells over its socket queue.
+
+    A request that was sent is in the kernel's queue at once, and the worker is idle: a tenth of a second is an
+    eternity for it. There is nothing to be asked from outside while a sync worker is busy.
+    """
+    time.sleep(0.2)
+
+
+@CLASSES
+def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> None:
+    with Server(worker_class=worker_class, graceful_timeout=1) as server, server.connect() as wire:
+        wire.send(request("GET", "/sleep?s=30"))
+        time_to_arrive(server)
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(within=8) == 0
+        assert 0.8 < time.monotonic() - began < 6
+        with pytest.raises((Silent, ConnectionError)):
+            wire.reply()
+
+
+@CLASSES
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
+def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
+    with Server(worker_class=worker_class, workers=2, graceful_timeout=10) as server, server.connect() as wire:
+        wire.send(request("GET", "/sleep?s=30"))
+        time_to_arrive(server)
+        began = time.monotonic()
+        server.signal(number)
+        assert server.wait_exit(within=8) == 0
+        assert time.monotonic() - began < 5
+
+
+@CLASSES
+def test_idle_connections_do_not_hold_up_the_end(worker_class: str) -> None:
+    with Server(worker_class=worker_class, keep_alive=30, graceful_timeout=10) as server:
+        wires = [server.connect() for _ in range(5)]
+        for wire in wires[:3]:
+            wire.get("/hello")
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(within=8) == 0
+        assert time.monotonic() - began < 4
+        for wire in wires:
+            wire.ended()
+            wire.close()
+
+
+@CLASSES
+def test_a_killed_worker_costs_at_most_what_it_was_running(worker_class: str) -> None:
+    clients = 8
+    with Server(worker_class=worker_class, workers=4, keep_alive=5) as server:
+        with Load(server.address, "/sleep?s=0.02", clients=clients) as load:
+            settle(load, 100)
+            victim = server.worker_pids()[0]
+            os.kill(victim, signal.SIGKILL)
+            server.log.wait(rf"Worker \(pid:{victim}\) was sent SIGKILL! Perhaps out of memory\?")
+            settle(load, 200)
+            tally = load.stop()
+        until(lambda: len(server.worker_pids()) == 4, "the worker is replaced")
+        assert victim not in server.worker_pids()
+    running = 4 if worker_class == "gthread" else 1
+    assert len(tally.failures) <= running + clients // 4, tally.failures
+    assert tally.answered > 300
+
+
+@CLASSES
+def test_a_worker_that_leaves_is_replaced(worker_class: str) -> None:
+    with Server(worker_class=worker_class, workers=2) as server:
+        before = server.worker_pids()
+        os.kill(before[0], signal.SIGTERM)
+        server.log.wait("Booting worker with pid", count=3)
+        until(lambda: len(server.worker_pids()) == 2, "there are two workers again")
+        assert before[1] in server.worker_pids()
+        assert server.get("/hello").status == 200
+
+
+def test_one_worker_more_and_one_less() -> None:
+    with Server(workers=1) as server:
+        server.signal(signal.SIGTTIN)
+        until(lambda: len(server.worker_pids()) == 2, "a second worker")
+        server.signal(signal.SIGTTOU)
+        until(lambda: len(server.worker_pids()) == 1, "one worker again")
+        assert server.get("/hello").status == 200
+
+
+def test_workers_leave_when_their_arbiter_is_gone() -> None:
+    with Server(workers=2) as server:
+        server.signal(signal.SIGKILL)
+        server.process.wait(5)
+        until(lambda: not server.leftovers(), "the workers notice", within=10)
+
+
+@CLASSES
+def test_a_worker_that_hangs_is_replaced(worker_class: str) -> None:
+    """`--timeout` is about workers that make no progress; here one is stopped as a whole."""
+    with Server(worker_class=worker_class, timeout=2) as server:
+        victim = server.worker_pid()
+        os.kill(victim, signal.SIGSTOP)
+        server.log.wait(rf"WORKER TIMEOUT \(pid:{victim}\)", within=15)
+        until(lambda: server.worker_pids() and victim not in server.worker_pids(), "it is replaced", within=15)
+        assert server.get("/hello").status == 200
+
+
+@CLASSES
+def test_max_requests(worker_class: str) -> None:
+    with Server(worker_class=worker_class, workers=1, extra=["--max-requests", "50"]) as server:
+        with Load(server.address, clients=2) as load:
+            server.log.wait("Autorestarting worker after current request")
+            settle(load, 60)
+            tally = load.stop()
+        assert tally.failures == []
+        assert len(server.log.matching("Booting worker")) >= 2
+
+
+@CLASSES
+def test_the_access_log_loses_nothing_at_a_graceful_stop(worker_class: str, tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    with Server(worker_class=worker_class, workers=2, access_logfile=log) as server:
+        with Load(server.address, "/hello", clients=4) as load:
+            settle(load, 300)
+            load.leaving()
+            server.signal(signal.SIGTERM)
+            server.wait_exit()
+            tally = load.join()
+    assert tally.failures == []
+    assert log.read_text().count('"GET /hello HTTP/1.1" 200') == tally.answered
+
+
+def test_reopening_the_access_log(tmp_path: Path) -> None:
+    log, rotated = tmp_path / "access.log", tmp_path / "access.log.1"
+    with Server(access_logfile=log) as server:
+        server.get("/hello?n=1")
+        until(lambda: log.exists() and "n=1" in log.read_text(), "the line is written")
+        log.rename(rotated)
+        server.signal(signal.SIGUSR1)
+        until(log.exists, "the log is opened anew")
+        server.get("/hello?n=2")
+        until(lambda: "n=2" in log.read_text(), "the line is in the new file")
+        assert "n=2" not in rotated.read_text()
+
+
+def test_the_processes_have_no_more_descriptors_after_a_while() -> None:
+    with Server(workers=1) as server:
+        server.get("/hello")
+        worker = server.worker_pid()
+        before = proc.descriptors(worker)
+        for _ in range(200):
+            server.get("/hello")
+        until(lambda: proc.descriptors(worker) <= before + 1, "descriptors are given back")
