@@ -1,47 +1,61 @@
 """The native core. One per worker process, made after the fork."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, final
+
+__all__ = ["SCOREBOARD_BYTES", "SCOREBOARD_VERSION", "Core", "WsgiGateway"]
 
 SCOREBOARD_BYTES: int
 SCOREBOARD_VERSION: int
 
+@final
 class WsgiGateway:
     """How a WSGI application is called (PEP 3333).
 
-    `base_environ` holds the keys that are the same for every request; `on_error(message, exception)` logs an
-    exception that the application let out.
+    `base_environ` holds the keys that are the same for every request. `on_error(message, exception)` logs an exception
+    that the application let out; `on_notice(is_warning, text)` logs what the core noticed (refused requests and such).
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         application: Callable[..., Any],
         base_environ: Mapping[str, Any],
-        on_error: Callable[[str, BaseException], None],
-    ) -> None: ...
+        on_error: Callable[[str, BaseException], object],
+        on_notice: Callable[[bool, str], object] | None = None,
+    ) -> WsgiGateway: ...
 
+@final
 class Core:
-    """The reactor, its monitor thread and the scoreboard page of this worker."""
+    """The reactor, its monitor thread and the scoreboard page of this worker.
 
-    def __init__(self, listeners: Sequence[int], options: Mapping[str, Any], scoreboard: Any) -> None: ...
+    `listeners` are descriptors of listening sockets that nobody else closes: the core owns them from now on.
+    `scoreboard` is a writable buffer of at least `SCOREBOARD_BYTES`. Raises `ValueError` or `KeyError` for options it
+    cannot use and `OSError` for what the system refuses.
+    """
+
+    def __new__(cls, listeners: Sequence[int], options: Mapping[str, Any], scoreboard: Any) -> Core: ...
     @property
     def wakeup_fd(self) -> int:
         """A non-blocking descriptor for `signal.set_wakeup_fd`."""
 
     def start(self) -> None:
-        """Starts the monitor thread; requests are taken from now on by threads inside `serve`."""
+        """Starts the monitor thread; this process must not fork from now on."""
 
     def serve(self, gateway: WsgiGateway) -> None:
         """Serves requests on the calling thread until the core is drained or stopped.
 
-        On the main thread Python's signal handlers run in between. Any number of threads up to `threads` may serve.
+        On the main thread Python's signal handlers run in between. Up to `threads` threads may serve. Lets exceptions
+        out that are no `Exception` (`SystemExit`), after the request that raised them was answered.
         """
 
     def wait(self) -> None:
         """Blocks the (main) thread until the core is drained or stopped; signal handlers run meanwhile."""
 
     def drain(self) -> None:
-        """Accepts nothing more, closes idle connections, finishes running and read requests, then lets `serve` return."""
+        """Accepts nothing more, finishes what was begun, then lets `serve` return.
+
+        Idle connections are closed after a moment in which a request already on its way is still answered.
+        """
 
     def stop(self) -> None:
         """Lets `serve` return as soon as running application calls do; connections are closed."""
@@ -50,4 +64,4 @@ class Core:
         """Joins the monitor thread, flushes the access log and closes every connection."""
 
     def reopen_logs(self) -> None:
-        """Opens the access log file anew (after rotation)."""
+        """Opens the access log file anew (after rotation). Raises `OSError`."""

@@ -2,6 +2,7 @@
 //! reader of the log is so slow that memory would grow without bound.
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::FileType;
 use rustix::io::{self, Errno};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,7 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Lines beyond this are written by whoever adds one, so that no line is lost and memory stays bounded.
 const MOST: usize = 1 << 20;
 /// POSIX's smallest atomic pipe write; a pipe that polls writable takes this much without blocking (pipe(7)).
-const PIECE: usize = 4096;
+const PIPE_PIECE: usize = 4096;
+/// A file takes what it is given.
+const FILE_PIECE: usize = 256 * 1024;
 
 /// Where lines go. One per worker.
 #[derive(Debug)]
@@ -25,6 +28,7 @@ struct Sink {
     file: OwnedFd,
     /// `None`: standard output, which is never opened anew.
     path: Option<PathBuf>,
+    piece: usize,
     writing: Vec<u8>,
     written: usize,
 }
@@ -36,7 +40,8 @@ impl AccessLog {
             "-" => (io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?, None),
             path => (append_to(path.as_ref())?, Some(PathBuf::from(path))),
         };
-        let sink = Sink { file, path, writing: Vec::new(), written: 0 };
+        let piece = piece_of(&file);
+        let sink = Sink { file, path, piece, writing: Vec::new(), written: 0 };
         Ok(AccessLog { pending: Mutex::default(), sink: Mutex::new(sink), waiting: AtomicBool::new(false) })
     }
 
@@ -86,6 +91,7 @@ impl AccessLog {
         let mut sink = locked(&self.sink);
         if let Some(path) = &sink.path {
             sink.file = append_to(path)?;
+            sink.piece = piece_of(&sink.file);
         }
         Ok(())
     }
@@ -101,13 +107,16 @@ impl AccessLog {
 
 impl Sink {
     fn is_ready(&self) -> bool {
+        if self.piece == FILE_PIECE {
+            return true;
+        }
         let mut fds = [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::OUT)];
         let now = crate::sys::poll::timespec(0);
         matches!(poll(&mut fds, Some(&now)), Ok(1))
     }
 
     fn write_piece(&mut self) -> io::Result<()> {
-        match io::write(&self.file, next_piece(&self.writing[self.written..])) {
+        match io::write(&self.file, next_piece(&self.writing[self.written..], self.piece)) {
             Ok(count) => self.written += count,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => {
@@ -125,12 +134,17 @@ impl Sink {
 }
 
 /// As many whole lines as fit a piece, so that the lines of several workers do not run into one another.
-fn next_piece(pending: &[u8]) -> &[u8] {
-    let window = &pending[..pending.len().min(PIECE)];
+fn next_piece(pending: &[u8], most: usize) -> &[u8] {
+    let window = &pending[..pending.len().min(most)];
     match window.iter().rposition(|byte| *byte == b'\n') {
         Some(newline) => &window[..=newline],
         None => window,
     }
+}
+
+fn piece_of(file: &OwnedFd) -> usize {
+    let is_file = rustix::fs::fstat(file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file());
+    if is_file { FILE_PIECE } else { PIPE_PIECE }
 }
 
 fn append_to(path: &std::path::Path) -> io::Result<OwnedFd> {

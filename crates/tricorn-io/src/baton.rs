@@ -3,10 +3,11 @@
 //! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
 //! while it holds the GIL; nobody who holds it asks for the GIL.
 use crate::clock::MILLI;
+use crate::cork::Cork;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// What the baton protects.
 pub struct Core {
@@ -71,6 +72,8 @@ pub struct Slot {
     calls: AtomicU32,
     unparked: Mutex<bool>,
     bell: Condvar,
+    /// Where this thread's streams gather.
+    pub cork: Arc<Cork>,
 }
 
 impl Slot {

@@ -186,7 +186,7 @@ impl Engine {
             return Wake::Chores;
         }
         let free = core.free_threads();
-        let Some(exchange) = core.reactor.pump(Runner::AppThread, free) else {
+        let Some(mut exchange) = core.reactor.pump(Runner::AppThread, free) else {
             return if core.reactor.woken {
                 Wake::Signal // seen at the next call
             } else if core.reactor.chores_weight() > 0 {
@@ -197,6 +197,7 @@ impl Engine {
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         shared.slots[slot].enter();
+        exchange.slot = slot;
         if core.is_blocking() && core.polling.is_none() {
             shared.wake_followers(core, 1);
         }
@@ -205,6 +206,15 @@ impl Engine {
             shared.alarm.ring();
         }
         Wake::Request(Box::new(exchange))
+    }
+
+    /// Lets a reply that comes in many pieces gather those that follow one another closely.
+    pub fn cork(&self, exchange: &mut Exchange) {
+        let shared = &*self.shared;
+        exchange.open_cork(&shared.slots[exchange.slot].cork);
+        if shared.covering.load(Ordering::Relaxed) {
+            shared.alarm.ring(); // it waits for events only, and must tick from now on
+        }
     }
 
     /// The app thread leaves, giving back the exchange it was at.

@@ -3,6 +3,7 @@ use crate::body::Body;
 use crate::buffers::Request;
 use crate::clock::{self, WallText};
 use crate::config::{Config, HIGH_WATER, LOW_WATER};
+use crate::cork::{self, Cork};
 use crate::outbox::{Flush, Outbox, SharedBytes};
 use crate::reactor::{Attachment, Peer, Token};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,6 +11,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
 
 /// What became of bytes given to an exchange.
@@ -50,6 +52,12 @@ pub struct Exchange {
     pub wall: WallText,
     pub(crate) gone: bool,
     pub(crate) reuse: bool,
+    /// The app thread this exchange is with.
+    pub(crate) slot: usize,
+    /// Open once the reply turned out to come in many pieces.
+    cork: Option<Arc<Cork>>,
+    /// When the last piece came, for the cork.
+    last_piece: u64,
 }
 
 /// Pieces up to this size are copied behind the head and sent with one plain `send`; larger ones stay where they are.
@@ -82,6 +90,9 @@ impl Exchange {
             wall,
             gone: false,
             reuse: false,
+            slot: 0,
+            cork: None,
+            last_piece: 0,
         }
     }
 
@@ -129,7 +140,55 @@ impl Exchange {
         }
         let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
         let after = if count > 0 { request.reply.after_body() } else { b"" };
-        self.send(&piece[..count.min(piece.len())], after, keep)
+        let piece = &piece[..count.min(piece.len())];
+        match self.gather(piece, after) {
+            Some(sent) => sent,
+            None => self.send(piece, after, keep),
+        }
+    }
+
+    /// Whether the head is out and another piece comes: time to open a cork.
+    pub fn is_streaming(&self) -> bool {
+        self.cork.is_none() && self.request.reply.head_sent()
+    }
+
+    pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
+        if cork.open(self.socket.as_fd()).is_ok() {
+            self.last_piece = clock::now();
+            self.cork = Some(cork.clone());
+        }
+    }
+
+    /// Puts a piece into the cork if it came right after the last one and nothing is queued.
+    fn gather(&mut self, piece: &[u8], after: &[u8]) -> Option<Sent> {
+        let cork = self.cork.as_ref()?;
+        let now = clock::now();
+        let rapid = now - self.last_piece < cork::RAPID;
+        self.last_piece = now;
+        if !rapid || !self.outbox.is_empty() || piece.len() >= cork::FULL {
+            return None;
+        }
+        let full = cork.add([&self.request.out, piece, after]);
+        self.request.out.clear();
+        Some(if full { self.send(b"", b"", || Box::new(Vec::new())) } else { Sent::Accepted })
+    }
+
+    /// What the cork holds goes before everything that is sent next.
+    fn uncork(&mut self) {
+        if let Some(cork) = &self.cork {
+            let mut first = Vec::new();
+            cork.take(&mut first);
+            if !first.is_empty() {
+                first.extend_from_slice(&self.request.out);
+                self.request.out = first;
+            }
+        }
+    }
+
+    fn close_cork(&mut self) {
+        if let Some(cork) = self.cork.take() {
+            self.timing.sent += cork.close();
+        }
     }
 
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
@@ -161,9 +220,7 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         let end = request.reply.end(&mut request.out);
-        if !request.out.is_empty() {
-            self.send(b"", b"", || Box::new(Vec::new()));
-        }
+        self.send(b"", b"", || Box::new(Vec::new()));
         self.conclude(end);
         end
     }
@@ -188,10 +245,14 @@ impl Exchange {
 
     /// Gives the reply up: what the client has is incomplete, and the connection says so by closing.
     pub fn abort(&mut self) {
+        self.request.out.clear();
+        self.send(b"", b"", || Box::new(Vec::new()));
+        self.close_cork();
         self.reuse = false;
     }
 
     fn conclude(&mut self, end: End) {
+        self.close_cork();
         self.reuse = end == End::Reuse && !self.gone;
     }
 
@@ -207,7 +268,8 @@ impl Exchange {
         if self.gone {
             return Sent::Gone;
         }
-        self.outbox.push(&request.out);
+        self.uncork();
+        self.outbox.push(&self.request.out);
         self.outbox.push_file(file, offset, count);
         self.outbox.push(after);
         self.flush()
@@ -230,6 +292,7 @@ impl Exchange {
         if self.gone {
             return Sent::Gone;
         }
+        self.uncork();
         let small = piece.len() <= COPY;
         let out = &mut self.request.out;
         if small {
@@ -290,6 +353,7 @@ impl Exchange {
 
     #[cold]
     fn lost(&mut self) -> Sent {
+        self.close_cork();
         self.gone = true;
         self.reuse = false;
         self.outbox.clear(&mut self.spent);

@@ -6,7 +6,7 @@
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
 //!
-//! It also writes the access log and the heartbeat. It never meets the GIL.
+//! It also sends what streams have gathered (`cork.rs`), and writes the access log and the heartbeat. It never meets the GIL.
 use crate::baton::Core;
 use crate::clock;
 use crate::config::TICK;
@@ -62,8 +62,8 @@ impl Monitor<'_> {
             Mode::Ticking => shared.alarm.wait(None, Some(TICK)),
             Mode::Covering => {
                 let timeout = shared.baton.take().reactor.timeout(clock::now());
-                let log = self.log_waits().then_some(TICK);
-                let timeout = match (timeout, log) {
+                let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
+                let timeout = match (timeout, ticks) {
                     (Some(a), Some(b)) => Some(a.min(b)),
                     (a, b) => a.or(b),
                 };
@@ -79,6 +79,9 @@ impl Monitor<'_> {
             && access.has_pending()
         {
             access.write_some();
+        }
+        for slot in &shared.slots {
+            slot.cork.send_some();
         }
         if self.mode == Mode::Covering {
             self.cover();
@@ -99,6 +102,10 @@ impl Monitor<'_> {
 
     fn log_waits(&self) -> bool {
         self.shared.access.as_ref().is_some_and(|access| access.has_pending())
+    }
+
+    fn has_streams(&self) -> bool {
+        self.shared.slots.iter().any(|slot| slot.cork.is_open())
     }
 
     fn in_flight(&self) -> bool {

@@ -4,25 +4,42 @@ use proptest::prelude::*;
 use support::*;
 use tricorn_proto::http1::HeadPolicy;
 
-/// Pieces of requests, good and bad; a stream is any sequence of them.
+/// Pieces of requests, good and bad; the first of each are the good ones and are taken more often.
 #[rustfmt::skip]
-const WORDS: &[&str] = &[
+const LINES: &[&str] = &[
     "GET / HTTP/1.1\r\n", "POST /a?b#c HTTP/1.1\r\n", "HEAD * HTTP/1.0\r\n", "OPTIONS * HTTP/1.1\r\n",
-    "CONNECT a:1 HTTP/1.1\r\n", "GET http://h/p HTTP/1.1\r\n", "get / HTTP/1.1\r\n", "GET / HTTP/2.0\r\n",
-    "Host: a\r\n", "Host: a b\r\n", "Content-Length: 5\r\n", "Content-Length: x\r\n", "Transfer-Encoding: chunked\r\n",
-    "Transfer-Encoding: gzip\r\n", "Expect: 100-continue\r\n", "Connection: close\r\n", "X_Y: z\r\n", "A: b\r\n",
-    " folded\r\n", "A : b\r\n", "\r\n", "\n", "\r", "0\r\n", "3\r\nabc\r\n", "5;x=y\r\nhello\r\n", "1;\"\r\n", "abcde", "\x00",
-    "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "0\r\n\r\n", "X-Forwarded-Proto: https\r\n", "X-Forwarded-Ssl: off\r\n",
-    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n",
-    "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
+    "CONNECT a:1 HTTP/1.1\r\n", "GET http://h/p HTTP/1.1\r\n", "get / HTTP/1.1\r\n", "GET / HTTP/2.0\r\n", "GET\r\n",
+    "\r\nGET / HTTP/1.1\r\n", "\r\n\r\n", "GET / HTTP/1.1\n", "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa HTTP/1.1\r\n",
+];
+#[rustfmt::skip]
+const FIELDS: &[&str] = &[
+    "Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n", "Expect: 100-continue\r\n", "Connection: close\r\n",
+    // As long as the small limit allows, and one longer.
+    "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n", "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
+    "A: b\r\n", "X_Y: z\r\n", "X-Forwarded-Proto: https\r\n", "X-Forwarded-Ssl: off\r\n", " folded\r\n", "A : b\r\n",
+    "Content-Length: x\r\n", "Transfer-Encoding: gzip\r\n", "Host: a b\r\n", "A: b\n", "A: \r\r\n", "A: \x00\r\n", "A\r\n",
+];
+#[rustfmt::skip]
+const BODIES: &[&str] = &[
+    "3\r\nabc\r\n", "5;x=y\r\nhello\r\n", "0\r\n\r\n", "0\r\nA: b\r\n\r\n", "abcde", "0\r\n", "1;\"\r\n", "\r\n", "\n", "zz\r\n",
 ];
 
+fn one_of(words: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    let good = prop::sample::select(&words[..words.len() / 2]);
+    prop_oneof![4 => good, 1 => prop::sample::select(words)]
+}
+
+fn request() -> impl Strategy<Value = String> {
+    let host = prop_oneof![9 => Just("Host: a\r\n"), 1 => Just("")];
+    let end = prop_oneof![9 => Just("\r\n"), 1 => Just("\n")];
+    let fields = prop::collection::vec(one_of(FIELDS), 0..3);
+    let body = prop::collection::vec(one_of(BODIES), 0..4);
+    (one_of(LINES), host, fields, end, body)
+        .prop_map(|(line, host, fields, end, body)| [line, host, &fields.concat(), end, &body.concat()].concat())
+}
+
 fn stream() -> impl Strategy<Value = Vec<u8>> {
-    let word = prop_oneof![
-        20 => prop::sample::select(WORDS).prop_map(|word| word.as_bytes().to_vec()),
-        1 => prop::collection::vec(any::<u8>(), 0..8),
-    ];
-    prop::collection::vec(word, 0..16).prop_map(|words| words.concat())
+    prop::collection::vec(request(), 1..4).prop_map(|requests| requests.concat().into_bytes())
 }
 
 fn policy() -> impl Strategy<Value = HeadPolicy> {

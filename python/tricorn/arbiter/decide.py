@@ -46,9 +46,7 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = state.with_worker(replace(state.workers[nr], pid=pid)), []
         case SpawnFailed(nr, reason):
             log = Log("error", f"A worker could not be started: {reason}.")
-            decision = _lost(
-                state.without(nr), state.workers[nr], Failure(ExitCode.WORKER_BOOT, reason), now, log
-            )
+            decision = _lost(state.without(nr), state.workers[nr], Failure(ExitCode.WORKER_BOOT, reason), now, log)
         case WorkerReady(nr) if nr in state.workers:
             worker = replace(state.workers[nr], ready=now)
             decision = _prove(state.with_worker(worker), now), [Log("debug", f"{worker} is ready.")]

@@ -36,8 +36,7 @@ from tricorn.workers.base import Assignment
 from tricorn.workers.messages import BootFailed, Ready
 
 SIGNALS = tuple(
-    Signals[f"SIG{name}"]
-    for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
+    Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
 )
 
 

@@ -137,9 +137,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     scheme, found, rest = text.partition("://")
     if found:
         if scheme not in ("tcp", "unix", "fd"):
-            raise ConfigError(
-                f"Invalid address {text!r}: expected tcp://, unix:// or fd://, got {scheme}://."
-            )
+            raise ConfigError(f"Invalid address {text!r}: expected tcp://, unix:// or fd://, got {scheme}://.")
         return scheme, rest
     if text.startswith("unix:"):
         return "unix", text[len("unix:") :]

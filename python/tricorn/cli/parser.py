@@ -71,9 +71,7 @@ def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
             _add_flag(groups[setting.section], setting)
     for record in UNAVAILABLE:
         nargs: int | str | None = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}[record.takes]
-        parser.add_argument(
-            *record.flags, action=_refusing(record.sentence), nargs=nargs, help=argparse.SUPPRESS
-        )
+        parser.add_argument(*record.flags, action=_refusing(record.sentence), nargs=nargs, help=argparse.SUPPRESS)
     return parser
 
 

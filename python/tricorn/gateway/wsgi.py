@@ -77,6 +77,8 @@ def make_gateway(
     def on_error(message: str, error: BaseException) -> None:
         log.error(message, exc_info=error)
 
-    return WsgiGateway(
-        application, base_environ(log, multithread=multithread, multiprocess=multiprocess), on_error
-    )
+    def on_notice(is_warning: bool, text: str) -> None:
+        log.warning(text) if is_warning else log.debug(text)
+
+    environ = base_environ(log, multithread=multithread, multiprocess=multiprocess)
+    return WsgiGateway(application, environ, on_error, on_notice)

@@ -23,9 +23,7 @@ def choose(name: str, threads: int) -> str:
     family = name.split(".")[-1].lower() if "." in name else name
     if family in _NOT_YET or name.startswith(("uvicorn", "aiohttp", "gunicorn.workers.")):
         use = " or ".join(NAMES)
-        raise ConfigError(
-            f"The worker class {name!r} is not available in this version of tricorn: use {use}."
-        )
+        raise ConfigError(f"The worker class {name!r} is not available in this version of tricorn: use {use}.")
     meant = nearest(name, NAMES)
     hint = f" Did you mean {meant!r}?" if meant else ""
     raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}.{hint}")
@@ -47,6 +45,4 @@ _DOTTED = {
     "gunicorn.workers.gthread.ThreadWorker": "gthread",
 }
 
-_NOT_YET = frozenset(
-    ("gevent", "gevent_wsgi", "gevent_pywsgi", "eventlet", "tornado", "asgi", "uvicorn", "aiohttp")
-)
+_NOT_YET = frozenset(("gevent", "gevent_wsgi", "gevent_pywsgi", "eventlet", "tornado", "asgi", "uvicorn", "aiohttp"))

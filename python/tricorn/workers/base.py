@@ -102,9 +102,7 @@ class Worker(ABC):
         application = given.application or app_loader.load(self.config.wsgi_app or "")
         core = native.make_core(given.listeners, self.config, given.worker_class, given.siblings, given.page)
         multithread = given.worker_class == "gthread" and self.config.threads > 1
-        gateway = wsgi.make_gateway(
-            application, self.log, multithread=multithread, multiprocess=given.siblings
-        )
+        gateway = wsgi.make_gateway(application, self.log, multithread=multithread, multiprocess=given.siblings)
         core.start()
         # A signal must end the core's poll; Python's handlers then run inside `serve` or `wait`.
         signal.set_wakeup_fd(core.wakeup_fd, warn_on_full_buffer=False)
@@ -154,9 +152,7 @@ class Worker(ABC):
         """The arbiter lost patience: says where the main thread is, and goes without ceremony."""
         import traceback
 
-        self.log.critical(
-            "Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame))
-        )
+        self.log.critical("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
         self.log.flush()
         os._exit(1)
 

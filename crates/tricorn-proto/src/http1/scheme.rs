@@ -17,7 +17,10 @@ impl Told {
     #[inline]
     pub(super) fn note(&mut self, policy: &HeadPolicy, name: &[u8], value: &[u8]) -> Result<(), Box<Refusal>> {
         for (scheme_name, secure) in &policy.secure_scheme_headers {
-            if name.len() == scheme_name.len() && name.eq_ignore_ascii_case(scheme_name) {
+            // The last letter first: `X-Forwarded-For` begins like the names that are looked for.
+            let last = |name: &[u8]| name.last().map(u8::to_ascii_lowercase);
+            let ends_alike = last(name) == last(scheme_name);
+            if ends_alike && name.eq_ignore_ascii_case(scheme_name) {
                 self.told(if value == secure.as_slice() { Scheme::Https } else { Scheme::Http })?;
             }
         }

@@ -18,30 +18,40 @@ use tricorn_proto::exchange::Fault;
 #[pyclass(frozen, module = "tricorn._core", name = "Exchange")]
 pub struct Handle {
     engine: Arc<Engine>,
-    place: Mutex<Option<Box<Exchange>>>,
+    place: Mutex<Place>,
     back: Condvar,
+}
+
+#[derive(Default)]
+struct Place {
+    exchange: Option<Box<Exchange>>,
+    /// Somebody waits for it to come back; without this each return would cost a system call.
+    awaited: bool,
 }
 
 impl Handle {
     pub fn new(engine: Arc<Engine>) -> Handle {
-        Handle { engine, place: Mutex::new(None), back: Condvar::new() }
+        Handle { engine, place: Mutex::default(), back: Condvar::new() }
     }
 
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    fn place(&self) -> MutexGuard<'_, Option<Box<Exchange>>> {
+    fn place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn put(&self, exchange: Box<Exchange>) {
-        *self.place() = Some(exchange);
-        self.back.notify_all();
+        let mut place = self.place();
+        place.exchange = Some(exchange);
+        if std::mem::take(&mut place.awaited) {
+            self.back.notify_all();
+        }
     }
 
     pub fn take(&self) -> Option<Box<Exchange>> {
-        self.place().take()
+        self.place().exchange.take()
     }
 
     /// Waits for a thread of the application that is still writing.
@@ -52,9 +62,10 @@ impl Handle {
         py.detach(|| {
             let mut place = self.place();
             loop {
-                if let Some(exchange) = place.take() {
+                if let Some(exchange) = place.exchange.take() {
                     return exchange;
                 }
+                place.awaited = true;
                 place = self.back.wait(place).unwrap_or_else(PoisonError::into_inner);
             }
         })
@@ -62,14 +73,14 @@ impl Handle {
 
     /// Works on the exchange where it lies; for what does not block.
     fn with<T>(&self, work: impl FnOnce(&mut Exchange) -> PyResult<T>) -> PyResult<T> {
-        match self.place().as_mut() {
+        match self.place().exchange.as_mut() {
             Some(exchange) => work(exchange),
             None => Err(over()),
         }
     }
 
     pub fn duplicate_socket(&self) -> Result<RawFd, String> {
-        match self.place().as_ref() {
+        match self.place().exchange.as_ref() {
             Some(exchange) => tricorn_io::duplicate(exchange.socket().as_raw_fd())
                 .map(IntoRawFd::into_raw_fd)
                 .map_err(|error| error.to_string()),

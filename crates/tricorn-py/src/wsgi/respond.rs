@@ -12,6 +12,9 @@ use tricorn_proto::exchange::{End, HeadInputs};
 /// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
 const WITHOUT_GIL: usize = 64 * 1024;
 
+/// Pieces that are all at hand and no more than this go out as one.
+const TOGETHER: u64 = 16 * 1024;
+
 /// How the application's result is sent, and what went wrong.
 pub struct Response<'a, 'py> {
     pub handle: &'a Bound<'py, Handle>,
@@ -88,6 +91,12 @@ impl<'py> Response<'_, 'py> {
         }
         exchange.answered();
         let total = pieces.iter().map(|piece| piece.as_bytes().len() as u64).sum();
+        if total <= TOGETHER {
+            let all = pieces.iter().map(|piece| piece.as_bytes()).collect::<Vec<_>>().concat();
+            let end = send_last(py, handle.engine(), &mut exchange, &PyBytes::new(py, &all));
+            handle.put(exchange);
+            return Ok(Some(end));
+        }
         let empty = PyBytes::new(py, b"");
         let (last, first) = match pieces.split_last() {
             Some((last, first)) => (last, first),
@@ -194,6 +203,9 @@ pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
 
 /// Sends a piece of a body whose length is not known, and waits while the client is too far behind.
 pub fn send(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
+    if exchange.is_streaming() {
+        engine.cork(exchange);
+    }
     send_part(py, engine, exchange, piece, None)
 }
 

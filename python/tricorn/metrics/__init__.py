@@ -1,0 +1,1 @@
+"""What workers do, told by the shared memory their cores write."""
