@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-__all__ = ["SCOREBOARD_BYTES", "SCOREBOARD_VERSION", "Core", "WsgiGateway"]
+__all__ = ["SCOREBOARD_BYTES", "SCOREBOARD_VERSION", "Core", "WsgiGateway", "check_access_log_format"]
 
 SCOREBOARD_BYTES: int
 SCOREBOARD_VERSION: int
+
+def check_access_log_format(text: str) -> None:
+    """Raises `ValueError`, naming the known atoms, for a format with another one."""
 
 @final
 class WsgiGateway:
@@ -44,8 +47,9 @@ class Core:
     def serve(self, gateway: WsgiGateway) -> None:
         """Serves requests on the calling thread until the core is drained or stopped.
 
-        On the main thread Python's signal handlers run in between. Up to `threads` threads may serve. Lets exceptions
-        out that are no `Exception` (`SystemExit`), after the request that raised them was answered.
+        On the main thread Python's signal handlers run in between. Up to `threads` threads may serve. Whatever an
+        application lets out, `SystemExit` included, ends its request only. Raises what a signal handler raises, and
+        `RuntimeError` for a defect of the core.
         """
 
     def wait(self) -> None:

@@ -50,3 +50,6 @@ pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
 pub const TICK: u64 = crate::clock::MILLI;
 /// Most notices kept for the log until an app thread takes them.
 pub const NOTICES: usize = 256;
+/// How long a draining worker still takes connections: those whose handshake was done before the arbiter let no more
+/// begin, a round trip or two ago.
+pub const LAST_CALL: u64 = 100 * crate::clock::MILLI;

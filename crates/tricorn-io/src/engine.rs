@@ -202,9 +202,7 @@ impl Engine {
             shared.wake_followers(core, 1);
         }
         drop(guard);
-        if shared.monitor_asleep.load(Ordering::SeqCst) {
-            shared.alarm.ring();
-        }
+        shared.wake_monitor();
         Wake::Request(Box::new(exchange))
     }
 
@@ -239,6 +237,9 @@ impl Engine {
         }
         core.reactor.set_gate(true);
         shared.stop_covering();
+        if shared.access.as_ref().is_some_and(|access| access.has_pending()) {
+            shared.wake_monitor(); // lines of refused requests, which began no call
+        }
         if core.polling.is_some() {
             core.followers.push(slot);
             drop(core);
@@ -355,6 +356,13 @@ impl Shared {
         for _ in 0..count {
             let Some(slot) = core.followers.pop() else { return };
             self.slots[slot].unpark();
+        }
+    }
+
+    #[inline]
+    fn wake_monitor(&self) {
+        if self.monitor_asleep.load(Ordering::SeqCst) {
+            self.alarm.ring();
         }
     }
 

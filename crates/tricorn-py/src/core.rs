@@ -61,7 +61,7 @@ impl Core {
                 Wake::Request(exchange) => {
                     let (exchange, outcome) = server.answer(py, exchange);
                     if let Err(error) = outcome {
-                        // SystemExit and the like, out of the application: the request is finished, the thread leaves.
+                        // A defect of ours, or no memory: the request is finished, the thread leaves.
                         self.engine.leave(slot, Some(exchange));
                         return Err(error);
                     }

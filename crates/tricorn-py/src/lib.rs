@@ -15,6 +15,8 @@ mod _core {
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
+    use crate::options::check_access_log_format;
+    #[pymodule_export]
     use crate::wsgi::WsgiGateway;
     use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};
 

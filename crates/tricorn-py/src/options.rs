@@ -63,6 +63,12 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
 }
 
+/// Raises `ValueError` with the known atoms if the format has another one.
+#[pyfunction]
+pub fn check_access_log_format(text: &str) -> PyResult<()> {
+    Format::parse(text).map(drop).map_err(PyValueError::new_err)
+}
+
 fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
     let header_map: String = options.get("header_map")?;
     let header_map = match header_map.as_str() {

@@ -48,6 +48,7 @@ def _open_site(config: Config, log: ErrorLog) -> Site:
     workers.load(alias)
     from tricorn.workers import native
 
+    native.check(config)
     listeners = sockets.listen(config.bind, backlog=config.backlog, umask=config.umask, log=log)
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in listeners), os.getpid())
     log.info("Using worker: %s", alias)

@@ -9,9 +9,12 @@ import errno
 import os
 import socket
 import stat
+import struct
 import sys
 import time
+from array import array
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -77,7 +80,26 @@ class Listener:
                 return "unix:" + text.replace("\0", "@", 1)
 
     def close(self) -> None:
-        self.socket.close()
+        """Lets no new connection begin, then closes: those that have begun are left to the workers."""
+        if self.socket.fileno() >= 0:
+            self._refuse_newcomers()
+            self.socket.close()
+
+    def _refuse_newcomers(self) -> None:
+        """A connection made while the last listener closes is reset, and its request lost. So none may be made.
+
+        A unix socket goes by its name. On TCP a filter drops packets that open a connection, and only those: a
+        handshake under way ends well, and who comes now finds the port closed when the packet is sent again.
+        """
+        if self.socket.family == socket.AF_UNIX:
+            self.remove_file()
+        elif sys.platform == "linux":
+            program = array("B", b"".join(_NO_NEW_CONNECTIONS))
+            address, _ = program.buffer_info()
+            with suppress(OSError):  # without it a few newcomers may be reset
+                self.socket.setsockopt(
+                    socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(_NO_NEW_CONNECTIONS), address)
+                )
 
     def remove_file(self) -> None:
         """Unlinks the unix socket unless another server has put its own in the place."""
@@ -90,6 +112,23 @@ class Listener:
                 os.unlink(path)
         except OSError:
             pass  # nobody can be helped by this on the way out
+
+
+_SO_ATTACH_FILTER = 26
+
+
+def _bpf(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)
+
+
+# Classic BPF over a TCP segment (linux/filter.h): drop if SYN is set and ACK is not.
+_NO_NEW_CONNECTIONS = (
+    _bpf(0x30, 13),  # load the byte with the flags
+    _bpf(0x54, 0x12),  # keep SYN and ACK
+    _bpf(0x15, 0x02, 0, 1),  # SYN alone?
+    _bpf(0x06, 0),  # drop
+    _bpf(0x06, 0xFFFFFFFF),  # pass
+)
 
 
 class Log(Protocol):

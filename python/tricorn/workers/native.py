@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tricorn._core import SCOREBOARD_BYTES, Core, WsgiGateway
+from tricorn._core import SCOREBOARD_BYTES, Core, WsgiGateway, check_access_log_format
 from tricorn.config.config import Config
+from tricorn.errors import ConfigError
 
-__all__ = ["SCOREBOARD_BYTES", "Core", "WsgiGateway", "make_core"]
+__all__ = ["SCOREBOARD_BYTES", "Core", "WsgiGateway", "check", "make_core"]
+
+
+def check(config: Config) -> None:
+    """What only the core can tell about settings, asked before any worker exists. Raises ConfigError."""
+    try:
+        check_access_log_format(config.access_log_format)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
 
 
 def make_core(listeners: Sequence[int], config: Config, alias: str, siblings: bool, page: memoryview) -> Core:

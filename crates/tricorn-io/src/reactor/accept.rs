@@ -34,7 +34,7 @@ impl Reactor {
     /// Open means "this worker could serve a new connection at once". A worker whose threads are all inside the
     /// application leaves new connections to its siblings, and to the kernel's queue if all are busy.
     pub fn set_gate(&mut self, open: bool) {
-        let open = open && !self.draining && self.gate_pause == 0 && !self.is_full();
+        let open = open && self.gate_pause == 0 && !self.is_full();
         if open == self.gate_open {
             return;
         }
@@ -59,8 +59,12 @@ impl Reactor {
         self.busy + self.ready.len() >= self.config.worker_connections
     }
 
-    /// The end of a pause opens the gate again.
+    /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
     pub(super) fn end_pause(&mut self, now: u64) {
+        if self.listen_until != 0 && now >= self.listen_until {
+            self.listen_until = 0;
+            self.close_listeners();
+        }
         if self.gate_pause != 0 && now >= self.gate_pause {
             self.gate_pause = 0;
             self.set_gate(true);
@@ -68,11 +72,12 @@ impl Reactor {
     }
 
     /// Takes no more connections: those in the queue now are the last.
-    pub fn close_listeners(&mut self) {
+    fn close_listeners(&mut self) {
         self.set_gate(false);
         for index in 0..self.listeners.len() {
             while let Some((socket, peer)) = self.take_connection(index as u16) {
-                self.welcome(socket, peer, index as u16, clock::now());
+                let token = self.welcome(socket, peer, index as u16, clock::now());
+                self.later(token);
             }
         }
         self.listeners.clear();

@@ -53,7 +53,7 @@ impl Reactor {
             Phase::Head => {
                 self.board.add(Word::HeadTimeouts, 1);
                 let seconds = self.config.header_timeout / SECOND;
-                let detail = format!("the request head was not complete after {seconds} s");
+                let detail = format!(" ({seconds} s)");
                 self.refuse(token, &Refusal::new(RefusalKind::HeadTimeout, detail));
             }
             Phase::Body => self.body_expired(token, now),
@@ -74,7 +74,7 @@ impl Reactor {
         }
         self.board.add(Word::BodyTimeouts, 1);
         let (length, rate) = (request.body.len(), self.config.body_min_rate);
-        let detail = format!("the request body came slower than {rate} bytes/s ({length} bytes so far)");
+        let detail = format!(" ({length} bytes so far, slower than {rate} bytes/s)");
         self.refuse(token, &Refusal::new(RefusalKind::BodyTimeout, detail));
     }
 

@@ -57,6 +57,8 @@ pub struct Reactor {
     gate_open: bool,
     /// Accepting pauses until then (out of descriptors).
     gate_pause: u64,
+    /// While draining: when the listeners are closed.
+    listen_until: u64,
     /// A listener with more connections in its queue, and how many may still be taken in this round.
     accepting: Option<(u16, u32)>,
     pub(crate) events: Events,
@@ -105,6 +107,7 @@ impl Reactor {
             listeners,
             gate_open: false,
             gate_pause: 0,
+            listen_until: 0,
             accepting: None,
             events: Events::default(),
             again: VecDeque::new(),
@@ -176,16 +179,14 @@ impl Reactor {
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.draining && self.conns.len() == 0
+        self.draining && self.listeners.is_empty() && self.conns.len() == 0
     }
 
     /// How long the poller may sleep.
     pub fn timeout(&self, now: u64) -> Option<u64> {
-        let pause = (self.gate_pause > now).then(|| self.gate_pause - now);
-        match (self.wheel.until_next(now), pause) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let pause = (self.gate_pause != 0).then(|| self.gate_pause.saturating_sub(now));
+        let last_call = (self.listen_until != 0).then(|| self.listen_until.saturating_sub(now));
+        [self.wheel.until_next(now), pause, last_call].into_iter().flatten().min()
     }
 
     /// Takes over the events of a wait and does what time has brought. An unfinished batch is never replaced.

@@ -86,7 +86,12 @@ impl Reactor {
             }
             let step = match conn.receiver.advance(unread, &self.config.policy, conn.trusted, &mut request.head) {
                 Ok(step) => step,
-                Err(refusal) => return Some(Look::Refused(refusal)),
+                Err(refusal) => {
+                    if conn.phase != Phase::Body {
+                        request.head_at = request.start; // for the log: as far as it was read
+                    }
+                    return Some(Look::Refused(refusal));
+                }
             };
             let from = request.start;
             request.start += step.consumed;
@@ -330,7 +335,7 @@ fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<
 
 #[cold]
 fn spool_failed(error: &std::io::Error) -> Box<Refusal> {
-    let detail = format!("the request body cannot be stored in the temporary directory: {error}");
+    let detail = format!(" in the temporary directory: {error}");
     Box::new(Refusal::new(RefusalKind::SpoolFailed, detail))
 }
 

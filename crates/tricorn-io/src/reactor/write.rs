@@ -163,10 +163,11 @@ impl Reactor {
         self.board.set(Word::Connections, self.conns.len() as u64);
     }
 
-    /// No connection is taken any more; idle ones get a moment in which a request already on its way is still answered.
+    /// The listeners stay for a moment: whoever has connected already is still served. Idle connections get a moment too,
+    /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
         self.draining = true;
-        self.close_listeners();
+        self.listen_until = now + config::LAST_CALL;
         let last = now + self.config.keepalive.min(config::LINGER);
         for token in self.conns.tokens() {
             if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle) {

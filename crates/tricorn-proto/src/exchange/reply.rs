@@ -115,6 +115,10 @@ impl Reply {
             return Err(Fault::Status("the response head was sent already".into()));
         }
         let code = status_code(line).ok_or_else(|| bad_status(line))?;
+        // RFC 9110 section 15.2: a 1xx response is followed by a final one; only a switch of protocols ends the exchange.
+        if code < 200 && code != 101 {
+            return Err(Fault::Status(format!("{code} is an interim status and cannot end a request")));
+        }
         self.status = code;
         self.status_line.clear();
         self.status_line.extend_from_slice(line);

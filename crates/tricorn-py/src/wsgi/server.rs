@@ -6,7 +6,6 @@ use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
 use crate::core::drop_chores;
 use crate::text::as_latin1;
-use pyo3::exceptions::PyException;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -104,7 +103,8 @@ impl Server {
         })
     }
 
-    /// Answers one request. An error is one that no server should swallow (`SystemExit`); the exchange is done all the same.
+    /// Answers one request. What the application lets out, `SystemExit` included, ends this request and nothing else; an
+    /// error is a defect of ours.
     pub fn answer(&mut self, py: Python<'_>, mut exchange: Box<Exchange>) -> (Box<Exchange>, PyResult<()>) {
         let template = self.kit.template.bind(py);
         let environ = match self.maker.build(template, &self.engine, &mut exchange) {
@@ -115,21 +115,18 @@ impl Server {
                 return (exchange, Ok(()));
             }
             Err(error) => {
-                let outcome = self.failed(py, &mut exchange, error);
-                return (exchange, outcome);
+                self.failed(py, &mut exchange, error);
+                return (exchange, Ok(()));
             }
         };
         self.kit.handle.get().put(exchange);
         let outcome = self.call(py, &environ);
         let mut exchange = self.kit.handle.get().take_back(py);
-        let outcome = match outcome {
-            Ok(Some(End::Short { missing })) => {
-                self.complain(py, &exchange, missing);
-                Ok(())
-            }
-            Ok(_) => Ok(()),
+        match outcome {
+            Ok(Some(End::Short { missing })) => self.complain(py, &exchange, missing),
+            Ok(_) => {}
             Err(error) => self.failed(py, &mut exchange, error),
-        };
+        }
         if exchange.timing.answered == 0 {
             exchange.answered();
         }
@@ -141,7 +138,7 @@ impl Server {
                 Err(error) => return (exchange, Err(error)),
             }
         }
-        (exchange, outcome)
+        (exchange, Ok(()))
     }
 
     fn call<'py>(&self, py: Python<'py>, environ: &Bound<'py, PyDict>) -> PyResult<Option<End>> {
@@ -167,18 +164,14 @@ impl Server {
 
     /// The application let an exception out: a 500 if nothing was sent yet, else a closed connection.
     #[cold]
-    fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr) -> PyResult<()> {
+    fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr) {
         exchange.app_failed();
         if exchange.request.reply.head_sent() {
             exchange.abort();
         } else {
             exchange.answer_error(500, "");
         }
-        if !error.is_instance_of::<PyException>(py) {
-            return Err(error);
-        }
         self.report(py, format!("Error handling request {}", request_line(exchange)), error);
-        Ok(())
     }
 
     /// A body shorter than its Content-Length: the client cannot use it, and only the log can say why.
@@ -190,7 +183,7 @@ impl Server {
     }
 
     fn report(&self, py: Python<'_>, message: String, error: PyErr) {
-        if let Err(second) = self.gateway.get().on_error.call1(py, (message, error.value(py))) {
+        if let Err(second) = self.gateway.get().on_error.call1(py, (message, error.into_value(py))) {
             second.write_unraisable(py, None);
         }
     }
