@@ -75,6 +75,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
 
     fake: Any = ModuleType("tricorn._core")
     fake.SCOREBOARD_BYTES, fake.Core, fake.WsgiGateway = 64, make, lambda *args: args
+    fake.check_access_log_format = lambda text: None
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     forget_native()
     numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]
