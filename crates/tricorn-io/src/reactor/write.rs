@@ -38,6 +38,8 @@ impl Reactor {
             conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
             self.set_deadline(token, now + self.config.write_timeout);
             self.register(token);
+            // Room that came while the exchange had the socket made its edge then, and makes no other.
+            self.flush(token, false);
         }
     }
 
