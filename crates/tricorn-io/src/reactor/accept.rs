@@ -155,7 +155,9 @@ impl Reactor {
         let token = self.conns.insert(Conn::new(socket, peer, listener, trusted));
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.conns.len() as u64);
-        self.set_deadline(token, now + self.config.header_timeout);
+        let patience = self.config.header_timeout;
+        // A drain is not held up by somebody who connected just before it and says nothing.
+        self.set_deadline(token, now + if self.draining { patience.min(config::LINGER) } else { patience });
         token
     }
 
