@@ -1,37 +1,63 @@
 //! A request body that has been read: nothing, bytes in memory, or an unlinked temporary file.
+use rustix::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags};
+use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub enum Body {
     #[default]
     Empty,
     Memory(Vec<u8>),
+    /// In an object of the gateway's own, to be given to the application without a copy.
+    Foreign(Box<dyn BodyBuffer>),
     Spooled(Spool),
 }
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = match self {
+            Body::Empty => "nowhere",
+            Body::Memory(_) => "in memory",
+            Body::Foreign(_) => "in the gateway's memory",
+            Body::Spooled(_) => "on disk",
+        };
+        write!(f, "Body({} bytes {place})", self.len())
+    }
+}
+
+/// Memory for one body of known length that belongs to the gateway (a Python `bytes` object that is being filled).
+pub trait BodyBuffer: Send + Sync {
+    /// The bytes so far.
+    fn filled(&self) -> &[u8];
+    /// Adds bytes, of which there are never more than the length asked for.
+    fn append(&mut self, bytes: &[u8]);
+    /// Reads up to `room` bytes to the end of those so far (`crate::receive` does it).
+    fn receive(&mut self, socket: BorrowedFd<'_>, room: usize) -> Received;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// What a read brought: a number of bytes, or the system's error.
+pub type Received = rustix::io::Result<usize>;
+
+/// Makes a buffer for a body of so many bytes. Only called on app threads, which hold the GIL.
+pub type Allocate = fn(usize) -> Option<Box<dyn BodyBuffer>>;
 
 impl Body {
     pub fn len(&self) -> u64 {
         match self {
             Body::Empty => 0,
             Body::Memory(bytes) => bytes.len() as u64,
+            Body::Foreign(buffer) => buffer.filled().len() as u64,
             Body::Spooled(spool) => spool.len,
         }
     }
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Bytes held in memory.
-    pub fn in_memory(&self) -> usize {
-        match self {
-            Body::Memory(bytes) => bytes.len(),
-            _ => 0,
-        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Everything the core is told. One per worker, immutable.
+use crate::body::Allocate;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub policy: HeadPolicy,
     /// Value of the Server field.
     pub server: Vec<u8>,
+    /// Makes the gateway's own buffers for large bodies.
+    pub allocate: Option<Allocate>,
     /// Compiled access log format; `None`: no access log.
     pub access_format: Option<Format>,
 }
@@ -44,6 +47,8 @@ pub const LINGER: u64 = 2 * crate::clock::SECOND;
 pub const ACCEPT_BURST: u32 = 64;
 /// Most body bytes read from one connection in a row.
 pub const READ_BURST: usize = 512 * 1024;
+/// Bodies from this length on are read into the gateway's own buffers; below it a copy is cheaper than an allocation.
+pub const FOREIGN: usize = 32 * 1024;
 /// How long accepting pauses after the system ran out of descriptors.
 pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
 /// The monitor's tick while application calls are in flight.

@@ -34,7 +34,7 @@ mod sys;
 mod wheel;
 
 pub use access::AccessLog;
-pub use body::Body;
+pub use body::{Allocate, Body, BodyBuffer, Received};
 pub use buffers::Request;
 pub use config::Config;
 pub use cork::Cork;
@@ -43,3 +43,4 @@ pub use exchange::{Exchange, Sent};
 pub use outbox::SharedBytes;
 pub use reactor::{Attachment, Chores, Notice, Peer};
 pub use scoreboard::{PAGE_BYTES, Scoreboard, VERSION, WORDS, bucket_floor};
+pub use sys::fds::receive;

@@ -1,4 +1,5 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
+use crate::wsgi::BytesBuffer;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -59,6 +60,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         policy: head_policy(&options)?,
         server: options.get::<String>("server")?.into_bytes(),
         access_format,
+        allocate: Some(BytesBuffer::make),
     };
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
 }

@@ -79,6 +79,8 @@ pub struct Reactor {
     scratch: Vec<u8>,
     /// The wake pipe had something.
     pub(crate) woken: bool,
+    /// The runner holds the GIL: the gateway may make objects.
+    may_allocate: bool,
 }
 
 /// Who runs the reactor decides what may be started.
@@ -123,6 +125,7 @@ impl Reactor {
             sweep: 0,
             scratch: Vec::new(),
             woken: false,
+            may_allocate: false,
         }
     }
 
@@ -131,6 +134,7 @@ impl Reactor {
     /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
     /// at a time, so that a request is answered while its bytes are still warm.
     pub fn pump(&mut self, runner: Runner, free_threads: usize) -> Option<Exchange> {
+        self.may_allocate = runner == Runner::AppThread;
         loop {
             if runner == Runner::AppThread
                 && let Some(token) = self.ready.pop_front()

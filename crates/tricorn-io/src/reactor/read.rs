@@ -1,7 +1,7 @@
 //! From bytes to complete requests.
 use super::Reactor;
 use super::conn::{Conn, Peer, Phase, Token};
-use crate::body::{Body, Spool};
+use crate::body::{Allocate, Body, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
 use crate::config;
@@ -106,7 +106,8 @@ impl Reactor {
                     request.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Body;
                     if request.head.framing != Framing::None {
-                        begin_body(conn.socket.as_ref(), request, &self.config, self.body_bytes);
+                        let allocate = self.config.allocate.filter(|_| self.may_allocate);
+                        begin_body(conn.socket.as_ref(), request, &self.config, self.body_bytes, allocate);
                     }
                 }
                 Step::Body(range) => {
@@ -144,6 +145,16 @@ impl Reactor {
                 bytes.reserve_exact(left);
                 let room = left.min(config::READ_BURST);
                 let count = recv_into(socket.as_fd(), bytes, room);
+                if let Ok(count) = count {
+                    conn.receiver.took_fixed(count as u64);
+                    request.counted += count;
+                    self.body_bytes += count;
+                }
+                (count, room)
+            }
+            (Some(left), Body::Foreign(buffer)) => {
+                let room = (left as usize).min(config::READ_BURST);
+                let count = buffer.receive(socket.as_fd(), room);
                 if let Ok(count) = count {
                     conn.receiver.took_fixed(count as u64);
                     request.counted += count;
@@ -273,16 +284,25 @@ pub(super) fn name(peer: Peer) -> String {
 }
 
 /// Decides where the body goes, and tells a client that waits for it to go on.
-fn begin_body(socket: Option<&OwnedFd>, request: &mut Request, config: &config::Config, held: usize) {
+fn begin_body(
+    socket: Option<&OwnedFd>,
+    request: &mut Request,
+    config: &config::Config,
+    held: usize,
+    allocate: Option<Allocate>,
+) {
     let length = match request.head.framing {
         Framing::Length(length) => length,
         Framing::Chunked | Framing::None => 0,
     };
     let fits = length <= config.body_buffer_size as u64 && held + length as usize <= config.body_buffer_total;
-    request.body = if fits {
-        Body::Memory(Vec::with_capacity(length as usize))
-    } else {
+    let foreign = || allocate.filter(|_| length as usize >= config::FOREIGN).and_then(|make| make(length as usize));
+    request.body = if !fits {
         Body::Empty // becomes a spool with the first piece, in `keep`
+    } else if let Some(buffer) = foreign() {
+        Body::Foreign(buffer)
+    } else {
+        Body::Memory(Vec::with_capacity(length as usize))
     };
     if request.head.expect_continue
         && request.unread().is_empty()
@@ -302,7 +322,7 @@ fn keep(
 ) -> Result<(), Box<Refusal>> {
     let fits =
         request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
-    if !(fits && matches!(request.body, Body::Memory(_))) {
+    if !(fits && matches!(request.body, Body::Memory(_) | Body::Foreign(_))) {
         spill(request, held, board)?;
     }
     let Request { input, body, counted, .. } = request;
@@ -310,6 +330,7 @@ fn keep(
     match body {
         Body::Spooled(spool) => return spool.append(bytes).map_err(|error| spool_failed(&error)),
         Body::Memory(memory) => memory.extend_from_slice(bytes),
+        Body::Foreign(buffer) => buffer.append(bytes),
         Body::Empty => *body = Body::Memory(bytes.to_vec()),
     }
     *counted += bytes.len();
@@ -319,13 +340,14 @@ fn keep(
 
 /// Moves what memory holds of a body to disk.
 fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<(), Box<Refusal>> {
-    let first = match &mut request.body {
+    let first = match &request.body {
         Body::Spooled(_) => return Ok(()),
-        Body::Memory(memory) => std::mem::take(memory),
+        Body::Memory(memory) => memory.as_slice(),
+        Body::Foreign(buffer) => buffer.filled(),
         Body::Empty if request.head.framing == Framing::None => return Ok(()),
-        Body::Empty => Vec::new(),
+        Body::Empty => &[],
     };
-    let spool = Spool::begin(&first).map_err(|error| spool_failed(&error))?;
+    let spool = Spool::begin(first).map_err(|error| spool_failed(&error))?;
     *held = held.saturating_sub(request.counted);
     request.counted = 0;
     request.body = Body::Spooled(spool);

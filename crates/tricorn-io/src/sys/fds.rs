@@ -1,6 +1,7 @@
 //! Descriptors that come as numbers, shared memory that comes as an address, and socket queries rustix lacks.
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 
 /// Duplicates a descriptor that somebody else owns by number (a listener inherited from the arbiter).
@@ -36,10 +37,15 @@ pub unsafe fn shared_words(address: *mut u8, words: usize) -> &'static [AtomicU6
 pub fn recv_into(socket: BorrowedFd<'_>, bytes: &mut Vec<u8>, room: usize) -> io::Result<usize> {
     let spare = bytes.spare_capacity_mut();
     let room = room.min(spare.len());
-    let (read, _) = rustix::net::recv(socket, &mut spare[..room], rustix::net::RecvFlags::empty())?;
-    let count = read.0.len();
+    let count = receive(socket, &mut spare[..room])?;
     let length = bytes.len() + count;
-    // SAFETY: `recv` initialised the first `count` bytes of the spare capacity.
+    // SAFETY: `receive` initialised the first `count` bytes of the spare capacity.
     unsafe { bytes.set_len(length) };
     Ok(count)
+}
+
+/// Reads into memory that holds nothing yet; as many bytes of it as are returned are initialised.
+pub fn receive(socket: BorrowedFd<'_>, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    let ((filled, _), _) = rustix::net::recv(socket, room, rustix::net::RecvFlags::empty())?;
+    Ok(filled.len())
 }

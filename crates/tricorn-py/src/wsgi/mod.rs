@@ -6,6 +6,7 @@
 //!        │                               handle.rs ◀──────┘  start_response, write, early hints
 //!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
 //! ```
+mod buffer;
 mod environ;
 mod handle;
 mod input;
@@ -14,4 +15,5 @@ mod respond;
 mod server;
 mod socket;
 
+pub use buffer::BytesBuffer;
 pub use server::{Server, WsgiGateway};
