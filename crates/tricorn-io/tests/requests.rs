@@ -49,7 +49,7 @@ fn a_request_that_arrives_in_two_halves_is_one_request() {
         read += second.len() as u64;
         assert_eq!(client.response().body, b"/halves");
     }
-    assert_eq!(server.get(Word::Requests), 4);
+    server.until(Word::Requests, 4);
 }
 
 #[test]
