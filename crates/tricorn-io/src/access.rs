@@ -64,25 +64,29 @@ impl AccessLog {
     /// Writes what a reader takes at once; for the monitor.
     pub fn write_some(&self) {
         let mut sink = locked(&self.sink);
+        // Before the lines are taken: one that is added after that says so itself.
+        self.waiting.store(false, Relaxed);
         self.refill(&mut sink);
         while sink.written < sink.writing.len() && sink.is_ready() {
             if sink.write_piece().is_err() {
                 break;
             }
         }
-        self.waiting.store(sink.written < sink.writing.len(), Relaxed);
+        if sink.written < sink.writing.len() {
+            self.waiting.store(true, Relaxed);
+        }
     }
 
     /// Writes everything, however long it takes.
     pub fn flush(&self) {
         let mut sink = locked(&self.sink);
+        self.waiting.store(false, Relaxed);
         loop {
             self.refill(&mut sink);
             if sink.written >= sink.writing.len() || sink.write_piece().is_err() {
                 break;
             }
         }
-        self.waiting.store(false, Relaxed);
     }
 
     /// Opens the file anew, after it was rotated away.

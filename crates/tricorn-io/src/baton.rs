@@ -16,6 +16,8 @@ pub struct Core {
     pub followers: Vec<usize>,
     /// The app thread that waits for events.
     pub polling: Option<usize>,
+    /// The poller watches the signal pipe: the main thread is an app thread.
+    pub watches_signals: bool,
     /// App threads inside `serve`.
     pub joined: usize,
     /// The batch to be filled by the next wait.

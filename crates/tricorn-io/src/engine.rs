@@ -81,8 +81,15 @@ impl Engine {
         poller.add_wake(kick.as_fd(), WAKE)?;
         board.begin(config.threads);
         let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets);
-        let core =
-            Core { reactor, followers: Vec::new(), polling: None, joined: 0, spare: Events::default(), usual: 0 };
+        let core = Core {
+            reactor,
+            followers: Vec::new(),
+            polling: None,
+            watches_signals: false,
+            joined: 0,
+            spare: Events::default(),
+            usual: 0,
+        };
         let shared = Shared {
             slots: (0..config.threads.max(1)).map(|_| Slot::default()).collect(),
             config,
@@ -154,6 +161,7 @@ impl Engine {
         if main_thread {
             // Failing that, signals are handled whenever something else wakes the thread.
             let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
+            core.watches_signals = true;
         }
         let slot = core.joined;
         core.joined += 1;
@@ -178,8 +186,7 @@ impl Engine {
         }
         if core.reactor.woken {
             core.reactor.woken = false;
-            shared.kick.clear();
-            shared.signals.drain();
+            shared.take_wakeups(core);
             return Wake::Signal;
         }
         if core.reactor.chores_weight() > CHORES {
@@ -268,6 +275,8 @@ impl Engine {
         if core.polling.is_some() || core.reactor.has_work() || !core.reactor.events.was_batch() {
             return core.reactor.has_work();
         }
+        // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.
+        core.reactor.set_gate(true);
         if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
             return false;
         }
@@ -363,6 +372,14 @@ impl Shared {
     fn wake_monitor(&self) {
         if self.monitor_asleep.load(Ordering::SeqCst) {
             self.alarm.ring();
+        }
+    }
+
+    /// Makes the descriptors quiet that ended a wait. The signal pipe is left to `wait_for_signal` where that reads it.
+    pub fn take_wakeups(&self, core: &Core) {
+        self.kick.clear();
+        if core.watches_signals {
+            self.signals.drain();
         }
     }
 

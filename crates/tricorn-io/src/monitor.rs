@@ -170,5 +170,10 @@ fn serve_io(shared: &Shared, core: &mut Core) {
         core.reactor.arrived(&mut core.spare, clock::now());
         core.reactor.pump(Runner::Monitor, 0);
     }
+    if core.reactor.woken {
+        // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
+        // events would end at once until that thread is back.
+        shared.take_wakeups(core);
+    }
     shared.note_queued(core);
 }

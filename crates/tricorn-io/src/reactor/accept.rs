@@ -105,13 +105,13 @@ impl Reactor {
             }
             return None;
         }
-        if self.conns.len() >= self.config.max_connections {
-            self.evict();
-        }
         let Some((socket, peer)) = self.take_connection(listener) else {
             self.accepting = None;
             return None;
         };
+        if self.conns.len() >= self.config.max_connections {
+            self.evict();
+        }
         let token = self.welcome(socket, peer, listener, clock::now());
         self.read(token)
     }

@@ -1,7 +1,9 @@
 //! Deadlines: one per connection, its meaning given by the connection's phase.
 use super::Reactor;
 use super::conn::{Phase, Token};
+use crate::buffers::Request;
 use crate::clock::SECOND;
+use crate::config::Config;
 use crate::scoreboard::Word;
 use crate::sys::fds::unacknowledged;
 use crate::wheel::tick_at;
@@ -63,11 +65,9 @@ impl Reactor {
         }
     }
 
-    /// A body has `body_timeout` plus the time its bytes take at the minimum rate.
     fn body_expired(&mut self, token: Token, now: u64) {
         let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()) else { return };
-        let earned = request.body.len().saturating_mul(SECOND) / self.config.body_min_rate.max(1);
-        let allowed = request.head_complete + self.config.body_timeout + earned;
+        let allowed = body_deadline(request, &self.config);
         if now < allowed {
             self.set_deadline(token, allowed);
             return;
@@ -93,4 +93,10 @@ impl Reactor {
         self.board.add(Word::WriteTimeouts, 1);
         self.close(token);
     }
+}
+
+/// A body has `body_timeout` plus the time its bytes take at the minimum rate.
+pub(super) fn body_deadline(request: &Request, config: &Config) -> u64 {
+    let earned = request.body.len().saturating_mul(SECOND) / config.body_min_rate.max(1);
+    request.head_complete.saturating_add(config.body_timeout).saturating_add(earned)
 }

@@ -1,6 +1,7 @@
 //! From bytes to complete requests.
 use super::Reactor;
 use super::conn::{Conn, Peer, Phase, Token};
+use super::deadlines::body_deadline;
 use crate::body::{Allocate, Body, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
@@ -57,7 +58,7 @@ impl Reactor {
                     now = clock::now();
                 }
                 Fill::Dry => {
-                    self.await_more(token, now);
+                    self.await_more(token);
                     return None;
                 }
                 Fill::Ended | Fill::Broken => {
@@ -149,6 +150,7 @@ impl Reactor {
                     conn.receiver.took_fixed(count as u64);
                     request.counted += count;
                     self.body_bytes += count;
+                    self.board.set(Word::BodyBytes, self.body_bytes as u64);
                 }
                 (count, room)
             }
@@ -159,6 +161,7 @@ impl Reactor {
                     conn.receiver.took_fixed(count as u64);
                     request.counted += count;
                     self.body_bytes += count;
+                    self.board.set(Word::BodyBytes, self.body_bytes as u64);
                 }
                 (count, room)
             }
@@ -203,9 +206,8 @@ impl Reactor {
     }
 
     /// Nothing more to read for now: the deadline of the phase, and an edge to wait for.
-    fn await_more(&mut self, token: Token, now: u64) {
+    fn await_more(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let now = if now == 0 { clock::now() } else { now };
         match (&conn.request, conn.phase) {
             (Some(request), Phase::Idle) if request.input.is_empty() => {
                 if let Some(request) = conn.request.take() {
@@ -217,8 +219,9 @@ impl Reactor {
                 let deadline = request.first_byte + self.config.header_timeout;
                 self.set_deadline(token, deadline);
             }
-            (Some(request), Phase::Body) if request.head_complete == now || request.body.is_empty() => {
-                let deadline = request.head_complete + self.config.body_timeout;
+            // Whatever was read together with the head: the deadline so far was that of a head or an idle connection.
+            (Some(request), Phase::Body) => {
+                let deadline = body_deadline(request, &self.config);
                 self.set_deadline(token, deadline);
             }
             _ => {}
@@ -335,6 +338,7 @@ fn keep(
     }
     *counted += bytes.len();
     *held += bytes.len();
+    board.set(Word::BodyBytes, *held as u64);
     Ok(())
 }
 
@@ -349,6 +353,7 @@ fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<
     };
     let spool = Spool::begin(first).map_err(|error| spool_failed(&error))?;
     *held = held.saturating_sub(request.counted);
+    board.set(Word::BodyBytes, *held as u64);
     request.counted = 0;
     request.body = Body::Spooled(spool);
     board.add(Word::Spooled, 1);

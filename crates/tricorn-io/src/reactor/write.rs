@@ -68,7 +68,7 @@ impl Reactor {
     /// A reply is with the kernel: the next request, or the end.
     #[inline]
     fn settle(&mut self, token: Token, reuse: bool, now: u64) {
-        let keepalive = self.config.keepalive;
+        let keepalive = self.idle_time();
         let Some(conn) = self.conns.get_mut(token) else { return };
         if !reuse {
             if conn.has_unread_input() {
@@ -170,12 +170,19 @@ impl Reactor {
     pub fn drain(&mut self, now: u64) {
         self.draining = true;
         self.listen_until = now + config::LAST_CALL;
-        let last = now + self.config.keepalive.min(config::LINGER);
+        let last = now + self.idle_time();
         for token in self.conns.tokens() {
             if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle) {
                 self.set_deadline(token, last);
             }
         }
+    }
+
+    /// How long a connection may wait for its next request. While draining no longer than a request takes that is on its
+    /// way already: a reply begun before may have promised to keep the connection.
+    fn idle_time(&self) -> u64 {
+        let keepalive = self.config.keepalive;
+        if self.draining { keepalive.min(config::LINGER) } else { keepalive }
     }
 
     /// Closes every connection that no exchange holds.
