@@ -1,4 +1,5 @@
 //! Lines of the access log while they are being written.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::until;
 use std::sync::atomic::{AtomicBool, Ordering};

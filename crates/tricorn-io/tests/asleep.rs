@@ -1,4 +1,5 @@
 //! An idle worker does nothing at all. (Alone in its process: it looks at threads by name.)
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 

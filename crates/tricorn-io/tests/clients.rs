@@ -1,4 +1,5 @@
 //! Clients that split their requests anywhere and leave at any time. (Alone in its process: it counts descriptors.)
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 use std::io::{Read, Write};

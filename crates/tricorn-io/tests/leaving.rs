@@ -1,4 +1,5 @@
 //! Drain, stop and close.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,5 @@
 //! How many connections, for how long.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 use tricorn_io::Config;

@@ -1,4 +1,5 @@
 //! Replies on their way out: large ones, slow readers, streams.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

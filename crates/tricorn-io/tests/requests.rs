@@ -1,4 +1,5 @@
 //! Requests on their way in, with a thread that has time for them.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 

@@ -1,4 +1,5 @@
 //! What the scoreboard says is what happened.
+#![allow(clippy::expect_used, reason = "a test may panic")]
 mod harness;
 use harness::*;
 
