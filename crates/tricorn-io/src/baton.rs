@@ -68,7 +68,7 @@ impl Baton {
 }
 
 /// One app thread as the others see it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Slot {
     /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.
     calls: AtomicU32,

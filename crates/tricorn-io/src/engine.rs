@@ -4,8 +4,9 @@ use crate::access::AccessLog;
 use crate::baton::{Baton, Core, Slot};
 use crate::clock;
 use crate::config::Config;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Sent};
 use crate::monitor;
+use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
 use crate::scoreboard::{Scoreboard, State};
 use crate::sys::fds;
@@ -17,6 +18,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use tricorn_proto::exchange::HeadInputs;
 
 /// Chores that pile up while requests never pause are handed out at this number.
 const CHORES: usize = 128;
@@ -213,8 +215,26 @@ impl Engine {
         Wake::Request(Box::new(exchange))
     }
 
-    /// Lets a reply that comes in many pieces gather those that follow one another closely.
-    pub fn cork(&self, exchange: &mut Exchange) {
+    /// Sends a piece of a body of which more is to come (see `Exchange::write`). What the client does not take at once goes
+    /// on while the application is busy, and pieces that follow one another closely travel together.
+    pub fn write(
+        &self,
+        exchange: &mut Exchange,
+        inputs: &HeadInputs<'_>,
+        piece: &[u8],
+        keep: impl FnOnce() -> SharedBytes,
+    ) -> Sent {
+        if exchange.wants_cork() {
+            self.cork(exchange);
+        }
+        let sent = exchange.write(inputs, piece, keep);
+        if exchange.wants_cork() && exchange.is_behind() {
+            self.cork(exchange);
+        }
+        sent
+    }
+
+    fn cork(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
         exchange.open_cork(&shared.slots[exchange.slot].cork);
         if shared.covering.load(Ordering::Relaxed) {

@@ -32,7 +32,7 @@ pub struct Timing {
     pub started: u64,
     /// It was done, but for the last write.
     pub answered: u64,
-    /// Bytes sent by the exchange itself.
+    /// Bytes sent at once; those that had to wait are counted by their outbox.
     pub sent: u64,
     /// The application let an exception out.
     pub app_failed: bool,
@@ -56,7 +56,9 @@ pub struct Exchange {
     pub(crate) slot: usize,
     /// Open once the reply turned out to come in many pieces.
     cork: Option<Arc<Cork>>,
-    /// When the last piece came, for the cork.
+    /// The outbox is in the cork.
+    corked: bool,
+    /// When the last piece came.
     last_piece: u64,
 }
 
@@ -92,6 +94,7 @@ impl Exchange {
             reuse: false,
             slot: 0,
             cork: None,
+            corked: false,
             last_piece: 0,
         }
     }
@@ -132,7 +135,7 @@ impl Exchange {
     /// Sends a piece of the body, and the head before the first one.
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
-    pub fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+    pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -141,53 +144,71 @@ impl Exchange {
         let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
         let after = if count > 0 { request.reply.after_body() } else { b"" };
         let piece = &piece[..count.min(piece.len())];
-        match self.gather(piece, after) {
-            Some(sent) => sent,
-            None => self.send(piece, after, keep),
+        self.uncork();
+        let sent = if self.is_rapid(piece) { self.gather(piece, after) } else { self.send(piece, after, keep) };
+        if sent == Sent::Accepted {
+            self.recork();
         }
+        sent
     }
 
-    /// Whether the head is out and another piece comes: time to open a cork.
-    pub fn is_streaming(&self) -> bool {
+    /// The head is out and there is no cork yet: another piece makes the reply a stream.
+    pub(crate) fn wants_cork(&self) -> bool {
         self.cork.is_none() && self.request.reply.head_sent()
+    }
+
+    /// The client has not taken all that was written.
+    pub(crate) fn is_behind(&self) -> bool {
+        !self.outbox.is_empty()
     }
 
     pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
         if cork.open(self.socket.as_fd()).is_ok() {
             self.last_piece = clock::now();
             self.cork = Some(cork.clone());
+            self.recork();
         }
     }
 
-    /// Puts a piece into the cork if it came right after the last one and nothing is queued.
-    fn gather(&mut self, piece: &[u8], after: &[u8]) -> Option<Sent> {
-        let cork = self.cork.as_ref()?;
-        let now = clock::now();
-        let rapid = now - self.last_piece < cork::RAPID;
-        self.last_piece = now;
-        if !rapid || !self.outbox.is_empty() || piece.len() >= cork::FULL {
-            return None;
+    /// Whether this piece came right after the last one.
+    fn is_rapid(&mut self, piece: &[u8]) -> bool {
+        if self.cork.is_none() {
+            return false;
         }
-        let full = cork.add([&self.request.out, piece, after]);
-        self.request.out.clear();
-        Some(if full { self.send(b"", b"", || Box::new(Vec::new())) } else { Sent::Accepted })
+        let last = std::mem::replace(&mut self.last_piece, clock::now());
+        self.last_piece - last < cork::RAPID && piece.len() < cork::FULL
     }
 
-    /// What the cork holds goes before everything that is sent next.
+    /// Puts a piece behind those that wait, and sends them all if they are enough.
+    fn gather(&mut self, piece: &[u8], after: &[u8]) -> Sent {
+        for part in [&self.request.out, piece, after] {
+            self.outbox.push(part);
+        }
+        if self.outbox.in_memory() >= cork::FULL { self.flush() } else { Sent::Accepted }
+    }
+
+    /// Leaves what waits to the monitor, until the next piece comes.
+    fn recork(&mut self) {
+        if let Some(cork) = &self.cork
+            && !self.outbox.is_empty()
+        {
+            cork.put(&mut self.outbox);
+            self.corked = true;
+        }
+    }
+
+    /// Takes back what was left to the monitor.
     fn uncork(&mut self) {
-        if let Some(cork) = &self.cork {
-            let mut first = Vec::new();
-            cork.take(&mut first);
-            if !first.is_empty() {
-                first.extend_from_slice(&self.request.out);
-                self.request.out = first;
-            }
+        if let Some(cork) = self.cork.as_ref().filter(|_| self.corked) {
+            cork.take(&mut self.outbox, &mut self.spent);
+            self.corked = false;
         }
     }
 
     fn close_cork(&mut self) {
+        self.uncork();
         if let Some(cork) = self.cork.take() {
-            self.timing.sent += cork.close();
+            cork.close();
         }
     }
 
@@ -340,10 +361,7 @@ impl Exchange {
     }
 
     fn flush(&mut self) -> Sent {
-        let before = self.outbox.sent();
-        let result = self.outbox.flush(self.socket.as_fd(), &mut self.spent);
-        self.timing.sent += self.outbox.sent() - before;
-        match result {
+        match self.outbox.flush(self.socket.as_fd(), &mut self.spent) {
             Flush::Empty => Sent::Accepted,
             Flush::Blocked if self.outbox.in_memory() > HIGH_WATER => Sent::OverMark,
             Flush::Blocked => Sent::Accepted,
@@ -363,6 +381,10 @@ impl Exchange {
     /// Blocks until the client is near enough again, or the write deadline passes without progress. For threads that
     /// hold no lock and no GIL.
     pub fn wait_for_room(&mut self, config: &Config) -> Sent {
+        self.uncork();
+        // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
+        let wanted = config.body_min_rate.saturating_mul(config.write_timeout / clock::SECOND).max(1);
+        let mut mark = self.outbox.sent();
         let mut deadline = clock::now() + config.write_timeout;
         while self.outbox.in_memory() > LOW_WATER {
             let now = clock::now();
@@ -372,14 +394,15 @@ impl Exchange {
             let timeout = crate::sys::poll::timespec(deadline - now);
             let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
             let _ = poll(&mut fds, Some(&timeout));
-            let before = self.outbox.sent();
             if self.flush() == Sent::Gone {
                 return Sent::Gone;
             }
-            if self.outbox.sent() > before {
+            if self.outbox.sent() - mark >= wanted {
+                mark = self.outbox.sent();
                 deadline = clock::now() + config.write_timeout;
             }
         }
+        self.recork();
         Sent::Accepted
     }
 }

@@ -1,5 +1,5 @@
 //! Lines of the access log while they are being written.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::until;
 use std::sync::atomic::{AtomicBool, Ordering};

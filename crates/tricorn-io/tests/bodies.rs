@@ -1,5 +1,5 @@
 //! Request bodies: where they are kept, and which never reach a handler.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,5 @@
 //! Every app thread is inside the application: what the monitor must still see to.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! Clients that split their requests anywhere and leave at any time. (Alone in its process: it counts descriptors.)
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
 use std::io::{Read, Write};
@@ -82,7 +82,7 @@ fn no_connection_and_no_descriptor_is_left_behind() {
                 (0..250).filter(|_| live(server, &mut random)).count()
             })
         };
-        let clients: Vec<_> = (1..=4).map(|seed| lives(seed)).collect();
+        let clients: Vec<_> = (1..=4).map(lives).collect();
         clients.into_iter().map(|client| client.join().expect("a client")).sum()
     });
     assert!(answered > 100, "{answered} clients of a thousand stayed to the end");

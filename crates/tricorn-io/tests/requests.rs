@@ -1,5 +1,5 @@
 //! Requests on their way in, with a thread that has time for them.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
 

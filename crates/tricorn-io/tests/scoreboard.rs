@@ -1,5 +1,5 @@
 //! What the scoreboard says is what happened.
-#![allow(clippy::expect_used, reason = "a test may panic")]
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
 

@@ -67,7 +67,8 @@ impl Reactor {
         }
         if self.gate_pause != 0 && now >= self.gate_pause {
             self.gate_pause = 0;
-            self.set_gate(true);
+            // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
+            self.set_gate(!self.config.siblings);
         }
     }
 

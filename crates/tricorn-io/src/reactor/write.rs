@@ -19,7 +19,7 @@ impl Reactor {
     pub fn finish(&mut self, exchange: Exchange, now: u64) {
         let Exchange { token, socket, request, attachment, outbox, mut spent, .. } = exchange;
         self.busy = self.busy.saturating_sub(1);
-        self.count(&exchange.timing, &request, now);
+        self.count(&exchange.timing, outbox.sent(), &request, now);
         self.chores.spent.append(&mut spent);
         self.recycle(request);
         let Some(conn) = self.conns.get_mut(token) else { return };
@@ -43,12 +43,13 @@ impl Reactor {
         }
     }
 
-    fn count(&mut self, timing: &crate::exchange::Timing, request: &Request, now: u64) {
+    /// `waited`: bytes that the exchange sent out of its outbox.
+    fn count(&mut self, timing: &crate::exchange::Timing, waited: u64, request: &Request, now: u64) {
         let board = &self.board;
         board.set(Word::InFlight, self.busy as u64);
         board.add(Word::Requests, 1);
         board.status(request.reply.status_code());
-        board.add(Word::BytesOut, timing.sent);
+        board.add(Word::BytesOut, timing.sent + waited);
         if timing.app_failed {
             board.add(Word::AppErrors, 1);
         }

@@ -242,13 +242,10 @@ pub fn write(engine: &Engine, exchange: &mut Exchange, piece: &[u8]) -> Sent {
     if !exchange.request.reply.has_status() {
         exchange.request.reply.status(b"200 OK").expect("a status");
     }
-    if exchange.is_streaming() {
-        engine.cork(exchange);
-    }
     let wall = exchange.wall.clone();
     let (server, close) = (&engine.config().server, engine.closes_connections());
     let inputs = HeadInputs { date: wall.date(), server, body_length: None, close };
-    match exchange.write(&inputs, piece, || Box::new(piece.to_vec())) {
+    match engine.write(exchange, &inputs, piece, || Box::new(piece.to_vec())) {
         Sent::OverMark => exchange.wait_for_room(engine.config()),
         sent => sent,
     }

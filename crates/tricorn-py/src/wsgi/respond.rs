@@ -203,9 +203,6 @@ pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
 
 /// Sends a piece of a body whose length is not known, and waits while the client is too far behind.
 pub fn send(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
-    if exchange.is_streaming() {
-        engine.cork(exchange);
-    }
     send_part(py, engine, exchange, piece, None)
 }
 
@@ -222,9 +219,9 @@ fn send_part(
     let bytes = piece.as_bytes();
     let sent = if bytes.len() >= WITHOUT_GIL {
         let kept = KeptBytes::of(piece);
-        py.detach(|| exchange.write(&inputs, bytes, || Box::new(kept)))
+        py.detach(|| engine.write(exchange, &inputs, bytes, || Box::new(kept)))
     } else {
-        exchange.write(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
+        engine.write(exchange, &inputs, bytes, || Box::new(KeptBytes::of(piece)))
     };
     match sent {
         Sent::OverMark => py.detach(|| exchange.wait_for_room(engine.config())),
