@@ -67,116 +67,84 @@ impl<'py> Response<'_, 'py> {
         Some(self.send_pieces(&pieces))
     }
 
-    fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
-        let py = piece.py();
+    /// Works on the exchange of an application that has called `start_response`.
+    fn begun<T>(&self, work: impl FnOnce(&Engine, &mut Exchange) -> T) -> PyResult<T> {
         let handle = self.handle.get();
-        let mut exchange = handle.take_back(py);
-        if !exchange.request.reply.has_status() {
-            handle.put(exchange);
-            return Err(no_start_response());
-        }
-        exchange.answered();
-        let end = send_last(py, handle.engine(), &mut exchange, piece);
+        let mut exchange = handle.take_back(self.handle.py());
+        let outcome = if exchange.request.reply.has_status() {
+            Ok(work(handle.engine(), &mut exchange))
+        } else {
+            Err(PyAssertionError::new_err("the application yielded a body before it called start_response"))
+        };
         handle.put(exchange);
-        Ok(Some(end))
+        outcome
+    }
+
+    fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
+        self.begun(|engine, exchange| {
+            exchange.answered();
+            Some(send_last(piece.py(), engine, exchange, piece))
+        })
     }
 
     fn send_pieces(&self, pieces: &[Bound<'py, PyBytes>]) -> PyResult<Option<End>> {
         let py = self.handle.py();
-        let handle = self.handle.get();
-        let mut exchange = handle.take_back(py);
-        if !exchange.request.reply.has_status() {
-            handle.put(exchange);
-            return Err(no_start_response());
-        }
-        exchange.answered();
         let total = pieces.iter().map(|piece| piece.as_bytes().len() as u64).sum();
         if total <= TOGETHER {
             let all = pieces.iter().map(|piece| piece.as_bytes()).collect::<Vec<_>>().concat();
-            let end = send_last(py, handle.engine(), &mut exchange, &PyBytes::new(py, &all));
-            handle.put(exchange);
-            return Ok(Some(end));
+            return self.send_only(&PyBytes::new(py, &all));
         }
-        let empty = PyBytes::new(py, b"");
-        let (last, first) = match pieces.split_last() {
-            Some((last, first)) => (last, first),
-            None => (&empty, [].as_slice()),
-        };
-        for piece in first {
-            if !piece.as_bytes().is_empty() {
-                send_part(py, handle.engine(), &mut exchange, piece, Some(total));
+        let Some((last, first)) = pieces.split_last() else { return self.send_only(&PyBytes::new(py, b"")) };
+        self.begun(|engine, exchange| {
+            exchange.answered();
+            for piece in first.iter().filter(|piece| !piece.as_bytes().is_empty()) {
+                send_part(py, engine, exchange, piece, Some(total));
             }
-        }
-        let end = send_last(py, handle.engine(), &mut exchange, last);
-        handle.put(exchange);
-        Ok(Some(end))
+            Some(send_last(py, engine, exchange, last))
+        })
     }
 
     fn send_iterable(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
-        let handle = self.handle.get();
         for piece in result.try_iter()? {
             let piece = bytes_of(&piece?)?;
             if piece.as_bytes().is_empty() {
                 continue; // the head waits for the first byte (PEP 3333, "The start_response() Callable")
             }
-            let mut exchange = handle.take_back(py);
-            if !exchange.request.reply.has_status() {
-                handle.put(exchange);
-                return Err(no_start_response());
-            }
-            let sent = send(py, handle.engine(), &mut exchange, &piece);
-            handle.put(exchange);
-            if sent == Sent::Gone {
+            if self.begun(|engine, exchange| send(py, engine, exchange, &piece))? == Sent::Gone {
                 return Ok(None);
             }
         }
-        let mut exchange = handle.take_back(py);
-        if !exchange.request.reply.has_status() {
-            handle.put(exchange);
-            return Err(no_start_response());
-        }
-        exchange.answered();
-        let end = if exchange.request.reply.head_sent() {
-            exchange.end()
-        } else {
-            send_last(py, handle.engine(), &mut exchange, &PyBytes::new(py, b""))
-        };
-        handle.put(exchange);
-        Ok(Some(end))
+        self.begun(|engine, exchange| {
+            exchange.answered();
+            Some(if exchange.request.reply.head_sent() {
+                exchange.end()
+            } else {
+                send_last(py, engine, exchange, &PyBytes::new(py, b""))
+            })
+        })
     }
 
-    /// `wsgi.file_wrapper` around a real file: the kernel sends it.
+    /// `wsgi.file_wrapper` around a real file: the kernel sends it. `None` if this is something else.
     fn send_file(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
         let Some(wrapper) = self.file_wrapper.filter(|_| self.sendfile) else { return Ok(None) };
         if !result.is_instance(wrapper)? {
             return Ok(None);
         }
-        let Some((fd, offset, size)) = regular_file(&result.getattr(intern!(py, "filelike"))?) else {
-            return Ok(None);
-        };
-        let handle = self.handle.get();
-        let mut exchange = handle.take_back(py);
-        if !exchange.request.reply.has_status() {
-            handle.put(exchange);
-            return Err(no_start_response());
-        }
-        let rest = size.saturating_sub(offset);
-        let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
-        let Ok(file) = tricorn_io::duplicate(fd) else {
-            handle.put(exchange);
-            return Ok(None);
-        };
-        exchange.answered();
-        let engine = handle.engine();
-        let (server, close) = (&engine.config().server, engine.closes_connections());
-        let wall = exchange.wall.clone();
-        let inputs = HeadInputs { date: wall.date(), server, body_length: Some(rest), close };
-        py.detach(|| exchange.write_file(&inputs, file, offset, length));
-        let end = exchange.end();
-        handle.put(exchange);
-        Ok(Some(end))
+        let filelike = result.getattr(intern!(py, "filelike"))?;
+        let Some((fd, offset, size)) = regular_file(&filelike) else { return Ok(None) };
+        let Ok(file) = tricorn_io::duplicate(fd) else { return Ok(None) };
+        self.begun(|engine, exchange| {
+            exchange.answered();
+            let rest = size.saturating_sub(offset);
+            let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
+            let (server, close) = (&engine.config().server, engine.closes_connections());
+            let wall = exchange.wall.clone();
+            let inputs = HeadInputs { date: wall.date(), server, body_length: Some(rest), close };
+            py.detach(|| exchange.write_file(&inputs, file, offset, length));
+            Some(exchange.end())
+        })
     }
 }
 
@@ -187,10 +155,6 @@ fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(RawFd, u64, u64)> {
     let offset: u64 = filelike.call_method0("tell").ok()?.extract().ok()?;
     let size = tricorn_io::file_size(fd)?;
     Some((fd, offset, size))
-}
-
-fn no_start_response() -> PyErr {
-    PyAssertionError::new_err("the application yielded a body before it called start_response")
 }
 
 /// A piece of a body as PEP 3333 wants it.
