@@ -3,6 +3,7 @@
 //! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
 //! while it holds the GIL; nobody who holds it asks for the GIL.
 use crate::clock::MILLI;
+use crate::config;
 use crate::cork::Cork;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
@@ -35,6 +36,12 @@ impl Core {
     /// Calls take so long that the next leader should be up before one begins, not a tick later.
     pub fn is_blocking(&self) -> bool {
         self.usual > MILLI
+    }
+
+    /// Answers should be sent together: requests wait, and calls are neither so short that nobody sleeps meanwhile nor so
+    /// long that a client should wait for the next one.
+    pub fn gathers_answers(&self) -> bool {
+        config::GATHER_ANSWERS.contains(&self.usual) && self.reactor.is_pressed()
     }
 
     /// App threads that are not inside the application.

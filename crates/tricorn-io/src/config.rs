@@ -49,6 +49,13 @@ pub const ACCEPT_BURST: u32 = 64;
 pub const READ_BURST: usize = 512 * 1024;
 /// Bodies from this length on are read into the gateway's own buffers; below it a copy is cheaper than an allocation.
 pub const FOREIGN: usize = 32 * 1024;
+/// While other requests wait and calls take this long (nanoseconds, from … to), answers that are ready are held back to
+/// be sent together: each one sent alone would wake a client that sleeps, and with it another processor.
+pub const GATHER_ANSWERS: std::ops::Range<u64> = 20_000..250_000;
+/// The longest an answer is held back by that, unless a call takes longer than the last ones did; then it is a tick or two.
+pub const HOLD: u64 = 1_000_000;
+/// Most answers held back.
+pub const HELD: usize = 16;
 /// How long accepting pauses after the system ran out of descriptors.
 pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
 /// The monitor's tick while application calls are in flight.

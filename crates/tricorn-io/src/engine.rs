@@ -207,6 +207,7 @@ impl Engine {
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         shared.slots[slot].enter();
         exchange.slot = slot;
+        exchange.hold = core.gathers_answers();
         if core.is_blocking() && core.polling.is_none() {
             shared.wake_followers(core, 1);
         }
@@ -250,6 +251,7 @@ impl Engine {
             shared.slots[slot].leave();
             core.reactor.finish(*exchange, clock::now());
         }
+        core.reactor.send_held();
         core.joined = core.joined.saturating_sub(1);
         // Whoever is parked may have to take over.
         shared.wake_followers(&mut core, 1);
@@ -315,6 +317,7 @@ impl Engine {
         let shared = &*self.shared;
         let ended = shared.stopping.load(Ordering::Relaxed) || core.reactor.is_drained() || shared.baton.is_broken();
         if ended {
+            core.reactor.send_held();
             let all = core.followers.len();
             shared.wake_followers(core, all);
             shared.signals.kick();

@@ -54,6 +54,8 @@ pub struct Exchange {
     pub(crate) reuse: bool,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
+    /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
+    pub(crate) hold: bool,
     /// Open once the reply turned out to come in many pieces.
     cork: Option<Arc<Cork>>,
     /// The outbox is in the cork.
@@ -93,6 +95,7 @@ impl Exchange {
             gone: false,
             reuse: false,
             slot: 0,
+            hold: false,
             cork: None,
             corked: false,
             last_piece: 0,
@@ -136,6 +139,7 @@ impl Exchange {
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        self.hold = false;
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -231,7 +235,15 @@ impl Exchange {
         let end = request.reply.end(&mut last);
         tail[tail_len..tail_len + last.len()].copy_from_slice(&last);
         tail_len += last.len();
-        self.send(&piece[..count.min(piece.len())], &tail[..tail_len], keep);
+        let piece = &piece[..count.min(piece.len())];
+        if self.hold && piece.len() <= COPY && self.outbox.is_empty() && self.cork.is_none() {
+            for part in [&self.request.out, piece, &tail[..tail_len]] {
+                self.outbox.push(part);
+            }
+        } else {
+            self.hold = false;
+            self.send(piece, &tail[..tail_len], keep);
+        }
         self.conclude(end);
         end
     }
@@ -273,6 +285,7 @@ impl Exchange {
     }
 
     fn conclude(&mut self, end: End) {
+        self.hold &= !self.outbox.is_empty() && self.cork.is_none();
         self.close_cork();
         self.reuse = end == End::Reuse && !self.gone;
     }
@@ -293,6 +306,7 @@ impl Exchange {
         self.outbox.push(&self.request.out);
         self.outbox.push_file(file, offset, count);
         self.outbox.push(after);
+        self.hold = false;
         self.flush()
     }
 

@@ -128,6 +128,7 @@ impl Monitor<'_> {
         let shared = self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
+        core.reactor.send_held();
         if core.polling.is_some() {
             return;
         }

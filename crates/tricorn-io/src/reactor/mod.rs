@@ -66,6 +66,9 @@ pub struct Reactor {
     again: VecDeque<Token>,
     /// Complete requests in the order in which they became complete.
     ready: VecDeque<Token>,
+    /// Whole answers held back to be sent together, and since when.
+    held: Vec<Token>,
+    held_since: u64,
     /// Application calls under way.
     pub(crate) busy: usize,
     wheel: Wheel,
@@ -114,6 +117,8 @@ impl Reactor {
             events: Events::default(),
             again: VecDeque::new(),
             ready: VecDeque::new(),
+            held: Vec::new(),
+            held_since: 0,
             busy: 0,
             wheel: Wheel::new(clock::now()),
             fired: Vec::new(),
@@ -151,8 +156,11 @@ impl Reactor {
                 self.accept_one(listener, free_threads)
             } else if let Some(event) = self.events.pop() {
                 self.on_event(event, free_threads)
-            } else {
+            } else if self.held.is_empty() {
                 return None;
+            } else {
+                self.send_held();
+                continue;
             };
             let Some(token) = complete else { continue };
             if runner == Runner::AppThread && self.ready.is_empty() {
@@ -169,7 +177,16 @@ impl Reactor {
 
     /// Whether `pump` has something to do.
     pub fn has_work(&self) -> bool {
-        !self.ready.is_empty() || !self.again.is_empty() || !self.events.is_empty() || self.accepting.is_some()
+        !self.ready.is_empty()
+            || !self.again.is_empty()
+            || !self.events.is_empty()
+            || !self.held.is_empty()
+            || self.accepting.is_some()
+    }
+
+    /// Whether requests wait or are about to be read.
+    pub fn is_pressed(&self) -> bool {
+        !self.ready.is_empty() || !self.again.is_empty() || !self.events.is_empty()
     }
 
     /// Complete requests that wait for an app thread.

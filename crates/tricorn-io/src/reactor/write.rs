@@ -38,7 +38,28 @@ impl Reactor {
             conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
             self.set_deadline(token, now + self.config.write_timeout);
             self.register(token);
-            // Room that came while the exchange had the socket made its edge then, and makes no other.
+            if exchange.hold {
+                self.hold(token, now);
+            } else {
+                // Room that came while the exchange had the socket made its edge then, and makes no other.
+                self.flush(token, false);
+            }
+        }
+    }
+
+    fn hold(&mut self, token: Token, now: u64) {
+        if self.held.is_empty() {
+            self.held_since = now;
+        }
+        self.held.push(token);
+        if self.held.len() >= config::HELD || now - self.held_since >= config::HOLD {
+            self.send_held();
+        }
+    }
+
+    /// Sends the answers that were held back, one after another: the first wakes the client, the rest find it awake.
+    pub fn send_held(&mut self) {
+        for token in std::mem::take(&mut self.held) {
             self.flush(token, false);
         }
     }
@@ -188,6 +209,7 @@ impl Reactor {
 
     /// Closes every connection that no exchange holds.
     pub fn close_all(&mut self) {
+        self.send_held();
         self.draining = true;
         self.set_gate(false);
         self.listeners.clear();

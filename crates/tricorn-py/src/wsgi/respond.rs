@@ -106,14 +106,19 @@ impl<'py> Response<'_, 'py> {
 
     fn send_iterable(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
+        let mut whole = None;
         for piece in result.try_iter()? {
             let piece = bytes_of(&piece?)?;
-            if piece.as_bytes().is_empty() {
+            if piece.as_bytes().is_empty() || whole.is_some() {
                 continue; // the head waits for the first byte (PEP 3333, "The start_response() Callable")
             }
-            if self.begun(|engine, exchange| send(py, engine, exchange, &piece))? == Sent::Gone {
+            whole = self.send_if_whole(&piece)?;
+            if whole.is_none() && self.begun(|engine, exchange| send(py, engine, exchange, &piece))? == Sent::Gone {
                 return Ok(None);
             }
+        }
+        if whole.is_some() {
+            return Ok(whole);
         }
         self.begun(|engine, exchange| {
             exchange.answered();
@@ -122,6 +127,20 @@ impl<'py> Response<'_, 'py> {
             } else {
                 send_last(py, engine, exchange, &PyBytes::new(py, b""))
             })
+        })
+    }
+
+    /// A first piece that is as long as Content-Length says is the whole body: frameworks answer so, and it ends the reply.
+    /// What may follow is beyond the length and not sent.
+    fn send_if_whole(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
+        self.begun(|engine, exchange| {
+            let reply = &exchange.request.reply;
+            let length = piece.as_bytes().len() as u64;
+            if reply.head_sent() || reply.content_length() != Some(length) {
+                return None;
+            }
+            exchange.answered();
+            Some(send_last(piece.py(), engine, exchange, piece))
         })
     }
 
