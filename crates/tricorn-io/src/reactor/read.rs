@@ -2,7 +2,7 @@
 use super::Reactor;
 use super::conn::{Conn, Peer, Phase, Token};
 use super::deadlines::body_deadline;
-use crate::body::{Allocate, Body, Spool};
+use crate::body::{Allocate, Body, Received, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
 use crate::config;
@@ -148,9 +148,7 @@ impl Reactor {
                 let count = recv_into(socket.as_fd(), bytes, room);
                 if let Ok(count) = count {
                     conn.receiver.took_fixed(count as u64);
-                    request.counted += count;
-                    self.body_bytes += count;
-                    self.board.set(Word::BodyBytes, self.body_bytes as u64);
+                    hold_in_memory(count, &mut request.counted, &mut self.body_bytes, &self.board);
                 }
                 (count, room)
             }
@@ -159,22 +157,17 @@ impl Reactor {
                 let count = buffer.receive(socket.as_fd(), room);
                 if let Ok(count) = count {
                     conn.receiver.took_fixed(count as u64);
-                    request.counted += count;
-                    self.body_bytes += count;
-                    self.board.set(Word::BodyBytes, self.body_bytes as u64);
+                    hold_in_memory(count, &mut request.counted, &mut self.body_bytes, &self.board);
                 }
                 (count, room)
             }
             (Some(left), Body::Spooled(spool)) => {
-                self.scratch.resize(SPOOL_PIECE, 0);
                 let room = SPOOL_PIECE.min(left as usize);
-                let count = recv(socket, &mut self.scratch[..room], RecvFlags::empty()).map(|(count, _)| count);
-                if let Ok(count) = count {
-                    if let Err(error) = spool.append(&self.scratch[..count]) {
-                        return Some(Fill::Refused(spool_failed(&error)));
-                    }
-                    conn.receiver.took_fixed(count as u64);
-                }
+                let count = match recv_to_disk(socket, spool, &mut self.scratch, room) {
+                    Ok(count) => count,
+                    Err(refusal) => return Some(Fill::Refused(refusal)),
+                };
+                conn.receiver.took_fixed(count.unwrap_or(0) as u64);
                 (count, room)
             }
             _ => {
@@ -336,10 +329,31 @@ fn keep(
         Body::Foreign(buffer) => buffer.append(bytes),
         Body::Empty => *body = Body::Memory(bytes.to_vec()),
     }
-    *counted += bytes.len();
-    *held += bytes.len();
-    board.set(Word::BodyBytes, *held as u64);
+    hold_in_memory(bytes.len(), counted, held, board);
     Ok(())
+}
+
+/// Reads up to `room` bytes of a body into its file. The inner result is the socket's, the outer one the disk's.
+fn recv_to_disk(
+    socket: &OwnedFd,
+    spool: &mut Spool,
+    scratch: &mut Vec<u8>,
+    room: usize,
+) -> Result<Received, Box<Refusal>> {
+    scratch.resize(SPOOL_PIECE, 0);
+    let count = match recv(socket, &mut scratch[..room], RecvFlags::empty()) {
+        Ok((count, _)) => count,
+        Err(error) => return Ok(Err(error)),
+    };
+    spool.append(&scratch[..count]).map_err(|error| spool_failed(&error))?;
+    Ok(Ok(count))
+}
+
+/// Counts body bytes that memory holds, for their limits and the scoreboard.
+fn hold_in_memory(count: usize, counted: &mut usize, held: &mut usize, board: &Scoreboard) {
+    *counted += count;
+    *held += count;
+    board.set(Word::BodyBytes, *held as u64);
 }
 
 /// Moves what memory holds of a body to disk.
