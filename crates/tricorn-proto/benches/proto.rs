@@ -99,6 +99,8 @@ fn access_line() {
         micros: 512,
         time: b"[21/Nov/2026:01:02:32 +0000]",
         pid: 42,
+        request_id: b"0af7651916cd43dd",
+        queue_micros: Some(77),
         environ: &|_| None,
     };
     let mut out = Vec::new();

@@ -1,5 +1,6 @@
 //! gunicorn's `access_log_format`.
 #![allow(clippy::unwrap_used)] // A test may panic.
+use proptest::prelude::*;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver, RequestHead};
 
@@ -12,11 +13,15 @@ fn line(format: &str) -> String {
 }
 
 fn rendered(format: &str, request: &str) -> String {
-    let mut bytes = request.as_bytes().to_vec();
+    String::from_utf8(in_format(&Format::parse(format).unwrap(), request.as_bytes())).unwrap()
+}
+
+fn in_format(format: &Format, request: &[u8]) -> Vec<u8> {
+    let mut bytes = request.to_vec();
     let mut head = RequestHead::default();
     if !request.is_empty() {
         let policy = HeadPolicy::default();
-        Receiver::default().advance(&mut bytes, &policy, false, &mut head).unwrap();
+        let _ = Receiver::default().advance(&mut bytes, &policy, false, &mut head);
     }
     let environ = |key: &str| match key {
         "wsgi.url_scheme" => Some(b"http".to_vec()),
@@ -33,12 +38,13 @@ fn rendered(format: &str, request: &str) -> String {
         micros: 12_345_678,
         time: b"[21/Nov/2026:01:02:32 +0000]",
         pid: 42,
+        request_id: b"0af7651916cd43dd",
+        queue_micros: Some(77),
         environ: &environ,
     };
     let mut out = b"before\n".to_vec();
-    Format::parse(format).unwrap().render(&record, &mut out);
-    let text = String::from_utf8(out).unwrap();
-    text.strip_prefix("before\n").unwrap().strip_suffix('\n').unwrap().to_string()
+    format.render(&record, &mut out);
+    out.strip_prefix(b"before\n").unwrap().strip_suffix(b"\n").unwrap().to_vec()
 }
 
 #[test]
@@ -69,6 +75,8 @@ fn every_atom_is_rendered() {
         ("%(D)s", "12345678"),
         ("%(L)s", "12.345678"),
         ("%(p)s", "<42>"),
+        ("%(request_id)s", "0af7651916cd43dd"),
+        ("%(queue_time)s", "77"),
         ("%({host}i)s", "h"),
         ("%({X-Two}i)s", "two"),
         ("%({X-Missing}i)s", "-"),
@@ -107,5 +115,95 @@ fn an_unknown_atom_is_named_with_those_that_exist() {
     assert!(error.contains("%(z)s") && error.contains("D (duration in microseconds)"), "{error}");
     for bad in ["%", "%h", "%(h", "%(h)", "%(h)x", "%({x}z)s", "%(h)99999s"] {
         assert!(Format::parse(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_line_of_json_says_the_same() {
+    let line = String::from_utf8(in_format(&Format::json(true), REQUEST.as_bytes())).unwrap();
+    assert_eq!(
+        line,
+        r#"{"time":"2026-11-21T01:02:32+00:00","remote":"127.0.0.1","method":"GET","path":"/a%20b%22","query":"x=1","protocol":"HTTP/1.1","status":200,"bytes":1234,"duration_us":12345678,"queue_us":77,"referer":"http://r/","user_agent":"curl/8 \"x\\","host":"h","request_id":"0af7651916cd43dd","pid":42}"#
+    );
+    assert!(!in_format(&Format::json(false), REQUEST.as_bytes()).windows(10).any(|part| part == b"request_id"));
+    let unreadable = String::from_utf8(in_format(&Format::json(false), b"")).unwrap();
+    for member in [r#""method":null"#, r#""path":null"#, r#""query":"""#, r#""referer":null"#] {
+        assert!(unreadable.contains(member), "{unreadable}");
+    }
+}
+
+/// As a strict reader of JSON (RFC 8259) sees a line: the members of an object of strings, numbers and nulls.
+fn members(line: &str) -> Option<Vec<(String, String)>> {
+    let mut rest = line.strip_prefix('{')?;
+    let mut members = Vec::new();
+    loop {
+        let (name, after) = string(rest)?;
+        let after = after.strip_prefix(':')?;
+        let (value, after) = match after.strip_prefix("null") {
+            Some(after) => ("null".into(), after),
+            None if after.starts_with('"') => string(after)?,
+            None => {
+                let digits = after.len() - after.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+                let number = &after[..digits];
+                (number.len() == 1 || (digits > 1 && !number.starts_with('0'))).then_some(())?;
+                (number.into(), &after[digits..])
+            }
+        };
+        members.push((name, value));
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None => return (after == "}").then_some(members),
+        }
+    }
+}
+
+fn string(text: &str) -> Option<(String, &str)> {
+    let text = text.strip_prefix('"')?;
+    let mut value = String::new();
+    let mut letters = text.char_indices();
+    loop {
+        match letters.next()? {
+            (at, '"') => return Some((value, &text[at + 1..])),
+            (_, letter) if letter < ' ' => return None,
+            (_, '\\') => match letters.next()?.1 {
+                letter @ ('"' | '\\') => value.push(letter),
+                'u' => {
+                    let code = (0..4).try_fold(0, |code, _| Some(code << 4 | letters.next()?.1.to_digit(16)?))?;
+                    value.push(char::from_u32(code)?);
+                }
+                _ => return None,
+            },
+            (_, letter) => value.push(letter),
+        }
+    }
+}
+
+/// Bytes that a value may hold, the awkward ones more often.
+fn value() -> impl Strategy<Value = Vec<u8>> {
+    let awkward = prop::sample::select(&b"\"\\\t /\x80\x85\xa8\xad\xc2\xc3\xe2\xed\xef\xf0\xf4\xff"[..]);
+    let letter = prop_oneof![awkward, 0x20..0x7fu8, 0x80..=0xffu8];
+    let text = any::<String>().prop_map(String::into_bytes);
+    prop_oneof![prop::collection::vec(letter, 0..40), text]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_client_sends_a_line_is_json(target in value(), agent in value()) {
+        let parts = [b"GET /".as_slice(), &target, b" HTTP/1.1\r\nHost: h\r\nUser-Agent: ", &agent, b"\r\n\r\n"];
+        let line = in_format(&Format::json(true), &parts.concat());
+        let line = String::from_utf8(line).expect("UTF-8");
+        let members = members(&line).ok_or_else(|| TestCaseError::fail(line.clone()))?;
+        let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
+        prop_assert_eq!(names, [
+            "time", "remote", "method", "path", "query", "protocol", "status", "bytes", "duration_us", "queue_us",
+            "referer", "user_agent", "host", "request_id", "pid",
+        ]);
+        if let Ok(agent) = std::str::from_utf8(&agent)
+            && members[12].1 == "h"
+        {
+            prop_assert_eq!(members[11].1.as_str(), agent.trim_matches([' ', '\t']));
+        }
     }
 }

@@ -211,3 +211,41 @@ fn a_truncated_body_never_completes() {
         assert!(!outcome.requests[0].complete, "{body:?}");
     }
 }
+
+fn at_most(body: u64) -> HeadPolicy {
+    let mut policy = HeadPolicy::default();
+    policy.limits.body = body;
+    policy
+}
+
+#[test]
+fn a_length_over_the_limit_is_refused_with_its_head() {
+    let limited = at_most(3);
+    assert_eq!(accepted_with(&limited, &post("Content-Length: 3\r\n", "abc")).body, b"abc");
+    assert_eq!(accepted_with(&limited, &get("")).body, b"");
+    let (status, text) = refused_with(&limited, &post("Content-Length: 4\r\n", ""));
+    assert_eq!((status, text.as_str()), (413, "Request body is too large (4 > 3)"));
+    let most = post("Content-Length: 18446744073709551615\r\n", "");
+    assert_eq!(refused_with(&limited, &most).0, 413);
+    assert!(read_with(&limited, &most).requests.is_empty(), "the application hears nothing of it");
+}
+
+#[test]
+fn chunks_over_the_limit_are_refused_by_their_size() {
+    let limited = at_most(5);
+    assert_eq!(accepted_with(&limited, &chunked("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n")).body, b"abcde");
+    for body in ["6\r\n", "3\r\nabc\r\n3\r\n", "3\r\nabc\r\n2\r\nde\r\n1\r\n"] {
+        assert_eq!(refused_with(&limited, &chunked(body)), (413, "Request body is too large (6 > 5)".into()), "{body}");
+    }
+    let overflow = chunked("3\r\nabc\r\nffffffffffffffff\r\n");
+    assert_eq!(refused_with(&limited, &overflow).0, 413);
+    let trailers = chunked("5\r\nabcde\r\n0\r\nTrailer-Is-No-Body: 1\r\n\r\n");
+    assert_eq!(accepted_with(&limited, &trailers).body, b"abcde");
+}
+
+#[test]
+fn each_request_of_a_connection_has_the_whole_limit() {
+    let one = chunked("3\r\nabc\r\n0\r\n\r\n");
+    let outcome = read_with(&at_most(3), &[one.clone(), one, post("Content-Length: 3\r\n", "abc")].concat());
+    assert_eq!((outcome.refused, outcome.requests.len()), (None, 3));
+}

@@ -376,3 +376,33 @@ fn nothing_of_one_reply_is_left_in_the_next() {
     assert_eq!(reply.end(&mut out), End::Reuse);
     assert!(String::from_utf8(out).unwrap().contains("keep-alive"));
 }
+
+/// The head of a reply to a request with an id, whose application sets these fields.
+fn with_request_id(reply: &mut Reply, fields: &[(&str, &str)]) -> String {
+    let mut out = Vec::new();
+    reply.begin(Method::Get, Version::Http11, true);
+    reply.set_request_id(b"abc");
+    reply.status(b"500 Oops").unwrap();
+    reply.field(b"X-Request-Id", b"of the first try").unwrap();
+    reply.status(b"200 OK").unwrap();
+    for (name, value) in fields {
+        reply.field(name.as_bytes(), value.as_bytes()).unwrap();
+    }
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_request_id_is_sent_unless_the_application_has_its_own() {
+    let mut reply = Reply::default();
+    let wire = with_request_id(&mut reply, &[("Content-Type", "a/b")]);
+    assert!(wire.ends_with("X-Request-ID: abc\r\nContent-Type: a/b\r\n\r\n"), "{wire}");
+    let wire = with_request_id(&mut reply, &[("x-request-id", "mine")]);
+    assert!(wire.contains("\r\nx-request-id: mine\r\n") && !wire.contains("abc"), "{wire}");
+    let mut out = Vec::new();
+    reply.begin(Method::Get, Version::Http11, true);
+    reply.set_request_id(b"");
+    reply.status(b"200 OK").unwrap();
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
+    assert!(!String::from_utf8(out).unwrap().contains("abc"), "an id belongs to one request");
+}

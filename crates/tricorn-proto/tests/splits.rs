@@ -43,13 +43,14 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn policy() -> impl Strategy<Value = HeadPolicy> {
-    (any::<[bool; 6]>(), 0..3usize).prop_map(|(flags, limits)| {
+    (any::<[bool; 6]>(), 0..3usize, prop::sample::select(&[0, 1, 4, 5, 7][..])).prop_map(|(flags, limits, body)| {
         let mut policy = if flags[0] { trusting() } else { HeadPolicy::default() };
         policy.leniency.obsolete_folding = flags[1];
         policy.leniency.strip_header_spaces = flags[2];
         policy.leniency.unconventional_method = flags[3];
         policy.leniency.unconventional_version = flags[4];
         policy.leniency.casefold_method = flags[5];
+        policy.limits.body = body;
         if limits == 0 {
             policy.limits.request_line = 24;
             policy.limits.fields = 3;
@@ -79,6 +80,10 @@ proptest! {
         let expected = whole(&policy, &bytes);
         prop_assert_eq!(&feed(&policy, split(&bytes, &cuts)), &expected);
         prop_assert_eq!(&dribbled(&policy, &bytes), &expected);
+        for request in &expected.requests {
+            let longest = if policy.limits.body == 0 { u64::MAX } else { policy.limits.body };
+            prop_assert!(request.body.len() as u64 <= longest);
+        }
         if let Some((status, ..)) = expected.refused {
             prop_assert!((400..=501).contains(&status) && status != 500);
         }

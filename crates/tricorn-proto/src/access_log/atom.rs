@@ -23,6 +23,8 @@ pub(super) enum Atom {
     Micros,
     DecimalSeconds,
     Pid,
+    RequestId,
+    QueueMicros,
     /// A request header, by its lower-case name.
     Request(String),
     /// A response header, by its lower-case name.
@@ -32,6 +34,8 @@ pub(super) enum Atom {
 }
 
 impl Atom {
+    /// Not inlined: LLVM 22 takes minutes over this one's caller otherwise (constraint elimination).
+    #[inline(never)]
     pub(super) fn parse(name: &str) -> Result<Atom, String> {
         if let Some((key, kind)) = name.strip_prefix('{').and_then(|name| name.rsplit_once('}')) {
             match kind {
@@ -78,6 +82,11 @@ impl Atom {
                 number(out, record.pid);
                 out.push(b'>');
             }
+            Atom::RequestId => or_dash(out, record.request_id),
+            Atom::QueueMicros => match record.queue_micros {
+                Some(micros) => number(out, micros),
+                None => out.push(b'-'),
+            },
             Atom::Request(name) => request_field(record, name.as_bytes(), out),
             Atom::Response(name) => response_field(record.fields, name.as_bytes(), out),
             Atom::Environ(key) => environ(record, key, out),
@@ -85,7 +94,7 @@ impl Atom {
     }
 }
 
-fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
+pub(super) fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
@@ -128,15 +137,20 @@ fn user(record: &Record<'_>, out: &mut Vec<u8>) {
 
 /// Of a repeated field the last one, as gunicorn logs it.
 fn request_field(record: &Record<'_>, name: &[u8], out: &mut Vec<u8>) {
+    match find_field(record, name) {
+        Some(value) => escape::push(out, value),
+        None => out.push(b'-'),
+    }
+}
+
+/// The value of the last field with this lower-case name.
+pub(super) fn find_field<'a>(record: &Record<'a>, name: &[u8]) -> Option<&'a [u8]> {
     let bytes = record.bytes;
     let named = |field: &&crate::http1::Field| {
         let found = field.name.of(bytes);
         found.len() == name.len() && found.eq_ignore_ascii_case(name)
     };
-    match record.head.fields.iter().rev().find(named) {
-        Some(field) => escape::push(out, field.value.of(bytes)),
-        None => out.push(b'-'),
-    }
+    record.head.fields.iter().rev().find(named).map(|field| field.value.of(bytes))
 }
 
 fn response_field(fields: &[u8], name: &[u8], out: &mut Vec<u8>) {
@@ -178,7 +192,7 @@ fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
 }
 
 #[rustfmt::skip]
-static ATOMS: [(&str, Atom, &str); 19] = [
+static ATOMS: [(&str, Atom, &str); 21] = [
     ("h", Atom::Remote, "remote address"),
     ("l", Atom::Nothing, "always -"),
     ("u", Atom::User, "user name of Basic authentication"),
@@ -198,4 +212,6 @@ static ATOMS: [(&str, Atom, &str); 19] = [
     ("D", Atom::Micros, "duration in microseconds"),
     ("L", Atom::DecimalSeconds, "duration in seconds with decimals"),
     ("p", Atom::Pid, "process id"),
+    ("request_id", Atom::RequestId, "request id"),
+    ("queue_time", Atom::QueueMicros, "wait before the application in microseconds"),
 ];

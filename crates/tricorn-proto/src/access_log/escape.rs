@@ -11,7 +11,7 @@ pub(super) fn push(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 #[inline]
-fn is_plain(byte: u8) -> bool {
+pub(super) fn is_plain(byte: u8) -> bool {
     (b' '..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\')
 }
 

@@ -1,10 +1,11 @@
-//! gunicorn's access log format: compiled once, rendered per request from plain data.
+//! The access log: gunicorn's format, compiled once, or JSON; rendered per request from plain data.
 //!
 //! Whatever a client can put into a line is escaped (`escape`), so that it cannot end the line, leave its quotes, or
 //! hide what came after: a log line says what happened, not what the client wants it to say.
 mod atom;
 mod basic_auth;
 mod escape;
+mod json;
 
 use crate::http1::RequestHead;
 use atom::Atom;
@@ -23,12 +24,26 @@ pub struct Record<'a> {
     /// `[21/Nov/2026:01:02:32 +0000]`
     pub time: &'a [u8],
     pub pid: u32,
+    /// Empty: it has none.
+    pub request_id: &'a [u8],
+    /// Microseconds it waited before the application was called; `None`: it was not.
+    pub queue_micros: Option<u64>,
     /// `%({NAME}e)s`: looks an environ key up.
     pub environ: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }
 
 #[derive(Debug, Clone)]
-pub struct Format {
+pub struct Format(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Text(Text),
+    Json { request_id: bool },
+}
+
+/// A compiled `access_log_format`.
+#[derive(Debug, Clone, Default)]
+struct Text {
     segments: Vec<Segment>,
 }
 
@@ -50,7 +65,7 @@ pub const DEFAULT: &str = r#"%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s"
 impl Format {
     /// Compiles `%(h)s … %({header}i)s`; the error says which atom is unknown and which exist.
     pub fn parse(text: &str) -> Result<Format, String> {
-        let mut format = Format { segments: Vec::new() };
+        let mut format = Text::default();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once('%') {
             format.text(before);
@@ -63,11 +78,26 @@ impl Format {
             };
         }
         format.text(rest);
-        Ok(format)
+        Ok(Format(Kind::Text(format)))
+    }
+
+    /// One JSON object per line; with the member `request_id` if requests have ids.
+    pub fn json(request_id: bool) -> Format {
+        Format(Kind::Json { request_id })
     }
 
     /// Appends one line, newline included.
     pub fn render(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        match &self.0 {
+            Kind::Text(format) => format.render(record, out),
+            Kind::Json { request_id } => json::render(record, *request_id, out),
+        }
+        out.push(b'\n');
+    }
+}
+
+impl Text {
+    fn render(&self, record: &Record<'_>, out: &mut Vec<u8>) {
         for segment in &self.segments {
             match segment {
                 Segment::Text(text) => out.extend_from_slice(text),
@@ -79,7 +109,6 @@ impl Format {
                 }
             }
         }
-        out.push(b'\n');
     }
 
     fn text(&mut self, text: &str) {

@@ -11,6 +11,8 @@ pub(super) enum Use {
     Server,
     /// Sent; ours is not.
     Date,
+    /// Sent; ours is not.
+    RequestId,
     /// RFC 9110 section 7.6.1: it speaks of this connection, which is ours. Not sent.
     Connection,
     /// Sent: the application switches protocols.
@@ -36,6 +38,7 @@ pub(super) fn classify(name: &[u8], value: &[u8]) -> Use {
         8 => dropped(named(b"trailers")),
         10 if named(b"connection") => Use::Connection,
         10 => dropped(named(b"keep-alive")),
+        12 if named(b"x-request-id") => Use::RequestId,
         14 if named(b"content-length") => Use::ContentLength,
         16 => dropped(named(b"proxy-connection")),
         17 => dropped(named(b"transfer-encoding")),

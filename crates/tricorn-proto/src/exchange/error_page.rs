@@ -2,6 +2,11 @@
 
 /// Appends a complete `Connection: close` response to `out`. `message` is escaped here.
 pub fn write(out: &mut Vec<u8>, status: u16, message: &str) {
+    write_with(out, status, message, b"");
+}
+
+/// The same with more fields, each with its line end.
+pub fn write_with(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8]) {
     let reason = reason(status);
     let mut page = Vec::with_capacity(PAGE_BYTES + message.len());
     page.extend_from_slice(b"<html>\n  <head>\n    <title>");
@@ -12,12 +17,14 @@ pub fn write(out: &mut Vec<u8>, status: u16, message: &str) {
     escape(message, &mut page);
     page.extend_from_slice(b"\n  </body>\n</html>\n");
 
-    out.reserve(HEAD_BYTES + page.len());
+    out.reserve(HEAD_BYTES + fields.len() + page.len());
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
     out.push(b' ');
     out.extend_from_slice(reason.as_bytes());
-    out.extend_from_slice(b"\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: ");
+    out.extend_from_slice(b"\r\nConnection: close\r\n");
+    out.extend_from_slice(fields);
+    out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
     out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());
     out.extend_from_slice(b"\r\n\r\n");
     out.extend_from_slice(&page);

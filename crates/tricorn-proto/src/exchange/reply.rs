@@ -76,9 +76,12 @@ pub struct Reply {
     fields: Vec<u8>,
     /// Where its Content-Length stands in `fields`.
     length_field: Range<usize>,
+    /// Value of the X-Request-ID field to be sent unless the application has its own; empty: none.
+    request_id: Vec<u8>,
     content_length: Option<u64>,
     has_server: bool,
     has_date: bool,
+    has_request_id: bool,
     wants_close: bool,
     upgrades: bool,
     framing: Framing,
@@ -103,10 +106,39 @@ impl Reply {
     pub fn begin(&mut self, method: Method, version: Version, keep_alive: bool) {
         let mut status_line = std::mem::take(&mut self.status_line);
         let mut fields = std::mem::take(&mut self.fields);
+        let request_id = std::mem::take(&mut self.request_id);
         status_line.clear();
         fields.clear();
-        *self =
-            Reply { phase: Phase::Open, method, version, reuse: keep_alive, status_line, fields, ..Reply::default() };
+        *self = Reply {
+            phase: Phase::Open,
+            method,
+            version,
+            reuse: keep_alive,
+            status_line,
+            fields,
+            request_id,
+            ..Reply::default()
+        };
+    }
+
+    /// Replies are to carry this X-Request-ID, unless the application sets one; empty: none. Letters of a valid id only.
+    pub fn set_request_id(&mut self, id: &[u8]) {
+        self.request_id.clear();
+        self.request_id.extend_from_slice(id);
+    }
+
+    /// The field it is sent in, for a response that is not this one's; empty without an id.
+    pub fn request_id_field(&self) -> Vec<u8> {
+        let mut field = Vec::new();
+        if !self.request_id.is_empty() {
+            push_field(&mut field, b"X-Request-ID", &self.request_id);
+        }
+        field
+    }
+
+    /// What `set_request_id` said; empty without.
+    pub fn request_id(&self) -> &[u8] {
+        &self.request_id
     }
 
     /// `200 OK`: three digits and a phrase (PEP 3333). Forgets fields set before.
@@ -125,7 +157,7 @@ impl Reply {
         self.fields.clear();
         self.length_field = 0..0;
         self.content_length = None;
-        (self.has_server, self.has_date) = (false, false);
+        (self.has_server, self.has_date, self.has_request_id) = (false, false, false);
         (self.wants_close, self.upgrades) = (false, false);
         Ok(())
     }
@@ -145,6 +177,7 @@ impl Reply {
             }
             Use::Server => self.has_server = true,
             Use::Date => self.has_date = true,
+            Use::RequestId => self.has_request_id = true,
             Use::Upgrade => self.upgrades = true,
             Use::Connection => {
                 self.wants_close |= asks_to_close(value);
@@ -166,6 +199,11 @@ impl Reply {
 
     pub fn status_code(&self) -> u16 {
         self.status
+    }
+
+    /// `200 OK` as the application gave it; empty without a status.
+    pub fn status_line(&self) -> &[u8] {
+        &self.status_line
     }
 
     /// The Content-Length the application set, if it did.
@@ -345,6 +383,9 @@ impl Reply {
                 out.extend_from_slice(b"\r\n");
             }
             _ => {}
+        }
+        if !self.request_id.is_empty() && !self.has_request_id {
+            push_field(out, b"X-Request-ID", &self.request_id);
         }
         if decision.keep_length {
             out.extend_from_slice(&self.fields);

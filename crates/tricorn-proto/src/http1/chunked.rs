@@ -18,11 +18,13 @@ pub struct Decoder {
     phase: Phase,
     /// Of the chunk being read.
     remaining: u64,
+    /// Of all chunks so far, this one included.
+    total: u64,
     /// How much of the line being read holds no LF.
     seen: u32,
     /// Bytes of chunk extensions so far.
     extensions: u32,
-    trailers: u32,
+    trailers: u16,
     trailer_bytes: u32,
 }
 
@@ -63,7 +65,7 @@ impl Decoder {
                 Phase::Size => match self.line(rest, &bounds)? {
                     None => return Ok(need_more(at)),
                     Some(length) => {
-                        self.size(&rest[..length])?;
+                        self.size(&rest[..length], policy)?;
                         at += length;
                     }
                 },
@@ -128,7 +130,7 @@ impl Decoder {
     }
 
     /// `chunk-size [ chunk-ext ] CRLF`
-    fn size(&mut self, line: &[u8]) -> Result<(), Box<Refusal>> {
+    fn size(&mut self, line: &[u8], policy: &HeadPolicy) -> Result<(), Box<Refusal>> {
         let line = &line[..line.len() - 2];
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (size, extension) = line.split_at(digits);
@@ -144,6 +146,9 @@ impl Decoder {
         }
         let digit = |&byte: &u8| u64::from(hex_digit(byte).unwrap_or_default());
         self.remaining = size.iter().fold(0, |size, byte| size << 4 | digit(byte));
+        // The size of a chunk tells what is to come: one that leads over the limit is not waited for.
+        self.total = self.total.saturating_add(self.remaining);
+        policy.limits.check_body(self.total)?;
         self.phase = if self.remaining == 0 { Phase::Trailers } else { Phase::Data };
         Ok(())
     }
@@ -173,7 +178,7 @@ impl Decoder {
     ) -> Result<(), Box<Refusal>> {
         self.trailers += 1;
         self.trailer_bytes = self.trailer_bytes.saturating_add(line.len() as u32 + 2);
-        if self.trailers as usize > bounds.fields {
+        if usize::from(self.trailers) > bounds.fields {
             let text = "limit request headers fields";
             return Err(Box::new(Refusal::new(RefusalKind::HeadTooLarge, text)));
         }

@@ -34,7 +34,7 @@ impl Facts {
                 Ok(())
             }
             Known::Expect => self.expect(value, version),
-            Known::Upgrade | Known::Other => Ok(()),
+            Known::Upgrade | Known::RequestId | Known::RequestStart | Known::Other => Ok(()),
         }
     }
 

@@ -61,6 +61,8 @@ pub enum Known {
     TransferEncoding,
     Expect,
     Upgrade,
+    RequestId,
+    RequestStart,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,8 +124,10 @@ impl Known {
             6 => (Known::Expect, b"expect"),
             7 => (Known::Upgrade, b"upgrade"),
             10 => (Known::Connection, b"connection"),
+            12 if name[0] | 0x20 == b'x' => (Known::RequestId, b"x-request-id"),
             12 => (Known::ContentType, b"content-type"),
             14 => (Known::ContentLength, b"content-length"),
+            15 if name[0] | 0x20 == b'x' => (Known::RequestStart, b"x-request-start"),
             17 => (Known::TransferEncoding, b"transfer-encoding"),
             _ => return Known::Other,
         };

@@ -1,7 +1,8 @@
-//! Every number that bounds a request head or a chunked body, and the operator's loosening settings.
+//! Every number that bounds a request head or a body, and the operator's loosening settings.
+use super::{Refusal, RefusalKind};
 use crate::peer::Trust;
 
-/// Bounds in bytes or counts. `0` means "the hard maximum", never "unbounded".
+/// Bounds in bytes or counts. `0` means "the hard maximum", never "unbounded" (but for `body`).
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// Longest request line without its CRLF (gunicorn's `limit_request_line`). Exceeded: 414.
@@ -10,6 +11,8 @@ pub struct Limits {
     pub fields: usize,
     /// Longest field: name, colon, value, CRLF (gunicorn's `limit_request_field_size`). Exceeded: 431.
     pub field_size: usize,
+    /// Longest body, without the marks of a transfer coding (`limit_request_body`); 0: any. Exceeded: 413.
+    pub body: u64,
 }
 
 /// What to do with header names that contain an underscore (gunicorn's `header_map`).
@@ -47,7 +50,7 @@ pub struct HeadPolicy {
 /// gunicorn's defaults.
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { request_line: 4094, fields: 100, field_size: 8190 }
+        Limits { request_line: 4094, fields: 100, field_size: 8190, body: 0 }
     }
 }
 
@@ -100,6 +103,12 @@ pub(crate) struct Bounds {
 }
 
 impl Limits {
+    /// Refuses a body of which it is known that it has `length` bytes or more.
+    #[inline]
+    pub(crate) fn check_body(&self, length: u64) -> Result<(), Box<Refusal>> {
+        if self.body != 0 && length > self.body { Err(body_too_large(length, self.body)) } else { Ok(()) }
+    }
+
     #[inline]
     pub(crate) fn bounds(&self) -> Bounds {
         let request_line = or_hard(self.request_line, MAX_REQUEST_LINE);
@@ -108,6 +117,11 @@ impl Limits {
         let head = fields * field_size + request_line + EMPTY_LINES;
         Bounds { request_line, fields, field_size, head: head.min(MAX_HEAD) }
     }
+}
+
+#[cold]
+fn body_too_large(length: u64, limit: u64) -> Box<Refusal> {
+    Box::new(Refusal::new(RefusalKind::BodyTooLarge, format!("{length} > {limit}")))
 }
 
 #[inline]

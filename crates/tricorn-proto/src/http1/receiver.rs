@@ -125,7 +125,7 @@ impl Receiver {
         }
         let bounds = policy.limits.bounds();
         match fields::read(&Source { input, start, policy, bounds, trusted }, head)? {
-            Some(end) => Ok(self.complete(input, end, policy, head)),
+            Some(end) => self.complete(input, end, policy, head),
             None => self.head_in_pieces(input, policy, trusted, head),
         }
     }
@@ -168,24 +168,33 @@ impl Receiver {
         }
         let source = Source { input: &input[..end], start, policy, bounds, trusted };
         match fields::read(&source, head)? {
-            Some(end) => Ok(self.complete(input, end, policy, head)),
+            Some(end) => self.complete(input, end, policy, head),
             None => Err(what_is_wrong(&source)),
         }
     }
 
     #[inline]
-    fn complete(&mut self, input: &mut [u8], end: usize, policy: &HeadPolicy, head: &RequestHead) -> Progress {
+    fn complete(
+        &mut self,
+        input: &mut [u8],
+        end: usize,
+        policy: &HeadPolicy,
+        head: &RequestHead,
+    ) -> Result<Progress, Box<Refusal>> {
         if policy.leniency.casefold_method {
             input[head.method.start as usize..head.method.end as usize].make_ascii_uppercase();
         }
         match head.framing {
-            Framing::Length(length) => self.remaining = length,
+            Framing::Length(length) => {
+                policy.limits.check_body(length)?;
+                self.remaining = length;
+            }
             Framing::Chunked => self.chunked = Decoder::default(),
             Framing::None => {}
         }
         self.scan = Scan::default();
         self.enter(Event::Head(head.framing));
-        Progress { consumed: end, step: Step::Head }
+        Ok(Progress { consumed: end, step: Step::Head })
     }
 
     fn fixed(&mut self, available: usize) -> Progress {
