@@ -27,12 +27,21 @@ fuzz_target!(|data: &[u8]| {
         micros,
         time: b"[21/Nov/2026:01:02:32 +0000]",
         pid: 42,
+        request_id: b"0af7651916cd43dd",
+        queue_micros: Some(77),
         environ: &lookup,
     };
     let mut out = Vec::new();
     if let Ok(format) = Format::parse(&own) {
         format.render(&record, &mut out);
     }
+    out.clear();
+    Format::json(true).render(&record, &mut out);
+    let line = out.strip_suffix(b"\n").expect("a newline");
+    let line = std::str::from_utf8(line).expect("UTF-8");
+    assert!(line.starts_with("{\"time\":\"") && line.ends_with(",\"pid\":42}"));
+    assert!(!line.chars().any(char::is_control));
+    out.clear();
     let everything =
         format!("{DEFAULT} \"%({{a}}i)s\" \"%({{a}}o)s\" \"%({{a}}e)s\" \"%(U)s?%(q)s\" %(L)s");
     let format = Format::parse(&everything).expect("a valid format");

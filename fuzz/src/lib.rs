@@ -45,6 +45,7 @@ impl<'a> Choices<'a> {
         if flag(5) {
             policy.trust = Trust::parse("*").expect("a valid list");
         }
+        policy.limits.body = u64::from(more >> 2 & 15);
         if flag(6) {
             policy.limits.request_line = 40;
             policy.limits.fields = 4;

@@ -3,13 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
-__all__ = ["SCOREBOARD_BYTES", "SCOREBOARD_VERSION", "Core", "WsgiGateway", "check_access_log_format"]
+__all__ = [
+    "SCOREBOARD_VERSION",
+    "Core",
+    "WsgiGateway",
+    "check_access_log_format",
+    "check_upload_dir",
+    "scoreboard_bytes",
+]
 
-SCOREBOARD_BYTES: int
 SCOREBOARD_VERSION: int
+
+def scoreboard_bytes(threads: int) -> int:
+    """The size of the page of a worker with so many app threads: a multiple of 4096."""
 
 def check_access_log_format(text: str) -> None:
     """Raises `ValueError`, naming the known atoms, for a format with another one."""
+
+def check_upload_dir(path: str) -> None:
+    """Raises `OSError`, saying why, for a directory in which bodies of requests cannot be kept."""
 
 @final
 class WsgiGateway:
@@ -17,6 +29,15 @@ class WsgiGateway:
 
     `base_environ` holds the keys that are the same for every request. `on_error(message, exception)` logs an exception
     that the application let out; `on_notice(is_warning, text)` logs what the core noticed (refused requests and such).
+
+    `before(environ)` is called right before the application; an exception it lets out is reported to `on_error` and
+    answered with 500, and the application is not called. `after(environ, token, status, headers, sent, micros)` is
+    called when the reply is complete, after its line in the access log: `token` is what `before` returned (None
+    without one, or if it failed), `status` and `headers` are what was sent as the application's (`"200 OK"`, a list
+    of name and value), `sent` the bytes of the body, `micros` the time since the request's first byte. It is also
+    called when the application failed (`500 Internal Server Error` and no headers, if nothing was sent before), but
+    not for requests refused before the application was called. An exception it lets out is reported to `on_error`
+    and changes nothing.
     """
 
     def __new__(
@@ -25,6 +46,8 @@ class WsgiGateway:
         base_environ: Mapping[str, Any],
         on_error: Callable[[str, BaseException], object],
         on_notice: Callable[[bool, str], object] | None = None,
+        before: Callable[[dict[str, Any]], object] | None = None,
+        after: Callable[[dict[str, Any], Any, str, list[tuple[str, str]], int, int], object] | None = None,
     ) -> WsgiGateway: ...
 
 @final
@@ -32,14 +55,27 @@ class Core:
     """The reactor, its monitor thread and the scoreboard page of this worker.
 
     `listeners` are descriptors of listening sockets that nobody else closes: the core owns them from now on.
-    `scoreboard` is a writable buffer of at least `SCOREBOARD_BYTES`. Raises `ValueError` or `KeyError` for options it
-    cannot use and `OSError` for what the system refuses.
+    `scoreboard` is a writable buffer of at least `scoreboard_bytes(threads)`. Raises `ValueError` or `KeyError` for
+    options it cannot use and `OSError` for what the system refuses.
     """
 
     def __new__(cls, listeners: Sequence[int], options: Mapping[str, Any], scoreboard: Any) -> Core: ...
     @property
     def wakeup_fd(self) -> int:
         """A non-blocking descriptor for `signal.set_wakeup_fd`."""
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds an application call may take before `RequestTimeout` is raised in it; 0: as long as it likes."""
+
+    def is_late(self) -> bool:
+        """Whether the call that runs on the main thread is one the monitor found to be over `request_timeout`.
+
+        For the handler of LATE_SIGNAL; False as soon as the application has answered.
+        """
+
+    def raise_when_late(self, error: type[BaseException]) -> None:
+        """What `wait` raises in the calls of other threads that are over `request_timeout`. It takes no arguments."""
 
     def start(self) -> None:
         """Starts the monitor thread; this process must not fork from now on."""

@@ -2,11 +2,14 @@
 //!
 //! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
 //! while it holds the GIL; nobody who holds it asks for the GIL.
+use crate::claim::Claim;
 use crate::clock::MILLI;
 use crate::config;
 use crate::cork::Cork;
+use crate::lateness::Lateness;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
+use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -83,6 +86,11 @@ pub struct Slot {
     bell: Condvar,
     /// Where this thread's streams gather.
     pub cork: Arc<Cork>,
+    /// The thread that has this place; 0: nobody.
+    thread: AtomicThreadId,
+    /// Who answers this thread's exchange.
+    pub claim: Arc<Claim>,
+    pub lateness: Lateness,
 }
 
 impl Slot {
@@ -99,6 +107,23 @@ impl Slot {
 
     pub fn calls(&self) -> u32 {
         self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The calling thread takes this place. Places are taken and left under the baton.
+    pub fn occupy(&self) {
+        self.thread.store(signals::this_thread(), Ordering::Relaxed);
+    }
+
+    pub fn vacate(&self) {
+        self.thread.store(0, Ordering::Relaxed);
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.thread() != 0
+    }
+
+    pub fn thread(&self) -> ThreadId {
+        self.thread.load(Ordering::Relaxed)
     }
 
     pub fn park(&self) {

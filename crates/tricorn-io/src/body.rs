@@ -69,9 +69,13 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Makes the file and moves to it what was in memory.
-    pub fn begin(first: &[u8]) -> io::Result<Spool> {
-        let mut spool = Spool { file: nameless(&std::env::temp_dir())?, len: 0 };
+    /// Makes the file, in this directory or the system's for temporary files, and moves to it what was in memory.
+    pub fn begin(first: &[u8], directory: Option<&Path>) -> io::Result<Spool> {
+        let file = match directory {
+            Some(directory) => nameless(directory)?,
+            None => nameless(&std::env::temp_dir())?,
+        };
+        let mut spool = Spool { file, len: 0 };
         spool.append(first)?;
         Ok(spool)
     }
@@ -95,6 +99,11 @@ impl Spool {
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// Whether bodies can be kept in this directory: makes a file there, which is gone at once.
+pub fn can_spool_to(directory: &Path) -> io::Result<()> {
+    nameless(directory).map(drop)
 }
 
 /// O_TMPFILE where the file system has it, else a file unlinked as soon as it is open.
@@ -127,10 +136,16 @@ mod tests {
 
     #[test]
     fn what_is_spooled_comes_back() {
-        let mut spool = Spool::begin(b"one ").expect("temporary directory");
+        let mut spool = Spool::begin(b"one ", None).expect("temporary directory");
         spool.append(b"two").expect("disk");
         assert_eq!(spool.read_all().expect("disk"), b"one two");
         assert_eq!(Body::Spooled(spool).len(), 7);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_take_a_body_says_why() {
+        let missing = Path::new("/nonexistent/uploads");
+        assert_eq!(Spool::begin(b"x", Some(missing)).expect_err("no such directory").kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 use crate::body::Body;
 use tricorn_proto::exchange::Reply;
 use tricorn_proto::http1::RequestHead;
+use tricorn_proto::peer::request_id;
 
 /// Bytes an input buffer begins with; a head that fits costs one read.
 pub const INPUT: usize = 16 * 1024;
@@ -38,6 +39,20 @@ impl Request {
         &self.input[self.head_at..]
     }
 
+    /// The client waits to be told that it may send the body.
+    pub(crate) fn awaits_continue(&self) -> bool {
+        self.head.expect_continue && self.unread().is_empty()
+    }
+
+    /// Gives the request its id: the client's, if that is a good one, or a fresh one.
+    pub fn identify(&mut self, maker: &mut request_id::Maker) {
+        let Request { head, input, head_at, reply, .. } = self;
+        match request_id::given(head, &input[*head_at..]) {
+            Some(id) => reply.set_request_id(id),
+            None => reply.set_request_id(&maker.fresh()),
+        }
+    }
+
     /// Bytes read but not yet looked at.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.start..]
@@ -54,6 +69,7 @@ impl Request {
         self.complete = 0;
         self.counted = 0;
         self.head.clear();
+        self.reply.set_request_id(b"");
         self.body = Body::Empty;
     }
 }

@@ -11,6 +11,12 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
+/// Microseconds since 1970.
+pub fn wall_micros() -> u64 {
+    let wall = clock_gettime(ClockId::Realtime);
+    wall.tv_sec.max(0) as u64 * 1_000_000 + wall.tv_nsec as u64 / 1000
+}
+
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

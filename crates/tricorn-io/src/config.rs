@@ -1,5 +1,7 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::body::Allocate;
+use rustix::fd::OwnedFd;
+use std::sync::Arc;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
 
@@ -28,13 +30,26 @@ pub struct Config {
     pub body_buffer_size: usize,
     /// Most bytes of all request bodies in memory; beyond it new bodies go to disk at once.
     pub body_buffer_total: usize,
+    /// Where bodies go that are too long for memory; `None`: the system's directory for temporary files.
+    pub upload_dir: Option<std::path::PathBuf>,
     pub policy: HeadPolicy,
+    /// Requests have ids (`X-Request-ID`).
+    pub request_id: bool,
+    pub admin: crate::reactor::AdminPaths,
     /// Value of the Server field.
     pub server: Vec<u8>,
     /// Makes the gateway's own buffers for large bodies.
     pub allocate: Option<Allocate>,
     /// Compiled access log format; `None`: no access log.
     pub access_format: Option<Format>,
+    /// Age from which a call counts as stuck: the arbiter is told. 0: never.
+    pub timeout: u64,
+    /// Time an application call may take before it is ended; 0: as long as it likes.
+    pub request_timeout: u64,
+    /// Requests after which the arbiter is told that this worker should be replaced; 0: never.
+    pub max_requests: u64,
+    /// The pipe to the arbiter.
+    pub messages: Option<Arc<OwnedFd>>,
 }
 
 /// Output the application is ahead of its client, beyond which it has to wait.
@@ -56,6 +71,12 @@ pub const GATHER_ANSWERS: std::ops::Range<u64> = 20_000..250_000;
 pub const HOLD: u64 = 1_000_000;
 /// Most answers held back.
 pub const HELD: usize = 16;
+/// Most admin connections held; a newcomer takes the place of one that is idle.
+pub const ADMIN_CONNECTIONS: usize = 64;
+/// How long an admin connection may be silent: longer than the usual distance between two probes.
+pub const ADMIN_IDLE: u64 = 60 * crate::clock::SECOND;
+/// The longest the events are not looked at while requests follow one another without a pause, if there are admin listeners.
+pub const ADMIN_PATIENCE: u64 = 20 * crate::clock::MILLI;
 /// How long accepting pauses after the system ran out of descriptors.
 pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
 /// The monitor's tick while application calls are in flight.

@@ -8,7 +8,7 @@ use crate::exchange::{Exchange, Sent};
 use crate::monitor;
 use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
-use crate::scoreboard::{Scoreboard, State};
+use crate::scoreboard::{Scoreboard, State, Word};
 use crate::sys::fds;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::wake::{Alarm, WakePipe};
@@ -55,12 +55,16 @@ pub(crate) struct Shared {
     pub alarm: Alarm,
     pub signals: WakePipe,
     pub monitor_asleep: AtomicBool,
+    /// There are admin listeners.
+    pub has_admin: AtomicBool,
     /// The monitor watches the events because no app thread can.
     pub covering: AtomicBool,
     queued: AtomicUsize,
-    draining: AtomicBool,
+    pub draining: AtomicBool,
     stopping: AtomicBool,
     pub closed: AtomicBool,
+    /// The place of the main thread, if it is an app thread.
+    pub main_slot: AtomicUsize,
     listeners: Vec<Option<SocketAddr>>,
 }
 
@@ -103,14 +107,23 @@ impl Engine {
             alarm: Alarm::new()?,
             signals: WakePipe::new()?,
             monitor_asleep: AtomicBool::new(false),
+            has_admin: AtomicBool::new(false),
             covering: AtomicBool::new(false),
             queued: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            main_slot: AtomicUsize::new(usize::MAX),
             listeners: addresses,
         };
         Ok(Engine { shared: Arc::new(shared), monitor: Mutex::new(None) })
+    }
+
+    /// Answers questions about this worker on these listeners, before it starts.
+    pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
+        let doors = listeners.into_iter().map(Listener::new).collect::<io::Result<Vec<_>>>()?;
+        self.shared.has_admin.store(!doors.is_empty(), Ordering::Relaxed);
+        self.shared.baton.take().reactor.open_admin(doors)
     }
 
     /// Starts the monitor thread. From now on this process must not fork.
@@ -154,18 +167,17 @@ impl Engine {
             || (shared.config.siblings && shared.queued.load(Ordering::Relaxed) > 0)
     }
 
-    /// An app thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
+    /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
     pub fn join(&self, main_thread: bool) -> Option<usize> {
         let mut core = self.shared.baton.take();
-        if core.joined >= self.shared.slots.len() {
-            return None;
-        }
+        let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
         if main_thread {
             // Failing that, signals are handled whenever something else wakes the thread.
             let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
             core.watches_signals = true;
+            self.shared.main_slot.store(slot, Ordering::Relaxed);
         }
-        let slot = core.joined;
+        self.shared.slots[slot].occupy();
         core.joined += 1;
         Some(slot)
     }
@@ -179,7 +191,7 @@ impl Engine {
         if let Some(exchange) = done {
             let now = clock::now();
             core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
-            shared.slots[slot].leave();
+            shared.end_call(slot);
             core.reactor.finish(*exchange, now);
         }
         shared.stop_covering();
@@ -189,6 +201,7 @@ impl Engine {
         if core.reactor.woken {
             core.reactor.woken = false;
             shared.take_wakeups(core);
+            shared.obey(core);
             return Wake::Signal;
         }
         if core.reactor.chores_weight() > CHORES {
@@ -205,13 +218,13 @@ impl Engine {
             };
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
-        shared.slots[slot].enter();
-        exchange.slot = slot;
+        shared.begin_call(slot, &mut exchange);
         exchange.hold = core.gathers_answers();
         if core.is_blocking() && core.polling.is_none() {
             shared.wake_followers(core, 1);
         }
         drop(guard);
+        shared.tell_of(&exchange);
         shared.wake_monitor();
         Wake::Request(Box::new(exchange))
     }
@@ -248,11 +261,15 @@ impl Engine {
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         if let Some(exchange) = done {
-            shared.slots[slot].leave();
+            shared.end_call(slot);
             core.reactor.finish(*exchange, clock::now());
         }
         core.reactor.send_held();
         core.joined = core.joined.saturating_sub(1);
+        shared.slots[slot].vacate();
+        if shared.main_slot.load(Ordering::Relaxed) == slot {
+            shared.main_slot.store(usize::MAX, Ordering::Relaxed);
+        }
         // Whoever is parked may have to take over.
         shared.wake_followers(&mut core, 1);
     }
@@ -266,7 +283,7 @@ impl Engine {
         }
         core.reactor.set_gate(true);
         shared.stop_covering();
-        if shared.access.as_ref().is_some_and(|access| access.has_pending()) {
+        if shared.access.as_ref().is_some_and(|access| access.is_due()) {
             shared.wake_monitor(); // lines of refused requests, which began no call
         }
         if core.polling.is_some() {
@@ -310,7 +327,9 @@ impl Engine {
     pub fn wait_for_signal(&self) -> bool {
         self.shared.signals.wait();
         self.shared.signals.drain();
-        !self.has_ended(&mut self.shared.baton.take())
+        let mut core = self.shared.baton.take();
+        self.shared.obey(&mut core);
+        !self.has_ended(&mut core)
     }
 
     fn has_ended(&self, core: &mut Core) -> bool {
@@ -330,27 +349,13 @@ impl Engine {
 
     /// Accepts nothing more; `Wake::Ended` comes when every connection is done with.
     pub fn drain(&self) {
-        let shared = &*self.shared;
-        shared.draining.store(true, Ordering::Relaxed);
-        shared.board.state(State::Draining);
-        shared.baton.take().reactor.drain(clock::now());
-        self.wake_all();
+        self.shared.drain(&mut self.shared.baton.take());
     }
 
     /// Ends at once: app threads leave as soon as they are out of the application.
     pub fn stop(&self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
-        self.wake_all();
-    }
-
-    fn wake_all(&self) {
-        let shared = &*self.shared;
-        let mut core = shared.baton.take();
-        let all = core.followers.len();
-        shared.wake_followers(&mut core, all);
-        drop(core);
-        shared.kick.ring();
-        shared.signals.kick();
+        self.shared.wake_all(&mut self.shared.baton.take());
     }
 
     /// What only a thread with the GIL may drop or log.
@@ -377,6 +382,7 @@ impl Engine {
         shared.baton.take().reactor.close_all();
         if let Some(access) = &shared.access {
             access.flush();
+            shared.board.set(Word::LogLost, access.lost());
         }
         shared.board.state(State::Stopped);
     }
@@ -413,6 +419,10 @@ impl Shared {
             self.covering.store(false, Ordering::Relaxed);
             self.alarm.ring();
         }
+    }
+
+    pub fn has_queued(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > 0
     }
 
     pub fn note_queued(&self, core: &Core) {

@@ -1,6 +1,7 @@
 //! One request on its way through the application. It owns the socket: nobody else writes.
 use crate::body::Body;
 use crate::buffers::Request;
+use crate::claim;
 use crate::clock::{self, WallText};
 use crate::config::{Config, HIGH_WATER, LOW_WATER};
 use crate::cork::{self, Cork};
@@ -13,6 +14,8 @@ use rustix::net::{SendFlags, send};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
+use tricorn_proto::http1::Known;
+use tricorn_proto::peer::request_start;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +37,17 @@ pub struct Timing {
     pub answered: u64,
     /// Bytes sent at once; those that had to wait are counted by their outbox.
     pub sent: u64,
+    /// How long the request waited before it was called (`Exchange::measure_queue`).
+    pub queue: u64,
     /// The application let an exception out.
     pub app_failed: bool,
+    /// The client did not take the reply in time.
+    pub(crate) timed_out: bool,
 }
 
 pub struct Exchange {
+    /// With `request_timeout`: whether the reply is still ours. Dropped before the socket.
+    pub(crate) claim: Option<claim::Held>,
     pub(crate) token: Token,
     pub(crate) socket: OwnedFd,
     pub request: Box<Request>,
@@ -51,6 +60,8 @@ pub struct Exchange {
     /// The clock's texts at the time the request was taken.
     pub wall: WallText,
     pub(crate) gone: bool,
+    /// The monitor has answered in our place.
+    pub(crate) answered_for: bool,
     pub(crate) reuse: bool,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
@@ -82,6 +93,7 @@ impl Exchange {
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.complete, ..Timing::default() };
         Exchange {
+            claim: None,
             token,
             socket,
             request,
@@ -93,6 +105,7 @@ impl Exchange {
             timing,
             wall,
             gone: false,
+            answered_for: false,
             reuse: false,
             slot: 0,
             hold: false,
@@ -100,6 +113,10 @@ impl Exchange {
             corked: false,
             last_piece: 0,
         }
+    }
+
+    pub fn slot(&self) -> usize {
+        self.slot
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
@@ -125,9 +142,19 @@ impl Exchange {
         self.timing.answered = clock::now();
     }
 
-    /// Time from the complete request to the call of the application, in nanoseconds.
-    pub fn queue_time(&self) -> u64 {
-        self.timing.started.saturating_sub(self.request.complete)
+    /// Notes how long the request waited for the application: since the time a trusted front end gives in
+    /// X-Request-Start, or else since its head was complete.
+    #[inline]
+    pub fn measure_queue(&mut self, config: &Config) {
+        let request = &*self.request;
+        self.timing.queue = self.timing.started.saturating_sub(request.head_complete);
+        if let Some(field) = request.head.fields.iter().find(|field| field.known == Known::RequestStart)
+            && config.policy.trust.allows(self.peer.ip())
+            && let Some(micros) =
+                request_start::micros_since(field.value.of(request.head_bytes()), clock::wall_micros())
+        {
+            self.timing.queue = micros * 1000;
+        }
     }
 
     /// Microseconds since the request's first byte, for the access log.
@@ -236,7 +263,7 @@ impl Exchange {
         tail[tail_len..tail_len + last.len()].copy_from_slice(&last);
         tail_len += last.len();
         let piece = &piece[..count.min(piece.len())];
-        if self.hold && piece.len() <= COPY && self.outbox.is_empty() && self.cork.is_none() {
+        if self.hold && piece.len() <= COPY && self.outbox.is_empty() && self.cork.is_none() && self.may_write() {
             for part in [&self.request.out, piece, &tail[..tail_len]] {
                 self.outbox.push(part);
             }
@@ -258,6 +285,11 @@ impl Exchange {
         end
     }
 
+    /// The answer must not be held back, to be sent with others.
+    pub fn send_at_once(&mut self) {
+        self.hold = false;
+    }
+
     /// The application failed, for the scoreboard.
     pub fn app_failed(&mut self) {
         self.timing.app_failed = true;
@@ -271,7 +303,8 @@ impl Exchange {
         // The reply counts for the log and the scoreboard; the page is a response of its own.
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();
-        error_page::write(&mut request.out, status, message);
+        let named = request.reply.request_id_field();
+        error_page::write_with(&mut request.out, status, message, &named);
         self.send(b"", b"", || Box::new(Vec::new()));
         self.reuse = false;
     }
@@ -302,6 +335,9 @@ impl Exchange {
         if self.gone {
             return Sent::Gone;
         }
+        if !self.may_write() {
+            return self.lost();
+        }
         self.uncork();
         self.outbox.push(&self.request.out);
         self.outbox.push_file(file, offset, count);
@@ -319,13 +355,20 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         request.reply.interim(&mut request.out, status, fields)?;
-        Ok(self.send(b"", b"", || Box::new(Vec::new())))
+        let sent = self.send(b"", b"", || Box::new(Vec::new()));
+        if let Some(claim) = self.claim.as_ref().filter(|_| self.outbox.is_empty() && !self.request.reply.head_sent()) {
+            claim.reopen();
+        }
+        Ok(sent)
     }
 
     /// Sends `request.out`, `piece` and `after`, in one system call where possible.
     fn send(&mut self, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         if self.gone {
             return Sent::Gone;
+        }
+        if !self.may_write() {
+            return self.lost();
         }
         self.uncork();
         let small = piece.len() <= COPY;
@@ -384,7 +427,7 @@ impl Exchange {
     }
 
     #[cold]
-    fn lost(&mut self) -> Sent {
+    pub(crate) fn lost(&mut self) -> Sent {
         self.close_cork();
         self.gone = true;
         self.reuse = false;
@@ -392,20 +435,22 @@ impl Exchange {
         Sent::Gone
     }
 
-    /// Blocks until the client is near enough again, or the write deadline passes without progress. For threads that
-    /// hold no lock and no GIL.
+    /// Blocks until the client is near enough again, or the write deadline passes without progress, or the call has taken
+    /// as long as it may. For threads that hold no lock and no GIL.
     pub fn wait_for_room(&mut self, config: &Config) -> Sent {
         self.uncork();
         // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
         let wanted = config.body_min_rate.saturating_mul(config.write_timeout / clock::SECOND).max(1);
         let mut mark = self.outbox.sent();
         let mut deadline = clock::now() + config.write_timeout;
+        let late = if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX };
         while self.outbox.in_memory() > LOW_WATER {
             let now = clock::now();
-            if now >= deadline {
+            if now >= deadline.min(late) {
+                self.timing.timed_out = true;
                 return self.lost();
             }
-            let timeout = crate::sys::poll::timespec(deadline - now);
+            let timeout = crate::sys::poll::timespec(deadline.min(late) - now);
             let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
             let _ = poll(&mut fds, Some(&timeout));
             if self.flush() == Sent::Gone {

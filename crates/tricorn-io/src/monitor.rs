@@ -7,6 +7,7 @@
 //!   until an app thread comes back. It starts no request.
 //!
 //! It also sends what streams have gathered (`cork.rs`), and writes the access log and the heartbeat. It never meets the GIL.
+use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
 use crate::config::TICK;
@@ -14,11 +15,15 @@ use crate::engine::Shared;
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
+use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering;
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
 /// of a stream of requests.
 const IDLE_TICKS: u32 = 4;
+
+/// How often it looks, while draining, whether what waits will ever be served.
+const STRANDED: u64 = 100 * clock::MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -29,7 +34,9 @@ enum Mode {
 
 pub fn run(shared: &Shared) {
     signals::block_all();
-    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen: vec![0; shared.slots.len()], idle: 0 };
+    let watchdog = Watchdog::new(shared);
+    let seen = vec![0; shared.slots.len()];
+    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen, idle: 0, covering_since: 0, watchdog };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
         monitor.look_around();
@@ -42,6 +49,9 @@ struct Monitor<'s> {
     /// Each slot's call count at the last tick.
     seen: Vec<u32>,
     idle: u32,
+    /// When the last time of covering began.
+    covering_since: u64,
+    watchdog: Watchdog,
 }
 
 impl Monitor<'_> {
@@ -53,7 +63,7 @@ impl Monitor<'_> {
                 shared.monitor_asleep.store(true, Ordering::SeqCst);
                 // A call that began before it saw the flag is seen here; one that begins later rings.
                 if !self.in_flight() && !self.log_waits() {
-                    shared.alarm.wait(None, None);
+                    shared.alarm.wait(None, self.log_retry());
                 }
                 shared.monitor_asleep.store(false, Ordering::SeqCst);
                 self.mode = Mode::Ticking;
@@ -61,12 +71,12 @@ impl Monitor<'_> {
             }
             Mode::Ticking => shared.alarm.wait(None, Some(TICK)),
             Mode::Covering => {
-                let timeout = shared.baton.take().reactor.timeout(clock::now());
+                let now = clock::now();
+                let timeout = shared.baton.take().reactor.timeout(now);
                 let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
-                let timeout = match (timeout, ticks) {
-                    (Some(a), Some(b)) => Some(a.min(b)),
-                    (a, b) => a.or(b),
-                };
+                // Whether somebody is stranded is a question of time, too.
+                let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
+                let timeout = [timeout, ticks, stranded, self.watchdog.due(shared, now)].into_iter().flatten().min();
                 shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
             }
         }
@@ -74,14 +84,22 @@ impl Monitor<'_> {
 
     fn look_around(&mut self) {
         let shared = self.shared;
-        shared.board.set(Word::Heartbeat, clock::now());
+        let now = clock::now();
+        shared.board.set(Word::Heartbeat, now);
         if let Some(access) = &shared.access
-            && access.has_pending()
+            && access.is_due()
         {
-            access.write_some();
+            self.write_log(access);
+        }
+        if self.mode == Mode::Ticking && self.neglects_admin() {
+            self.listen();
         }
         for slot in &shared.slots {
             slot.cork.send_some();
+        }
+        self.watchdog.look(shared, now);
+        if shared.board.orders_drain() && !shared.is_draining() {
+            shared.drain(&mut shared.baton.take());
         }
         if self.mode == Mode::Covering {
             self.cover();
@@ -90,7 +108,7 @@ impl Monitor<'_> {
         if self.is_a_call_stuck() {
             self.idle = 0;
             self.help();
-        } else if self.in_flight() || self.log_waits() {
+        } else if self.in_flight() || self.log_waits() || self.watchdog.is_reporting() {
             self.idle = 0;
         } else {
             self.idle += 1;
@@ -100,8 +118,36 @@ impl Monitor<'_> {
         }
     }
 
+    /// Lines are to be written now or, while nothing can wait for them to be due, at some time.
     fn log_waits(&self) -> bool {
-        self.shared.access.as_ref().is_some_and(|access| access.has_pending())
+        let covering = self.mode == Mode::Covering;
+        self.shared.access.as_ref().is_some_and(|access| access.is_due() || (covering && access.has_pending()))
+    }
+
+    /// When lines that could not be written are due again.
+    fn log_retry(&self) -> Option<u64> {
+        self.shared.access.as_ref()?.retry_in(clock::now())
+    }
+
+    fn write_log(&self, access: &AccessLog) {
+        let shared = self.shared;
+        access.write_some();
+        shared.board.set(Word::LogLost, access.lost());
+        if let Some(text) = access.take_notice() {
+            shared.baton.take().reactor.notice(true, || text);
+        }
+    }
+
+    /// Requests follow one another so closely that no app thread looks at the events.
+    fn neglects_admin(&self) -> bool {
+        self.shared.has_admin.load(Ordering::Relaxed) && self.shared.baton.take().reactor.neglects_admin(clock::now())
+    }
+
+    fn listen(&self) {
+        let mut guard = self.shared.baton.take();
+        if guard.polling.is_none() {
+            serve_io(self.shared, &mut guard);
+        }
     }
 
     fn has_streams(&self) -> bool {
@@ -140,6 +186,7 @@ impl Monitor<'_> {
             }
             shared.covering.store(true, Ordering::Relaxed);
             self.mode = Mode::Covering;
+            self.covering_since = clock::now();
             serve_io(shared, core);
         } else {
             // All that waits is read first, so that all of it starts now and not one more per tick.
@@ -161,6 +208,12 @@ impl Monitor<'_> {
             return;
         }
         serve_io(shared, &mut guard);
+        let now = clock::now();
+        let covered = now.saturating_sub(self.covering_since);
+        if guard.reactor.queued() > 0 && self.watchdog.is_stranded(shared, covered, now) {
+            guard.reactor.turn_away();
+            shared.note_queued(&guard);
+        }
     }
 }
 

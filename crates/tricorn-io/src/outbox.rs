@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn segments_arrive_in_order_whatever_they_are_made_of() {
         let (socket, mut peer) = pair();
-        let mut file = crate::body::Spool::begin(b"from a file").expect("disk").into_file().expect("disk");
+        let mut file = crate::body::Spool::begin(b"from a file", None).expect("disk").into_file().expect("disk");
         file.flush().expect("disk");
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_file_that_is_shorter_than_promised_is_told() {
         let (socket, _peer) = pair();
-        let file = crate::body::Spool::begin(b"abc").expect("disk").into_file().expect("disk");
+        let file = crate::body::Spool::begin(b"abc", None).expect("disk").into_file().expect("disk");
         let mut outbox = Outbox::default();
         outbox.push_file(OwnedFd::from(file), 0, 10);
         assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Truncated);

@@ -1,17 +1,17 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 1: 512 words of 64 bits, native byte order. Words are written one at a time (no torn words), without
-//! ordering between them. `docs/ARCHITECTURE.md` has the table; `tricorn.metrics.scoreboard` is a reader.
+//! Layout, version 2: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
+//! `tricorn.metrics.scoreboard` is a reader.
 //!
 //! All words but `STATE` are written under the baton or by the monitor, never by two threads at once, so that a counter
-//! is a plain load and store.
+//! is a plain load and store. An entry of the table of requests is its app thread's. `ORDERS` is the arbiter's.
 
 use crate::sys::fds;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
 
-pub const VERSION: u64 = 1;
-pub const WORDS: usize = 512;
-pub const PAGE_BYTES: usize = WORDS * 8;
+pub const VERSION: u64 = 2;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -27,6 +27,8 @@ pub enum Word {
     /// Monotonic nanoseconds at which the monitor last looked around; it sleeps while nothing is in flight.
     Heartbeat = 4,
     Threads = 5,
+    /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`] and [`YIELD`].
+    Orders = 6,
     // Gauges.
     Connections = 8,
     InFlight = 9,
@@ -48,6 +50,8 @@ pub enum Word {
     BytesOut = 28,
     /// Times the monitor had to step in for app threads.
     Rescues = 29,
+    /// Lines of the access log that were lost.
+    LogLost = 30,
     /// Five words: responses with status 1xx … 5xx.
     StatusClass = 32,
 }
@@ -58,8 +62,35 @@ pub const TOTAL_TIME: usize = APP_TIME + BUCKETS;
 /// Buckets per histogram.
 pub const BUCKETS: usize = 128;
 
-// Counters, classes and histograms do not overlap.
-const _: () = assert!(Word::StatusClass as usize + 5 <= QUEUE_TIME && TOTAL_TIME + BUCKETS <= WORDS);
+/// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
+/// sockets, so that a drain takes no more connections.
+pub const NOT_READY: u64 = 1;
+pub const DRAIN: u64 = 2;
+pub const YIELD: u64 = 4;
+
+/// The requests with the application, one entry for each app thread: start (monotonic nanoseconds, 0: none), length of the
+/// text, text (`METHOD target`), and a word to spare.
+pub const TABLE: usize = TOTAL_TIME + BUCKETS;
+pub const ENTRY: usize = 16;
+/// Most bytes of a request's text.
+pub const TEXT: usize = 104;
+
+// Counters, classes, histograms and entries do not overlap.
+const _: () = assert!(Word::StatusClass as usize + 5 <= QUEUE_TIME && 2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
+
+/// Words of a page for so many app threads.
+const fn words(threads: usize) -> usize {
+    let threads = if threads == 0 { 1 } else { threads };
+    (TABLE + threads * ENTRY).next_multiple_of(PAGE_WORDS)
+}
+
+/// Whole pages of the system, so that no two workers write to the same one.
+const PAGE_WORDS: usize = 512;
+
+/// Size of a worker's page for so many app threads.
+pub const fn page_bytes(threads: usize) -> usize {
+    words(threads) * 8
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
@@ -98,21 +129,25 @@ pub struct Scoreboard {
 
 impl Scoreboard {
     /// # Safety
-    /// `address` is aligned to 8 bytes, and [`PAGE_BYTES`] bytes from it stay mapped and writable for the rest of the process.
-    pub unsafe fn at(address: *mut u8) -> Scoreboard {
+    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(threads)` bytes from it stay mapped and writable for the rest of
+    /// the process.
+    pub unsafe fn at(address: *mut u8, threads: usize) -> Scoreboard {
         // SAFETY: promised by the caller.
-        Scoreboard { words: unsafe { fds::shared_words(address, WORDS) } }
+        Scoreboard { words: unsafe { fds::shared_words(address, words(threads)) } }
     }
 
     /// A page of this process's own, for tests and embedders.
-    pub fn private() -> Scoreboard {
-        let words: Vec<AtomicU64> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+    pub fn private(threads: usize) -> Scoreboard {
+        let words: Vec<AtomicU64> = (0..words(threads)).map(|_| AtomicU64::new(0)).collect();
         Scoreboard { words: Vec::leak(words) }
     }
 
+    /// Everything at its beginning, but for orders that the arbiter gave before the worker was up.
     pub fn begin(&self, threads: usize) {
-        for word in self.words {
-            word.store(0, Relaxed);
+        for (index, word) in self.words.iter().enumerate() {
+            if index != Word::Orders as usize {
+                word.store(0, Relaxed);
+            }
         }
         self.set(Word::Version, VERSION);
         self.set(Word::Pid, u64::from(std::process::id()));
@@ -151,6 +186,71 @@ impl Scoreboard {
         self.bump(histogram + bucket(nanos), 1);
     }
 
+    /// Whether this worker should be sent no requests, though it serves those that come.
+    pub fn orders_not_ready(&self) -> bool {
+        self.get(Word::Orders) & NOT_READY != 0
+    }
+
+    /// Whether the arbiter wants the core to drain.
+    pub fn orders_drain(&self) -> bool {
+        self.get(Word::Orders) & DRAIN != 0
+    }
+
+    /// Whether others serve whoever connects from now on.
+    pub fn orders_yield(&self) -> bool {
+        self.get(Word::Orders) & YIELD != 0
+    }
+
+    /// Notes which request an app thread is at. `text` is the request line's beginning, in up to three parts.
+    #[inline]
+    pub fn call_begins(&self, slot: usize, started: u64, text: [&[u8]; 3]) {
+        let Some(entry) = self.entry(slot) else { return };
+        let mut bytes = [0u8; TEXT];
+        let mut length = 0;
+        for part in text {
+            let count = part.len().min(TEXT - length);
+            bytes[length..length + count].copy_from_slice(&part[..count]);
+            length += count;
+        }
+        // A reader that sees new text must not see the old start at both ends of its reading.
+        fence(Release);
+        entry[1].store(length as u64, Relaxed);
+        for (word, bytes) in entry[2..].iter().zip(bytes.as_chunks::<8>().0).take(length.div_ceil(8)) {
+            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        }
+        entry[0].store(started, Release);
+    }
+
+    #[inline]
+    pub fn call_ends(&self, slot: usize) {
+        if let Some(entry) = self.entry(slot) {
+            entry[0].store(0, Relaxed);
+        }
+    }
+
+    /// When the call of an app thread began; 0: it is at none.
+    #[inline]
+    pub fn call_started(&self, slot: usize) -> u64 {
+        self.entry(slot).map_or(0, |entry| entry[0].load(Acquire))
+    }
+
+    /// The text of an app thread's request; `None` if it is at none or changed meanwhile.
+    pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
+        let entry = self.entry(slot)?;
+        let started = entry[0].load(Acquire);
+        let length = (entry[1].load(Relaxed) as usize).min(TEXT);
+        let words = entry[2..2 + TEXT / 8].iter().map(|word| word.load(Relaxed).to_ne_bytes());
+        let mut text: Vec<u8> = words.flatten().collect();
+        text.truncate(length);
+        fence(Acquire);
+        (started != 0 && entry[0].load(Relaxed) == started).then_some(text)
+    }
+
+    #[inline]
+    fn entry(&self, slot: usize) -> Option<&[AtomicU64]> {
+        self.words.get(TABLE + slot * ENTRY..)?.get(..ENTRY)
+    }
+
     #[inline]
     fn bump(&self, index: usize, count: u64) {
         let word = &self.words[index];
@@ -172,6 +272,41 @@ mod tests {
             assert!(bucket_floor(index + 1) > micros);
             last = index;
         }
+    }
+
+    #[test]
+    fn a_page_is_whole_pages_and_has_room_for_every_thread() {
+        for threads in 0..300 {
+            let bytes = page_bytes(threads);
+            assert_eq!(bytes % 4096, 0);
+            assert!((TABLE + threads * ENTRY) * 8 <= bytes);
+        }
+        assert_eq!((page_bytes(1), page_bytes(4), page_bytes(5)), (4096, 4096, 8192));
+    }
+
+    #[test]
+    fn a_request_is_told_while_it_runs_cut_where_it_is_too_long() {
+        let board = Scoreboard::private(2);
+        board.begin(2);
+        assert_eq!((board.call_started(1), board.call_text(1)), (0, None));
+        board.call_begins(1, 7, [b"GET", b" ", &[b'x'; 200]]);
+        assert_eq!(board.call_started(1), 7);
+        assert_eq!(board.call_text(1), Some([b"GET ".as_slice(), &[b'x'; 100]].concat()));
+        board.call_ends(1);
+        board.call_begins(1, 8, [b"PUT /", b"", b""]);
+        assert_eq!(board.call_text(1), Some(b"PUT /".to_vec()));
+        board.call_ends(1);
+        assert_eq!(board.call_text(1), None);
+        // A thread that has no place in the page is not told, and harms nobody.
+        board.call_begins(10_000, 1, [b"", b"", b""]);
+    }
+
+    #[test]
+    fn orders_given_before_the_page_was_begun_stand() {
+        let board = Scoreboard::private(1);
+        board.set(Word::Orders, DRAIN);
+        board.begin(1);
+        assert!(board.orders_drain());
     }
 
     #[test]

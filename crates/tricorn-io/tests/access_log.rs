@@ -1,28 +1,95 @@
-//! Lines of the access log while they are being written.
+//! Lines of the access log, whatever becomes of whoever reads them.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
-use harness::until;
+use harness::{DEADLINE, until};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tricorn_io::AccessLog;
+
+/// A directory of its own, gone with the test.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let path = std::env::temp_dir().join(format!("tricorn-access-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory");
+        Place(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn fifo(&self) -> PathBuf {
+        let path = self.path("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
+        assert!(made.success());
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(path: &Path) -> AccessLog {
+    AccessLog::open(path.to_str().expect("utf-8")).expect("a log")
+}
+
+fn add(log: &AccessLog, line: &str) {
+    log.add(|out| out.extend_from_slice(line.as_bytes()));
+}
+
+/// As the monitor does: writes when it is told that something waits, and only then.
+fn monitor(log: &AccessLog, over: &AtomicBool) {
+    while !over.load(Ordering::SeqCst) {
+        if log.is_due() {
+            log.write_some();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A line of this many bytes that says which one it is.
+fn numbered(writer: usize, number: usize, length: usize) -> String {
+    let start = format!("{writer} {number} ");
+    format!("{start}{}\n", "x".repeat(length - start.len() - 1))
+}
+
+/// Every line is one that was added, whole, and those of a writer are in order; how many there are of each.
+fn check(text: &str, writers: usize, length: usize) -> Vec<usize> {
+    let mut next = vec![0; writers];
+    let mut counts = vec![0; writers];
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line is whole");
+    for line in text.lines() {
+        let mut words = line.split(' ').map(str::parse::<usize>);
+        let (Some(Ok(writer)), Some(Ok(number))) = (words.next(), words.next()) else { panic!("torn: {line:?}") };
+        assert_eq!(format!("{line}\n"), numbered(writer, number, length));
+        assert!(number >= next[writer], "out of order");
+        next[writer] = number + 1;
+        counts[writer] += 1;
+    }
+    counts
+}
 
 #[test]
 fn a_line_added_while_others_are_written_does_not_wait_for_the_next_request() {
-    let path = std::env::temp_dir().join(format!("tricorn-access-race-{}", std::process::id()));
-    let log = AccessLog::open(path.to_str().expect("utf-8")).expect("a file");
+    let place = Place::new("race");
+    let path = place.path("log");
+    let log = open(&path);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // As the monitor does: it writes when it is told that something waits, and only then.
-        scope.spawn(|| {
-            while !over.load(Ordering::SeqCst) {
-                if log.has_pending() {
-                    log.write_some();
-                }
-            }
-        });
+        scope.spawn(|| monitor(&log, &over));
         let written = || std::fs::metadata(&path).map_or(0, |file| file.len());
         for round in 1..=5000u64 {
-            log.add(|out| out.extend_from_slice(b"one\n"));
-            log.add(|out| out.extend_from_slice(b"two\n"));
+            add(&log, "one\n");
+            add(&log, "two\n");
             if round % 10 == 0 {
                 let done = harness::until_some(|| (written() == 8 * round).then_some(()));
                 if done.is_none() {
@@ -33,5 +100,178 @@ fn a_line_added_while_others_are_written_does_not_wait_for_the_next_request() {
         }
         over.store(true, Ordering::SeqCst);
     });
-    until("the file can go", || std::fs::remove_file(&path).is_ok());
+}
+
+#[test]
+fn lines_are_kept_whole_and_in_order_over_a_rotation() {
+    let place = Place::new("rotation");
+    let (path, rotated) = (place.path("access.log"), place.path("access.log.1"));
+    let log = open(&path);
+    add(&log, "one\n");
+    log.write_some();
+    std::fs::rename(&path, &rotated).expect("rename");
+    add(&log, "two\n");
+    log.reopen().expect("reopen");
+    add(&log, "three\n");
+    log.flush();
+    assert_eq!(std::fs::read(&rotated).expect("read"), b"one\ntwo\n");
+    assert_eq!(std::fs::read(&path).expect("read"), b"three\n");
+    assert_eq!(log.lost(), 0);
+}
+
+#[test]
+fn several_workers_append_to_one_file_and_rotations_lose_and_tear_nothing() {
+    const WRITERS: usize = 3;
+    const LINES: usize = 3000;
+    const LENGTH: usize = 100;
+    let place = Place::new("workers");
+    let path = place.path("access.log");
+    let logs: Vec<_> = (0..WRITERS).map(|_| open(&path)).collect();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for log in &logs {
+            scope.spawn(|| monitor(log, &over));
+        }
+        let writers: Vec<_> = logs
+            .iter()
+            .enumerate()
+            .map(|(writer, log)| {
+                scope.spawn(move || {
+                    for number in 0..LINES {
+                        add(log, &numbered(writer, number, LENGTH));
+                    }
+                })
+            })
+            .collect();
+        let mut rotation = 0;
+        while writers.iter().any(|writer| !writer.is_finished()) || rotation < 5 {
+            rotation += 1;
+            std::fs::rename(&path, place.path(&format!("access.log.{rotation:03}"))).expect("rename");
+            for log in &logs {
+                log.reopen().expect("reopen");
+            }
+        }
+        over.store(true, Ordering::SeqCst);
+    });
+    for log in &logs {
+        log.flush();
+        assert_eq!(log.lost(), 0);
+    }
+    let mut files: Vec<_> =
+        std::fs::read_dir(&place.0).expect("files").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    files.rotate_left(1); // the one without a number is the last
+    let mut counts = vec![0; WRITERS];
+    for file in files {
+        let more = check(&std::fs::read_to_string(file).expect("lines"), WRITERS, LENGTH);
+        counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+    }
+    assert_eq!(counts, [LINES; WRITERS]);
+}
+
+#[test]
+fn a_full_disk_keeps_lines_up_to_a_bound_and_then_loses_whole_ones() {
+    const LENGTH: usize = 1000;
+    const LINES: usize = 12_000;
+    let log = open(Path::new("/dev/full"));
+    let begin = Instant::now();
+    for number in 0..LINES {
+        add(&log, &numbered(0, number, LENGTH));
+        if log.is_due() {
+            log.write_some();
+        }
+    }
+    assert!(begin.elapsed() < DEADLINE, "nobody waits for a full disk");
+    let notice = log.take_notice().expect("a notice");
+    assert!(notice.contains("No space left on device"), "{notice}");
+    assert_eq!(log.take_notice(), None, "told once");
+    let kept = LINES as u64 - log.lost();
+    assert_eq!(kept, (8 << 20) / LENGTH as u64);
+    let retry = log.retry_in(tricorn_io::clock::now()).expect("another try");
+    assert!(retry <= harness::SECOND);
+    let begin = Instant::now();
+    log.flush();
+    assert!(begin.elapsed() < Duration::from_secs(5), "a stop is not held up");
+    assert_eq!(log.lost(), LINES as u64, "what was not written is counted");
+}
+
+#[test]
+fn a_disk_that_has_room_again_gets_what_was_kept() {
+    let place = Place::new("recovery");
+    let path = place.path("log");
+    std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
+    let log = open(&path);
+    for number in 0..100 {
+        add(&log, &numbered(0, number, 50));
+        log.write_some();
+    }
+    std::fs::remove_file(&path).expect("a link");
+    log.reopen().expect("reopen");
+    log.write_some();
+    assert_eq!(check(&std::fs::read_to_string(&path).expect("lines"), 1, 50), [100]);
+    assert_eq!(log.lost(), 0);
+    assert_eq!(log.retry_in(0), None);
+    assert!(log.take_notice().expect("a notice").ends_with("0 lines were lost"));
+}
+
+#[test]
+fn a_pipe_whose_reader_stops_holds_nobody_and_goes_on_where_it_was() {
+    const LENGTH: usize = 200;
+    let place = Place::new("slow");
+    let path = place.fifo();
+    let log = open(&path);
+    let mut reader =
+        std::fs::OpenOptions::new().read(true).custom_flags(0o4000).open(&path).expect("a reader, without waiting");
+    let mut count = 0;
+    while log.retry_in(0).is_none() {
+        add(&log, &numbered(0, count, LENGTH));
+        count += 1;
+        if log.is_due() {
+            log.write_some();
+        }
+    }
+    for _ in 0..1000 {
+        add(&log, &numbered(0, count, LENGTH));
+        count += 1;
+    }
+    let mut text = String::new();
+    let mut buffer = vec![0; 5000];
+    until("everything is read", || {
+        if let Ok(bytes) = reader.read(&mut buffer) {
+            text.push_str(std::str::from_utf8(&buffer[..bytes]).expect("ASCII"));
+        }
+        if log.is_due() {
+            log.write_some();
+        }
+        text.len() == count * LENGTH
+    });
+    assert_eq!(check(&text, 1, LENGTH), [count]);
+    assert_eq!((log.lost(), log.take_notice()), (0, None));
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_holds_a_stop_for_a_while_only() {
+    let place = Place::new("stuck");
+    let log = open(&place.fifo());
+    for number in 0..10_000 {
+        add(&log, &numbered(0, number, 100));
+    }
+    log.write_some();
+    let begin = Instant::now();
+    log.flush();
+    let took = begin.elapsed();
+    assert!((Duration::from_secs(4)..Duration::from_secs(8)).contains(&took), "{took:?}");
+    assert!((9_000..10_000).contains(&log.lost()), "{}", log.lost());
+}
+
+#[test]
+fn a_line_longer_than_a_pipe_takes_at_once_is_written_all_the_same() {
+    let place = Place::new("long");
+    let path = place.path("log");
+    let log = open(&path);
+    let long = numbered(0, 0, 600_000);
+    add(&log, &long);
+    add(&log, "short\n");
+    log.write_some();
+    assert_eq!(std::fs::read_to_string(&path).expect("lines"), format!("{long}short\n"));
 }

@@ -152,7 +152,7 @@ fn a_close_joins_the_monitor_closes_connections_and_can_be_repeated() {
 #[test]
 fn whoever_waits_for_a_signal_learns_of_the_end() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let engine = Engine::new(config(), vec![listener.into()], Scoreboard::private(), None).expect("an engine");
+    let engine = Engine::new(config(), vec![listener.into()], Scoreboard::private(1), None).expect("an engine");
     engine.start().expect("a monitor");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| while engine.wait_for_signal() {});

@@ -67,3 +67,58 @@ fn at_the_most_connections_idle_ones_are_closed_and_newcomers_served() {
     drop(clients);
     server.until(Word::Connections, 0);
 }
+
+fn limited(body: u64) -> Server {
+    let mut config = config();
+    config.policy.limits.body = body;
+    Server::start(config, |engine, exchange| {
+        let (body, _) = body_of(exchange);
+        answer(engine, exchange, body.len().to_string().as_bytes());
+    })
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused_before_it_comes() {
+    let server = limited(1000);
+    let mut client = server.connect();
+    client.post("/", &noise(1000));
+    assert_eq!(client.response().body, b"1000");
+    server.until(Word::Requests, 1); // counted with its bytes, a moment after the client has them
+    let sent = server.get(Word::BytesOut);
+    client.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n");
+    let response = client.response();
+    assert_eq!(response.status, 413, "and no 100 before");
+    let page = response.head.len() + response.body.len();
+    assert!(response.closes());
+    client.is_closed();
+    assert_eq!((server.get(Word::Requests), server.get(Word::Refused)), (1, 1));
+    assert_eq!(server.get(Word::BytesOut) - sent, page as u64);
+    assert_eq!((server.get(Word::Informational), server.get(Word::ClientErrors)), (0, 1));
+    assert_eq!(server.get(Word::BodyBytes), 0);
+}
+
+#[test]
+fn chunks_over_the_limit_are_refused_when_they_are_announced() {
+    let server = limited(1000);
+    let mut client = server.connect();
+    client.send(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n");
+    client.send(&noise(1000));
+    client.send(b"\r\n0\r\n\r\n");
+    assert_eq!(client.response().body, b"1000");
+    client.send(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n");
+    client.send(&noise(1000));
+    client.send(b"\r\n1\r\n");
+    assert_eq!(client.response().status, 413);
+    client.is_closed();
+    server.until(Word::BodyBytes, 0);
+}
+
+#[test]
+fn a_client_that_goes_on_sending_can_read_why_it_was_refused() {
+    let server = limited(1000);
+    let mut client = server.connect();
+    client.send(post("/", 4 << 20).as_bytes());
+    client.send(&noise(4 << 20));
+    assert_eq!(client.response().status, 413);
+    server.until(Word::Connections, 0);
+}

@@ -54,7 +54,7 @@ fn a_producer_too_far_ahead_of_a_client_that_never_reads_is_let_go_at_the_write_
     client.ask("/");
     server.until(Word::Requests, 1);
     server.until(Word::Connections, 0);
-    server.until(Word::ClientGone, 1);
+    server.until(Word::WriteTimeouts, 1);
     until("the memory is given back", || server.spent() >= 1);
     client.rest();
 }
@@ -192,4 +192,14 @@ fn a_file_is_sent_whole_between_pieces_and_one_that_is_too_short_closes_the_conn
     assert_eq!(client.head().0, 200);
     assert!(client.rest() == body, "all there is, and a close that tells that it is not enough");
     std::fs::remove_file(path_of_file).expect("the file");
+}
+
+#[test]
+fn a_reply_given_up_before_its_status_counts_for_no_class() {
+    let server = Server::start(config(), |_, exchange| exchange.abort());
+    let mut client = server.connect();
+    client.ask("/");
+    client.is_closed();
+    server.until(Word::Requests, 1);
+    assert_eq!([Word::Informational, Word::Successful, Word::ServerErrors].map(|word| server.get(word)), [0; 3]);
 }

@@ -52,7 +52,9 @@ fn counters_and_histograms_add_up() {
     let mut wrong = server.connect();
     wrong.send(b"wrong\r\n\r\n");
     sent += 9;
-    assert_eq!(wrong.response().status, 400);
+    let refusal = wrong.response();
+    assert_eq!(refusal.status, 400);
+    received += refusal.head.len() + refusal.body.len();
     wrong.is_closed();
     server.until(Word::Requests, 93);
     let expected = [

@@ -1,19 +1,21 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
+use crate::late::{self, Thread};
 use crate::options::{self, CoreOptions};
 use crate::wsgi::{Server, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Chores, Engine, PAGE_BYTES, Scoreboard, Wake};
+use tricorn_io::{AccessLog, Chores, Engine, Scoreboard, Wake, page_bytes};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct Core {
     engine: Arc<Engine>,
     sendfile: bool,
+    late: late::Raiser,
     /// Keeps the scoreboard's memory mapped.
     _page: PyBuffer<u8>,
 }
@@ -23,7 +25,8 @@ impl Core {
     #[new]
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
         let CoreOptions { config, access_log, sendfile } = options::read(options)?;
-        let board = page_of(&scoreboard)?;
+        let threads = config.threads;
+        let board = page_of(&scoreboard, threads)?;
         let access =
             match &access_log {
                 Some(target) => Some(AccessLog::open(target).map_err(|error| {
@@ -32,9 +35,26 @@ impl Core {
                 None => None,
             };
         let sockets = listeners.into_iter().map(listener).collect::<PyResult<Vec<OwnedFd>>>()?;
+        let doors = options::admin_listeners(options)?.into_iter().map(listener).collect::<PyResult<Vec<_>>>()?;
         let engine = Engine::new(config, sockets, board, access)
+            .and_then(|engine| engine.open_admin(doors).map(|()| engine))
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
-        Ok(Core { engine: Arc::new(engine), sendfile, _page: scoreboard })
+        Ok(Core { engine: Arc::new(engine), sendfile, late: late::Raiser::new(threads), _page: scoreboard })
+    }
+
+    #[getter]
+    fn request_timeout(&self) -> f64 {
+        self.engine.request_timeout()
+    }
+
+    /// Whether the main thread's call is over `request_timeout`; false once the application has answered.
+    fn is_late(&self) -> bool {
+        self.engine.is_late()
+    }
+
+    /// What `wait` raises in other threads' calls that are over `request_timeout`.
+    fn raise_when_late(&self, py: Python<'_>, error: Py<PyType>) {
+        let _ = self.late.error.set(py, error);
     }
 
     /// A non-blocking descriptor for `signal.set_wakeup_fd`.
@@ -54,7 +74,14 @@ impl Core {
         let slot = self.engine.join(main_thread).ok_or_else(|| {
             PyRuntimeError::new_err(format!("{} threads serve already", self.engine.config().threads))
         })?;
-        let mut server = Server::new(py, gateway, self.engine.clone(), self.sendfile)?;
+        let thread = self.late.join(slot, Thread::current(py)?);
+        let mut server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, thread) {
+            Ok(server) => server,
+            Err(error) => {
+                self.engine.leave(slot, None);
+                return Err(error);
+            }
+        };
         let mut done = None;
         loop {
             match self.engine.next(slot, done.take()) {
@@ -95,6 +122,7 @@ impl Core {
         loop {
             let goes_on = py.detach(|| self.engine.wait_for_signal());
             py.check_signals()?;
+            self.late.raise_in_late_calls(py, &self.engine);
             if !goes_on {
                 return Ok(());
             }
@@ -143,14 +171,21 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     threading.call_method0("current_thread")?.eq(threading.call_method0("main_thread")?)
 }
 
-fn page_of(buffer: &PyBuffer<u8>) -> PyResult<Scoreboard> {
+/// The size of the scoreboard page of a worker with so many app threads.
+#[pyfunction]
+pub fn scoreboard_bytes(threads: usize) -> usize {
+    page_bytes(threads)
+}
+
+fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {
     let address = buffer.buf_ptr().cast::<u8>();
-    if buffer.readonly() || buffer.len_bytes() < PAGE_BYTES || address.align_offset(8) != 0 {
+    let wanted = page_bytes(threads);
+    if buffer.readonly() || buffer.len_bytes() < wanted || address.align_offset(8) != 0 {
         return Err(PyValueError::new_err(format!(
-            "the scoreboard must be writable, aligned to 8 bytes and at least {PAGE_BYTES} bytes long"
+            "the scoreboard must be writable, aligned to 8 bytes and at least {wanted} bytes long"
         )));
     }
     // SAFETY: checked above; the buffer is held by `Core`, and an exported buffer cannot be unmapped. The engine and its
     // threads are gone before the `Core` is (`close`, or process exit).
-    Ok(unsafe { Scoreboard::at(address) })
+    Ok(unsafe { Scoreboard::at(address, threads) })
 }

@@ -1,11 +1,13 @@
 //! The extension module `tricorn._core`: converts, calls, maps errors. No parsing, no policy.
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
+//! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
 mod core;
+mod late;
 mod options;
 mod text;
 mod wsgi;
@@ -15,14 +17,17 @@ mod _core {
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
+    use crate::core::scoreboard_bytes;
+    #[pymodule_export]
     use crate::options::check_access_log_format;
+    #[pymodule_export]
+    use crate::options::upload_dir_is_usable;
     #[pymodule_export]
     use crate::wsgi::WsgiGateway;
     use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("SCOREBOARD_BYTES", tricorn_io::PAGE_BYTES)?;
         module.add("SCOREBOARD_VERSION", tricorn_io::VERSION)
     }
 }

@@ -1,9 +1,11 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
 use crate::wsgi::BytesBuffer;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use tricorn_io::Config;
 use tricorn_io::clock::SECOND;
 use tricorn_proto::access_log::Format;
@@ -19,11 +21,35 @@ impl<'a, 'py> Options<'a, 'py> {
         value.extract::<T>().map_err(|error| PyValueError::new_err(format!("core option {name}: {error}")))
     }
 
+    /// An option that may be missing, which turns off what it is about.
+    fn optional<T: for<'x> FromPyObject<'x, 'py, Error = PyErr> + Default>(&self, name: &str) -> PyResult<T> {
+        if self.0.contains(name)? { self.get(name) } else { Ok(T::default()) }
+    }
+
     /// A setting in seconds, as nanoseconds.
     fn seconds(&self, name: &str) -> PyResult<u64> {
         let seconds: f64 = self.get(name)?;
-        Ok((seconds.max(0.0) * SECOND as f64) as u64)
+        Ok(nanoseconds(seconds))
     }
+
+    fn optional_seconds(&self, name: &str) -> PyResult<u64> {
+        self.optional(name).map(nanoseconds)
+    }
+
+    /// The pipe to the arbiter, duplicated; -1 or nothing: there is none.
+    fn messages(&self) -> PyResult<Option<Arc<OwnedFd>>> {
+        let fd: i32 = if self.0.contains("messages")? { self.get("messages")? } else { -1 };
+        if fd < 0 {
+            return Ok(None);
+        }
+        let pipe = tricorn_io::duplicate(fd)
+            .map_err(|error| PyOSError::new_err(format!("core option messages: descriptor {fd}: {error}")))?;
+        Ok(Some(Arc::new(pipe)))
+    }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds.max(0.0) * SECOND as f64) as u64
 }
 
 /// What `Core` needs to be made.
@@ -38,10 +64,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
     let options = Options(options);
     let access_log: Option<String> = options.get("access_log")?;
     let access_format = match &access_log {
-        Some(_) => {
-            let text: String = options.get("access_log_format")?;
-            Some(Format::parse(&text).map_err(PyValueError::new_err)?)
-        }
+        Some(_) => Some(access_format(&options)?),
         None => None,
     };
     let max_connections: usize = options.get("max_connections")?;
@@ -57,10 +80,17 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         write_timeout: options.seconds("write_timeout")?,
         body_buffer_size: options.get("body_buffer_size")?,
         body_buffer_total: options.get("body_buffer_total")?,
+        upload_dir: upload_dir(&options)?,
         policy: head_policy(&options)?,
+        request_id: options.optional("request_id")?,
+        admin: admin_paths(&options)?,
         server: options.get::<String>("server")?.into_bytes(),
         access_format,
         allocate: Some(BytesBuffer::make),
+        timeout: options.optional_seconds("timeout")?,
+        request_timeout: options.optional_seconds("request_timeout")?,
+        max_requests: options.optional("max_requests")?,
+        messages: options.messages()?,
     };
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
 }
@@ -69,6 +99,52 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
 #[pyfunction]
 pub fn check_access_log_format(text: &str) -> PyResult<()> {
     Format::parse(text).map(drop).map_err(PyValueError::new_err)
+}
+
+/// Descriptors of the listeners for questions about the worker; the core owns them.
+pub fn admin_listeners(options: &Bound<'_, PyDict>) -> PyResult<Vec<std::os::fd::RawFd>> {
+    Options(options).optional("admin_listeners")
+}
+
+fn access_format(options: &Options<'_, '_>) -> PyResult<Format> {
+    let text = || -> PyResult<Format> {
+        let format: String = options.get("access_log_format")?;
+        Format::parse(&format).map_err(PyValueError::new_err)
+    };
+    match options.optional::<Option<String>>("log_format")?.as_deref() {
+        None | Some("text") => text(),
+        Some("json") => Ok(Format::json(options.optional("request_id")?)),
+        Some(other) => Err(PyValueError::new_err(format!("core option log_format: {other}; expected text or json"))),
+    }
+}
+
+/// Raises `OSError` if bodies of requests cannot be kept in this directory.
+#[pyfunction(name = "check_upload_dir")]
+pub fn upload_dir_is_usable(path: std::path::PathBuf) -> PyResult<()> {
+    tricorn_io::can_spool_to(&path).map_err(|error| {
+        let path = path.display();
+        PyOSError::new_err(format!(
+            "tmp_upload_dir: no file can be made in {path}: {error}; expected a directory this user may write to"
+        ))
+    })
+}
+
+fn upload_dir(options: &Options<'_, '_>) -> PyResult<Option<std::path::PathBuf>> {
+    let directory: Option<std::path::PathBuf> = options.optional("upload_dir")?;
+    if let Some(directory) = &directory {
+        upload_dir_is_usable(directory.clone())?;
+    }
+    Ok(directory)
+}
+
+fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {
+    let mut paths = tricorn_io::reactor::AdminPaths::default();
+    for (name, path) in [("health_path", &mut paths.health), ("ready_path", &mut paths.ready)] {
+        if let Some(given) = options.optional::<Option<String>>(name)? {
+            *path = given.into_bytes();
+        }
+    }
+    Ok(paths)
 }
 
 fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
@@ -87,6 +163,7 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
             request_line: options.get("limit_request_line")?,
             fields: options.get("limit_request_fields")?,
             field_size: options.get("limit_request_field_size")?,
+            body: options.optional("limit_request_body")?,
         },
         leniency: Leniency {
             obsolete_folding: options.get("permit_obsolete_folding")?,

@@ -84,6 +84,12 @@ impl Reactor {
         self.listeners.clear();
     }
 
+    /// Takes no more connections: those in the queue now are for the others that listen there.
+    pub(super) fn leave_listeners(&mut self) {
+        self.set_gate(false);
+        self.listeners.clear();
+    }
+
     /// The listener from which one more connection may be taken in this round.
     pub(super) fn next_accept(&mut self) -> Option<u16> {
         let (listener, left) = self.accepting?;
@@ -110,15 +116,15 @@ impl Reactor {
             self.accepting = None;
             return None;
         };
-        if self.conns.len() >= self.config.max_connections {
+        if self.connections() >= self.config.max_connections {
             self.evict();
         }
         let token = self.welcome(socket, peer, listener, clock::now());
         self.read(token)
     }
 
-    fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
-        let entry = self.listeners.get(listener as usize)?;
+    pub(super) fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
+        let entry = self.door(listener)?;
         loop {
             match acceptfrom_with(&entry.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
                 Ok((socket, name)) => {
@@ -149,13 +155,10 @@ impl Reactor {
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
-        let trusted = self.config.policy.trust.allows(match peer {
-            Peer::Internet(address) => Some(address.ip()),
-            Peer::Unix => None,
-        });
+        let trusted = self.config.policy.trust.allows(peer.ip());
         let token = self.conns.insert(Conn::new(socket, peer, listener, trusted));
         self.board.add(Word::Accepted, 1);
-        self.board.set(Word::Connections, self.conns.len() as u64);
+        self.board.set(Word::Connections, self.connections() as u64);
         let patience = self.config.header_timeout;
         // A drain is not held up by somebody who connected just before it and says nothing.
         self.set_deadline(token, now + if self.draining { patience.min(config::LINGER) } else { patience });
@@ -165,10 +168,13 @@ impl Reactor {
     /// Makes room: closes a share of the connections that wait for a next request, going round the table.
     fn evict(&mut self) {
         let positions = self.conns.positions();
-        let mut wanted = (self.conns.len() / 32).max(1);
+        let mut wanted = (self.connections() / 32).max(1);
         for _ in 0..positions {
             self.sweep = (self.sweep + 1) % positions.max(1);
-            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.phase == Phase::Idle && conn.registered);
+            let idle = self
+                .conns
+                .at(self.sweep)
+                .filter(|(_, conn)| conn.phase == Phase::Idle && conn.registered && !conn.is_admin());
             let Some((token, _)) = idle else { continue };
             self.board.add(Word::Evicted, 1);
             self.close(token);

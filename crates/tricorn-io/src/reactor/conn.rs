@@ -1,10 +1,11 @@
 //! One connection between, before and after its requests.
+use super::admin;
 use crate::buffers::Request;
 use crate::outbox::Outbox;
 use crate::wheel::Tick;
 use rustix::fd::OwnedFd;
 use std::any::Any;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use tricorn_proto::http1::Receiver;
 
 /// Values a gateway keeps with a connection (addresses as Python strings). Made and dropped by the gateway's threads only.
@@ -16,6 +17,15 @@ pub enum Peer {
     Internet(SocketAddr),
     /// A unix socket; its clients have no address worth telling.
     Unix,
+}
+
+impl Peer {
+    pub fn ip(self) -> Option<IpAddr> {
+        match self {
+            Peer::Internet(address) => Some(address.ip()),
+            Peer::Unix => None,
+        }
+    }
 }
 
 /// Where a connection stands. `reactor/*.rs` moves it:
@@ -73,6 +83,13 @@ pub struct Conn {
     pub request: Option<Box<Request>>,
     pub outgoing: Option<Box<Outgoing>>,
     pub attachment: Option<Attachment>,
+}
+
+impl Conn {
+    #[inline]
+    pub fn is_admin(&self) -> bool {
+        admin::is_admin(self.listener)
+    }
 }
 
 /// The rest of a reply, and what is known about how the client takes it.

@@ -48,6 +48,7 @@ impl Reactor {
     fn expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         match conn.phase {
+            _ if conn.is_admin() => self.close(token),
             Phase::Idle => {
                 self.board.add(Word::IdleCloses, 1);
                 self.close(token);

@@ -4,12 +4,15 @@
 //! events happens outside (see `engine.rs`), and their batch is handed in.
 
 mod accept;
+mod admin;
 mod conn;
 mod deadlines;
 mod read;
+mod stranded;
 mod write;
 
 pub use accept::Listener;
+pub use admin::AdminPaths;
 pub use conn::{Attachment, Conn, Peer, Phase, Token};
 
 use crate::access::AccessLog;
@@ -25,8 +28,9 @@ use conn::Conns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
+use tricorn_proto::peer::request_id;
 
-/// Tokens from here on are not connections.
+/// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
 const SPECIAL: Token = 0xffff_ffff_0000_0000;
 pub const WAKE: Token = Token::MAX;
 
@@ -53,6 +57,12 @@ pub struct Reactor {
     access: Option<Arc<AccessLog>>,
     conns: Conns,
     listeners: Vec<Listener>,
+    /// Listeners of admin connections, always in the poller; their indices begin at `admin::FIRST`.
+    admin_doors: Vec<Listener>,
+    /// Admin connections, which count for nothing else.
+    admins: usize,
+    /// When the events were last looked at.
+    polled: u64,
     /// The listeners are in the poller.
     gate_open: bool,
     /// Accepting pauses until then (out of descriptors).
@@ -110,6 +120,9 @@ impl Reactor {
             access,
             conns: Conns::default(),
             listeners,
+            admin_doors: Vec::new(),
+            admins: 0,
+            polled: 0,
             gate_open: false,
             gate_pause: 0,
             listen_until: 0,
@@ -195,12 +208,12 @@ impl Reactor {
     }
 
     pub fn connections(&self) -> usize {
-        self.conns.len()
+        self.conns.len() - self.admins
     }
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.draining && self.listeners.is_empty() && self.conns.len() == 0
+        self.draining && self.listeners.is_empty() && self.connections() == 0
     }
 
     /// How long the poller may sleep.
@@ -219,6 +232,7 @@ impl Reactor {
 
     /// What time alone brings: texts of the clock, deadlines, the end of a pause.
     pub fn tick(&mut self, now: u64) {
+        self.polled = now;
         self.wall.refresh(now);
         self.expire(now);
     }
@@ -229,8 +243,13 @@ impl Reactor {
                 self.woken = true;
                 return None;
             }
+            let index = (event.token - SPECIAL) as u16;
+            if admin::is_admin(index) {
+                self.accept_admins(index);
+                return None;
+            }
             let burst = if self.config.siblings { 1 } else { config::ACCEPT_BURST };
-            self.accepting = Some(((event.token - SPECIAL) as u16, burst));
+            self.accepting = Some((index, burst));
             let listener = self.next_accept()?;
             return self.accept_one(listener, free_threads);
         }
@@ -309,7 +328,7 @@ impl Reactor {
         }
     }
 
-    fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
+    pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
         if self.chores.notices.len() < config::NOTICES {
             self.chores.notices.push(Notice { warning, text: text() });
         }
@@ -320,10 +339,8 @@ impl Reactor {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
         let empty = Request::default();
         let request = request.unwrap_or(&empty);
-        let remote = match peer {
-            Peer::Internet(address) => address.ip().to_string(),
-            Peer::Unix => String::new(),
-        };
+        let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
+        let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
         let record = Record {
             head: &request.head,
             bytes: request.head_bytes(),
@@ -334,6 +351,8 @@ impl Reactor {
             micros,
             time: self.wall.log_time(),
             pid: std::process::id(),
+            request_id: named.unwrap_or_default(),
+            queue_micros: None,
             environ: &|_| None,
         };
         access.add(|out| format.render(&record, out));

@@ -1,7 +1,7 @@
 //! From bytes to complete requests.
-use super::Reactor;
 use super::conn::{Conn, Peer, Phase, Token};
 use super::deadlines::body_deadline;
+use super::{Reactor, admin};
 use crate::body::{Allocate, Body, Received, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
@@ -19,6 +19,8 @@ use tricorn_proto::http1::{Framing, Refusal, RefusalKind, Step};
 enum Look {
     NeedMore,
     Complete,
+    /// A head came on an admin connection.
+    Admin,
     Refused(Box<Refusal>),
 }
 
@@ -31,6 +33,8 @@ enum Fill {
     Refused(Box<Refusal>),
 }
 
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
 /// Room made for the bytes of a body that goes to disk.
 const SPOOL_PIECE: usize = 64 * 1024;
 
@@ -42,6 +46,10 @@ impl Reactor {
         loop {
             match self.look(token, now)? {
                 Look::Complete => return Some(token),
+                Look::Admin => {
+                    self.answer_admin(token)?;
+                    continue;
+                }
                 Look::Refused(refusal) => {
                     self.refuse(token, &refusal);
                     return None;
@@ -104,11 +112,18 @@ impl Reactor {
                 Step::Head => {
                     request.head_at = from;
                     request.head_end = request.start;
+                    if admin::is_admin(conn.listener) {
+                        return Some(Look::Admin);
+                    }
                     request.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Body;
                     if request.head.framing != Framing::None {
                         let allocate = self.config.allocate.filter(|_| self.may_allocate);
-                        begin_body(conn.socket.as_ref(), request, &self.config, self.body_bytes, allocate);
+                        begin_body(request, &self.config, self.body_bytes, allocate);
+                        if let Some(socket) = conn.socket.as_ref().filter(|_| request.awaits_continue()) {
+                            let sent = send(socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                            self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
+                        }
                     }
                 }
                 Step::Body(range) => {
@@ -135,7 +150,7 @@ impl Reactor {
         let request = conn.request.get_or_insert_with(|| self.pool.take());
         let socket = conn.socket.as_ref()?;
         if self.body_bytes > self.config.body_buffer_total
-            && let Err(refusal) = spill(request, &mut self.body_bytes, &self.board)
+            && let Err(refusal) = spill(request, &self.config, &mut self.body_bytes, &self.board)
         {
             return Some(Fill::Refused(refusal));
         }
@@ -238,7 +253,9 @@ impl Reactor {
     /// The peer closed its side or broke the connection before its request was complete.
     fn peer_left(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        if conn.phase == Phase::Body || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
+        if conn.is_admin() {
+            // A probe that hung up has its answer.
+        } else if conn.phase == Phase::Body || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.peer;
             self.notice(false, || format!("{} left before its request was complete", name(peer)));
@@ -248,22 +265,34 @@ impl Reactor {
 
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
+        let mut page = Vec::with_capacity(512);
+        error_page::write(&mut page, refusal.status(), &refusal.message());
+        self.send_away(token, refusal.status(), &page, |ip| {
+            format!("Invalid request from ip={ip}: {}", refusal.log_text())
+        });
+    }
+
+    /// Answers a request that never meets the application with `page`, and closes; `tell` makes the log's text of the peer.
+    pub(super) fn send_away(&mut self, token: Token, status: u16, page: &[u8], tell: impl FnOnce(&str) -> String) {
         let now = clock::now();
         self.wall.refresh(now);
         let Some(conn) = self.conns.get_mut(token) else { return };
         let peer = conn.peer;
-        let mut page = Vec::with_capacity(512);
-        error_page::write(&mut page, refusal.status(), &refusal.message());
         if let Some(socket) = &conn.socket {
             // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
-            let _ = send(socket, &page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            let sent = send(socket, page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
+        }
+        if conn.is_admin() {
+            self.linger(token);
+            return;
         }
         let request = conn.request.take();
         self.board.add(Word::Refused, 1);
-        self.board.status(refusal.status());
+        self.board.status(status);
         let micros = request.as_ref().filter(|r| r.first_byte > 0).map_or(0, |r| (now - r.first_byte) / 1000);
-        self.log_refused(peer, request.as_deref(), refusal.status(), page.len() as u64, micros);
-        self.notice(true, || format!("Invalid request from ip={}: {}", name(peer), refusal.log_text()));
+        self.log_refused(peer, request.as_deref(), status, page.len() as u64, micros);
+        self.notice(true, || tell(&name(peer)));
         if let Some(request) = request {
             self.recycle(request);
         }
@@ -272,21 +301,15 @@ impl Reactor {
 }
 
 /// How the log names a peer.
-pub(super) fn name(peer: Peer) -> String {
+fn name(peer: Peer) -> String {
     match peer {
         Peer::Internet(address) => address.ip().to_string(),
         Peer::Unix => "unix socket".into(),
     }
 }
 
-/// Decides where the body goes, and tells a client that waits for it to go on.
-fn begin_body(
-    socket: Option<&OwnedFd>,
-    request: &mut Request,
-    config: &config::Config,
-    held: usize,
-    allocate: Option<Allocate>,
-) {
+/// Decides where the body goes.
+fn begin_body(request: &mut Request, config: &config::Config, held: usize, allocate: Option<Allocate>) {
     let length = match request.head.framing {
         Framing::Length(length) => length,
         Framing::Chunked | Framing::None => 0,
@@ -300,12 +323,6 @@ fn begin_body(
     } else {
         Body::Memory(Vec::with_capacity(length as usize))
     };
-    if request.head.expect_continue
-        && request.unread().is_empty()
-        && let Some(socket) = socket
-    {
-        let _ = send(socket, b"HTTP/1.1 100 Continue\r\n\r\n", SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-    }
 }
 
 /// Adds a piece of the input to the body: in memory while that may grow, else on disk.
@@ -319,7 +336,7 @@ fn keep(
     let fits =
         request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
     if !(fits && matches!(request.body, Body::Memory(_) | Body::Foreign(_))) {
-        spill(request, held, board)?;
+        spill(request, config, held, board)?;
     }
     let Request { input, body, counted, .. } = request;
     let bytes = input.get(piece).unwrap_or_default();
@@ -357,7 +374,12 @@ fn hold_in_memory(count: usize, counted: &mut usize, held: &mut usize, board: &S
 }
 
 /// Moves what memory holds of a body to disk.
-fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<(), Box<Refusal>> {
+fn spill(
+    request: &mut Request,
+    config: &config::Config,
+    held: &mut usize,
+    board: &Scoreboard,
+) -> Result<(), Box<Refusal>> {
     let first = match &request.body {
         Body::Spooled(_) => return Ok(()),
         Body::Memory(memory) => memory.as_slice(),
@@ -365,7 +387,7 @@ fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<
         Body::Empty if request.head.framing == Framing::None => return Ok(()),
         Body::Empty => &[],
     };
-    let spool = Spool::begin(first).map_err(|error| spool_failed(&error))?;
+    let spool = Spool::begin(first, config.upload_dir.as_deref()).map_err(|error| spool_failed(&error))?;
     *held = held.saturating_sub(request.counted);
     board.set(Word::BodyBytes, *held as u64);
     request.counted = 0;
@@ -376,7 +398,7 @@ fn spill(request: &mut Request, held: &mut usize, board: &Scoreboard) -> Result<
 
 #[cold]
 fn spool_failed(error: &std::io::Error) -> Box<Refusal> {
-    let detail = format!(" in the temporary directory: {error}");
+    let detail = format!(" in the directory for uploads: {error}");
     Box::new(Refusal::new(RefusalKind::SpoolFailed, detail))
 }
 

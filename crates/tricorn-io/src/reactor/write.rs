@@ -16,7 +16,8 @@ const DISCARD: usize = 64 * 1024;
 
 impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
-    pub fn finish(&mut self, exchange: Exchange, now: u64) {
+    pub fn finish(&mut self, mut exchange: Exchange, now: u64) {
+        let answered_for = exchange.settle();
         let Exchange { token, socket, request, attachment, outbox, mut spent, .. } = exchange;
         self.busy = self.busy.saturating_sub(1);
         self.count(&exchange.timing, outbox.sent(), &request, now);
@@ -26,7 +27,8 @@ impl Reactor {
         conn.socket = Some(socket);
         conn.attachment = attachment;
         if exchange.gone {
-            self.board.add(Word::ClientGone, 1);
+            let why = if exchange.timing.timed_out { Word::WriteTimeouts } else { Word::ClientGone };
+            self.board.add(why, u64::from(!answered_for));
             if let Some(conn) = self.conns.get_mut(token) {
                 conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
             }
@@ -69,7 +71,9 @@ impl Reactor {
         let board = &self.board;
         board.set(Word::InFlight, self.busy as u64);
         board.add(Word::Requests, 1);
-        board.status(request.reply.status_code());
+        if request.reply.has_status() {
+            board.status(request.reply.status_code());
+        }
         board.add(Word::BytesOut, timing.sent + waited);
         if timing.app_failed {
             board.add(Word::AppErrors, 1);
@@ -176,6 +180,7 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
+        self.admins -= usize::from(conn.is_admin());
         let Conn { request, outgoing, attachment, .. } = conn;
         if let Some(request) = request {
             self.recycle(request);
@@ -184,17 +189,21 @@ impl Reactor {
             outgoing.outbox.clear(&mut self.chores.spent);
         }
         self.chores.attachments.extend(attachment);
-        self.board.set(Word::Connections, self.conns.len() as u64);
+        self.board.set(Word::Connections, self.connections() as u64);
     }
 
     /// The listeners stay for a moment: whoever has connected already is still served. Idle connections get a moment too,
     /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
         self.draining = true;
-        self.listen_until = now + config::LAST_CALL;
+        if self.board.orders_yield() {
+            self.leave_listeners();
+        } else {
+            self.listen_until = now + config::LAST_CALL;
+        }
         let last = now + self.idle_time();
         for token in self.conns.tokens() {
-            if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle) {
+            if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle && !conn.is_admin()) {
                 self.set_deadline(token, last);
             }
         }
@@ -213,6 +222,7 @@ impl Reactor {
         self.draining = true;
         self.set_gate(false);
         self.listeners.clear();
+        self.admin_doors.clear();
         for token in self.conns.tokens() {
             if self.conns.get_mut(token).is_some_and(|conn| conn.phase != Phase::Busy) {
                 self.close(token);

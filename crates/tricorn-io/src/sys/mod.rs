@@ -1,5 +1,10 @@
 //! The only room with `unsafe`: what the operating system offers and the safe wrappers do not.
 pub mod fds;
 pub mod poll;
+mod random;
 pub mod signals;
+mod sigpipe;
 pub mod wake;
+
+pub use random::random_seed;
+pub use sigpipe::without_sigpipe;

@@ -1,4 +1,12 @@
-//! Signal masks of native threads.
+//! Signals to and of threads.
+//!
+//! Two realtime signals are the watchdog's. Their numbers are known to `python/tricorn/workers/watch.py`, which installs
+//! their handlers; without a handler they are not sent, for they would end the process.
+use std::sync::atomic::AtomicI32;
+
+/// Names a thread of this process to [`send`]; 0 is none.
+pub type ThreadId = i32;
+pub type AtomicThreadId = AtomicI32;
 
 /// Blocks every signal on the calling thread, so that the kernel delivers them where Python looks for them.
 pub fn block_all() {
@@ -9,4 +17,69 @@ pub fn block_all() {
         libc::sigfillset(set.as_mut_ptr());
         libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
     }
+}
+
+/// Makes a thread write its stack into the pipe to the arbiter, whoever holds the GIL.
+#[cfg(target_os = "linux")]
+pub fn stack_signal() -> Option<i32> {
+    Some(libc::SIGRTMIN() + 5)
+}
+
+/// Makes the main thread look whether its call is late.
+#[cfg(target_os = "linux")]
+pub fn late_signal() -> Option<i32> {
+    Some(libc::SIGRTMIN() + 6)
+}
+
+/// There are no realtime signals.
+#[cfg(not(target_os = "linux"))]
+pub fn stack_signal() -> Option<i32> {
+    None
+}
+
+/// There are no realtime signals.
+#[cfg(not(target_os = "linux"))]
+pub fn late_signal() -> Option<i32> {
+    None
+}
+
+/// The calling thread.
+#[cfg(target_os = "linux")]
+pub fn this_thread() -> ThreadId {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Somebody; no signal can be sent to it.
+#[cfg(not(target_os = "linux"))]
+pub fn this_thread() -> ThreadId {
+    1
+}
+
+/// Sends a signal to one thread of this process, if somebody handles that signal. Whether it was sent.
+#[cfg(target_os = "linux")]
+pub fn send(thread: ThreadId, signal: i32) -> bool {
+    if thread <= 0 || !is_handled(signal) {
+        return false;
+    }
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: plain numbers. A thread that is gone is ESRCH; one that got its number since is one of this process, and the
+    // handler does no harm there.
+    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, signal) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn send(_thread: ThreadId, _signal: i32) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+fn is_handled(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null second argument only asks; the third points to memory for one `sigaction`, which is valid as zeroes
+    // should the call fail.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN
 }

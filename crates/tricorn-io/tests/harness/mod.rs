@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tricorn_io::{Chores, Config, Engine, Exchange, Notice, Scoreboard, Sent, WORDS, Wake};
+use tricorn_io::{Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, TABLE, Wake, page_bytes};
 use tricorn_proto::exchange::{End, HeadInputs};
 use tricorn_proto::http1::HeadPolicy;
 
@@ -19,11 +19,12 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 1, as a reader in another process knows them.
+/// Words of the scoreboard, version 2, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,
     Heartbeat = 4,
+    Orders = 6,
     Connections = 8,
     InFlight = 9,
     Queued = 10,
@@ -42,6 +43,7 @@ pub enum Word {
     BytesIn = 27,
     BytesOut = 28,
     Rescues = 29,
+    LogLost = 30,
     Informational = 32,
     Successful = 33,
     Redirection = 34,
@@ -70,10 +72,17 @@ pub fn config() -> Config {
         write_timeout: NEVER,
         body_buffer_size: 1 << 20,
         body_buffer_total: 64 << 20,
+        upload_dir: None,
         policy: HeadPolicy::default(),
+        request_id: false,
+        admin: tricorn_io::reactor::AdminPaths::default(),
         server: b"tricorn".to_vec(),
         allocate: None,
         access_format: None,
+        timeout: 0,
+        request_timeout: 0,
+        max_requests: 0,
+        messages: None,
     }
 }
 
@@ -105,19 +114,26 @@ impl Server {
     pub fn start(config: Config, handler: impl Fn(&Engine, &mut Exchange) + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
-        let words: &'static [AtomicU64] = Vec::leak((0..WORDS).map(|_| AtomicU64::new(0)).collect());
-        // SAFETY: the words are aligned, leaked (mapped for good), and only used as atomic words.
-        let board = unsafe { Scoreboard::at(words.as_ptr().cast_mut().cast()) };
         let count = config.threads;
+        let words = (0..page_bytes(count) / 8).map(|_| AtomicU64::new(0)).collect();
+        let words: &'static [AtomicU64] = Vec::leak(words);
+        // SAFETY: the words are aligned, leaked (mapped for good), and only used as atomic words.
+        let board = unsafe { Scoreboard::at(words.as_ptr().cast_mut().cast(), count) };
         let engine = Arc::new(Engine::new(config, vec![listener.into()], board, None).expect("an engine"));
         engine.start().expect("a monitor");
         let handler = Arc::new(handler);
         let tally = Arc::new(Tally::default());
         let threads = (0..count)
             .map(|index| {
-                let slot = engine.join(index == 0).expect("a place for the thread");
                 let (engine, handler, tally) = (engine.clone(), handler.clone(), tally.clone());
-                std::thread::spawn(move || app_thread(&engine, slot, &*handler, &tally))
+                let (joined, has_joined) = std::sync::mpsc::channel();
+                let thread = std::thread::spawn(move || {
+                    let slot = engine.join(index == 0).expect("a place for the thread");
+                    joined.send(slot).expect("the test waits");
+                    app_thread(&engine, slot, &*handler, &tally);
+                });
+                assert_eq!(has_joined.recv(), Ok(index));
+                thread
             })
             .collect();
         Server { engine, address, words, threads, tally }
@@ -125,6 +141,31 @@ impl Server {
 
     pub fn get(&self, word: Word) -> u64 {
         self.words[word as usize].load(Ordering::Relaxed)
+    }
+
+    /// As the arbiter does.
+    pub fn set(&self, word: Word, value: u64) {
+        self.words[word as usize].store(value, Ordering::Relaxed);
+    }
+
+    fn entry(&self, slot: usize) -> &[AtomicU64] {
+        &self.words[TABLE + slot * ENTRY..][..ENTRY]
+    }
+
+    /// When the call of an app thread began.
+    pub fn call_started(&self, slot: usize) -> Option<u64> {
+        Some(self.entry(slot)[0].load(Ordering::Acquire)).filter(|started| *started != 0)
+    }
+
+    /// The request an app thread is at, as a reader in another process gets it.
+    pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
+        let started = self.call_started(slot)?;
+        let entry = self.entry(slot);
+        let length = entry[1].load(Ordering::Relaxed) as usize;
+        let words = entry[2..15].iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+        let text = words.take(length).collect();
+        std::sync::atomic::fence(Ordering::Acquire);
+        (entry[0].load(Ordering::Relaxed) == started).then_some(text)
     }
 
     /// All observations of a histogram.

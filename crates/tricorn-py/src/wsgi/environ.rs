@@ -4,7 +4,7 @@ use crate::text::{Cache, as_latin1, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyFloat, PyString};
 use rustc_hash::FxHashMap;
 use tricorn_io::{Body, Engine, Exchange};
 use tricorn_proto::http1::{Known, Scheme, target};
@@ -32,6 +32,9 @@ struct Keys {
     content_type: Py<PyString>,
     content_length: Py<PyString>,
     input: Py<PyString>,
+    queue_time: Py<PyString>,
+    request_id: Py<PyString>,
+    http_request_id: Py<PyString>,
 }
 
 /// Where the application is mounted, and the path does not say so: the operator's mistake.
@@ -76,6 +79,9 @@ impl Maker {
                 content_type: key("CONTENT_TYPE"),
                 content_length: key("CONTENT_LENGTH"),
                 input: key("wsgi.input"),
+                queue_time: key("tricorn.queue_time"),
+                request_id: key("tricorn.request_id"),
+                http_request_id: key("HTTP_X_REQUEST_ID"),
             },
             names: FxHashMap::default(),
             cache: Cache::new(),
@@ -107,6 +113,7 @@ impl Maker {
                 template.set_item(key, PyString::intern(py, value))?;
             }
         }
+        template.set_item(self.keys.queue_time.bind(py), 0.0)?;
         debug_assert!(template.len() >= PRESIZE, "{}", template.len());
         Ok(template)
     }
@@ -148,6 +155,14 @@ impl Maker {
             set(&self.keys.path_info, &raw)?;
         } else if let Some(misplaced) = self.path(&environ, path, mount)? {
             return Ok(Built::Misplaced(misplaced));
+        }
+        let queued = PyFloat::new(py, exchange.timing.queue as f64 / 1e9);
+        put(&environ, self.keys.queue_time.bind(py), &queued)?;
+        let id = request.reply.request_id();
+        if !id.is_empty() {
+            let id = latin1(py, id)?;
+            put(&environ, self.keys.request_id.bind(py), &id)?;
+            put(&environ, self.keys.http_request_id.bind(py), &id)?;
         }
         if !matches!(body, Body::Empty) {
             put(&environ, self.keys.input.bind(py), &super::input::reader(py, body)?)?;

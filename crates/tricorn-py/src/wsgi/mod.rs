@@ -7,6 +7,7 @@
 //!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
 //! ```
 mod buffer;
+mod callbacks;
 mod environ;
 mod handle;
 mod input;

@@ -1,18 +1,22 @@
 //! One app thread's side of the gateway: it answers exchange after exchange.
+use super::callbacks;
 use super::environ::{Built, Maker};
 use super::handle::{self, Handle};
 use super::input::EmptyInput;
 use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
 use crate::core::drop_chores;
+use crate::late::Thread;
 use crate::text::as_latin1;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyType};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::exchange::End;
+use tricorn_proto::peer::request_id;
 
 /// How a WSGI application is called.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -21,19 +25,25 @@ pub struct WsgiGateway {
     base_environ: Py<PyDict>,
     on_error: Py<PyAny>,
     on_notice: Option<Py<PyAny>>,
+    /// Called with the environ before the application; what it returns is `after`'s token.
+    before: Option<Py<PyAny>>,
+    /// Called when the reply is complete.
+    after: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl WsgiGateway {
     #[new]
-    #[pyo3(signature = (application, base_environ, on_error, on_notice=None))]
+    #[pyo3(signature = (application, base_environ, on_error, on_notice=None, before=None, after=None))]
     fn new(
         application: Py<PyAny>,
         base_environ: Py<PyDict>,
         on_error: Py<PyAny>,
         on_notice: Option<Py<PyAny>>,
+        before: Option<Py<PyAny>>,
+        after: Option<Py<PyAny>>,
     ) -> WsgiGateway {
-        WsgiGateway { application, base_environ, on_error, on_notice }
+        WsgiGateway { application, base_environ, on_error, on_notice, before, after }
     }
 }
 
@@ -77,7 +87,10 @@ pub struct Server {
     sendfile: bool,
     maker: Maker,
     kit: Kit,
+    /// With `request_id`: makes those that no client gave.
+    ids: Option<request_id::Maker>,
     pid: u32,
+    thread: Thread,
 }
 
 impl Server {
@@ -86,11 +99,13 @@ impl Server {
         gateway: &Bound<'_, WsgiGateway>,
         engine: Arc<Engine>,
         sendfile: bool,
+        thread: Thread,
     ) -> PyResult<Server> {
         let settings = gateway.get();
         let base = settings.base_environ.bind(py);
         let maker = Maker::new(py, base)?;
         let kit = Kit::new(py, &maker, settings, &engine)?;
+        let ids = engine.config().request_id.then(|| request_id::Maker::new(tricorn_io::random_seed()));
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
         Ok(Server {
             engine,
@@ -99,13 +114,19 @@ impl Server {
             sendfile,
             maker,
             kit,
+            ids,
             pid: std::process::id(),
+            thread,
         })
     }
 
     /// Answers one request. What the application lets out, `SystemExit` included, ends this request and nothing else; an
     /// error is a defect of ours.
     pub fn answer(&mut self, py: Python<'_>, mut exchange: Box<Exchange>) -> (Box<Exchange>, PyResult<()>) {
+        if let Some(ids) = &mut self.ids {
+            exchange.request.identify(ids);
+        }
+        exchange.measure_queue(self.engine.config());
         let template = self.kit.template.bind(py);
         let environ = match self.maker.build(template, &self.engine, &mut exchange) {
             Ok(Built::Environ(environ)) => environ,
@@ -119,8 +140,16 @@ impl Server {
                 return (exchange, Ok(()));
             }
         };
+        if self.gateway.get().after.is_some() {
+            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
+        }
+        let slot = exchange.slot();
         self.kit.handle.get().put(exchange);
-        let outcome = self.call(py, &environ);
+        let mut token = None;
+        let outcome = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &environ));
+        if self.engine.conclude_call(slot) {
+            self.thread.forget_raised(py);
+        }
         let mut exchange = self.kit.handle.get().take_back(py);
         match outcome {
             Ok(Some(End::Short { missing })) => self.complain(py, &exchange, missing),
@@ -130,7 +159,9 @@ impl Server {
         if exchange.timing.answered == 0 {
             exchange.answered();
         }
+        exchange.settle();
         self.log(py, &exchange, Some(&environ));
+        self.after(py, &exchange, &environ, token);
         drop(environ);
         if !self.kit.is_unused() {
             match Kit::new(py, &self.maker, self.gateway.get(), &self.engine) {
@@ -139,6 +170,34 @@ impl Server {
             }
         }
         (exchange, Ok(()))
+    }
+
+    #[inline]
+    fn before<'py>(
+        &self,
+        py: Python<'py>,
+        environ: &Bound<'py, PyDict>,
+        token: &mut Option<Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        if let Some(before) = &self.gateway.get().before {
+            *token = Some(before.bind(py).call1((environ,))?);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn after<'py>(
+        &self,
+        py: Python<'py>,
+        exchange: &Exchange,
+        environ: &Bound<'py, PyDict>,
+        token: Option<Bound<'py, PyAny>>,
+    ) {
+        if let Some(after) = &self.gateway.get().after
+            && let Err(error) = callbacks::after(after.bind(py), exchange, environ, token)
+        {
+            self.report(py, "Exception in post_request hook".into(), error);
+        }
     }
 
     fn call<'py>(&self, py: Python<'py>, environ: &Bound<'py, PyDict>) -> PyResult<Option<End>> {
@@ -162,16 +221,25 @@ impl Server {
         response.send(&result)
     }
 
-    /// The application let an exception out: a 500 if nothing was sent yet, else a closed connection.
+    /// The application let an exception out: a 500 (a 504, if it was told to end) if nothing was sent yet, else a closed
+    /// connection.
     #[cold]
     fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr) {
+        let line = request_line(exchange);
+        let was_late = is_request_timeout(py, &error);
         exchange.app_failed();
         if exchange.request.reply.head_sent() {
             exchange.abort();
         } else {
-            exchange.answer_error(500, "");
+            exchange.answer_error(if was_late { 504 } else { 500 }, "");
         }
-        self.report(py, format!("Error handling request {}", request_line(exchange)), error);
+        let text = if was_late {
+            let limit = self.engine.request_timeout();
+            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
+        } else {
+            format!("Error handling request {line}")
+        };
+        self.report(py, text, error);
     }
 
     /// A body shorter than its Content-Length: the client cannot use it, and only the log can say why.
@@ -224,10 +292,19 @@ impl Server {
             micros: exchange.micros(clock::now()),
             time: exchange.wall.log_time(),
             pid: self.pid,
+            request_id: request.reply.request_id(),
+            queue_micros: environ.map(|_| exchange.timing.queue / 1000),
             environ: &lookup,
         };
         access.add(|out| format.render(&record, out));
     }
+}
+
+#[cold]
+fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
+    static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
+    kind.is_ok_and(|kind| error.is_instance(py, kind))
 }
 
 /// `GET /path`, for the log.

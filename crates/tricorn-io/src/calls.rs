@@ -1,0 +1,63 @@
+//! Where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
+use crate::baton::Core;
+use crate::clock;
+use crate::engine::Shared;
+use crate::exchange::Exchange;
+use crate::scoreboard::State;
+use std::sync::atomic::Ordering;
+
+impl Shared {
+    /// The exchange goes to the application. A full barrier, see `Slot::enter`.
+    #[inline]
+    pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
+        exchange.slot = slot;
+        if self.config.request_timeout > 0 {
+            self.slots[slot].lateness.reset();
+            exchange.claim_reply(&self.slots[slot].claim);
+        }
+        self.slots[slot].enter();
+    }
+
+    /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
+    #[inline]
+    pub fn tell_of(&self, exchange: &Exchange) {
+        let head = &exchange.request.head;
+        let bytes = exchange.request.head_bytes();
+        let text = [head.method.of(bytes), b" ".as_slice(), head.target.of(bytes)];
+        self.board.call_begins(exchange.slot, exchange.timing.started, text);
+    }
+
+    #[inline]
+    pub fn end_call(&self, slot: usize) {
+        self.board.call_ends(slot);
+        self.slots[slot].leave();
+    }
+
+    /// Does what the arbiter ordered by way of the scoreboard.
+    pub fn obey(&self, core: &mut Core) {
+        if self.board.orders_drain() {
+            self.drain(core);
+        }
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Accepts nothing more.
+    pub fn drain(&self, core: &mut Core) {
+        if self.draining.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.board.state(State::Draining);
+        core.reactor.drain(clock::now());
+        self.wake_all(core);
+    }
+
+    pub fn wake_all(&self, core: &mut Core) {
+        let all = core.followers.len();
+        self.wake_followers(core, all);
+        self.kick.ring();
+        self.signals.kick();
+    }
+}

@@ -1,0 +1,178 @@
+//! Admin connections: questions about this worker, answered by whoever runs the reactor, while every app thread may be busy.
+//!
+//! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
+//! small; a client that does not take them at once is let go.
+use super::accept::Listener;
+use super::conn::{Conn, Peer, Phase, Token};
+use super::{Reactor, SPECIAL};
+use crate::buffers::Request;
+use crate::clock;
+use crate::config;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::net::{SendFlags, send};
+use tricorn_proto::exchange::{End, HeadInputs, Reply};
+use tricorn_proto::http1::{Method, RequestHead};
+
+/// Listeners from this index on are admin listeners.
+const FIRST: u16 = 0x8000;
+
+#[inline]
+pub fn is_admin(listener: u16) -> bool {
+    listener >= FIRST
+}
+
+/// What is asked on admin listeners.
+#[derive(Debug, Clone)]
+pub struct AdminPaths {
+    /// Whether the worker lives.
+    pub health: Vec<u8>,
+    /// Whether it should be sent requests.
+    pub ready: Vec<u8>,
+}
+
+impl Default for AdminPaths {
+    fn default() -> AdminPaths {
+        AdminPaths { health: b"/healthz".to_vec(), ready: b"/readyz".to_vec() }
+    }
+}
+
+impl Reactor {
+    /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
+    pub fn open_admin(&mut self, doors: Vec<Listener>) -> rustix::io::Result<()> {
+        for (index, door) in doors.iter().enumerate() {
+            self.poller.add_listener(door.socket.as_fd(), SPECIAL + Token::from(FIRST + index as u16))?;
+        }
+        self.admin_doors = doors;
+        Ok(())
+    }
+
+    /// A listener by its index.
+    pub(super) fn door(&self, listener: u16) -> Option<&Listener> {
+        match listener.checked_sub(FIRST) {
+            Some(index) => self.admin_doors.get(usize::from(index)),
+            None => self.listeners.get(usize::from(listener)),
+        }
+    }
+
+    /// Nobody has looked at the events for so long that a question may be waiting.
+    pub fn neglects_admin(&self, now: u64) -> bool {
+        !self.admin_doors.is_empty() && now.saturating_sub(self.polled) > config::ADMIN_PATIENCE
+    }
+
+    /// Takes every connection that waits: they cost nothing that others need.
+    pub(super) fn accept_admins(&mut self, listener: u16) {
+        for _ in 0..config::ACCEPT_BURST {
+            let Some((socket, peer)) = self.take_connection(listener) else { return };
+            if self.admins >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
+                continue; // dropped, and thereby closed
+            }
+            let token = self.welcome_admin(socket, peer, listener);
+            self.read(token);
+        }
+    }
+
+    fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16) -> Token {
+        self.admins += 1;
+        let token = self.conns.insert(Conn::new(socket, peer, listener, false));
+        self.set_deadline(token, clock::now() + config::ADMIN_IDLE);
+        token
+    }
+
+    /// Closes an admin connection that asks nothing, going round the table; whether there was one.
+    fn evict_admin(&mut self) -> bool {
+        let positions = self.conns.positions();
+        for _ in 0..positions {
+            self.sweep = (self.sweep + 1) % positions.max(1);
+            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.is_admin() && conn.phase == Phase::Idle);
+            if let Some((token, _)) = idle {
+                self.close(token);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Answers the head that was just read; nothing if the connection ended with it.
+    pub(super) fn answer_admin(&mut self, token: Token) -> Option<()> {
+        let now = clock::now();
+        self.wall.refresh(now);
+        let not_ready = match () {
+            () if self.draining => Some("draining\n"),
+            () if self.board.orders_not_ready() => Some("not ready\n"),
+            () => None,
+        };
+        let conn = self.conns.get_mut(token)?;
+        let (request, socket) = (conn.request.as_deref_mut()?, conn.socket.as_ref()?);
+        // A body is not read: what follows the head on this connection is not looked at.
+        let close = request.head.framing.has_body();
+        let inputs = HeadInputs { date: self.wall.date(), server: &self.config.server, body_length: None, close };
+        let end = compose(request, &self.config.admin, not_ready, &inputs);
+        let sent = send(socket, &request.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        if sent != Ok(request.out.len()) {
+            self.close(token);
+            return None;
+        }
+        if end != End::Reuse {
+            self.linger(token);
+            return None;
+        }
+        conn.phase = Phase::Idle;
+        conn.receiver.next_request();
+        request.first_byte = 0;
+        // What was looked at makes room for what follows.
+        request.input.drain(..request.start);
+        (request.start, request.head_at, request.head_end) = (0, 0, 0);
+        self.set_deadline(token, now + config::ADMIN_IDLE);
+        Some(())
+    }
+}
+
+/// Puts the whole answer into `request.out`.
+fn compose(request: &mut Request, admin: &AdminPaths, not_ready: Option<&'static str>, inputs: &HeadInputs<'_>) -> End {
+    let Request { head, input, head_at, reply, out, .. } = request;
+    let (status, text) = decide(head, &input[*head_at..], admin, not_ready);
+    out.clear();
+    reply.begin(head.kind, head.version, head.keep_alive);
+    let inputs = HeadInputs { body_length: Some(text.len() as u64), ..*inputs };
+    if set(reply, status).is_err() {
+        return End::Close; // a defect of ours: these are constants
+    }
+    reply.write_head(out, &inputs);
+    let count = reply.body(out, text.len() as u64) as usize;
+    out.extend_from_slice(&text.as_bytes()[..count]);
+    reply.end(out)
+}
+
+fn set(reply: &mut Reply, status: &str) -> Result<(), tricorn_proto::exchange::Fault> {
+    reply.status(status.as_bytes())?;
+    reply.field(b"Content-Type", b"text/plain")?;
+    reply.field(b"Cache-Control", b"no-store")?;
+    if status == NOT_ALLOWED {
+        reply.field(b"Allow", b"GET, HEAD")?;
+    }
+    Ok(())
+}
+
+/// Status and text.
+fn decide(
+    head: &RequestHead,
+    bytes: &[u8],
+    admin: &AdminPaths,
+    not_ready: Option<&'static str>,
+) -> (&'static str, &'static str) {
+    let path = head.path.of(bytes);
+    let (health, ready) = (path == admin.health, path == admin.ready);
+    if !health && !ready {
+        return ("404 Not Found", "not found\n");
+    }
+    if !matches!(head.kind, Method::Get | Method::Head) {
+        return (NOT_ALLOWED, "method not allowed\n");
+    }
+    match not_ready {
+        Some(why) if ready => ("503 Service Unavailable", why),
+        _ if ready => ("200 OK", "ready\n"),
+        _ => ("200 OK", "ok\n"),
+    }
+}
+
+const NOT_ALLOWED: &str = "405 Method Not Allowed";
