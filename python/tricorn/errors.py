@@ -6,6 +6,8 @@
     ├── AppImportError   the application's: it cannot be found or is not callable
     └── BootError        the application's: it was found and failed while it was loaded
 
+    RequestTimeout       raised inside the application, into a call that takes longer than `request_timeout`
+
 Every message says what was expected and what came, and where it can what to do. The exit code belongs to the
 class, so that nothing else has to know it.
 """
@@ -31,6 +33,11 @@ class TricornError(Exception):
 
     exit_code: ClassVar[ExitCode] = ExitCode.CONFIG
 
+    def __init__(self, message: str = "", *, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+        """What helps to find the place, in several lines: a traceback. The message stands without it."""
+
 
 class ConfigError(TricornError):
     """A setting has a value that cannot be used."""
@@ -50,6 +57,31 @@ class BootError(TricornError):
     """Loading the application raised an exception of its own."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.WORKER_BOOT
+
+
+class RequestTimeout(BaseException):
+    """This request takes longer than the setting `request_timeout` allows: clean up and let it out.
+
+    The server then answers 504 if no response has begun. Not an `Exception`, so that the handlers of frameworks and of
+    the application that mean to catch mistakes do not catch this.
+    """
+
+    limit: float = 0.0
+    """Seconds."""
+
+    def __init__(self, limit: float | None = None) -> None:
+        if limit is not None:
+            self.limit = limit
+        super().__init__(f"the request takes longer than request_timeout allows ({self.limit:g} s)")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RequestTimeout, (self.limit,)
+
+
+def request_timeout(limit: float) -> type[RequestTimeout]:
+    """`RequestTimeout` with a limit in seconds of its own: other threads get it as a class, without arguments."""
+    namespace = {"limit": limit, "__module__": __name__, "__doc__": RequestTimeout.__doc__}
+    return type("RequestTimeout", (RequestTimeout,), namespace)
 
 
 def nearest(word: str, known: tuple[str, ...]) -> str | None:

@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from tricorn.config.settings import debugging, logging, process, security, slow_clients, socket
+from tricorn.config import foreign
+from tricorn.config.registry import BY_NAME
+from tricorn.config.settings import (
+    admin,
+    application,
+    debugging,
+    hooks,
+    logging,
+    mechanics,
+    processes,
+    security,
+    slow_clients,
+    socket,
+)
+from tricorn.config.unavailable import UNAVAILABLE
+
+DEFAULT = "default"
+"""The origin of a value that nobody has set."""
+
+_REFUSED = {record.name: record.default for record in UNAVAILABLE}
+_NAMES = dict.fromkeys((*BY_NAME, *_REFUSED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +38,11 @@ class Resolved:
 
 
 class Config:
-    """`cfg.workers` is the value of the record `process.WORKERS`. Immutable: a reload makes another one."""
+    """`cfg.workers` is the value of the record `processes.WORKERS`. Immutable: a reload makes another one.
+
+    Hooks, worker classes and loggers that were written for gunicorn get it as `cfg`; what they expect there and
+    we do not use ourselves stands at the end.
+    """
 
     __slots__ = ("_resolved",)
 
@@ -30,23 +55,59 @@ class Config:
     def origin(self, name: str) -> str:
         return self._resolved[name].origin
 
+    def is_default(self, name: str) -> bool:
+        """Whether nobody has set it: not a file, not a variable, not a flag."""
+        return self._resolved[name].origin == DEFAULT
+
+    config = application.CONFIG
+    wsgi_app = application.WSGI_APP
+
     bind = socket.BIND
     backlog = socket.BACKLOG
 
-    wsgi_app = process.WSGI_APP
-    workers = process.WORKERS
-    worker_class = process.WORKER_CLASS
-    threads = process.THREADS
-    worker_connections = process.WORKER_CONNECTIONS
-    timeout = process.TIMEOUT
-    graceful_timeout = process.GRACEFUL_TIMEOUT
-    keepalive = process.KEEPALIVE
-    chdir = process.CHDIR
-    pythonpath = process.PYTHONPATH
-    raw_env = process.RAW_ENV
-    preload_app = process.PRELOAD_APP
-    sendfile = process.SENDFILE
-    umask = process.UMASK
+    admin_bind = admin.ADMIN_BIND
+    health_path = admin.HEALTH_PATH
+    ready_path = admin.READY_PATH
+
+    workers = processes.WORKERS
+    worker_class = processes.WORKER_CLASS
+    threads = processes.THREADS
+    worker_connections = processes.WORKER_CONNECTIONS
+    max_requests = processes.MAX_REQUESTS
+    max_requests_jitter = processes.MAX_REQUESTS_JITTER
+    timeout = processes.TIMEOUT
+    graceful_timeout = processes.GRACEFUL_TIMEOUT
+    keepalive = processes.KEEPALIVE
+    request_timeout = processes.REQUEST_TIMEOUT
+    boot_timeout = processes.BOOT_TIMEOUT
+    max_worker_memory = processes.MAX_WORKER_MEMORY
+    max_worker_lifetime = processes.MAX_WORKER_LIFETIME
+    max_worker_lifetime_jitter = processes.MAX_WORKER_LIFETIME_JITTER
+    drain_delay = processes.DRAIN_DELAY
+    asgi_loop = processes.ASGI_LOOP
+    asgi_lifespan = processes.ASGI_LIFESPAN
+    asgi_disconnect_grace_period = processes.ASGI_DISCONNECT_GRACE_PERIOD
+    websocket_max_message_size = processes.WEBSOCKET_MAX_MESSAGE_SIZE
+    http_parser = processes.HTTP_PARSER
+
+    preload_app = mechanics.PRELOAD_APP
+    sendfile = mechanics.SENDFILE
+    reuse_port = mechanics.REUSE_PORT
+    chdir = mechanics.CHDIR
+    daemon = mechanics.DAEMON
+    raw_env = mechanics.RAW_ENV
+    pidfile = mechanics.PIDFILE
+    worker_tmp_dir = mechanics.WORKER_TMP_DIR
+    user = mechanics.USER
+    group = mechanics.GROUP
+    umask = mechanics.UMASK
+    initgroups = mechanics.INITGROUPS
+    tmp_upload_dir = mechanics.TMP_UPLOAD_DIR
+    pythonpath = mechanics.PYTHONPATH
+    root_path = mechanics.ROOT_PATH
+    control_socket_disable = mechanics.CONTROL_SOCKET_DISABLE
+    proc_name = mechanics.PROC_NAME
+    default_proc_name = mechanics.DEFAULT_PROC_NAME
 
     header_timeout = slow_clients.HEADER_TIMEOUT
     body_timeout = slow_clients.BODY_TIMEOUT
@@ -59,6 +120,7 @@ class Config:
     limit_request_line = security.LIMIT_REQUEST_LINE
     limit_request_fields = security.LIMIT_REQUEST_FIELDS
     limit_request_field_size = security.LIMIT_REQUEST_FIELD_SIZE
+    limit_request_body = security.LIMIT_REQUEST_BODY
     forwarded_allow_ips = security.FORWARDED_ALLOW_IPS
     secure_scheme_headers = security.SECURE_SCHEME_HEADERS
     forwarder_headers = security.FORWARDER_HEADERS
@@ -70,8 +132,91 @@ class Config:
     casefold_http_method = security.CASEFOLD_HTTP_METHOD
 
     accesslog = logging.ACCESSLOG
+    disable_redirect_access_to_syslog = logging.DISABLE_REDIRECT_ACCESS_TO_SYSLOG
     access_log_format = logging.ACCESS_LOG_FORMAT
     errorlog = logging.ERRORLOG
     loglevel = logging.LOGLEVEL
+    log_streams = logging.LOG_STREAMS
+    log_format = logging.LOG_FORMAT
+    request_id = logging.REQUEST_ID
+    capture_output = logging.CAPTURE_OUTPUT
+    logger_class = logging.LOGGER_CLASS
+    logconfig = logging.LOGCONFIG
+    logconfig_dict = logging.LOGCONFIG_DICT
+    logconfig_json = logging.LOGCONFIG_JSON
+    enable_stdio_inheritance = logging.ENABLE_STDIO_INHERITANCE
 
+    reload = debugging.RELOAD
+    reload_engine = debugging.RELOAD_ENGINE
+    reload_extra_files = debugging.RELOAD_EXTRA_FILES
+    spew = debugging.SPEW
     check_config = debugging.CHECK_CONFIG
+    print_config = debugging.PRINT_CONFIG
+
+    on_starting = hooks.ON_STARTING
+    on_reload = hooks.ON_RELOAD
+    when_ready = hooks.WHEN_READY
+    pre_fork = hooks.PRE_FORK
+    post_fork = hooks.POST_FORK
+    post_worker_init = hooks.POST_WORKER_INIT
+    worker_int = hooks.WORKER_INT
+    worker_abort = hooks.WORKER_ABORT
+    pre_exec = hooks.PRE_EXEC
+    pre_request = hooks.PRE_REQUEST
+    post_request = hooks.POST_REQUEST
+    child_exit = hooks.CHILD_EXIT
+    worker_exit = hooks.WORKER_EXIT
+    nworkers_changed = hooks.NWORKERS_CHANGED
+    on_exit = hooks.ON_EXIT
+
+    # What gunicorn's Config has besides.
+
+    @property
+    def settings(self) -> Mapping[str, foreign.SettingView]:
+        """`cfg.settings["bind"].get()`: every setting of gunicorn's and of ours, with the types gunicorn gives them."""
+        return foreign.SettingViews(_NAMES, self._value_of)
+
+    def _value_of(self, name: str) -> object:
+        return self._resolved[name].value if name in self._resolved else _REFUSED[name]
+
+    @property
+    def address(self) -> list[tuple[str, int] | str | int]:
+        """What `bind` means: (host, port), the path of a unix socket, or a descriptor."""
+        return [foreign.address(text) for text in self.bind]
+
+    @property
+    def uid(self) -> int:
+        return self.user
+
+    @property
+    def gid(self) -> int:
+        return self.group
+
+    @property
+    def env(self) -> dict[str, str]:
+        return dict(self.raw_env)
+
+    @property
+    def worker_class_str(self) -> str:
+        name: str | type = self.worker_class
+        if isinstance(name, str):
+            is_sync = name == "sync" or name.endswith("SyncWorker")
+            return "gthread" if is_sync and self.threads > 1 else name
+        return name.__name__
+
+    @property
+    def is_ssl(self) -> bool:
+        return False
+
+    @property
+    def ssl_options(self) -> dict[str, object]:
+        return {}
+
+    if not TYPE_CHECKING:  # our own code never asks for these, and type checkers should say so if it does
+
+        def __getattr__(self, name: str) -> Any:
+            """The default of a setting of gunicorn's that this version refuses: `cfg.certfile` is None."""
+            try:
+                return foreign.as_gunicorn(name, _REFUSED[name])
+            except KeyError:
+                raise AttributeError(f"No configuration setting for: {name}") from None

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from tricorn.config.setting import Setting
-from tricorn.config.settings import debugging, logging, process, security, slow_clients, socket
+from tricorn.config.settings import (
+    admin,
+    application,
+    debugging,
+    hooks,
+    logging,
+    mechanics,
+    processes,
+    security,
+    slow_clients,
+    socket,
+)
 
 SETTINGS: tuple[Setting[object], ...] = (
+    *application.SETTINGS,
     *socket.SETTINGS,
-    *process.SETTINGS,
+    *admin.SETTINGS,
+    *processes.SETTINGS,
+    *mechanics.SETTINGS,
     *slow_clients.SETTINGS,
     *security.SETTINGS,
     *logging.SETTINGS,
     *debugging.SETTINGS,
+    *hooks.SETTINGS,
 )  # type: ignore[assignment]  # Setting is invariant, and a tuple of all kinds is wanted
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

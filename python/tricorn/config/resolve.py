@@ -1,6 +1,7 @@
 """From layers to a configuration: each setting takes its value from the strongest layer that has one.
 
-    default < environment < config file < GUNICORN_CMD_ARGS < TRICORN_CMD_ARGS < command line
+    default < platform's variables (PORT …) < pyproject.toml < configuration file < TRICORN_<NAME>
+            < GUNICORN_CMD_ARGS < TRICORN_CMD_ARGS < command line
 
 Low and high are apart: a layer is raw values as they were written, and making one touches nothing; `resolve`
 turns what won into values, once, and each keeps its origin so that a complaint can name it.
@@ -8,15 +9,22 @@ turns what won into values, once, and each keeps its origin so that a complaint 
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType, MethodType, ModuleType
 
-from tricorn.config.config import Config, Resolved
-from tricorn.config.registry import BY_NAME, SETTINGS
+from tricorn.config import misspelt
+from tricorn.config.config import DEFAULT, Config, Resolved
+from tricorn.config.lookups import MUST_EXIST
+from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE
-from tricorn.config.validators import Invalid
-from tricorn.errors import ConfigError, nearest
+from tricorn.config.validators import Invalid, Refused
+from tricorn.errors import ConfigError
+
+_KUBERNETES = re.compile(r"TRICORN_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +49,106 @@ class _Reading:
     warnings: list[str] = field(default_factory=list)
 
 
-def resolve(layers: Iterable[Layer]) -> Config:
-    """The configuration that `layers`, weakest first, amount to. Raises ConfigError."""
+def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
+    """The configuration that `layers`, weakest first, amount to. Raises ConfigError.
+
+    With `directory`, the one in which the server was started, files and directories are looked up as well.
+    """
     written: dict[str, Raw] = {}
     for layer in layers:
         written.update(layer.values)
-    return Config({setting.name: _resolve_one(setting, written.get(setting.name)) for setting in SETTINGS})
+    resolved = {setting.name: _resolve_one(setting, written.get(setting.name)) for setting in SETTINGS}
+    _name_processes(resolved)
+    if directory is not None:
+        _look_up(resolved, directory)
+    return Config(resolved)
+
+
+def read_platform(environ: Mapping[str, str]) -> Layer:
+    """The layer of the variables that platforms set: PORT, WEB_CONCURRENCY …"""
+    reading = _Reading()
+    for setting in SETTINGS:
+        for variable in setting.env_also:
+            text = _read_variable(variable, environ, reading)
+            if text is not None:
+                value = f"0.0.0.0:{text.strip()}" if variable == "PORT" else text
+                reading.values[setting.name] = Raw(value, variable)
+    return Layer(reading.values, tuple(reading.warnings))
 
 
 def read_environment(environ: Mapping[str, str]) -> Layer:
-    """The layer of TRICORN_<NAME>, and below it of the variables platforms set (PORT, WEB_CONCURRENCY …)."""
+    """The layer of TRICORN_<NAME>."""
     reading = _Reading()
     for setting in SETTINGS:
-        for variable in (*setting.env_also, setting.env):
-            text = environ.get(variable)
-            if text is None:
-                continue
-            if not text.strip():
-                # `WEB_CONCURRENCY=` is how compose files and dashboards write "not set".
-                reading.warnings.append(f"The environment variable {variable} is empty and was ignored.")
-                continue
-            value = f"0.0.0.0:{text.strip()}" if variable == "PORT" else text
-            reading.values[setting.name] = Raw(value, variable)
+        text = _read_variable(setting.env, environ, reading)
+        if text is not None:
+            reading.values[setting.name] = Raw(text, setting.env)
     reading.warnings.extend(_strangers(environ))
     return Layer(reading.values, tuple(reading.warnings))
 
 
+def _read_variable(variable: str, environ: Mapping[str, str], reading: _Reading) -> str | None:
+    text = environ.get(variable)
+    if text is not None and not text.strip():
+        # `WEB_CONCURRENCY=` is how compose files and dashboards write "not set".
+        reading.warnings.append(f"The environment variable {variable} is empty and was ignored.")
+        return None
+    return text
+
+
 def _resolve_one(setting: Setting[object], raw: Raw | None) -> Resolved:
     if raw is None:
-        return Resolved(setting.default, "default")
+        return Resolved(setting.default, DEFAULT)
     try:
         return Resolved(setting.kind.parse(raw.value), raw.origin)
     except Invalid as error:
-        shown = raw.value if isinstance(raw.value, str) else repr(raw.value)
-        end = "" if str(error).endswith("?") else "."
-        where = f"Invalid value for {setting.name}: {shown} (from {raw.origin})"
-        raise ConfigError(f"{where}: {error}{end}") from None
+        raise _complaint(setting.name, raw.value, raw.origin, error) from None
+
+
+def _complaint(name: str, value: object, origin: str, error: Invalid) -> ConfigError:
+    # Beside the variable that is wrong there may be some that are secret.
+    shown = "" if name == "raw_env" else f": {_shown(value)}"
+    end = "" if str(error).endswith("?") else "."
+    return ConfigError(f"Invalid value for {name}{shown} (from {origin}): {error}{end}")
+
+
+def _shown(value: object) -> str:
+    """A value as its author would name it: addresses in memory help nobody."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, FunctionType | MethodType):
+        return f"{value.__qualname__}()"
+    if isinstance(value, type):
+        return f"the class {value.__qualname__}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    text = repr(value)
+    return f"an instance of {type(value).__qualname__}" if text.startswith("<") else text
+
+
+def _name_processes(resolved: dict[str, Resolved]) -> None:
+    """Processes are called by their name, or else by that of the application."""
+    app = resolved["wsgi_app"].value
+    if app is not None and resolved["default_proc_name"].origin == DEFAULT:
+        resolved["default_proc_name"] = Resolved(app, DEFAULT)
+    if resolved["proc_name"].value is None:
+        resolved["proc_name"] = resolved["default_proc_name"]
+
+
+def _look_up(resolved: dict[str, Resolved], start: str) -> None:
+    """Makes `chdir` absolute, and sees that the files and directories are there."""
+    chdir = resolved["chdir"]
+    directory = os.path.normpath(os.path.join(start, str(chdir.value or "")))
+    if not os.path.isdir(directory):
+        raise _complaint("chdir", chdir.value, chdir.origin, Refused("expected a directory that exists"))
+    resolved["chdir"] = Resolved(directory, chdir.origin)
+    for setting in SETTINGS:
+        found = resolved[setting.name]
+        if isinstance(setting.kind, MUST_EXIST):
+            try:
+                setting.kind.look_up(found.value, directory)  # type: ignore[arg-type]  # the kind has made the value
+            except Invalid as error:
+                raise _complaint(setting.name, found.value, found.origin, error) from None
 
 
 def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
@@ -92,6 +164,8 @@ def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
             continue
         if variable in unavailable:
             raise ConfigError(f"{variable}: {unavailable[variable].sentence}")
-        meant = nearest(variable.removeprefix("TRICORN_").lower(), tuple(BY_NAME))
+        if _KUBERNETES.fullmatch(variable):
+            continue
+        meant = next(misspelt.candidates(variable.removeprefix("TRICORN_").lower()), None)
         if meant is not None:
-            yield f"The environment variable {variable} is not known; did you mean {BY_NAME[meant].env}?"
+            yield f"The environment variable {variable} is not known; did you mean {meant.env}?"

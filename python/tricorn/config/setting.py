@@ -40,8 +40,12 @@ class Setting(Generic[T]):
     flags: tuple[str, ...] = ()
     action: Action = Action.STORE
     env_also: tuple[str, ...] = ()
-    """Variables that are read besides `TRICORN_<NAME>`, weaker than it: the names platforms set."""
+    """Variables that are read besides `TRICORN_<NAME>`, weaker than everything else: the names platforms set."""
     since: str = "0.1"
+    own: bool = False
+    """tricorn's own; the others have gunicorn's name, flags and meaning."""
+    default_shown: str | None = None
+    """How documents show a default that is found out when the server starts."""
 
     @property
     def env(self) -> str:

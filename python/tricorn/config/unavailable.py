@@ -20,8 +20,18 @@ class Takes(Enum):
 @dataclass(frozen=True, slots=True)
 class Unavailable:
     name: str
-    flags: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    default: object = None
+    """gunicorn's, which is what code written for gunicorn reads; asking for no more than that is no mistake."""
     takes: Takes = Takes.VALUE
+
+    def asks_for_nothing(self, value: object) -> bool:
+        """Whether a configuration file that says so is content with what there is: `keyfile = None`."""
+        if isinstance(value, str) and isinstance(self.default, tuple):
+            value = value.split(",")
+        if isinstance(value, list):
+            value = tuple(value)
+        return value in (None, False, "", (), self.default)
 
     @property
     def sentence(self) -> str:
@@ -29,68 +39,44 @@ class Unavailable:
 
 
 UNAVAILABLE = (
-    Unavailable("config", ("-c", "--config")),
-    Unavailable("max_requests", ("--max-requests",)),
-    Unavailable("max_requests_jitter", ("--max-requests-jitter",)),
-    Unavailable("reload", ("--reload",), Takes.NOTHING),
-    Unavailable("reload_engine", ("--reload-engine",)),
-    Unavailable("reload_extra_files", ("--reload-extra-file",)),
-    Unavailable("spew", ("--spew",), Takes.NOTHING),
-    Unavailable("print_config", ("--print-config",), Takes.NOTHING),
-    Unavailable("reuse_port", ("--reuse-port",), Takes.NOTHING),
-    Unavailable("daemon", ("-D", "--daemon"), Takes.NOTHING),
-    Unavailable("pidfile", ("-p", "--pid")),
-    Unavailable("worker_tmp_dir", ("--worker-tmp-dir",)),
-    Unavailable("user", ("-u", "--user")),
-    Unavailable("group", ("-g", "--group")),
-    Unavailable("initgroups", ("--initgroups",), Takes.NOTHING),
-    Unavailable("proc_name", ("-n", "--name")),
-    Unavailable("disable_redirect_access_to_syslog", ("--disable-redirect-access-to-syslog",), Takes.NOTHING),
-    Unavailable("capture_output", ("--capture-output",), Takes.NOTHING),
-    Unavailable("logger_class", ("--logger-class",)),
-    Unavailable("logconfig", ("--log-config",)),
-    Unavailable("logconfig_json", ("--log-config-json",)),
-    Unavailable("syslog_addr", ("--log-syslog-to",)),
-    Unavailable("syslog", ("--log-syslog",), Takes.NOTHING),
+    Unavailable("syslog_addr", ("--log-syslog-to",), "udp://localhost:514"),
+    Unavailable("syslog", ("--log-syslog",), False, takes=Takes.NOTHING),
     Unavailable("syslog_prefix", ("--log-syslog-prefix",)),
-    Unavailable("syslog_facility", ("--log-syslog-facility",)),
-    Unavailable("enable_stdio_inheritance", ("-R", "--enable-stdio-inheritance"), Takes.NOTHING),
+    Unavailable("syslog_facility", ("--log-syslog-facility",), "user"),
     Unavailable("statsd_host", ("--statsd-host",)),
-    Unavailable("dogstatsd_tags", ("--dogstatsd-tags",)),
-    Unavailable("statsd_prefix", ("--statsd-prefix",)),
-    Unavailable("enable_backlog_metric", ("--enable-backlog-metric",), Takes.NOTHING),
+    Unavailable("dogstatsd_tags", ("--dogstatsd-tags",), ""),
+    Unavailable("statsd_prefix", ("--statsd-prefix",), ""),
+    Unavailable("enable_backlog_metric", ("--enable-backlog-metric",), False, takes=Takes.NOTHING),
     Unavailable("paste", ("--paste", "--paster")),
-    Unavailable("raw_paste_global_conf", ("--paste-global",)),
-    Unavailable("proxy_protocol", ("--proxy-protocol",), Takes.MAYBE),
-    Unavailable("proxy_allow_ips", ("--proxy-allow-from",)),
-    Unavailable("protocol", ("--protocol",)),
-    Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",)),
+    Unavailable("raw_paste_global_conf", ("--paste-global",), ()),
+    Unavailable("proxy_protocol", ("--proxy-protocol",), "off", takes=Takes.MAYBE),
+    Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1")),
+    Unavailable("protocol", ("--protocol",), "http"),
+    Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1")),
     Unavailable("keyfile", ("--keyfile",)),
     Unavailable("certfile", ("--certfile",)),
     Unavailable("ssl_version", ("--ssl-version",)),
-    Unavailable("cert_reqs", ("--cert-reqs",)),
+    Unavailable("cert_reqs", ("--cert-reqs",), 0),
     Unavailable("ca_certs", ("--ca-certs",)),
-    Unavailable("suppress_ragged_eofs", ("--suppress-ragged-eofs",), Takes.NOTHING),
-    Unavailable("do_handshake_on_connect", ("--do-handshake-on-connect",), Takes.NOTHING),
+    Unavailable("suppress_ragged_eofs", ("--suppress-ragged-eofs",), True, takes=Takes.NOTHING),
+    Unavailable("do_handshake_on_connect", ("--do-handshake-on-connect",), False, takes=Takes.NOTHING),
     Unavailable("ciphers", ("--ciphers",)),
-    Unavailable("http_protocols", ("--http-protocols",)),
-    Unavailable("http2_cleartext", ("--http2-cleartext",)),
-    Unavailable("http2_max_concurrent_streams", ("--http2-max-concurrent-streams",)),
-    Unavailable("http2_initial_window_size", ("--http2-initial-window-size",)),
-    Unavailable("http2_max_frame_size", ("--http2-max-frame-size",)),
-    Unavailable("http2_max_header_list_size", ("--http2-max-header-list-size",)),
-    Unavailable("asgi_loop", ("--asgi-loop",)),
-    Unavailable("asgi_lifespan", ("--asgi-lifespan",)),
-    Unavailable("asgi_disconnect_grace_period", ("--asgi-disconnect-grace-period",)),
-    Unavailable("websocket_max_message_size", ("--websocket-max-message-size",)),
-    Unavailable("http_parser", ("--http-parser",)),
-    Unavailable("root_path", ("--root-path",)),
-    Unavailable("dirty_apps", ("--dirty-app",)),
-    Unavailable("dirty_workers", ("--dirty-workers",)),
-    Unavailable("dirty_timeout", ("--dirty-timeout",)),
-    Unavailable("dirty_threads", ("--dirty-threads",)),
-    Unavailable("dirty_graceful_timeout", ("--dirty-graceful-timeout",)),
+    Unavailable("ssl_context"),
+    Unavailable("http_protocols", ("--http-protocols",), ("h1",)),
+    Unavailable("http2_cleartext", ("--http2-cleartext",), "off"),
+    Unavailable("http2_max_concurrent_streams", ("--http2-max-concurrent-streams",), 100),
+    Unavailable("http2_initial_window_size", ("--http2-initial-window-size",), 65535),
+    Unavailable("http2_max_frame_size", ("--http2-max-frame-size",), 16384),
+    Unavailable("http2_max_header_list_size", ("--http2-max-header-list-size",), 65536),
+    Unavailable("dirty_apps", ("--dirty-app",), ()),
+    Unavailable("dirty_workers", ("--dirty-workers",), 0),
+    Unavailable("dirty_timeout", ("--dirty-timeout",), 300),
+    Unavailable("dirty_threads", ("--dirty-threads",), 1),
+    Unavailable("dirty_graceful_timeout", ("--dirty-graceful-timeout",), 30),
+    Unavailable("on_dirty_starting"),
+    Unavailable("dirty_post_fork"),
+    Unavailable("dirty_worker_init"),
+    Unavailable("dirty_worker_exit"),
     Unavailable("control_socket", ("--control-socket",)),
-    Unavailable("control_socket_mode", ("--control-socket-mode",)),
-    Unavailable("control_socket_disable", ("--no-control-socket",), Takes.NOTHING),
+    Unavailable("control_socket_mode", ("--control-socket-mode",), 0o600),
 )

@@ -7,6 +7,7 @@ that are understood and not allowed (exit 1); gunicorn makes the same difference
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -126,6 +127,8 @@ class Text:
     metavar: str = "STRING"
 
     def parse(self, raw: object) -> str:
+        if isinstance(raw, os.PathLike):
+            raw = os.fspath(raw)
         if not isinstance(raw, str):
             raise Malformed("expected a text")
         return raw.strip()
@@ -173,16 +176,30 @@ class TextList:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Addresses to listen on. Each is read by the grammar of `arbiter.sockets` when it is bound."""
+    """At least `least` addresses to listen on. Each is read by the grammar of `arbiter.sockets` when it is bound."""
 
     metavar: str = "ADDRESS"
+    least: int = 1
 
     def parse(self, raw: object) -> tuple[str, ...]:
         parts = tuple(raw.split(",")) if isinstance(raw, str) else raw
         values = TextList().parse(parts)
-        if not values:
+        if len(values) < self.least:
             raise Refused("expected at least one address")
         return values
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPath:
+    """The path of a URL as it is on the wire."""
+
+    metavar: str = "PATH"
+
+    def parse(self, raw: object) -> str:
+        value = Text().parse(raw)
+        if not value.startswith("/") or not value.isascii() or not value.isprintable() or set(value) & set(" ?#"):
+            raise Refused("expected a path such as /healthz")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +213,8 @@ class EnvAssignments:
             from shlex import split  # values may contain spaces and commas
 
             raw = split(raw)
+        elif isinstance(raw, Mapping):  # a table of pyproject.toml
+            return tuple((Text().parse(key), Text().parse(value)) for key, value in raw.items())
         pairs = [text.partition("=") for text in TextList().parse(raw)]
         for key, equals, _ in pairs:
             if not key or not equals:

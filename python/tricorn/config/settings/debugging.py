@@ -1,11 +1,57 @@
-"""Looking before leaping."""
+"""Looking before leaping, and while developing."""
 
 from __future__ import annotations
 
+from tricorn.config.lookups import FilesOrPatterns
 from tricorn.config.setting import Action, Setting
-from tricorn.config.validators import Boolean
+from tricorn.config.validators import Boolean, Choice
 
 SECTION = "Debugging"
+
+RELOAD = Setting(
+    name="reload",
+    flags=("--reload",),
+    action=Action.SET,
+    kind=Boolean(),
+    default=False,
+    section=SECTION,
+    help="Restart workers when code changes.",
+    doc="For development. Changes are noticed at once with the package watchfiles, as installed by `tricorn[reload]`, "
+    "and within a second without.",
+)
+
+RELOAD_ENGINE = Setting(
+    name="reload_engine",
+    flags=("--reload-engine",),
+    kind=Choice(("auto", "poll", "inotify", "watchfiles")),
+    default="auto",
+    section=SECTION,
+    help="The implementation that should be used to power reload: auto, poll, inotify or watchfiles.",
+    doc="`auto` is `watchfiles` where it is installed, and `poll` elsewhere. `inotify`, gunicorn's word, is "
+    "`watchfiles`.",
+)
+
+RELOAD_EXTRA_FILES = Setting(
+    name="reload_extra_files",
+    flags=("--reload-extra-file",),
+    action=Action.APPEND,
+    kind=FilesOrPatterns(),
+    default=(),
+    section=SECTION,
+    help="Extends the reload option to also watch and reload on additional files or patterns.",
+    doc="Templates, configuration files. Patterns are matched again each time, so that new files are noticed.",
+)
+
+SPEW = Setting(
+    name="spew",
+    flags=("--spew",),
+    action=Action.SET,
+    kind=Boolean(),
+    default=False,
+    section=SECTION,
+    help="Install a trace function that spews every line executed by the server.",
+    doc="This is the nuclear option.",
+)
 
 CHECK_CONFIG = Setting(
     name="check_config",
@@ -15,6 +61,18 @@ CHECK_CONFIG = Setting(
     default=False,
     section=SECTION,
     help="Check the configuration and the application and exit: 0 if they can be used, 1 if not.",
+    doc="Nothing is bound and no worker is started.",
 )
 
-SETTINGS = (CHECK_CONFIG,)
+PRINT_CONFIG = Setting(
+    name="print_config",
+    flags=("--print-config",),
+    action=Action.SET,
+    kind=Boolean(),
+    default=False,
+    section=SECTION,
+    help="Print the configuration settings as fully resolved, and check them as --check-config does.",
+    doc="Each with the place it comes from.",
+)
+
+SETTINGS = (RELOAD, RELOAD_ENGINE, RELOAD_EXTRA_FILES, SPEW, CHECK_CONFIG, PRINT_CONFIG)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tricorn.config.setting import Action, Setting
-from tricorn.config.validators import Boolean, Choice, HeaderValues, Integer, Networks, TextList
+from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Networks, TextList
 
 LIMITS_SECTION = "Security"
 TRUST_SECTION = "Front Ends"
@@ -19,6 +19,7 @@ LIMIT_REQUEST_LINE = Setting(
     default=4094,
     section=LIMITS_SECTION,
     help="The maximum size of HTTP request line in bytes; 0 is the largest there is.",
+    doc="A longer one is answered with 414.",
 )
 
 LIMIT_REQUEST_FIELDS = Setting(
@@ -28,6 +29,7 @@ LIMIT_REQUEST_FIELDS = Setting(
     default=100,
     section=LIMITS_SECTION,
     help="Limit the number of HTTP headers fields in a request; 0 is the largest there is.",
+    doc="A request with more is answered with 431.",
 )
 
 LIMIT_REQUEST_FIELD_SIZE = Setting(
@@ -37,6 +39,18 @@ LIMIT_REQUEST_FIELD_SIZE = Setting(
     default=8190,
     section=LIMITS_SECTION,
     help="Limit the allowed size of an HTTP request header field; 0 is the largest there is.",
+    doc="Of name and value together; a longer one is answered with 431.",
+)
+
+LIMIT_REQUEST_BODY = Setting(
+    name="limit_request_body",
+    flags=("--limit-request-body",),
+    kind=Bytes(),
+    default=0,
+    section=LIMITS_SECTION,
+    own=True,
+    help="The maximum size of a request body in bytes; 0 is no limit.",
+    doc="A larger one is refused with 413: before it is read if its length is announced, when it is exceeded if not.",
 )
 
 FORWARDED_ALLOW_IPS = Setting(
@@ -58,6 +72,7 @@ SECURE_SCHEME_HEADERS: Setting[Mapping[str, str]] = Setting(
     ),
     section=TRUST_SECTION,
     help="Headers, and their values, by which a front end says that the client uses HTTPS.",
+    doc="They count only from peers in `forwarded_allow_ips`. Contradictory ones are refused.",
 )
 
 FORWARDER_HEADERS: Setting[tuple[str, ...]] = Setting(
@@ -67,6 +82,7 @@ FORWARDER_HEADERS: Setting[tuple[str, ...]] = Setting(
     default=("SCRIPT_NAME", "PATH_INFO"),
     section=TRUST_SECTION,
     help="Upper-case header names with an underscore that a front end may set in the environ.",
+    doc="They count only from peers in `forwarded_allow_ips`.",
 )
 
 HEADER_MAP = Setting(
@@ -76,6 +92,8 @@ HEADER_MAP = Setting(
     default="drop",
     section=TRUST_SECTION,
     help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
+    doc="A proxy may take X_USER and X-USER for two names, while WSGI makes one of them; so such fields are "
+    "dropped, unless they are in `forwarder_headers`.",
 )
 
 
@@ -116,6 +134,7 @@ SETTINGS = (
     LIMIT_REQUEST_LINE,
     LIMIT_REQUEST_FIELDS,
     LIMIT_REQUEST_FIELD_SIZE,
+    LIMIT_REQUEST_BODY,
     FORWARDED_ALLOW_IPS,
     SECURE_SCHEME_HEADERS,
     FORWARDER_HEADERS,

@@ -13,7 +13,9 @@ HEADER_TIMEOUT = Setting(
     kind=Seconds(min=1),
     default=20,
     section=SECTION,
+    own=True,
     help="Seconds in which a whole request head must have arrived.",
+    doc="A client that is late is answered with 408 and costs no thread.",
 )
 
 BODY_TIMEOUT = Setting(
@@ -22,7 +24,9 @@ BODY_TIMEOUT = Setting(
     kind=Seconds(min=1),
     default=20,
     section=SECTION,
+    own=True,
     help="Seconds a request body may take before its minimum rate counts.",
+    doc="A client that is slower after that is answered with 408.",
 )
 
 BODY_MIN_RATE = Setting(
@@ -31,6 +35,7 @@ BODY_MIN_RATE = Setting(
     kind=Bytes(),
     default=240,
     section=SECTION,
+    own=True,
     help="Bytes a second at which a request body must arrive after that.",
     doc="240 bytes are a modem's speed; 0 asks for none.",
 )
@@ -41,7 +46,9 @@ WRITE_TIMEOUT = Setting(
     kind=Seconds(min=1),
     default=30,
     section=SECTION,
+    own=True,
     help="Seconds without progress after which a response is given up.",
+    doc="A client that takes nothing of its response for so long has left.",
 )
 
 BODY_BUFFER_SIZE = Setting(
@@ -50,7 +57,9 @@ BODY_BUFFER_SIZE = Setting(
     kind=Bytes(),
     default=2 << 20,
     section=SECTION,
+    own=True,
     help="Bytes of one request body that are kept in memory; more goes to disk.",
+    doc="See `tmp_upload_dir` for where.",
 )
 
 BODY_BUFFER_TOTAL = Setting(
@@ -59,7 +68,9 @@ BODY_BUFFER_TOTAL = Setting(
     kind=Bytes(),
     default=64 << 20,
     section=SECTION,
+    own=True,
     help="Bytes of all request bodies of a worker that are kept in memory.",
+    doc="What is beyond it goes to disk as well.",
 )
 
 MAX_CONNECTIONS = Setting(
@@ -68,6 +79,7 @@ MAX_CONNECTIONS = Setting(
     kind=Integer(),
     default=0,
     section=SECTION,
+    own=True,
     help="Open connections of a worker, idle ones included; 0 is as many as its descriptor limit allows.",
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -13,7 +14,9 @@ from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE, Takes
 from tricorn.config.validators import Boolean, Invalid, Malformed
-from tricorn.workers import NAMES
+from tricorn.errors import nearest
+
+SHELLS = ("bash", "zsh", "fish")
 
 COMMAND_LINE = "command line"
 ENVIRONMENT_ARGUMENTS = ("GUNICORN_CMD_ARGS", "TRICORN_CMD_ARGS")
@@ -22,7 +25,10 @@ ENVIRONMENT_ARGUMENTS = ("GUNICORN_CMD_ARGS", "TRICORN_CMD_ARGS")
 def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
     """The layer of one list of arguments. Exits with 2 on arguments that cannot be read, as argparse does."""
     parser = build_parser(source)
-    given = vars(parser.parse_args(argv))
+    namespace, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(_unrecognized(unknown))
+    given = vars(namespace)
     app = given.pop("wsgi_app", None)
     values = {name: Raw(value, _origin(name, source)) for name, value in given.items()}
     if app is not None:
@@ -32,14 +38,15 @@ def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
 
 def read_environment_arguments(environ: Mapping[str, str]) -> list[Layer]:
     """The layers of GUNICORN_CMD_ARGS and, above it, TRICORN_CMD_ARGS."""
-    layers = []
-    for name in ENVIRONMENT_ARGUMENTS:
-        try:
-            words = shlex.split(environ.get(name, ""))
-        except ValueError as error:
-            build_parser(name).error(f"{error}: {environ[name]}")
-        layers.append(read_arguments(words, name))
-    return layers
+    return [_read_variable(name, environ[name]) for name in ENVIRONMENT_ARGUMENTS if environ.get(name)]
+
+
+def _read_variable(name: str, text: str) -> Layer:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        build_parser(name).error(f"{error}: {text}")
+    return read_arguments(words, name)
 
 
 def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
@@ -62,6 +69,13 @@ def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
         version=f"tricorn (version {__version__})",
         help="Show the version and exit.",
     )
+    parser.add_argument(
+        "--completions",
+        action=_PrintCompletions,
+        choices=SHELLS,
+        metavar="SHELL",
+        help=f"Print the completions for a shell and exit: {', '.join(SHELLS)}.",
+    )
     parser.add_argument("wsgi_app", nargs="?", metavar="APP_MODULE", help=argparse.SUPPRESS)
     groups: dict[str, Any] = {}
     for setting in SETTINGS:
@@ -70,6 +84,8 @@ def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
                 groups[setting.section] = parser.add_argument_group(setting.section)
             _add_flag(groups[setting.section], setting)
     for record in UNAVAILABLE:
+        if not record.flags:
+            continue
         nargs: int | str | None = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}[record.takes]
         parser.add_argument(*record.flags, action=_refusing(record.sentence), nargs=nargs, help=argparse.SUPPRESS)
     return parser
@@ -101,11 +117,9 @@ def _reader(setting: Setting[object]) -> Callable[[str], str]:
 
 def _help(setting: Setting[object]) -> str:
     text = setting.help
-    if setting.name == "worker_class":
-        text += f" One of {', '.join(NAMES)}."
     if isinstance(setting.kind, Boolean):
         return text.replace("%", "%%")
-    default = setting.default
+    default = setting.default if setting.default_shown is None else setting.default_shown
     shown = ",".join(str(part) for part in default) if isinstance(default, tuple) else default
     return f"{text} [{shown}]".replace("%", "%%") if shown not in (None, "") else text.replace("%", "%%")
 
@@ -123,12 +137,42 @@ def _refusing(sentence: str) -> type[argparse.Action]:
     return Refuse
 
 
+def _unrecognized(arguments: Sequence[str]) -> str:
+    """argparse's words, and the flag that was probably meant."""
+    flags = [word.partition("=")[0] for word in arguments if word.startswith("-")]
+    if not flags:
+        return f"unrecognized arguments: {' '.join(arguments)}; one application is expected, and flags"
+    # What follows an unknown flag is not told: its value may have been taken for the application.
+    text = f"unrecognized arguments: {' '.join(flags)}"
+    known = [*(setting.flags for setting in SETTINGS), *(record.flags for record in UNAVAILABLE)]
+    # Without the dashes, which all have in common.
+    meant = nearest(flags[0].lstrip("-"), tuple(flag[2:] for some in known for flag in some if flag.startswith("--")))
+    return f"{text}; did you mean --{meant}?" if meant else f"{text}; see tricorn --help"
+
+
+class _PrintCompletions(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, _: object, shell: Any, __: object = None) -> NoReturn:
+        from tricorn.config import completions
+
+        sys.stdout.write(completions.render(shell))
+        parser.exit()
+
+
 class _Parser(argparse.ArgumentParser):
     source = COMMAND_LINE
+
+    def _get_option_tuples(self, option_string: str) -> list[Any]:
+        """A prefix that is enough for gunicorn is enough here, although tricorn has flags of its own."""
+        found: list[Any] = super()._get_option_tuples(option_string)
+        gunicorns = [match for match in found if match[0].dest not in _OWN]
+        return gunicorns or found
 
     def error(self, message: str) -> NoReturn:
         where = "" if self.source == COMMAND_LINE else f"in the environment variable {self.source}: "
         super().error(where + message)
+
+
+_OWN = frozenset(("completions", *(setting.name for setting in SETTINGS if setting.own)))
 
 
 class _HelpFormatter(argparse.HelpFormatter):

@@ -1,0 +1,94 @@
+"""`--print-config` and `--check-config`: everything that can be known without serving."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Mapping
+from types import TracebackType
+
+from tricorn.arbiter import site
+from tricorn.arbiter.environment import Environment
+from tricorn.config import foreign
+from tricorn.config.config import Config
+from tricorn.config.load import Loaded
+from tricorn.config.lookups import Hook, PostRequestHook
+from tricorn.config.registry import SETTINGS
+from tricorn.config.setting import Setting
+from tricorn.errors import ExitCode, TricornError
+from tricorn.gateway import app_loader
+
+HIDDEN = "***"
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+_SECRET = re.compile(r"pass|secret|token|key|dsn|credential|auth", re.IGNORECASE)
+
+
+def run(loaded: Loaded) -> int:
+    """Prints what is asked for, loads the application, and returns the exit status: 0 if all can be used, 1 if not."""
+    for warning in loaded.warnings:
+        print(f"Warning: {warning}", file=sys.stderr)
+    config = loaded.config
+    if config.print_config:
+        print(render(config), flush=True)
+    site.check(config)
+    return check_application(config)
+
+
+def render(config: Config) -> str:
+    """The page of `--print-config`: gunicorn's `name = value`, and where each value comes from."""
+    width = max(len(setting.name) for setting in SETTINGS)
+    lines = [
+        f"{setting.name:{width}} = {_shown(setting, config.value(setting.name))}  ({config.origin(setting.name)})"
+        for setting in SETTINGS
+    ]
+    return "\n".join(sorted(lines))
+
+
+def check_application(config: Config) -> int:
+    Environment().enter(config)
+    try:
+        app_loader.load(config.wsgi_app or "")
+    except TricornError as error:
+        print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
+        return ExitCode.CONFIG
+    except (Exception, SystemExit) as error:
+        print("\nError while loading the application:\n", file=sys.stderr)
+        traceback.print_exception(type(error), error, _of_the_application(error.__traceback__))
+        return ExitCode.CONFIG
+    return ExitCode.OK
+
+
+def _of_the_application(trace: TracebackType | None) -> TracebackType | None:
+    """The frames below ours and those of the import system."""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not (file.startswith(_PACKAGE) or "importlib" in file):
+            return trace
+        trace = trace.tb_next
+    return None
+
+
+def _shown(setting: Setting[object], value: object) -> object:
+    """The value as gunicorn prints it, without what must not stand in the log of a build."""
+    if isinstance(setting.kind, Hook | PostRequestHook):
+        return f"<{getattr(value, '__qualname__', type(value).__qualname__)}()>"
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if setting.name == "raw_env":
+        # People keep passwords here; the names tell what is set.
+        return [f"{text.partition('=')[0]}={HIDDEN}" for text in foreign.as_gunicorn(setting.name, value)]
+    if isinstance(value, Mapping):
+        return _without_secrets(value)
+    return foreign.as_gunicorn(setting.name, value)
+
+
+def _without_secrets(value: object, name: object = "") -> object:
+    if isinstance(value, Mapping):
+        return {key: _without_secrets(part, key) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(part) for part in value]
+    return HIDDEN if isinstance(name, str) and isinstance(value, str) and _SECRET.search(name) else value

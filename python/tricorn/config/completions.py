@@ -1,0 +1,153 @@
+"""Shell completions, rendered from the records.
+
+tricorn --completions bash > /etc/bash_completion.d/tricorn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tricorn.config.command_line import SHELLS
+from tricorn.config.lookups import FilesOrPatterns, Group, OptionalDirectory, OptionalFile, User
+from tricorn.config.registry import SETTINGS
+from tricorn.config.setting import Action, Setting
+from tricorn.config.validators import Choice
+
+_BY_LINE = "local IFS=$'\\n'; "
+"""For bash: names of files may contain spaces."""
+
+_WORKER_CLASSES = ("sync", "gthread")
+
+
+@dataclass(frozen=True, slots=True)
+class _Flag:
+    names: tuple[str, ...]
+    help: str
+    takes: str
+    """What follows: nothing, words, files, directories, users, groups or text."""
+    words: tuple[str, ...] = ()
+    repeated: bool = False
+
+
+def render(shell: str) -> str:
+    """The completion script for one of SHELLS."""
+    return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
+
+
+def _flags() -> Iterator[_Flag]:
+    yield _Flag(("-h", "--help"), "Show this help message and exit.", "nothing")
+    yield _Flag(("-v", "--version"), "Show the version and exit.", "nothing")
+    yield _Flag(("--completions",), "Print the completions for a shell and exit.", "words", SHELLS)
+    for setting in SETTINGS:
+        if setting.flags:
+            takes, words = _operand(setting)
+            yield _Flag(setting.flags, setting.help, takes, words, setting.action is Action.APPEND)
+
+
+def _operand(setting: Setting[object]) -> tuple[str, tuple[str, ...]]:
+    if setting.action in (Action.SET, Action.UNSET):
+        return "nothing", ()
+    if setting.name == "worker_class":
+        return "words", _WORKER_CLASSES
+    match setting.kind:
+        case Choice(choices):
+            return "words", choices
+        case User():
+            return "users", ()
+        case Group():
+            return "groups", ()
+        case OptionalDirectory():
+            return "directories", ()
+        case OptionalFile() | FilesOrPatterns():
+            return "files", ()
+    takes = {"DIR": "directories", "FILE": "files", "CONFIG": "files"}
+    return takes.get(setting.kind.metavar, "text"), ()
+
+
+def _bash() -> str:
+    cases = []
+    for flag in _flags():
+        action = {
+            "words": f'COMPREPLY=($(compgen -W "{" ".join(flag.words)}" -- "$current"))',
+            "files": _BY_LINE + 'COMPREPLY=($(compgen -f -- "$current"))',
+            "directories": _BY_LINE + 'COMPREPLY=($(compgen -d -- "$current"))',
+            "users": 'COMPREPLY=($(compgen -u -- "$current"))',
+            "groups": 'COMPREPLY=($(compgen -g -- "$current"))',
+            "text": "COMPREPLY=()",
+        }.get(flag.takes)
+        if action:
+            cases.append(f"        {'|'.join(flag.names)}) {action}; return ;;")
+    flags = " ".join(name for flag in _flags() for name in flag.names)
+    return "\n".join(
+        [
+            "# tricorn's completions for bash, made by `tricorn --completions bash`",
+            "_tricorn() {",
+            '    local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"',
+            '    if [ "$current" = "=" ]; then current=""; fi',
+            '    if [ "$previous" = "=" ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi',
+            '    case "$previous" in',
+            *cases,
+            "    esac",
+            f'    COMPREPLY=($(compgen -W "{flags}" -- "$current"))',
+            "}",
+            "complete -o filenames -F _tricorn tricorn",
+            "",
+        ]
+    )
+
+
+def _zsh() -> str:
+    lines = []
+    for flag in _flags():
+        operand = {
+            "nothing": "",
+            "words": f":value:({' '.join(flag.words)})",
+            "files": ":file:_files",
+            "directories": ":directory:_files -/",
+            "users": ":user:_users",
+            "groups": ":group:_groups",
+            "text": ":value: ",
+        }[flag.takes]
+        text = _quoted_for_zsh(flag.help)
+        others = " ".join(flag.names)
+        for name in flag.names:
+            before = "*" if flag.repeated else f"({others})"
+            after = "=" if operand and name.startswith("--") else "+" if operand else ""
+            lines.append(f"    '{before}{name}{after}[{text}]{operand}' \\")
+    return "\n".join(
+        [
+            "#compdef tricorn",
+            "# tricorn's completions for zsh, made by `tricorn --completions zsh`",
+            "_arguments -s -S \\",
+            *lines,
+            "    ':application: '",
+            "",
+        ]
+    )
+
+
+def _quoted_for_zsh(text: str) -> str:
+    for character in "\\[]:":
+        text = text.replace(character, "\\" + character)
+    return text.replace("'", "'\\''")
+
+
+def _fish() -> str:
+    lines = ["# tricorn's completions for fish, made by `tricorn --completions fish`"]
+    for flag in _flags():
+        parts = ["complete -c tricorn"]
+        for name in flag.names:
+            parts.append(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}")
+        parts += {
+            "nothing": [],
+            "words": [f"-x -a '{' '.join(flag.words)}'"],
+            "files": ["-r -F"],
+            "directories": ["-x -a '(__fish_complete_directories)'"],
+            "users": ["-x -a '(__fish_complete_users)'"],
+            "groups": ["-x -a '(__fish_complete_groups)'"],
+            "text": ["-x"],
+        }[flag.takes]
+        escaped = flag.help.replace("\\", "\\\\").replace("'", "\\'")
+        lines.append(" ".join([*parts, f"-d '{escaped}'"]))
+    return "\n".join([*lines, ""])

@@ -1,0 +1,254 @@
+"""Configuration files: Python that is executed, and whose names are settings."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import importlib.machinery
+import importlib.util
+import linecache
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from tricorn.config import misspelt
+from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
+from tricorn.config.registry import BY_NAME
+from tricorn.config.resolve import Layer, Raw
+from tricorn.config.setting import Setting
+from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
+from tricorn.errors import ConfigError
+
+MODULE_NAME = "__config__"
+DEFAULT_FILES = ("tricorn.conf.py", "gunicorn.conf.py")
+EXTENSIONS = (".py", ".pyc")
+
+# None is a value of these or a mistake; for every other kind it means what not writing the line means.
+_KNOW_NONE = (
+    OptionalText, OptionalDirectory, OptionalFile, User, Group, Integer, Seconds, Bytes, Umask, Hook, PostRequestHook,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A configuration file: a path, or the name of a module."""
+
+    text: str
+    """As it was written, and as messages show it."""
+    path: str | None = None
+    module: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Location:
+        """Reads PATH, file:PATH or python:MODULE."""
+        if text.startswith("python:"):
+            return cls(text, module=text.removeprefix("python:"))
+        return cls(text, path=text.removeprefix("file:"))
+
+    @property
+    def module_name(self) -> str:
+        """Under which it is in `sys.modules`; for a file gunicorn's."""
+        return MODULE_NAME if self.module is None else self.module
+
+
+def find_default(directory: str) -> tuple[Location | None, tuple[str, ...]]:
+    """The file of `directory` that is read when none is named, and what there is to warn about."""
+    found = [name for name in DEFAULT_FILES if os.path.exists(os.path.join(directory, name))]
+    if not found:
+        return None, ()
+    warnings = (f"Both ./{found[0]} and ./{found[1]} exist: {found[0]} is read.",) if len(found) > 1 else ()
+    return Location("./" + found[0], path=found[0]), warnings
+
+
+def read(location: Location, directory: str) -> Layer:
+    """Executes the file and returns the layer of what it sets. Raises ConfigError.
+
+    Relative paths begin at `directory`, which is the working directory while the file runs.
+    """
+    warnings = []
+    if location.path is not None:
+        path = os.path.join(directory, location.path)
+        if not os.path.exists(path):
+            raise ConfigError(f"The configuration file {location.path!r} doesn't exist.")
+        if os.path.splitext(path)[1] not in EXTENSIONS:
+            warnings.append(f"The configuration file {location.path!r} should have the extension .py.")
+    else:
+        path = ""
+    names, source_path = _execute(location, os.path.abspath(path))
+    lines = _lines_of_assignments(source_path)
+    shown = location.text.removeprefix("file:")
+    values = {}
+    for name, value in names.items():
+        if name in BY_NAME and name != "config":
+            setting = BY_NAME[name]
+            if value is None and not isinstance(setting.kind, _KNOW_NONE):
+                continue
+            if isinstance(value, str) and isinstance(setting.kind, EnvAssignments):
+                value = [value]  # one assignment, as in gunicorn, whatever stands behind the =
+            values[name] = Raw(value, _place(shown, lines.get(name)))
+        else:
+            warnings.extend(_judge_stranger(name, value, _place(shown, lines.get(name))))
+    return Layer(values, tuple(warnings))
+
+
+@contextmanager
+def undone_on_failure(location: Location | None) -> Iterator[None]:
+    """Puts back what a file has changed if it fails, or is refused. What an intact file changes is its business."""
+    name = MODULE_NAME if location is None else location.module_name
+    module, path, environ = sys.modules.get(name), sys.path.copy(), os.environ.copy()
+    try:
+        yield
+    except BaseException:
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
+        sys.path[:] = path
+        if os.environ != environ:
+            os.environ.clear()
+            os.environ.update(environ)
+        raise
+
+
+def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
+    """The names that the file defines, and the path of its source."""
+    # Lets the file `import gunicorn`. By name: the package below must not know the one above it.
+    importlib.import_module("tricorn.compat").install()
+    name = location.module_name
+    try:
+        module, code = _find_module(name) if location.module is not None else _find_file(path)
+        sys.modules[name] = module
+        exec(code, vars(module))
+    except (Exception, SystemExit) as error:
+        raise _failure(location, error, path or name) from None
+    return dict(vars(module)), str(getattr(module, "__file__", None) or "")
+
+
+def _find_file(path: str) -> tuple[ModuleType, CodeType]:
+    if path.endswith(".pyc"):
+        compiled = importlib.machinery.SourcelessFileLoader(MODULE_NAME, path)
+        spec = importlib.util.spec_from_file_location(MODULE_NAME, path, loader=compiled)
+        code = compiled.get_code(MODULE_NAME)
+    else:
+        loader = importlib.machinery.SourceFileLoader(MODULE_NAME, path)
+        spec = importlib.util.spec_from_file_location(MODULE_NAME, path, loader=loader)
+        code = _compile(loader, path)
+    assert spec is not None
+    assert code is not None
+    return importlib.util.module_from_spec(spec), code
+
+
+def _find_module(name: str) -> tuple[ModuleType, CodeType]:
+    importlib.invalidate_caches()  # the file may have been written a moment ago
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {name!r}")
+    if isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+        code: CodeType | None = _compile(spec.loader, spec.loader.path)
+    else:
+        code = getattr(spec.loader, "get_code", lambda _: None)(name)
+    if code is None:
+        raise ImportError(f"{name!r} is not a module with code")
+    return importlib.util.module_from_spec(spec), code
+
+
+def _compile(loader: importlib.machinery.SourceFileLoader, path: str) -> CodeType:
+    """Compiles the source itself: __pycache__ goes by whole seconds, and would miss a quick change."""
+    code: CodeType = loader.source_to_code(loader.get_data(path), path)
+    return code
+
+
+# What went wrong
+
+
+def _failure(location: Location, error: BaseException, path: str) -> ConfigError:
+    shown = location.text.removeprefix("file:")
+    linecache.checkcache()
+    line = None
+    if isinstance(error, SyntaxError) and error.filename == path:
+        line, reason = error.lineno, f"SyntaxError: {error.msg}"
+    elif isinstance(error, SystemExit):
+        reason = f"it calls exit({error.code!r})"
+    else:
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    frames = _frames_of_the_file(error)
+    if line is None:
+        line = next((frame.lineno for frame in reversed(frames) if frame.filename == path), None)
+        details = "".join(traceback.format_list(frames))
+    else:
+        details = "".join(traceback.format_exception_only(error)[:-1])
+    return ConfigError(f"Failed to read config file: {_place(shown, line)}: {reason}", details=details)
+
+
+def _frames_of_the_file(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames below ours."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    while frames and frames[0].filename == __file__:
+        frames.pop(0)
+    return [frame for frame in frames if not frame.filename.startswith("<frozen importlib")]
+
+
+def _place(shown: str, line: int | None) -> str:
+    return f"{shown}:{line}" if line else shown
+
+
+# Names that are no settings
+
+
+def _judge_stranger(name: str, value: object, place: str) -> Iterator[str]:
+    """Refuses what we know and do not have, and warns of what was probably meant to be a setting."""
+    for record in UNAVAILABLE:
+        if record.name == name:
+            if isinstance(value, ModuleType) or record.asks_for_nothing(value):
+                return
+            raise ConfigError(f"{place}: {record.sentence}")
+    if name.startswith("_") or name != name.lower() or name in BY_NAME or hasattr(builtins, name):
+        return
+    if isinstance(value, ModuleType | type):
+        return
+    meant = next((setting for setting in misspelt.candidates(name) if _is_value_of(setting, value)), None)
+    if meant is not None:
+        yield f"{place}: {name} is not a setting and was ignored; did you mean {meant.name}?"
+
+
+def _is_value_of(setting: Setting[object], value: object) -> bool:
+    if isinstance(value, FunctionType) != isinstance(setting.kind, Hook | PostRequestHook):
+        return False
+    try:
+        setting.kind.parse(value)
+    except Invalid:
+        return False
+    return True
+
+
+def _lines_of_assignments(path: str) -> Mapping[str, int]:
+    """The line that gives each name of a file its last value; nothing if there is no source to read."""
+    try:
+        with open(path, "rb") as file:
+            body = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    return dict(_bindings(body))
+
+
+def _bindings(body: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for part in ast.walk(target):
+                    if isinstance(part, ast.Name):
+                        yield part.id, node.lineno
+        else:  # if, try, with, for: their blocks run in the same place
+            yield from _bindings(ast.iter_child_nodes(node))

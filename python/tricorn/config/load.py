@@ -1,0 +1,109 @@
+"""Reading the configuration from everywhere, at the start and again at every reload."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from tricorn.config import command_line, config_file, pyproject
+from tricorn.config.config import DEFAULT, Config
+from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
+from tricorn.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where configuration comes from, noted at the start: what the process changes later does not count."""
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    cwd: str
+
+    @classmethod
+    def here(cls, argv: Sequence[str]) -> Sources:
+        """`argv` without the program's name, and the environment and directory of this process."""
+        return cls(tuple(argv), dict(os.environ), working_directory())
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    config: Config
+    warnings: tuple[str, ...]
+
+
+def load(sources: Sources) -> Loaded:
+    """Reads and executes everything anew.
+
+    Raises ConfigError, having put back what a failing file has changed; and, as argparse does, SystemExit on
+    arguments that cannot be read, and for --help and --version.
+    """
+    arguments = command_line.read_arguments(sources.argv)
+    from_variables = command_line.read_environment_arguments(sources.environ)
+    platform, environment = read_platform(sources.environ), read_environment(sources.environ)
+    with _working_in(sources.cwd):
+        project = pyproject.read(sources.cwd)
+        location, warnings = _find_file([project, environment, *from_variables, arguments], sources.cwd)
+        with config_file.undone_on_failure(location):
+            if sources.cwd not in sys.path:
+                sys.path.insert(0, sources.cwd)
+            file = Layer({}) if location is None else config_file.read(location, sources.cwd)
+            layers = [platform, project, file, environment, *from_variables, arguments]
+            config = resolve([_found(location), *layers], sources.cwd)
+            if config.wsgi_app is None:
+                raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
+    return Loaded(config, (*warnings, *(warning for layer in layers for warning in layer.warnings)))
+
+
+def _find_file(layers: Sequence[Layer], directory: str) -> tuple[config_file.Location | None, tuple[str, ...]]:
+    """The configuration file that the strongest of `layers` names, or the one that is there; and warnings."""
+    named = [layer.values["config"] for layer in layers if "config" in layer.values]
+    return (_location(named[-1]), ()) if named else config_file.find_default(directory)
+
+
+def _found(location: config_file.Location | None) -> Layer:
+    """Weaker than all others: the file that nobody has named."""
+    return Layer({} if location is None else {"config": Raw(location.text, DEFAULT)})
+
+
+def _location(named: Raw) -> config_file.Location:
+    text = named.value.strip() if isinstance(named.value, str) else ""
+    if not text.removeprefix("python:").removeprefix("file:"):
+        expected = "expected PATH, file:PATH or python:MODULE"
+        raise ConfigError(f"Invalid value for config: {named.value!r} (from {named.origin}): {expected}.")
+    return config_file.Location.parse(text)
+
+
+@contextmanager
+def _working_in(directory: str) -> Iterator[None]:
+    """Works in `directory`, and comes back to where the process was."""
+    try:
+        previous = os.getcwd()
+    except FileNotFoundError:
+        previous = None  # it is gone: a deployment may remove the old one
+    try:
+        os.chdir(directory)
+    except OSError as error:
+        raise ConfigError(f"The server was started in {directory!r}, and it is gone: {error.strerror}.") from None
+    try:
+        yield
+    finally:
+        if previous is not None:
+            with suppress(OSError):
+                os.chdir(previous)
+
+
+def working_directory() -> str:
+    """The directory under the name by which the shell knows it.
+
+    Deployments switch a symbolic link to the next release: a reload must follow the link and not come back to
+    the release that it pointed to before.
+    """
+    actual = os.getcwd()
+    named = os.environ.get("PWD", "")
+    try:
+        return named if os.path.isabs(named) and os.path.samefile(named, actual) else actual
+    except OSError:
+        return actual

@@ -1,0 +1,216 @@
+"""Kinds of values that are names of something in the world: a user, a file, a function.
+
+Users, groups and functions are looked up when the value is made. Files and directories are looked up by `resolve`
+when it knows the directory that relative paths are relative to (`chdir`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
+
+AnyHook = Callable[..., Any]
+
+GLOB_CHARACTERS = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function of `arity` positional arguments, or its dotted name."""
+
+    arity: int
+    metavar: str = "FUNCTION"
+
+    def parse(self, raw: object) -> AnyHook:
+        found = _import_object(raw) if isinstance(raw, str) else raw
+        if not callable(found):
+            raise Malformed("expected a function")
+        if not accepts(found, self.arity):
+            raise Refused(f"expected a function of {self.arity} argument{'s' if self.arity > 1 else ''}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PostRequestHook:
+    """A function of (worker, req), (worker, req, environ) or (worker, req, environ, resp); made one of four."""
+
+    metavar: str = "FUNCTION"
+    arity: int = 4
+
+    def parse(self, raw: object) -> AnyHook:
+        found = _import_object(raw) if isinstance(raw, str) else raw
+        if not callable(found):
+            raise Malformed("expected a function")
+        for arity in (4, 3, 2):
+            if accepts(found, arity):
+                return found if arity == 4 else _first_arguments(found, arity)
+        raise Refused("expected a function of 4, 3 or 2 arguments")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassName:
+    """A class, or the text that names it; a function is called for one, as in gunicorn."""
+
+    metavar: str = "STRING"
+
+    def parse(self, raw: object) -> Any:
+        """A `str` or a `type`; which of them is for the user of the setting to see."""
+        if inspect.isfunction(raw) or inspect.ismethod(raw):
+            raw = raw()
+        if isinstance(raw, type):
+            return raw
+        if isinstance(raw, str) and raw.strip():
+            return raw.strip()
+        raise Malformed("expected a class or the name of one")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The number of a user, from a number or a name. A number need not have a name: containers use such."""
+
+    metavar: str = "USER"
+
+    def parse(self, raw: object) -> int:
+        import pwd
+
+        return _identity(raw, "user", lambda name: pwd.getpwnam(name).pw_uid, os.geteuid)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The number of a group, from a number or a name."""
+
+    metavar: str = "GROUP"
+
+    def parse(self, raw: object) -> int:
+        import grp
+
+        return _identity(raw, "group", lambda name: grp.getgrnam(name).gr_gid, os.getegid)
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalDirectory:
+    """A directory that exists; None and the empty text mean that there is none."""
+
+    metavar: str = "DIR"
+
+    def parse(self, raw: object) -> str | None:
+        return OptionalText().parse(raw)
+
+    def look_up(self, value: str | None, directory: str) -> None:
+        """Raises Refused unless it is there; a relative path begins at `directory`."""
+        if value is not None and not os.path.isdir(os.path.join(directory, value)):
+            raise Refused("expected a directory that exists")
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalFile:
+    """A file that exists; None and the empty text mean that there is none."""
+
+    metavar: str = "FILE"
+
+    def parse(self, raw: object) -> str | None:
+        return OptionalText().parse(raw)
+
+    def look_up(self, value: str | None, directory: str) -> None:
+        if value is not None and not os.path.isfile(os.path.join(directory, value)):
+            raise Refused("expected a file that exists")
+
+
+@dataclass(frozen=True, slots=True)
+class FilesOrPatterns:
+    """Files that exist, and patterns, which may match later."""
+
+    metavar: str = "FILES"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        return TextList(separator=None).parse((raw,) if isinstance(raw, str) else raw)
+
+    def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        for path in value:
+            if not GLOB_CHARACTERS & set(path) and not os.path.exists(os.path.join(directory, path)):
+                raise Refused(f"{path!r} does not exist")
+
+
+MUST_EXIST = (OptionalDirectory, OptionalFile, FilesOrPatterns)
+"""Kinds whose values `resolve` looks up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """A dict, kept as it is."""
+
+    metavar: str = "DICT"
+
+    def parse(self, raw: object) -> Mapping[str, Any]:
+        if isinstance(raw, str):
+            raw = _json(raw)
+        if not isinstance(raw, Mapping):
+            raise Malformed("expected a dict")
+        return raw
+
+
+def accepts(function: AnyHook, arity: int) -> bool:
+    """Whether `function` can be called with that many positional arguments."""
+    try:
+        inspect.signature(function).bind(*range(arity))
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a function written in C need not say what it takes
+    return True
+
+
+def _first_arguments(function: AnyHook, arity: int) -> AnyHook:
+    @wraps(function, updated=())
+    def shortened(*arguments: object) -> object:
+        return function(*arguments[:arity])
+
+    # Its signature is the one it is called with, so that it is taken for what it is when it is read again.
+    vars(shortened).pop("__wrapped__", None)
+    return shortened
+
+
+def _import_object(dotted: str) -> object:
+    import importlib
+
+    module, _, name = dotted.strip().rpartition(".")
+    if not module or not name:
+        raise Malformed("expected a function or its dotted name, MODULE.FUNCTION")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except AttributeError:
+        raise Refused(f"the module {module!r} has no {name!r}") from None
+    except Exception as error:
+        raise Refused(f"the module {module!r} cannot be imported ({type(error).__name__}: {error})") from None
+
+
+def _identity(raw: object, what: str, by_name: Callable[[str], int], current: Callable[[], int]) -> int:
+    if raw is None:
+        return current()
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        if raw < 0:
+            raise Refused("expected at least 0")
+        return raw
+    name = Text().parse(raw)
+    if name.isdigit():
+        return int(name)
+    try:
+        return by_name(name)
+    except KeyError:
+        raise Refused(f"this machine has no {what} of that name") from None
+
+
+def _json(text: str) -> object:
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise Malformed("expected a dict, or JSON text of one") from None

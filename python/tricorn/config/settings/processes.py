@@ -1,0 +1,247 @@
+"""The processes that run the application."""
+
+from __future__ import annotations
+
+from tricorn.config.lookups import ClassName
+from tricorn.config.setting import Setting
+from tricorn.config.validators import Bytes, Choice, Integer, Seconds
+
+SECTION = "Worker Processes"
+YEAR = 31_536_000
+
+WORKERS = Setting(
+    name="workers",
+    flags=("-w", "--workers"),
+    env_also=("WEB_CONCURRENCY",),
+    kind=Integer(min=1, max=4096),
+    default=1,
+    section=SECTION,
+    help="The number of worker processes for handling requests.",
+    doc="TTIN and TTOU change it by one while the server runs; a reload sets it again.",
+)
+
+WORKER_CLASS = Setting(
+    name="worker_class",
+    flags=("-k", "--worker-class"),
+    kind=ClassName(),
+    default="sync",
+    section=SECTION,
+    help="The type of workers to use: sync or gthread.",
+    doc="The way a worker waits: `sync` runs one request at a time, `gthread` as many as it has threads. The dotted "
+    "names of gunicorn's classes are understood. `sync` with more than one thread is `gthread`.",
+)
+
+THREADS = Setting(
+    name="threads",
+    flags=("--threads",),
+    kind=Integer(min=1, max=4096),
+    default=1,
+    section=SECTION,
+    help="The number of worker threads for handling requests.",
+    doc="With more than one, `sync` becomes `gthread`.",
+)
+
+WORKER_CONNECTIONS = Setting(
+    name="worker_connections",
+    flags=("--worker-connections",),
+    kind=Integer(min=1),
+    default=1000,
+    section=SECTION,
+    help="The maximum number of simultaneous clients.",
+)
+
+MAX_REQUESTS = Setting(
+    name="max_requests",
+    flags=("--max-requests",),
+    kind=Integer(),
+    default=0,
+    section=SECTION,
+    help="The maximum number of requests a worker will process before restarting; 0 switches it off.",
+    doc="Its successor is started first, so that nothing waits for it.",
+)
+
+MAX_REQUESTS_JITTER = Setting(
+    name="max_requests_jitter",
+    flags=("--max-requests-jitter",),
+    kind=Integer(),
+    default=0,
+    section=SECTION,
+    help="The maximum jitter to add to the max_requests setting.",
+    doc="Each worker adds a random number up to this one, so that they do not all restart at once.",
+)
+
+TIMEOUT = Setting(
+    name="timeout",
+    flags=("-t", "--timeout"),
+    kind=Seconds(max=YEAR),
+    default=30,
+    section=SECTION,
+    help="Seconds after which a worker whose request still holds its thread is replaced; 0 switches it off.",
+    doc="A request that holds a thread of a sync or gthread worker for longer has its Python stack logged, also when "
+    "the thread sits in C code. The worker then finishes its other requests and is replaced. Slow clients hold no "
+    "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. To "
+    "end the request and keep the worker, see `request_timeout`.",
+)
+
+GRACEFUL_TIMEOUT = Setting(
+    name="graceful_timeout",
+    flags=("--graceful-timeout",),
+    kind=Seconds(max=YEAR),
+    default=30,
+    section=SECTION,
+    help="How long a worker may finish its requests after it was told to stop.",
+    doc="When it is over the worker is told to stop at once, and two seconds later it is killed.",
+)
+
+KEEPALIVE = Setting(
+    name="keepalive",
+    flags=("--keep-alive",),
+    kind=Seconds(),
+    default=2,
+    section=SECTION,
+    help="The number of seconds to wait for requests on a Keep-Alive connection.",
+    doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
+)
+
+REQUEST_TIMEOUT = Setting(
+    name="request_timeout",
+    flags=("--request-timeout",),
+    kind=Seconds(max=YEAR),
+    default=0,
+    section=SECTION,
+    own=True,
+    help="Seconds an application may take for one request; 0 switches it off.",
+    doc="A request that takes longer has its Python stack logged, and `tricorn.errors.RequestTimeout` is raised in it. "
+    "The client is answered with 504 if nothing was sent. The worker goes on. Make it shorter than `timeout`, which "
+    "replaces the worker.",
+)
+
+BOOT_TIMEOUT = Setting(
+    name="boot_timeout",
+    flags=("--boot-timeout",),
+    kind=Seconds(max=YEAR),
+    default=300,
+    section=SECTION,
+    own=True,
+    help="Seconds in which a worker must have loaded the application; 0 switches it off.",
+    doc="A worker that takes longer has its Python stack logged and is killed. On the first start that ends the "
+    "server; on a reload the old workers go on serving.",
+)
+
+MAX_WORKER_MEMORY = Setting(
+    name="max_worker_memory",
+    flags=("--max-worker-memory",),
+    kind=Bytes(),
+    default=0,
+    section=SECTION,
+    own=True,
+    help="Resident bytes beyond which a worker is replaced; 0 switches it off.",
+    doc="The worker finishes its requests first. At most a quarter of the workers is replaced at the same time.",
+)
+
+MAX_WORKER_LIFETIME = Setting(
+    name="max_worker_lifetime",
+    flags=("--max-worker-lifetime",),
+    kind=Seconds(max=YEAR),
+    default=0,
+    section=SECTION,
+    own=True,
+    help="Seconds after which a worker is replaced; 0 switches it off.",
+    doc="The worker finishes its requests first.",
+)
+
+MAX_WORKER_LIFETIME_JITTER = Setting(
+    name="max_worker_lifetime_jitter",
+    flags=("--max-worker-lifetime-jitter",),
+    kind=Seconds(max=YEAR),
+    default=0,
+    section=SECTION,
+    own=True,
+    help="The maximum jitter to add to the max_worker_lifetime setting, in seconds.",
+    doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
+)
+
+DRAIN_DELAY = Setting(
+    name="drain_delay",
+    flags=("--drain-delay",),
+    kind=Seconds(max=YEAR),
+    default=0,
+    section=SECTION,
+    own=True,
+    help="Seconds to go on serving after TERM, with the readiness path answering 503.",
+    doc="For load balancers that take a while to notice: new connections are served until it is over, and only then "
+    "does the graceful stop begin.",
+)
+
+ASGI_LOOP = Setting(
+    name="asgi_loop",
+    flags=("--asgi-loop",),
+    kind=Choice(("auto", "asyncio", "uvloop")),
+    default="auto",
+    section=SECTION,
+    help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
+    doc="Of no effect under `sync` and `gthread`.",
+)
+
+ASGI_LIFESPAN = Setting(
+    name="asgi_lifespan",
+    flags=("--asgi-lifespan",),
+    kind=Choice(("auto", "on", "off")),
+    default="auto",
+    section=SECTION,
+    help="Control ASGI lifespan protocol handling: auto, on or off.",
+    doc="Of no effect under `sync` and `gthread`.",
+)
+
+ASGI_DISCONNECT_GRACE_PERIOD = Setting(
+    name="asgi_disconnect_grace_period",
+    flags=("--asgi-disconnect-grace-period",),
+    kind=Seconds(max=YEAR),
+    default=3,
+    section=SECTION,
+    help="Seconds an ASGI task may go on after its client disconnected.",
+    doc="Of no effect under `sync` and `gthread`.",
+)
+
+WEBSOCKET_MAX_MESSAGE_SIZE = Setting(
+    name="websocket_max_message_size",
+    flags=("--websocket-max-message-size",),
+    kind=Bytes(),
+    default=16 << 20,
+    section=SECTION,
+    help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
+    doc="Of no effect under `sync` and `gthread`.",
+)
+
+HTTP_PARSER = Setting(
+    name="http_parser",
+    flags=("--http-parser",),
+    kind=Choice(("auto", "fast", "python")),
+    default="auto",
+    section=SECTION,
+    help="HTTP parser implementation: auto, fast or python.",
+    doc="Accepted for gunicorn's sake: there is one parser, and it is native.",
+)
+
+SETTINGS = (
+    WORKERS,
+    WORKER_CLASS,
+    THREADS,
+    WORKER_CONNECTIONS,
+    MAX_REQUESTS,
+    MAX_REQUESTS_JITTER,
+    TIMEOUT,
+    GRACEFUL_TIMEOUT,
+    KEEPALIVE,
+    REQUEST_TIMEOUT,
+    BOOT_TIMEOUT,
+    MAX_WORKER_MEMORY,
+    MAX_WORKER_LIFETIME,
+    MAX_WORKER_LIFETIME_JITTER,
+    DRAIN_DELAY,
+    ASGI_LOOP,
+    ASGI_LIFESPAN,
+    ASGI_DISCONNECT_GRACE_PERIOD,
+    WEBSOCKET_MAX_MESSAGE_SIZE,
+    HTTP_PARSER,
+)
