@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass, field
 
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
@@ -11,14 +12,41 @@ from tricorn.errors import ConfigError
 MOST_FILES = 65_536
 
 
-def enter(config: Config) -> None:
-    for key, value in config.raw_env:
-        os.environ[key] = value
-    _change_directory(config.chdir)
-    # gunicorn's order: what is named last is found first, and the working directory last of all.
-    for path in (os.getcwd(), *map(os.path.abspath, config.pythonpath)):
-        if path not in sys.path:
-            sys.path.insert(0, path)
+@dataclass(slots=True)
+class Environment:
+    """What a configuration puts into the process, so that the next one can take it out again."""
+
+    cwd: str = field(default_factory=os.getcwd)
+    """Where the server was started; relative paths of the configuration begin there."""
+    _variables: dict[str, str | None] = field(default_factory=dict)
+    """What the variables of `raw_env` were before."""
+    _paths: list[str] = field(default_factory=list)
+
+    def enter(self, config: Config) -> None:
+        """Takes the last configuration's changes back and makes this one's. Raises ConfigError, changing nothing."""
+        directory = os.path.join(self.cwd, config.chdir or "")
+        _change_directory(directory)
+        self._leave()
+        for key, value in config.raw_env:
+            self._variables.setdefault(key, os.environ.get(key))
+            os.environ[key] = value
+        # gunicorn's order: what is named last is found first, and the working directory last of all.
+        for path in (os.getcwd(), *map(os.path.abspath, config.pythonpath)):
+            if path not in sys.path:
+                sys.path.insert(0, path)
+                self._paths.append(path)
+
+    def _leave(self) -> None:
+        for key, value in self._variables.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+        self._variables.clear()
+        for path in self._paths:
+            if path in sys.path:
+                sys.path.remove(path)
+        self._paths.clear()
 
 
 def raise_file_limit() -> None:
@@ -35,9 +63,7 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _change_directory(path: str | None) -> None:
-    if path is None:
-        return
+def _change_directory(path: str) -> None:
     try:
         os.chdir(path)
     except OSError as error:

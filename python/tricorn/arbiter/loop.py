@@ -1,112 +1,106 @@
-"""One loop: waits, tells `decide` what happened, performs what it answers."""
+"""One loop: waits, tells the mind what happened, has the hands perform what it answers."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
-import sys
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import takewhile
 from signal import Signals
-from typing import Any
 
-from tricorn.arbiter.commands import CloseListeners, Command, Exit, Log, ReopenLogs, Send, Spawn
-from tricorn.arbiter.decide import decide
-from tricorn.arbiter.events import (
-    ChildExited,
+from tricorn import workers
+from tricorn.arbiter import hooks
+from tricorn.arbiter.hands import Finished, Hands
+from tricorn.arbiter.mind.decide import decide
+from tricorn.arbiter.mind.events import (
+    CodeChanged,
     Event,
     Signalled,
-    Spawned,
-    SpawnFailed,
     Start,
     Tick,
+    Upgraded,
     WorkerBootFailed,
     WorkerReady,
+    WorkerRetires,
+    WorkerStack,
+    WorkerStuck,
 )
-from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.sockets import Listener
-from tricorn.arbiter.state import NEVER, State
-from tricorn.arbiter.worker_handle import WorkerHandle, fork
-from tricorn.config.config import Config
-from tricorn.log import ErrorLog
-from tricorn.workers.base import Assignment
-from tricorn.workers.messages import BootFailed, Ready
+from tricorn.arbiter.mind.state import NEVER, State
+from tricorn.arbiter.watcher import Watcher
+from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.workers.base import Worker
+from tricorn.workers.messages import BootFailed, Changed, Message, Ready, Retire, StackLines, Stuck
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    code: int
+WORKERS = os.path.dirname(workers.__file__)
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """All that workers are started with."""
+class Wakeup:
+    """From here on signals are noted in a pipe, and nothing else happens to the process.
 
-    config: Config
-    worker_class: str
-    log: ErrorLog
-    listeners: list[Listener]
-    pages: Pages
-    application: Callable[..., Any] | None
+    Before the listeners are bound, so that no signal of an impatient supervisor ends a server that is starting. The
+    interpreter's own C handler writes the number of the signal; ours do nothing.
+    """
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe()
+        for end in (self.reader, self.writer):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, _noted)
 
 
 class Loop:
-    """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with its assignment.
+    """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with the worker it is.
 
     A fork returns instead of calling the worker from here, so that nothing of the arbiter, no frame and no
     `finally` of it, is left around the worker.
     """
 
-    def __init__(self, site: Site, state: State) -> None:
-        self._site = site
+    def __init__(self, hands: Hands, state: State, wakeup: Wakeup) -> None:
+        self._hands = hands
         self._state = state
-        self._handles: dict[int, WorkerHandle] = {}
-        self._events: deque[Event] = deque([Start()])
-        self._wakeup, self._wakeup_writer = os.pipe()
-        self._life, self._life_writer = os.pipe()
+        self._watcher = Watcher(hands)
+        self._events = hands.events
+        self._events.append(Start())
+        self._wakeup = wakeup.reader
 
-    def run(self) -> Finished | Assignment:
-        self._listen_to_signals()
+    def run(self) -> Finished | Worker:
         while True:
             while self._events:
                 self._state, commands = decide(self._state, self._events.popleft(), time.monotonic())
+                self._hands.server.num_workers = self._state.target
                 for command in commands:
-                    outcome = self._perform(command)
+                    outcome = self._hands.perform(command)
                     if outcome is not None:
                         return outcome
             self._wait()
 
-    # Events in
-
-    def _listen_to_signals(self) -> None:
-        """The interpreter's own C handler writes the number of a signal into the pipe; ours do nothing."""
-        for end in (self._wakeup, self._wakeup_writer):
-            os.set_blocking(end, False)
-        signal.set_wakeup_fd(self._wakeup_writer, warn_on_full_buffer=False)
-        for number in SIGNALS:
-            signal.signal(number, _noted)
-
     def _wait(self) -> None:
-        deadline = self._state.next_deadline()
+        deadline = min(self._state.next_deadline(), self._watcher.next_look(self._state))
         timeout = None if deadline == NEVER else max(0, deadline - time.monotonic())
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
-        for handle in self._handles.values():
+        handles = self._hands.nursery.handles
+        for handle in handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
         # Rounded up: a millisecond early would mean a second, useless turn.
         poll.poll(None if timeout is None else int(timeout * 1000) + 1)
-        for handle in self._handles.values():
+        for handle in handles.values():
             self._receive(handle)
         self._take_signals()
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        self._events.extend(self._watcher.look(self._state, now))
+        if now >= self._state.next_deadline():
             self._events.append(Tick())
 
     def _take_signals(self) -> None:
@@ -115,99 +109,48 @@ class Loop:
         except BlockingIOError:
             return
         for number in numbers:
-            self._events.append(Signalled(Signals(number)))
+            with suppress(ValueError):  # a signal of the application's that has no name
+                self._events.append(Signalled(Signals(number)))
         if Signals.SIGCHLD in numbers:
             self._reap()
 
     def _receive(self, handle: WorkerHandle) -> None:
         for message in handle.receive():
-            match message:
-                case Ready():
-                    self._events.append(WorkerReady(handle.nr))
-                case BootFailed(code, reason):
-                    self._events.append(WorkerBootFailed(handle.nr, code, reason))
+            self._events.append(_told(handle.nr, message))
 
     def _reap(self) -> None:
-        by_pid = {handle.pid: handle for handle in self._handles.values()}
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            handle = by_pid.get(pid)
-            if handle is None:
-                continue  # as process 1 of a container we inherit other people's orphans
-            self._receive(handle)  # its last words come before its death
-            handle.close()
-            del self._handles[handle.nr]
-            self._site.pages.give_back(handle.page)
-            self._events.append(ChildExited(handle.nr, os.waitstatus_to_exitcode(status)))
+        hands = self._hands
+        for who, event in hands.nursery.reap():
+            if event is None:
+                if who == self._state.successor:
+                    hands.successor_ended()
+                    self._events.append(Upgraded(None))
+            elif isinstance(who, WorkerHandle):
+                self._receive(who)  # its last words come before its death
+                hands.nursery.bury(who)
+                hooks.may(hands.site.log, "child_exit", hands.site.config.child_exit, hands.server, who.worker)
+                self._events.append(event)
 
-    # Commands out
 
-    def _perform(self, command: Command) -> Finished | Assignment | None:
-        match command:
-            case Spawn():
-                return self._spawn(command)
-            case Send(nr, number):
-                if nr in self._handles:
-                    self._handles[nr].send(number)
-            case Log(level, text):
-                getattr(self._site.log, level)(text)
-            case CloseListeners():
-                for listener in self._site.listeners:
-                    listener.close()
-            case ReopenLogs():
-                self._site.log.reopen()
-            case Exit(code):
-                return Finished(code)
-        return None
+def _told(nr: int, message: Message) -> Event:
+    match message:
+        case Ready():
+            return WorkerReady(nr, message.stand_in)
+        case BootFailed(code, reason):
+            return WorkerBootFailed(nr, code, reason)
+        case Stuck(limit, _, age, request, stack):
+            return WorkerStuck(nr, limit, age, request, tuple(_of_application(stack)))
+        case Retire(reason):
+            return WorkerRetires(nr, reason)
+        case Changed(path):
+            return CodeChanged(nr, path)
+        case StackLines(lines):
+            return WorkerStack(nr, lines)
 
-    def _spawn(self, command: Spawn) -> Assignment | None:
-        page = self._site.pages.take()
-        if page is None:
-            self._events.append(SpawnFailed(command.nr, "too many workers are still leaving"))
-            return None
-        # What stands in a buffer at the fork would be written by both.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        try:
-            forked = fork(SIGNALS)
-        except OSError as error:
-            self._site.pages.give_back(page)
-            self._events.append(SpawnFailed(command.nr, error.strerror or str(error)))
-            return None
-        if forked.pid == 0:
-            return self._assignment(command, page, forked.messages)
-        self._handles[command.nr] = WorkerHandle(command.nr, forked.pid, forked.messages, page)
-        # First in the queue: an exit of this worker cannot be noticed before its start.
-        self._events.appendleft(Spawned(command.nr, forked.pid))
-        return None
 
-    def _assignment(self, command: Spawn, page: int, messages: int) -> Assignment:
-        """In the child: closes what is the arbiter's."""
-        for handle in self._handles.values():
-            handle.close()
-        for end in (self._wakeup, self._wakeup_writer, self._life_writer):
-            os.close(end)
-        site = self._site
-        for listener in site.listeners:
-            # A program that the application starts must not hold the port.
-            listener.socket.set_inheritable(False)
-        return Assignment(
-            config=site.config,
-            worker_class=site.worker_class,
-            log=site.log,
-            # Detached: from here on they are the core's, and no Python object closes them behind its back.
-            listeners=[listener.socket.detach() for listener in site.listeners],
-            page=site.pages.page(page),
-            siblings=command.siblings,
-            messages=messages,
-            life=self._life,
-            application=site.application,
-        )
+def _of_application(stack: Sequence[str]) -> Iterator[str]:
+    """Without the frames below the application: they are the same for every request."""
+    return takewhile(lambda frame: f'File "{WORKERS}' not in frame, stack)
 
 
 def _noted(*_: object) -> None:

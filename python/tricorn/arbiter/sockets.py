@@ -13,12 +13,15 @@ import struct
 import sys
 import time
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from tricorn.errors import BindError, ConfigError
+from tricorn.workers import privileges
+
+Socket = socket.socket
 
 DEFAULT_PORT = 8000
 BIND_ATTEMPTS = 5
@@ -62,14 +65,50 @@ class FdAddress:
 Address = TcpAddress | UnixAddress | FdAddress
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Listener:
+    """A listening socket. Everything that is not here is the socket's: hooks call `getsockname()` and the like."""
+
     socket: socket.socket
     file: tuple[str, int, int] | None = None
     """Path, device and inode of the unix socket that we made and will remove."""
+    name: str = ""
+    """The address as the configuration has it."""
+    shared: bool = False
+    """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
+    _address: Any = None
+    """What it was bound to, once the core has it."""
+
+    def hand_over(self) -> int:
+        """The descriptor, which is somebody else's from now on: no Python object closes it behind the core's back."""
+        self._address = self.socket.getsockname()
+        return self.socket.detach()
+
+    def getsockname(self) -> Any:
+        """Also in a worker, where hooks may ask for it."""
+        return self._address if self._address is not None else self.socket.getsockname()
+
+    def is_at(self, addresses: Iterable[str]) -> bool:
+        """Whether one of the configured addresses is this one's."""
+        name = self.socket.getsockname()
+        for address in map(parse_address, addresses):
+            match address:
+                case TcpAddress(host, port) if name[:2] == (host, port):
+                    return True
+                case UnixAddress(path) if self.socket.family == socket.AF_UNIX and path == os.fsdecode(name):
+                    return True
+        return False
+
+    @property
+    def sock(self) -> Socket:
+        """gunicorn's name for it."""
+        return self.socket
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "socket"), name)
 
     def __str__(self) -> str:
-        name = self.socket.getsockname()
+        name = self.getsockname()
         match self.socket.family:
             case socket.AF_INET:
                 return f"http://{name[0]}:{name[1]}"
@@ -82,28 +121,16 @@ class Listener:
     def close(self) -> None:
         """Lets no new connection begin, then closes: those that have begun are left to the workers."""
         if self.socket.fileno() >= 0:
-            self._refuse_newcomers()
+            if not self.shared:
+                if self.socket.family == socket.AF_UNIX:
+                    self.remove_file()  # a unix socket goes by its name
+                else:
+                    refuse_newcomers(self.socket)
             self.socket.close()
-
-    def _refuse_newcomers(self) -> None:
-        """A connection made while the last listener closes is reset, and its request lost. So none may be made.
-
-        A unix socket goes by its name. On TCP a filter drops packets that open a connection, and only those: a
-        handshake under way ends well, and who comes now finds the port closed when the packet is sent again.
-        """
-        if self.socket.family == socket.AF_UNIX:
-            self.remove_file()
-        elif sys.platform == "linux":
-            program = array("B", b"".join(_NO_NEW_CONNECTIONS))
-            address, _ = program.buffer_info()
-            with suppress(OSError):  # without it a few newcomers may be reset
-                self.socket.setsockopt(
-                    socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(_NO_NEW_CONNECTIONS), address)
-                )
 
     def remove_file(self) -> None:
         """Unlinks the unix socket unless another server has put its own in the place."""
-        if self.file is None:
+        if self.file is None or self.shared:
             return
         path, device, inode = self.file
         try:
@@ -112,6 +139,19 @@ class Listener:
                 os.unlink(path)
         except OSError:
             pass  # nobody can be helped by this on the way out
+
+
+def refuse_newcomers(sock: socket.socket) -> None:
+    """A connection made while the last listener closes is reset, and its request lost. So none may be made.
+
+    On TCP a filter drops packets that open a connection, and only those: a handshake under way ends well, and who
+    comes now finds the port closed, or another listener, when the packet is sent again.
+    """
+    if sys.platform == "linux":
+        program = array("B", b"".join(_NO_NEW_CONNECTIONS))
+        address, _ = program.buffer_info()
+        with suppress(OSError):  # without it a few newcomers may be reset
+            sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(_NO_NEW_CONNECTIONS), address))
 
 
 _SO_ATTACH_FILTER = 26
@@ -157,19 +197,85 @@ def parse_address(text: str) -> Address:
     return TcpAddress(host or "0.0.0.0", _port(port, text))
 
 
-def listen(addresses: Iterable[str], *, backlog: int, umask: int, log: Log) -> list[Listener]:
-    """Listens on all addresses, or raises and leaves nothing behind."""
-    parsed = _inherited(log) or [parse_address(text) for text in addresses]
+def listen(
+    addresses: Iterable[str],
+    *,
+    backlog: int,
+    umask: int,
+    log: Log,
+    owner: tuple[int, int] | None = None,
+    attempts: int = BIND_ATTEMPTS,
+) -> list[Listener]:
+    """Listens on all addresses, or raises and leaves nothing behind.
+
+    `owner`: user and group that unix sockets are given to. As in gunicorn, descriptors (fd://) stand alone.
+    """
+    return open_all(addresses, lambda address: listen_on(address, backlog, umask), owner, attempts, log)
+
+
+def open_all(
+    addresses: Iterable[str],
+    open_one: Callable[[Address], Listener],
+    owner: tuple[int, int] | None,
+    attempts: int,
+    log: Log,
+) -> list[Listener]:
+    """What `open_one` makes of all addresses, or raises and leaves nothing behind."""
+    parsed = [(text, parse_address(text)) for text in addresses]
+    given = [(text, address) for text, address in parsed if isinstance(address, FdAddress)]
     listeners: list[Listener] = []
     try:
-        for address in parsed:
-            listeners.append(_listen_patiently(address, backlog, umask, log))
+        for text, address in given or parsed:
+            listener = _open_patiently(address, open_one, attempts, log)
+            listener.name = text
+            listeners.append(listener)
+            if listener.file is not None and owner not in (None, (os.geteuid(), os.getegid())):
+                privileges.chown(listener.file[0], *owner)
     except BaseException:
         for listener in listeners:
             listener.close()
             listener.remove_file()
         raise
     return listeners
+
+
+def inherit(fds: Iterable[int]) -> list[Listener]:
+    """Listeners that are open already: from the service manager, or from the server this one replaces."""
+    listeners = []
+    for fd in fds:
+        try:
+            listener = listen_on(FdAddress(fd), socket.SOMAXCONN, 0)
+        except OSError as error:
+            raise BindError(f"The inherited descriptor {fd} is no listening socket: {error.strerror}.") from None
+        listener.shared = True
+        listener.file = _file_of(listener.socket)
+        listeners.append(listener)
+    return listeners
+
+
+def _file_of(sock: socket.socket) -> tuple[str, int, int] | None:
+    """What a unix socket's file is known by, to be removed by the last server that listens on it."""
+    path = sock.getsockname() if sock.family == socket.AF_UNIX else ""
+    if not isinstance(path, str) or not os.path.isabs(path):
+        return None
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return path, found.st_dev, found.st_ino
+
+
+def passed_by_systemd(log: Log) -> list[int]:
+    """Descriptors of sockets that systemd passes (sd_listen_fds(3)). The variables are for us and no child."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    count = os.environ.get("LISTEN_FDS", "")
+    for variable in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
+        os.environ.pop(variable, None)
+    if not count.isdigit() or int(count) == 0:
+        return []
+    log.debug("Sockets come from systemd; `bind` is not used.")
+    return [FIRST_SYSTEMD_FD + number for number in range(int(count))]
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
@@ -199,47 +305,41 @@ def _port(text: str, address: str) -> int:
     return int(text)
 
 
-def _inherited(log: Log) -> list[Address]:
-    """Sockets that systemd passes (sd_listen_fds(3)). The variables are for this process and no child."""
-    if os.environ.get("LISTEN_PID") != str(os.getpid()):
-        return []
-    count = os.environ.get("LISTEN_FDS", "")
-    for variable in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
-        os.environ.pop(variable, None)
-    if not count.isdigit() or int(count) == 0:
-        return []
-    log.debug("Sockets come from systemd; `bind` is not used.")
-    return [FdAddress(FIRST_SYSTEMD_FD + number) for number in range(int(count))]
-
-
-def _listen_patiently(address: Address, backlog: int, umask: int, log: Log) -> Listener:
+def _open_patiently(address: Address, open_one: Callable[[Address], Listener], attempts: int, log: Log) -> Listener:
     """A restart may find the port still held by its predecessor: like gunicorn, tries for five seconds."""
-    for attempt in range(1, BIND_ATTEMPTS + 1):
+    reason = ""
+    for attempt in range(1, attempts + 1):
         try:
-            return _listen(address, backlog, umask)
+            return open_one(address)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 log.error(f"Connection in use: {address}")
             elif error.errno == errno.EADDRNOTAVAIL:
                 log.error(f"Invalid address: {address}")
             log.error(f"connection to {address} failed: {error}")
-            if error.errno != errno.EADDRINUSE or attempt == BIND_ATTEMPTS:
+            reason = error.strerror or str(error)
+            if error.errno != errno.EADDRINUSE or attempt == attempts:
                 break
         log.debug("Retrying in 1 second.")
         time.sleep(1)
-    log.error(f"Can't connect to {address}")
-    raise BindError(f"Can't connect to {address}")
+    raise BindError(f"Can't connect to {address}: {reason}.")
 
 
-def _listen(address: Address, backlog: int, umask: int) -> Listener:
+def listen_on(address: Address, backlog: int, umask: int) -> Listener:
+    """A socket that listens on one address. OSError when that is not possible now, BindError when it never is."""
     match address:
         case FdAddress(fd):
             listener = Listener(socket.socket(fileno=fd))
         case UnixAddress():
             listener = _bind_unix(address, umask)
         case TcpAddress():
-            listener = _bind_tcp(address)
-    sock = listener.socket
+            listener = Listener(bind_tcp(address.family, (address.host, address.port)))
+    start_listening(listener.socket, backlog)
+    return listener
+
+
+def start_listening(sock: socket.socket, backlog: int) -> None:
+    """Makes a bound socket a listening one, with the options that accepted sockets inherit."""
     if sock.family != socket.AF_UNIX:
         # Accepted sockets inherit it: a response is written whole, and waiting for more only delays it.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -250,18 +350,19 @@ def _listen(address: Address, backlog: int, umask: int) -> Listener:
     sock.setblocking(False)
     sock.set_inheritable(True)  # in the arbiter, for an upgrade; workers take it back
     sock.listen(backlog)
-    return listener
 
 
-def _bind_tcp(address: TcpAddress) -> Listener:
-    sock = socket.socket(address.family, socket.SOCK_STREAM)
+def bind_tcp(family: int, name: Any, options: Iterable[int] = (socket.SO_REUSEADDR,)) -> socket.socket:
+    """A socket that is bound to `name`, as getsockname() writes it, and does not listen; with `options` set."""
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((address.host, address.port))
+        for option in options:
+            sock.setsockopt(socket.SOL_SOCKET, option, 1)
+        sock.bind(name)
     except BaseException:
         sock.close()
         raise
-    return Listener(sock)
+    return sock
 
 
 def _bind_unix(address: UnixAddress, umask: int) -> Listener:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from tricorn.arbiter.pages import Pages
+from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
 
 READ_SIZE = 4096
@@ -16,11 +18,14 @@ READ_SIZE = 4096
 @dataclass(slots=True)
 class WorkerHandle:
     nr: int
+    worker: Worker
+    """As hooks know it; the one that serves is its copy in the other process."""
     pid: int
     messages: int
     """The read end of the worker's pipe."""
+    pages: Pages
     page: int
-    """Its page of the scoreboard."""
+    """The number of its page of the scoreboard."""
     decoder: Decoder = field(default_factory=Decoder)
     open: bool = True
 
@@ -34,11 +39,11 @@ class WorkerHandle:
                 break
             if not data:
                 self.close()
-                break
+                return messages + self.decoder.close()
             messages += self.decoder.feed(data)
         return messages
 
-    def send(self, number: signal.Signals) -> None:
+    def send(self, number: int) -> None:
         with suppress(ProcessLookupError):  # gone already; the reaper will say so
             os.kill(self.pid, number)
 

@@ -1,26 +1,39 @@
-"""A reader of the scoreboard: one page of shared memory per worker, layout version 1.
+"""A reader of the scoreboard: one page of shared memory per worker, layout version 2.
 
-The layout is the core's (`crates/tricorn-io/src/scoreboard.rs`, docs/ARCHITECTURE.md): 512 words of 64 bits in native
-byte order, each written whole. A page is read without stopping its writer, so figures that belong together may be a
-request apart.
+The layout is the core's (`crates/tricorn-io/src/scoreboard.rs`, docs/ARCHITECTURE.md): words of 64 bits in native byte
+order, each written whole. A page is read without stopping its writer, so figures that belong together may be a request
+apart. The page of a worker that was killed says what it was doing: the requests in it are those it was serving.
+
+One word goes the other way: `order` is how the arbiter tells a worker whose Python may never run again.
 """
 
 from __future__ import annotations
 
 import enum
-import struct
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from mmap import mmap
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 1
+VERSION = 2
 WORDS = 512
-PAGE = struct.Struct(f"={WORDS}Q")
+"""At least so many; more where the table of requests needs them."""
 
 BUCKETS = 128
 QUEUE_TIME = 64
 APP_TIME = QUEUE_TIME + BUCKETS
 TOTAL_TIME = APP_TIME + BUCKETS
+
+ORDERS = 6
+NOT_READY = 1
+DRAIN = 2
+YIELD = 4
+
+TABLE = TOTAL_TIME + BUCKETS
+"""Where the running requests stand: an entry per app thread, of a start time, a length, and text."""
+ENTRY = 16
+TEXT_WORDS = 13
 
 _GAUGES = {"connections": 8, "in_flight": 9, "queued": 10, "body_bytes": 11}
 _COUNTERS = {
@@ -38,6 +51,7 @@ _COUNTERS = {
     "bytes_in": 27,
     "bytes_out": 28,
     "rescues": 29,
+    "log_lost": 30,
 }
 
 
@@ -80,6 +94,18 @@ def bucket_floor(index: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class RunningRequest:
+    """A request that is with the application."""
+
+    slot: int
+    """Which app thread."""
+    age: float
+    """Seconds since the application was called."""
+    text: str
+    """`GET /path?query`, cut at 104 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One worker at one moment."""
 
@@ -95,31 +121,71 @@ class Snapshot:
     queue_time: Histogram
     app_time: Histogram
     total_time: Histogram
+    requests: tuple[RunningRequest, ...]
 
 
-def read(page: bytes | memoryview) -> Snapshot | None:
+def read(page: bytes | bytearray | memoryview | mmap) -> Snapshot | None:
     """The worker that writes this page; `None` for a page no worker has begun.
 
     Raises `ValueError` for a page of another layout.
     """
-    words = PAGE.unpack_from(page)
-    if words[0] != MAGIC:
-        return None
-    if words[1] != VERSION:
-        raise ValueError(f"a scoreboard of layout {words[1]}; this reader knows {VERSION}")
-    return Snapshot(
-        pid=words[2],
-        state=State(words[3]),
-        heartbeat=words[4],
-        threads=words[5],
-        gauges={name: words[index] for name, index in _GAUGES.items()},
-        counters={name: words[index] for name, index in _COUNTERS.items()},
-        statuses=(words[32], words[33], words[34], words[35], words[36]),
-        queue_time=_histogram(words, QUEUE_TIME),
-        app_time=_histogram(words, APP_TIME),
-        total_time=_histogram(words, TOTAL_TIME),
-    )
+    with _words(page) as words:
+        if words[0] != MAGIC:
+            return None
+        if words[1] != VERSION:
+            raise ValueError(f"a scoreboard of layout {words[1]}; this reader knows {VERSION}")
+        return Snapshot(
+            pid=words[2],
+            state=State(words[3]),
+            heartbeat=words[4],
+            threads=words[5],
+            gauges={name: words[index] for name, index in _GAUGES.items()},
+            counters={name: words[index] for name, index in _COUNTERS.items()},
+            statuses=(words[32], words[33], words[34], words[35], words[36]),
+            queue_time=_histogram(words, QUEUE_TIME),
+            app_time=_histogram(words, APP_TIME),
+            total_time=_histogram(words, TOTAL_TIME),
+            requests=tuple(_requests(words, words[5])),
+        )
 
 
-def _histogram(words: Sequence[int], start: int) -> Histogram:
-    return Histogram(words[start : start + BUCKETS])
+def begun(page: bytes | bytearray | memoryview | mmap) -> int:
+    """How many requests the worker of this page has begun; 0 for a page no worker has begun.
+
+    For hooks that ask for every request: nothing else of the page is read.
+    """
+    with _words(page) as words:
+        return words[_COUNTERS["requests"]] + words[_GAUGES["in_flight"]] if words[0] == MAGIC else 0
+
+
+def order(
+    page: memoryview | mmap | bytearray, *, not_ready: bool = False, drain: bool = False, yields: bool = False
+) -> None:
+    """Tells the worker of this page what its core shall do by itself; the orders before are replaced.
+
+    `not_ready`: its readiness path answers 503. `drain`: it drains, though its Python may never run again. The core
+    looks when it ticks and when a signal wakes it. `yields`: when it drains it takes no more connections, since others
+    listen on the same sockets. A worker that has not begun its page yet finds them when it does.
+    """
+    with _words(page) as words:
+        words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields
+
+
+def _words(page: bytes | bytearray | memoryview | mmap) -> memoryview:
+    """The page as words: `memoryview` reads and writes each of them with one access, where slices go byte by byte."""
+    return memoryview(page).cast("B").cast("Q")
+
+
+def _histogram(words: memoryview, start: int) -> Histogram:
+    return Histogram(words[start : start + BUCKETS].tolist())
+
+
+def _requests(words: memoryview, threads: int) -> Iterator[RunningRequest]:
+    now = time.monotonic_ns()
+    for slot in range(min(threads, (len(words) - TABLE) // ENTRY)):
+        entry = words[TABLE + slot * ENTRY :][:ENTRY]
+        started, length = entry[0], min(entry[1], TEXT_WORDS * 8)
+        text = entry[2 : 2 + TEXT_WORDS].tobytes()[:length]
+        # The start is taken back before an entry changes, and set after: the same at both ends, it is the text's.
+        if started and started == entry[0]:
+            yield RunningRequest(slot, max(0, now - started) / 1e9, text.decode("utf-8", "replace"))

@@ -1,0 +1,19 @@
+"""How much memory a process has."""
+
+from __future__ import annotations
+
+import os
+
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+
+
+def rss(pid: int) -> int | None:
+    """The resident set in bytes, pages shared with other processes included; None when it is not known."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as stream:
+            fields = stream.read().split()
+    except OSError:
+        return None
+    # size, resident, shared … in pages. A zombie has none of them, which is no measurement.
+    pages = int(fields[1]) if len(fields) > 1 else 0
+    return pages * _PAGE_SIZE or None

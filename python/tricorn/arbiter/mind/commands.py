@@ -1,0 +1,135 @@
+"""What the arbiter does. `decide` returns these; the loop performs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from signal import Signals
+from typing import Literal
+
+Level = Literal["debug", "info", "warning", "error", "critical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """Forks a worker. Comes back as Spawned or SpawnFailed."""
+
+    nr: int
+    generation: int
+    siblings: bool
+    """Whether other workers share the listeners."""
+    stand_in: bool = False
+    """An application that cannot be loaded is answered for with its traceback: nothing better serves yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Sends a signal to a worker."""
+
+    nr: int
+    signal: Signals
+
+
+@dataclass(frozen=True, slots=True)
+class AskForStack:
+    """Has a worker write where its main thread is. Comes back as WorkerStack, or not at all."""
+
+    nr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Writes an order into the pages of workers: their monitors read it though their Python may never run again."""
+
+    nrs: tuple[int, ...]
+    not_ready: bool = False
+    drain: bool = False
+    yields: bool = False
+    """When it drains it takes no more connections: others listen on the same sockets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseListeners:
+    """Closes the arbiter's copies: the port is refused as soon as the last worker has closed its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenLogs:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Reads the configuration anew and prepares a generation. Comes back as Reloaded or ReloadFailed."""
+
+    configuration: bool = True
+    """False: only the code changed; nothing but the workers is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A generation serves: what only its predecessors needed can go."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A generation is given up: what was prepared for it goes, and what it replaced is in force again."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkersChanged:
+    """Tells the hook `nworkers_changed`."""
+
+    new: int
+    old: int
+
+
+class Phase(Enum):
+    """What the service manager is told (sd_notify)."""
+
+    READY = "ready"
+    RELOADING = "reloading"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Starts a successor of the whole server (USR2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    code: int
+
+
+Command = (
+    Spawn
+    | Send
+    | AskForStack
+    | Order
+    | Log
+    | CloseListeners
+    | ReopenLogs
+    | Reload
+    | Commit
+    | Rollback
+    | WorkersChanged
+    | Notify
+    | Upgrade
+    | Exit
+)

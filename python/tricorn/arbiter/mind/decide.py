@@ -1,0 +1,114 @@
+"""One event at a time; see the package for the map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from signal import Signals
+
+from tricorn.arbiter.mind import booting, endings, leaving, reloading, retiring, signals
+from tricorn.arbiter.mind.commands import Command, Exit, Log, Spawn
+from tricorn.arbiter.mind.events import (
+    ChildExited,
+    CodeChanged,
+    Event,
+    Reloaded,
+    ReloadFailed,
+    Signalled,
+    Spawned,
+    SpawnFailed,
+    Start,
+    Tick,
+    Upgraded,
+    WorkerBootFailed,
+    WorkerReady,
+    WorkerRetires,
+    WorkerSeen,
+    WorkerStack,
+    WorkerStuck,
+)
+from tricorn.arbiter.mind.state import State, Stopping, Worker
+
+Decision = tuple[State, list[Command]]
+
+
+def decide(state: State, event: Event, now: float) -> Decision:
+    match event:
+        case Start() | Tick():
+            decision = _on_time(state, now)
+        case Signalled(signal):
+            decision = signals.signalled(state, signal, now)
+        case Reloaded():
+            decision = reloading.reloaded(state, event)
+        case ReloadFailed(reason):
+            decision = reloading.failed(state, reason)
+        case Upgraded(pid):
+            decision = replace(state, successor=pid), []
+        case _ if event.nr in state.workers:
+            decision = _of_worker(state, state.workers[event.nr], event, now)
+        case _:
+            decision = state, []  # news of a worker that is already gone
+    return _settle(*decision, now)
+
+
+def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
+    match event:
+        case Spawned(_, pid, luck):
+            return state.with_worker(replace(worker, pid=pid, luck=luck)), []
+        case SpawnFailed(_, reason):
+            return endings.not_started(state, worker, reason, now)
+        case WorkerReady(_, stand_in):
+            return booting.ready(state, worker, stand_in, now)
+        case WorkerBootFailed(_, _, reason):
+            return state.with_worker(replace(worker, failure=reason)), []
+        case WorkerStuck():
+            return retiring.stuck(state, worker, event)
+        case WorkerStack(_, stack):
+            return state.with_worker(replace(worker, stack=worker.stack + stack)), []
+        case WorkerRetires(_, reason):
+            return retiring.retires(state, worker, reason)
+        case WorkerSeen():
+            return retiring.seen(state, worker, event, now)
+        case CodeChanged(_, path):
+            return reloading.code_changed(state, worker, path)
+        case ChildExited(_, status, serving):
+            return endings.exited(state, worker, status, serving, now)
+    return state, []
+
+
+def _on_time(state: State, now: float) -> Decision:
+    """What only time has brought."""
+    state, commands = leaving.escalate(state, now)
+    state, more = booting.overdue(state, now)
+    commands += more
+    state, more = leaving.announced(state, now)
+    return retiring.end_of_life(state, now), commands + more
+
+
+def _settle(state: State, commands: list[Command], now: float) -> Decision:
+    """After every event: too few workers, too many, some that can go, or none left to wait for."""
+    if state.stopping is not None:
+        return (state, commands) if state.workers else (state, commands + _farewell(state.stopping))
+    state, more = reloading.settle(state, now)
+    commands += more
+    state = retiring.grant(state)
+    for generation, target in state.wanted():
+        while state.missing(generation, target) > 0 and now >= state.backoff.until:
+            stand_in = state.policy.stand_in and (not state.proven or state.stand_in)
+            worker = Worker(state.next_nr, generation, started=now)
+            state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
+            commands.append(Spawn(worker.nr, generation, siblings=target > 1, stand_in=stand_in))
+        for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
+            state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+            commands += told
+    state, more = retiring.dismiss(state, now)
+    return state, commands + more
+
+
+def _farewell(stopping: Stopping) -> list[Command]:
+    if stopping.failure is None:
+        return [Log("info", "Shutting down: Master"), Exit(stopping.code)]
+    return [
+        Log("error", "Shutting down: Master"),
+        Log("error", f"Reason: {stopping.failure}"),
+        Exit(stopping.code),
+    ]

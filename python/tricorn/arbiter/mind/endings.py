@@ -1,0 +1,102 @@
+"""Workers that are gone: what the log says of them, and when the next one starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from signal import Signals
+
+from tricorn.arbiter.mind import leaving, reloading
+from tricorn.arbiter.mind.commands import Command, Level, Log
+from tricorn.arbiter.mind.state import Backoff, Failure, State, Stopping, Worker
+from tricorn.errors import ExitCode
+
+Decision = tuple[State, list[Command]]
+
+
+def not_started(state: State, worker: Worker, reason: str, now: float) -> Decision:
+    """The system would not fork."""
+    log = Log("error", f"A worker could not be started: {reason}.")
+    return _lost(state.without(worker.nr), worker, Failure(ExitCode.WORKER_BOOT, reason), now, [log])
+
+
+def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], now: float) -> Decision:
+    state = state.without(worker.nr)
+    logs: list[Command] = [_obituary(worker, status)]
+    if serving and status:
+        logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
+    told_to = worker.leaving is not None and worker.failure is None
+    if told_to or state.stopping is not None or worker.generation not in dict(state.wanted()):
+        return state, logs
+    failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
+    reason = worker.failure
+    if reason is None and status < 0 and worker.ready is None:
+        reason = f"killed by {_signal_name(-status)} while it booted"
+    return _lost(state, worker, Failure(failed, reason), now, logs)
+
+
+def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list[Command]) -> Decision:
+    """A worker is missing: it is replaced, with restraint, or all is given up if none was ever ready."""
+    if not state.proven:
+        state = replace(state, failures=(*state.failures, failure))
+        if state.workers:
+            return state, logs  # others may still make it
+        first = state.failures[0]
+        state, commands = leaving.stop(state, now, Stopping(first.code, _reason(first), quick=True))
+        return state, [*logs, *commands]
+    if state.trial is not None and worker.generation == state.generation:
+        state, commands = reloading.roll_back(state, failure.reason or "a new worker ended at once", now)
+        return state, [*logs, *commands]
+    backoff = _restrain(state.backoff, worker, now)
+    if backoff.until > now and backoff != state.backoff:
+        text = f"Workers die soon after their start: the next one starts in {backoff.until - now:g} seconds."
+        logs = [*logs, Log("warning", text)]
+    return replace(state, backoff=backoff), logs
+
+
+def _reason(failure: Failure) -> str:
+    text = "App failed to load." if failure.code == ExitCode.APP_LOAD else "Worker failed to boot."
+    return f"{text} ({failure.reason})" if failure.reason else text
+
+
+def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
+    """One early death is an accident and is replaced at once; each that follows doubles the wait."""
+    if worker.ready is not None and now - worker.ready >= STEADY:
+        return backoff
+    if worker.started < backoff.last:
+        return backoff  # of the same round: whatever killed its sibling killed it
+    streak = 1 if now - backoff.last > FORGET else backoff.streak + 1
+    delay = 0.0 if streak == 1 else min(BACKOFF_MOST, BACKOFF_FIRST * 2.0 ** min(streak - 2, 16))
+    return Backoff(streak, now, now + delay)
+
+
+def _obituary(worker: Worker, status: int) -> Log:
+    """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
+    if status >= 0:
+        aborted = worker.leaving is not None and worker.leaving.told is Signals.SIGABRT
+        level: Level = "debug" if status == 0 else "warning" if aborted else "error"
+        return Log(level, f"{worker} exited with code {status}.")
+    name = _signal_name(-status)
+    if name == "SIGKILL":
+        if worker.leaving is not None and worker.leaving.told is Signals.SIGKILL:
+            return Log("warning", f"{worker} was sent SIGKILL: it did not leave in time.")
+        return Log("error", f"{worker} was sent SIGKILL! Perhaps out of memory?")
+    expected = name == "SIGTERM" or worker.leaving is not None
+    return Log("info" if expected else "warning", f"{worker} was sent {name}!")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+STEADY = 10.0
+"""A worker that served so long did not die of its start."""
+
+FORGET = 60.0
+"""After so long without an early death the next one is an accident again."""
+
+BACKOFF_FIRST = 0.5
+BACKOFF_MOST = 30.0
+"""Seconds before the second early death's successor starts, and the most there can be."""

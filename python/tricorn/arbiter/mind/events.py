@@ -1,0 +1,155 @@
+"""What happens to the arbiter. Workers are known by number; a pid is only a detail of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from signal import Signals
+from typing import Literal
+
+from tricorn.arbiter.mind.state import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The listeners are bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    signal: Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    nr: int
+    pid: int
+    luck: float = 0.0
+    """A random number from 0 to 1, for what workers should not do all at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnFailed:
+    """The system would not fork, or the hook before it failed."""
+
+    nr: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReady:
+    nr: int
+    stand_in: bool = False
+    """It has no application and shows why."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerBootFailed:
+    """The worker says so, and is about to exit."""
+
+    nr: int
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStuck:
+    """A request has been running for longer than a limit."""
+
+    nr: int
+    limit: Literal["timeout", "request_timeout"]
+    age: float
+    """Seconds."""
+    request: str
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStack:
+    """Where a worker that was asked is."""
+
+    nr: int
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRetires:
+    """The worker has done what it was to do, and serves on until it has a successor."""
+
+    nr: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """What its page and the system say of a worker."""
+
+    nr: int
+    rss: int | None
+    """Resident memory in bytes; None: not asked for, or not known."""
+    in_flight: int
+    queued: int
+    silence: float
+    """Seconds for which a request was in flight and nothing at all of the process ran, its monitor included."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeChanged:
+    """A worker noticed that a file was changed (`reload`)."""
+
+    nr: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """A new generation can be started."""
+
+    generation: int
+    target: int
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadFailed:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChildExited:
+    nr: int
+    status: int
+    """The exit status, or the negative number of the signal that killed it."""
+    serving: tuple[str, ...] = ()
+    """The requests it was running, as its page tells: `GET /path (1.2 s)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upgraded:
+    """A successor of the whole server was started, or (None) has ended."""
+
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A deadline of the state has come."""
+
+
+Event = (
+    Start
+    | Signalled
+    | Spawned
+    | SpawnFailed
+    | WorkerReady
+    | WorkerBootFailed
+    | WorkerStuck
+    | WorkerStack
+    | WorkerRetires
+    | WorkerSeen
+    | CodeChanged
+    | Reloaded
+    | ReloadFailed
+    | ChildExited
+    | Upgraded
+    | Tick
+)

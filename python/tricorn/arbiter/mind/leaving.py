@@ -1,0 +1,87 @@
+"""Workers that are told to go: TERM, then QUIT, then KILL; and the end of everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from signal import Signals
+
+from tricorn.arbiter.mind.commands import CloseListeners, Command, Log, Notify, Order, Phase, Send
+from tricorn.arbiter.mind.state import NEVER, Leaving, State, Stopping, Worker
+from tricorn.errors import ExitCode
+
+Decision = tuple[State, list[Command]]
+
+
+def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision:
+    patience = {
+        Signals.SIGTERM: state.policy.graceful_timeout,
+        Signals.SIGQUIT: QUIT_PATIENCE,
+        Signals.SIGABRT: ABORT_PATIENCE,
+    }.get(signal, NEVER)
+    commands: list[Command] = []
+    if signal is Signals.SIGTERM:
+        yields = state.stopping is None and not state.policy.reuse_port
+        # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
+        commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields))
+    commands.append(Send(worker.nr, signal))
+    return state.with_worker(replace(worker, leaving=Leaving(signal, now + patience))), commands
+
+
+def escalate(state: State, now: float) -> Decision:
+    """Workers whose time to leave is over are told more clearly."""
+    commands: list[Command] = []
+    for worker in list(state.workers.values()):
+        if worker.leaving is None or now < worker.leaving.deadline:
+            continue
+        signal = Signals.SIGKILL
+        if worker.leaving.told is Signals.SIGTERM:
+            text = f"{worker} did not finish its requests in {state.policy.graceful_timeout:g} seconds."
+            commands.append(Log("warning", text))
+            # A stuck one gets ABRT, gunicorn's signal for it: its hook `worker_abort` may want to know.
+            signal = Signals.SIGABRT if worker.stuck else Signals.SIGQUIT
+        state, told = leave(state, worker, signal, now)
+        commands += told
+    return state, commands
+
+
+def announce(state: State, now: float) -> Decision:
+    """TERM with `drain_delay`: serves on, but says that it will not for long."""
+    delay = state.policy.drain_delay
+    text = f"Leaving in {delay:g} seconds (drain_delay); until then requests are served, and readiness is denied."
+    state = replace(state, announced=now + delay)
+    return state, [Log("info", text), Order(tuple(state.workers), not_ready=True), Notify(Phase.STOPPING)]
+
+
+def announced(state: State, now: float) -> Decision:
+    if state.announced is None or now < state.announced:
+        return state, []
+    return stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
+
+
+def stop(state: State, now: float, stopping: Stopping) -> Decision:
+    """Tells all workers to leave. A quick stop may follow a graceful one; asked for twice it kills."""
+    before = state.stopping
+    if before is not None and not stopping.quick:
+        return state, []  # already leaving gracefully, or faster
+    commands: list[Command] = []
+    signal = Signals.SIGQUIT if stopping.quick else Signals.SIGTERM
+    if before is None:
+        commands += [CloseListeners(), Notify(Phase.STOPPING)]
+    elif before.quick:
+        signal = Signals.SIGKILL
+        stopping = before
+    else:
+        commands.append(Log("info", "Quick shutdown requested"))
+        stopping = replace(before, quick=True)
+    state = replace(state, stopping=stopping, trial=None, again=False, announced=None)
+    for worker in list(state.workers.values()):
+        state, told = leave(state, worker, signal, now)
+        commands += told
+    return state, commands
+
+
+QUIT_PATIENCE = 2.0
+"""Seconds between QUIT and KILL; gunicorn's quick shutdown gives as much."""
+
+ABORT_PATIENCE = 1.0
+"""Seconds between ABRT and KILL."""

@@ -1,0 +1,96 @@
+"""Generations: the new one has to serve before the old one is told to go.
+
+    steady --HUP--> loading --Reloaded--> trial --all are ready--> steady, with the new generation
+       ^               |                    |
+       +--ReloadFailed-+                    +--one fails--> rolled back: steady, with the old generation
+
+What is asked for meanwhile happens once, afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from signal import Signals
+
+from tricorn.arbiter.mind import leaving
+from tricorn.arbiter.mind.commands import Command, Commit, Log, Notify, Phase, Reload, Rollback
+from tricorn.arbiter.mind.events import Reloaded
+from tricorn.arbiter.mind.state import State, Trial, Worker
+
+Decision = tuple[State, list[Command]]
+
+
+def hang_up(state: State) -> Decision:
+    """HUP."""
+    commands: list[Command] = [Log("info", "Hang up: Master")]
+    if state.stopping is not None or state.announced is not None:
+        return state, commands
+    if state.loading or state.trial is not None:
+        return replace(state, again=True), commands
+    return replace(state, loading=True), [*commands, Notify(Phase.RELOADING), Reload()]
+
+
+def code_changed(state: State, worker: Worker, path: str) -> Decision:
+    """Every worker watches; what the first one says is enough."""
+    busy = state.loading or state.trial is not None or state.announced is not None
+    if worker.generation != state.generation or not worker.staying or busy:
+        return state, []
+    state = replace(state, loading=True)
+    return state, [Log("info", f"Worker reloading: {path} modified"), Reload(configuration=False)]
+
+
+def reloaded(state: State, event: Reloaded) -> Decision:
+    if state.stopping is not None:
+        return replace(state, loading=False), []
+    state = replace(
+        state,
+        loading=False,
+        trial=Trial(state.generation, state.target, state.policy),
+        generation=event.generation,
+        target=event.target,
+        policy=event.policy,
+    )
+    return state, []
+
+
+def failed(state: State, reason: str) -> Decision:
+    """Nothing was begun: the configuration cannot be used."""
+    log = Log("error", f"The reload failed and nothing has changed: {reason}")
+    return _steady(replace(state, loading=False), [log])
+
+
+def roll_back(state: State, reason: str, now: float) -> Decision:
+    """A worker of the generation on trial is lost."""
+    trial = state.trial
+    if trial is None:
+        return state, []
+    failing = state.of(state.generation)
+    log = Log("error", f"The reload failed, the workers that served before go on: {reason}")
+    commands: list[Command] = [log, Rollback(state.generation)]
+    state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
+    for worker in failing:
+        state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+        commands += told
+    return _steady(state, commands)
+
+
+def settle(state: State, now: float) -> Decision:
+    """Once all of the new generation serve, the old one is told to go."""
+    trial = state.trial
+    if trial is None or state.serving(state.generation) < state.target:
+        return state, []
+    commands: list[Command] = [Commit(state.generation)]
+    state = replace(state, trial=None)
+    for worker in list(state.workers.values()):
+        if worker.generation != state.generation and worker.leaving is None:
+            state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+            commands += told
+    return _steady(state, commands)
+
+
+def _steady(state: State, commands: list[Command]) -> Decision:
+    if state.again and state.stopping is None:
+        return replace(state, again=False, loading=True), [*commands, Reload()]
+    if state.stopping is None and state.proven:
+        commands = [*commands, Notify(Phase.READY)]
+    return state, commands

@@ -1,0 +1,88 @@
+"""What each signal means; gunicorn's meanings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from signal import Signals
+
+from tricorn.arbiter.mind import leaving, reloading
+from tricorn.arbiter.mind.commands import Command, Log, ReopenLogs, Send, Upgrade, WorkersChanged
+from tricorn.arbiter.mind.state import State, Stopping
+from tricorn.errors import ExitCode
+
+Decision = tuple[State, list[Command]]
+
+
+def signalled(state: State, signal: Signals, now: float) -> Decision:
+    name = signal.name.removeprefix("SIG").lower()
+    log: Command = Log("debug" if signal is Signals.SIGCHLD else "info", f"Handling signal: {name}")
+    handler = _HANDLERS.get(signal)
+    if handler is None:
+        return state, [log]
+    state, commands = handler(state, now)
+    return state, [log, *commands]
+
+
+def _on_term(state: State, now: float) -> Decision:
+    patient = state.policy.drain_delay > 0 and state.proven
+    if state.stopping is None and state.announced is None and patient:
+        return leaving.announce(state, now)
+    return leaving.stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
+
+
+def _on_int(state: State, now: float) -> Decision:
+    return leaving.stop(state, now, Stopping(ExitCode.OK, failure=None, quick=True))
+
+
+def _on_hup(state: State, now: float) -> Decision:
+    return reloading.hang_up(state)
+
+
+def _on_ttin(state: State, now: float) -> Decision:
+    if state.target >= state.policy.most:
+        return state, [Log("warning", f"There are {state.target} workers, and there cannot be more.")]
+    return _resize(state, state.target + 1)
+
+
+def _on_ttou(state: State, now: float) -> Decision:
+    return _resize(state, max(1, state.target - 1))
+
+
+def _resize(state: State, target: int) -> Decision:
+    if target == state.target:
+        return state, []
+    return replace(state, target=target), [WorkersChanged(target, state.target)]
+
+
+def _on_usr1(state: State, now: float) -> Decision:
+    # A worker that boots has no handler yet, and the signal would kill it: it is told when it is ready.
+    ready = [worker.nr for worker in state.workers.values() if worker.ready is not None]
+    return replace(state, reopened=now), [ReopenLogs(), *(Send(nr, Signals.SIGUSR1) for nr in ready)]
+
+
+def _on_usr2(state: State, now: float) -> Decision:
+    if state.successor is not None:
+        return state, [Log("warning", "USR2 signal ignored. Child exists.")]
+    return state, [] if state.stopping is not None else [Upgrade()]
+
+
+def _on_winch(state: State, now: float) -> Decision:
+    """Of use after USR2: the old server rests, and HUP wakes it if the new one is no good."""
+    if not state.policy.daemon:
+        return state, [Log("debug", "SIGWINCH ignored. Not daemonized")]
+    state, commands = _resize(state, 0)
+    return state, [Log("info", "graceful stop of workers"), *commands]
+
+
+_HANDLERS: dict[Signals, Callable[[State, float], Decision]] = {
+    Signals.SIGTERM: _on_term,
+    Signals.SIGINT: _on_int,
+    Signals.SIGQUIT: _on_int,
+    Signals.SIGHUP: _on_hup,
+    Signals.SIGTTIN: _on_ttin,
+    Signals.SIGTTOU: _on_ttou,
+    Signals.SIGUSR1: _on_usr1,
+    Signals.SIGUSR2: _on_usr2,
+    Signals.SIGWINCH: _on_winch,
+}

@@ -1,0 +1,140 @@
+"""The worker processes: forked, known by number, buried."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from signal import Signals
+
+from tricorn.arbiter import hooks, reuse_port
+from tricorn.arbiter.facade import Server
+from tricorn.arbiter.mind.commands import Spawn
+from tricorn.arbiter.mind.events import ChildExited, Spawned, SpawnFailed
+from tricorn.arbiter.site import Site
+from tricorn.arbiter.sockets import Listener
+from tricorn.arbiter.worker_handle import WorkerHandle, fork
+from tricorn.metrics import scoreboard
+from tricorn.workers import load
+from tricorn.workers.base import Assignment, Place, Worker
+
+
+@dataclass(slots=True)
+class Nursery:
+    server: Server
+    signals: Sequence[Signals]
+    """What the arbiter handles, and a new worker must not inherit."""
+    private: list[int]
+    """Descriptors that are the arbiter's alone."""
+    life: int = field(init=False)
+    """The read end of a pipe that only the arbiter holds open."""
+    handles: dict[int, WorkerHandle] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.life, writer = os.pipe()
+        self.private = [*self.private, writer]
+        self.server.attach(self.workers)
+
+    def workers(self) -> dict[int, Worker]:
+        """As hooks see them: by pid."""
+        return {handle.pid: handle.worker for handle in self.handles.values()}
+
+    def spawn(self, command: Spawn, site: Site, others: Iterable[Listener]) -> Worker | Spawned | SpawnFailed:
+        """In the new process: the worker it is to be. In this one: what happened.
+
+        `others` are listeners of other generations, which this worker must not hold open.
+        """
+        pages = site.pages
+        number = pages.take() if pages is not None else None
+        if pages is None or number is None:
+            return SpawnFailed(command.nr, "too many workers are still leaving")
+        worker = self._make(command, site, pages.page(number))
+        if not hooks.may(site.log, "pre_fork", site.config.pre_fork, self.server, worker):
+            pages.give_back(number)
+            return SpawnFailed(command.nr, "the hook pre_fork failed")
+        # What stands in a buffer at the fork would be written by both.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        try:
+            forked = fork(self.signals)
+        except OSError as error:
+            pages.give_back(number)
+            return SpawnFailed(command.nr, error.strerror or str(error))
+        if forked.pid == 0:
+            for listener in others:
+                listener.socket.close()
+            self._move_in(worker, site, forked.messages)
+            return worker
+        worker.pid = forked.pid
+        self.handles[command.nr] = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number)
+        return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
+
+    def _make(self, command: Spawn, site: Site, page: memoryview) -> Worker:
+        self.server.worker_age += 1
+        assignment = Assignment(
+            server=self.server,
+            config=site.config,
+            worker_class=site.worker_class,
+            log=site.log,
+            app=site.app,
+            age=self.server.worker_age,
+            sockets=site.listeners,
+            page=page,
+            siblings=command.siblings,
+            stand_in=command.stand_in,
+        )
+        return load(site.worker_class)(assignment)
+
+    def _move_in(self, worker: Worker, site: Site, messages: int) -> None:
+        """In the child: closes what is the arbiter's, takes what is the worker's."""
+        for handle in self.handles.values():
+            handle.close()
+        for descriptor in self.private:
+            os.close(descriptor)
+        listeners = reuse_port.open_for_worker(site.listeners)
+        own = [each.socket.fileno() for each in listeners if each not in site.listeners]
+        for listener in [*listeners, *site.admin]:
+            # A program that the application starts must not hold the port.
+            listener.socket.set_inheritable(False)
+        worker.move_in(
+            Place(
+                listeners=[listener.hand_over() for listener in listeners],
+                admin_listeners=[listener.hand_over() for listener in site.admin],
+                messages=messages,
+                life=self.life,
+                start_listening=partial(reuse_port.start_listening, own, site.config.backlog),
+                refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
+            )
+        )
+
+    def reap(self) -> list[tuple[WorkerHandle | int, ChildExited | None]]:
+        """The processes that ended: workers with the event of it, others by pid."""
+        by_pid = {handle.pid: handle for handle in self.handles.values()}
+        gone: list[tuple[WorkerHandle | int, ChildExited | None]] = []
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return gone
+            if pid == 0:
+                return gone
+            handle = by_pid.get(pid)
+            if handle is None:
+                gone.append((pid, None))  # a successor; as process 1 of a container, other people's orphans too
+                continue
+            event = ChildExited(handle.nr, os.waitstatus_to_exitcode(status), _serving(handle))
+            gone.append((handle, event))
+
+    def bury(self, handle: WorkerHandle) -> None:
+        handle.close()
+        del self.handles[handle.nr]
+        handle.pages.give_back(handle.page)
+
+
+def _serving(handle: WorkerHandle) -> tuple[str, ...]:
+    snapshot = scoreboard.read(handle.pages.page(handle.page))
+    if snapshot is None:
+        return ()
+    return tuple(f"{request.text} ({request.age:.1f} s)" for request in snapshot.requests)

@@ -1,0 +1,129 @@
+"""The file that holds the arbiter's pid, for those who send it signals.
+
+It is stale, and may be replaced, when no process has that pid, or one that cannot be the writer: a process of
+another user than the file's owner (the arbiter keeps its user; only workers give it up), a thread, or a zombie.
+After a reboot or in a new container a pid of the past usually is somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from tricorn.errors import ConfigError
+
+MODE = 0o644
+
+
+class Pidfile:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.pid: int | None = None
+        """What we wrote; None before `create`."""
+        # Absolute, since the directory may change before the end.
+        self._file = os.path.abspath(path)
+
+    def create(self, pid: int) -> None:
+        """Writes `pid`, or raises ConfigError: somebody else runs, or the file cannot be written."""
+        self._write(self._file, self.path, pid)
+        self.pid = pid
+
+    def rename(self, path: str) -> None:
+        """Moves to `path`: a successor takes the name that its predecessor has left.
+
+        Raises ConfigError as `create` does, and then stays where it was.
+        """
+        if self.pid is None:
+            raise ValueError("a pidfile that was not created cannot be renamed")
+        file = os.path.abspath(path)
+        if file == self._file:
+            return
+        self._write(file, path, self.pid)
+        self.unlink()
+        self.path, self._file = path, file
+
+    def unlink(self) -> None:
+        """Removes the file if it still holds our pid. Never fails: this is for the way out."""
+        if self.pid is None:
+            return
+        with suppress(OSError):
+            if _read(self._file) == self.pid:
+                os.unlink(self._file)
+
+    def validate(self) -> int | None:
+        """The pid in the file if its process runs, else None. ConfigError if the file cannot be read."""
+        return _running(self._file, self.path)
+
+    def _write(self, file: str, shown: str, pid: int) -> None:
+        running = _running(file, shown)
+        if running is not None and running not in (pid, os.getpid()):
+            raise ConfigError(f"Already running on PID {running} (or pid file '{shown}' is stale)")
+        try:
+            _replace(file, f"{pid}\n".encode())
+        except OSError as error:
+            raise ConfigError(f"The pidfile {shown!r} cannot be written: {error.strerror}.") from None
+
+
+def _replace(file: str, content: bytes) -> None:
+    """Readers find the old file or the new one, and never half of it."""
+    directory, name = os.path.split(file)
+    # Nobody else's: EXCL also refuses a link that somebody has laid there.
+    temporary = os.path.join(directory, f".{name}.{os.urandom(6).hex()}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+    try:
+        try:
+            os.write(fd, content)
+            os.fchmod(fd, MODE)  # whatever the umask: monitors run as somebody else
+        finally:
+            os.close(fd)
+        os.rename(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _read(file: str) -> int | None:
+    """The pid in `file`; None when there is no file or no pid in it."""
+    try:
+        with open(file, "rb") as stream:
+            text = stream.read(32).strip()
+    except FileNotFoundError:
+        return None
+    # Neither 0 nor -1: to kill(2) they are groups of processes.
+    return int(text) if text.isdigit() and 0 < int(text) <= _MOST_PIDS else None
+
+
+def _running(file: str, shown: str) -> int | None:
+    try:
+        pid = _read(file)
+        if pid is None:
+            return None
+        owner = os.stat(file).st_uid
+    except FileNotFoundError:
+        return None  # its owner has just left
+    except OSError as error:
+        raise ConfigError(f"The pidfile {shown!r} cannot be read: {error.strerror}.") from None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass  # there is one, of somebody else
+    return pid if _may_have_written(pid, owner) else None
+
+
+def _may_have_written(pid: int, owner: int) -> bool:
+    """Whether the process can be the one that wrote a file of `owner`. In doubt (no /proc, or hidden) it can."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as stream:
+            status = dict(line.split(":", 1) for line in stream if ":" in line)
+        # real, effective, saved and file system uid
+        user = int(status["Uid"].split()[1])
+        is_process = int(status["Tgid"]) == pid
+        is_zombie = status["State"].split()[0] == "Z"
+    except (OSError, KeyError, ValueError, IndexError):
+        return True
+    return user == owner and is_process and not is_zombie
+
+
+_MOST_PIDS = 2**22  # PID_MAX_LIMIT of Linux; elsewhere there are fewer

@@ -1,0 +1,123 @@
+"""`--reuse-port`: every worker listens with TCP sockets of its own, and the kernel spreads connections over them.
+
+    arbiter   reserve: binds, and does not listen
+    worker    open_for_worker: binds the same name again
+              start_listening: when the application is loaded; a connection must not wait for that, or die with it
+
+The arbiter listens nowhere, so no connection waits in a queue that nobody serves. Its sockets are there so that
+mistakes in `bind` are found before anything is forked, port 0 is the same port in all workers, and a restart of the
+only worker lets nobody else take the port. All who bind it must be of one user: workers do so before they drop
+their privileges.
+
+A worker that leaves closes its listeners, with all that waits there. So it lets no new connection begin first; the
+kernel gives a connection that is tried again to another worker.
+
+A unix socket or an inherited one cannot be bound twice; those are shared as without the setting.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tricorn.arbiter import sockets
+from tricorn.arbiter.sockets import Address, Listener, Log, TcpAddress
+from tricorn.errors import BindError
+
+
+@dataclass(slots=True, eq=False)
+class Reserved(Listener):
+    """The arbiter's: bound, not listening."""
+
+    def close(self) -> None:
+        """Gives the name up; workers that listen go on."""
+        self.socket.close()  # and no filter: no packet comes here
+
+
+def reserve(
+    addresses: Iterable[str],
+    *,
+    backlog: int,
+    umask: int,
+    log: Log,
+    owner: tuple[int, int] | None = None,
+    attempts: int = sockets.BIND_ATTEMPTS,
+) -> list[Listener]:
+    """As `sockets.listen`, with a Reserved in place of each TCP listener."""
+
+    def open_one(address: Address) -> Listener:
+        return _reserve(address) if isinstance(address, TcpAddress) else sockets.listen_on(address, backlog, umask)
+
+    return sockets.open_all(addresses, open_one, owner, attempts, log)
+
+
+def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
+    """In a worker, and before it drops privileges: sockets of its own for Reserved ones, the others as they are.
+
+    Its own do not listen yet. Closes this process's copies of the Reserved ones. BindError if the name has been lost
+    in spite of them.
+    """
+    return [_open(each) if isinstance(each, Reserved) else each for each in reserved]
+
+
+def start_listening(fds: Iterable[int], backlog: int) -> None:
+    """In a worker that is about to serve: listens with its own sockets, which go by number by now."""
+    for fd in fds:
+        sock = socket.socket(fileno=fd)
+        try:
+            sockets.start_listening(sock, backlog)
+            sock.set_inheritable(False)  # a program that the application starts must not hold the port
+        except OSError as error:
+            raise BindError(f"The worker can't listen on {Listener(sock)}: {error.strerror}.") from None
+        finally:
+            sock.detach()
+
+
+def refuse_newcomers(fds: Iterable[int]) -> None:
+    """In a worker that leaves: lets no new connection begin at listeners of its own; the other workers' take them.
+
+    By number, since the core owns them; one that it has closed already is left alone.
+    """
+    for fd in fds:
+        try:
+            sock = socket.socket(fileno=fd)
+        except OSError:
+            continue
+        try:
+            if sock.family != socket.AF_UNIX and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                sockets.refuse_newcomers(sock)
+        except OSError:
+            pass
+        finally:
+            sock.detach()
+
+
+def to_hand_over(listeners: Iterable[Listener]) -> list[Listener]:
+    """What a successor (USR2) inherits: it reserves on its own, and a reservation must not be listened on."""
+    return [each for each in listeners if not isinstance(each, Reserved)]
+
+
+def _reserve(address: TcpAddress) -> Reserved:
+    name = (address.host, address.port)
+    try:
+        # Without SO_REUSEADDR, since that would share the name with everybody who sets it and does not listen yet.
+        return Reserved(sockets.bind_tcp(address.family, name, (socket.SO_REUSEPORT,)))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+    # What may be in the way is only what connections of a server without the setting have left (TIME_WAIT).
+    return Reserved(sockets.bind_tcp(address.family, name, _BOTH))
+
+
+def _open(reserved: Reserved) -> Listener:
+    try:
+        sock = sockets.bind_tcp(reserved.socket.family, reserved.socket.getsockname(), _BOTH)
+    except OSError as error:
+        raise BindError(f"The worker can't listen on {reserved}: {error.strerror}.") from None
+    reserved.close()
+    return Listener(sock, name=reserved.name)
+
+
+_BOTH = (socket.SO_REUSEADDR, socket.SO_REUSEPORT)

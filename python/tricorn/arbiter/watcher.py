@@ -1,0 +1,72 @@
+"""Looks at what workers do not say: their memory, their pages, and whether the server we came from still lives."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tricorn.arbiter import memory
+from tricorn.arbiter.mind.events import Event, WorkerSeen
+from tricorn.arbiter.mind.state import NEVER, State, Worker
+from tricorn.metrics import scoreboard
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.hands import Hands
+
+SECOND = 1_000_000_000
+
+STUCK = 0.1
+"""Seconds between looks while a stuck worker is being replaced."""
+
+MEMORY = 2.0
+"""Seconds between looks at the memory of workers."""
+
+LINEAGE = 1.0
+"""Seconds between looks at the server that this one replaces."""
+
+
+class Watcher:
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._last = time.monotonic()
+
+    def next_look(self, state: State) -> float:
+        """When to look again; NEVER if there is nothing to see."""
+        return min(self._last + self._pause(state), self._hands.service_manager_deadline())
+
+    def look(self, state: State, now: float) -> Iterator[Event]:
+        """What there is to tell."""
+        self._hands.greet_service_manager(now)
+        if now < self._last + self._pause(state):
+            return
+        self._last = now
+        self._hands.watch_parent()
+        if state.is_watched():
+            for worker in state.workers.values():
+                if worker.ready is not None:
+                    seen = self._see(worker, state)
+                    if seen is not None:
+                        yield seen
+
+    def _pause(self, state: State) -> float:
+        pauses = [NEVER]
+        if self._hands.parent is not None:
+            pauses.append(LINEAGE)
+        if state.has_stuck():
+            pauses.append(STUCK)
+        if state.policy.max_memory > 0:
+            pauses.append(MEMORY)
+        if state.policy.timeout > 0:
+            pauses.append(min(max(state.policy.timeout / 2, 1.0), 10.0))
+        return min(pauses)
+
+    def _see(self, worker: Worker, state: State) -> WorkerSeen | None:
+        handle = self._hands.nursery.handles.get(worker.nr)
+        snapshot = scoreboard.read(handle.pages.page(handle.page)) if handle is not None else None
+        if handle is None or snapshot is None:
+            return None
+        rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None
+        in_flight, queued = snapshot.gauges["in_flight"], snapshot.gauges["queued"]
+        silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
+        return WorkerSeen(worker.nr, rss, in_flight, queued, silence)
