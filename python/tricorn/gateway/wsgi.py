@@ -10,7 +10,7 @@ from tricorn import __version__
 
 if TYPE_CHECKING:
     from tricorn._core import WsgiGateway
-    from tricorn.log import ErrorLog
+    from tricorn.log import Logger
 
 
 class Readable(Protocol):
@@ -39,7 +39,7 @@ class ErrorStream:
 
     __slots__ = ("_log",)
 
-    def __init__(self, log: ErrorLog) -> None:
+    def __init__(self, log: Logger) -> None:
         self._log = log
 
     def write(self, text: str) -> int:
@@ -54,7 +54,7 @@ class ErrorStream:
         self._log.flush()
 
 
-def base_environ(log: ErrorLog, *, multithread: bool, multiprocess: bool) -> dict[str, object]:
+def base_environ(log: Logger, *, multithread: bool, multiprocess: bool) -> dict[str, object]:
     """The keys that are the same for every request. The environment of the process is not among them."""
     return {
         "wsgi.version": (1, 0),
@@ -70,15 +70,22 @@ def base_environ(log: ErrorLog, *, multithread: bool, multiprocess: bool) -> dic
 
 
 def make_gateway(
-    application: Callable[..., Any], log: ErrorLog, *, multithread: bool, multiprocess: bool
+    application: Callable[..., Any],
+    log: Logger,
+    *,
+    multithread: bool,
+    multiprocess: bool,
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
 ) -> WsgiGateway:
+    """`before` and `after` are called around each request (`observe`)."""
     from tricorn._core import WsgiGateway
 
     def on_error(message: str, error: BaseException) -> None:
-        log.error(message, exc_info=error)
+        log.error("%s", message, exc_info=error)
 
     def on_notice(is_warning: bool, text: str) -> None:
-        log.warning(text) if is_warning else log.debug(text)
+        log.warning("%s", text) if is_warning else log.debug("%s", text)
 
     environ = base_environ(log, multithread=multithread, multiprocess=multiprocess)
-    return WsgiGateway(application, environ, on_error, on_notice)
+    return WsgiGateway(application, environ, on_error, on_notice, before, after)

@@ -1,61 +1,49 @@
-"""The error log: gunicorn's format, under the name `tricorn.error`."""
+"""The error log, and the access log where Python has a say in it. gunicorn's names, formats and API.
+
+    make(config)                      the logger: an instance of the class `logger_class`
+    native_access(config, logger)     where the core writes the access log itself
+    may_be_native(config)             whether it will, as far as one can tell before there is a logger
+    python_access(config, logger)     whether `logger.access` is to be called for every request
+    write(logger, text)               how `wsgi.errors` writes
+
+The standard library's loggers belong to the process. So `make` at a reload changes the running log: completely, or
+not at all if the configuration is bad.
+"""
 
 from __future__ import annotations
 
-import logging
-import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
-from tricorn.errors import ConfigError
+from tricorn.errors import ConfigError, TricornError
+from tricorn.log.access import may_be_native, native_access, python_access
+from tricorn.log.logger import Logger
 
-FORMAT = "%(asctime)s [%(process)d] [%(levelname)s] %(message)s"
-DATE_FORMAT = "[%Y-%m-%d %H:%M:%S %z]"
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
+
+__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "write"]
 
 
-class ErrorLog(logging.LoggerAdapter):  # type: ignore[type-arg]  # subscriptable only since Python 3.11
-    """The logger `tricorn.error` and the one stream it writes to."""
+def make(config: Config) -> Logger:
+    """The logger `config` asks for. Raises ConfigError, and then the log that was running still is."""
+    from tricorn.log import classes
+    from tricorn.log.transaction import transaction
 
-    def __init__(self, path: str, level: str) -> None:
-        logger = logging.getLogger("tricorn.error")
-        super().__init__(logger, {})
-        self._handler = _open(path)
-        self._handler.setFormatter(logging.Formatter(FORMAT, DATE_FORMAT))
-        logger.handlers[:] = [self._handler]
-        logger.setLevel(level.upper())
-        logger.propagate = False
-
-    def write(self, text: str) -> None:
-        """Puts `text` into the log without a prefix (`wsgi.errors`)."""
-        self._handler.acquire()
+    kind = classes.load(config.logger_class)
+    with transaction():
         try:
-            self._handler.stream.write(text)
-            self._handler.flush()
-        finally:
-            self._handler.release()
-
-    def flush(self) -> None:
-        self._handler.flush()
-
-    def reopen(self) -> None:
-        """Opens the file anew, after a rotation; stderr stays."""
-        handler = self._handler
-        if not isinstance(handler, logging.FileHandler):
-            return
-        try:
-            stream = open(handler.baseFilename, "a", encoding="utf-8")  # noqa: SIM115
-        except OSError as error:
-            # The old file is better than none, and no reason to stop serving.
-            self.error("The error log cannot be opened anew: %s", error)
-            return
-        previous = handler.setStream(stream)
-        if previous is not None:
-            previous.close()
+            return kind(config)
+        except TricornError:
+            raise
+        except Exception as error:
+            if kind is Logger:
+                raise
+            name = f"{kind.__module__}.{kind.__qualname__}"
+            raise ConfigError(
+                f"The logger class {name} (logger_class) failed: {type(error).__name__}: {error}."
+            ) from error
 
 
-def _open(path: str) -> logging.StreamHandler[Any]:
-    if path == "-":
-        return logging.StreamHandler(sys.stderr)
-    try:
-        return logging.FileHandler(path, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"The error log {path!r} cannot be written: {error.strerror}.") from None
+def write(logger: Logger, text: str) -> None:
+    """Puts `text` into the error log as it is; never raises."""
+    logger.write(text)

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 NAMES = ("sync", "gthread")
 
 
-def choose(name: str, threads: int) -> str:
-    """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn."""
+def choose(name: str | type, threads: int) -> str:
+    """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn.
+
+    Raises ConfigError for a class that is not available.
+    """
+    if isinstance(name, type):
+        name = f"{name.__module__}.{name.__qualname__}"
     alias = _DOTTED.get(name, name)
     if alias in NAMES:
         return "gthread" if threads > 1 else alias

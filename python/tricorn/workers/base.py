@@ -1,114 +1,202 @@
 """The child's side of a worker: from the fork to the exit status.
 
-    boot: load the application, start the core   --any exception--> BootFailed, exit 3 or 4
+    boot: hooks, user, application, core    --any exception--> BootFailed, exit 3 or 4
     serve: until the core is drained or stopped
-    leave: close the core, flush, exit 0
+    leave: close the core, hooks, flush, exit 0
 
-The parent's side is `arbiter.worker_handle`.
+The arbiter makes the object before the fork and shows it to the hook `pre_fork`; the copy in the child becomes the
+worker. The parent's side is `arbiter.worker_handle`.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from tricorn.errors import AppImportError, ExitCode
-from tricorn.gateway import app_loader
-from tricorn.workers.messages import BootFailed, Message, Ready, encode
+from tricorn.errors import AppImportError, ConfigError, ExitCode
+from tricorn.metrics import scoreboard
+from tricorn.workers import watch
+from tricorn.workers.handlers import Handlers, ignore_signals
+from tricorn.workers.messages import BootFailed, Changed, Message, Ready, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import FrameType
-    from typing import Any
-
     from tricorn.config.config import Config
-    from tricorn.log import ErrorLog
+    from tricorn.log import Logger
+    from tricorn.workers.application import Application
     from tricorn.workers.native import Core, WsgiGateway
+    from tricorn.workers.reloader import Reloader
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What the arbiter leaves to a worker at the fork."""
+    """What a worker is to be; known before the fork."""
 
+    server: Any
+    """The arbiter as hooks know it."""
     config: Config
     worker_class: str
-    log: ErrorLog
-    listeners: Sequence[int]
+    """The alias."""
+    log: Logger
+    app: Application
+    age: int
+    """The number of this worker, counted from the start of the server."""
+    sockets: Sequence[Any]
     page: memoryview
+    """Its page of the scoreboard."""
     siblings: bool
+    stand_in: bool
+    """If the application cannot be loaded, show why instead of failing (`reload`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The descriptors of a worker; known after the fork."""
+
+    listeners: Sequence[int]
+    admin_listeners: Sequence[int]
     messages: int
     """The write end of this worker's pipe to the arbiter."""
     life: int
     """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
-    application: Callable[..., Any] | None
-    """Already loaded, with `preload_app`."""
+    start_listening: Callable[[], object] = lambda: None
+    """Listens with the sockets that only this worker has (`reuse_port`)."""
+    refuse_newcomers: Callable[[], object] = lambda: None
+    """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
 
 
 class Worker(ABC):
-    """What all classes share. A class says how to wait and how to call, and nothing else."""
+    """What all classes share. A class says how to wait and how to call, and nothing else.
 
-    # What a signal to a worker must not do: kill it. gunicorn's `pkill -HUP` trap, and the terminal's size.
-    _HARMLESS: ClassVar = (signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU)
+    The public attributes are those that hooks written for gunicorn use.
+    """
+
+    wsgi: Callable[..., Any]
+    """The application, once it is loaded."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
-        self.config = assignment.config
+        self.place = Place((), (), -1, -1)
+        self.age = assignment.age
+        self.pid: int | str = "[booting]"
+        self.ppid = os.getpid()
+        self.sockets = assignment.sockets
+        self.app = assignment.app
+        self.cfg = assignment.config
         self.log = assignment.log
+        self.timeout = assignment.config.timeout / 2
+        self.booted = False
+        self.aborted = False
+        self.alive = True
+        self.max_requests = _most_requests(assignment.config)
+        self.tmp = Tmp(assignment.page)
+        self.reloader: Reloader | None = None
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
         self.crashed = False
-        """An exception left the core: one of its own, or the SystemExit of an application."""
+        """An exception left the core: one of its own, or of a signal handler."""
+
+    @property
+    def nr(self) -> int:
+        """How many requests it has begun."""
+        return scoreboard.begun(self.assignment.page)
 
     @abstractmethod
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         """Serves until the core is drained or stopped."""
 
+    def move_in(self, place: Place) -> None:
+        """After the fork, in the child."""
+        self.place = place
+        self.pid = os.getpid()
+        self.ppid = os.getppid()
+
     def run(self) -> int:
         """The whole life of the process; returns its exit status."""
-        self.log.info("Booting worker with pid: %s", os.getpid())
-        try:
-            core, gateway = self._boot()
-        except SystemExit as error:
-            self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
-            self._tell(BootFailed(ExitCode.WORKER_BOOT, f"SystemExit: {error.code}"))
-            status: int = ExitCode.WORKER_BOOT
-        except AppImportError as error:
-            self.log.debug("Error while loading the application", exc_info=True)
-            print(error, file=sys.stderr, flush=True)
-            self._tell(BootFailed(ExitCode.APP_LOAD, str(error)))
-            status = ExitCode.APP_LOAD
-        except Exception as error:
-            self.log.exception("Exception in worker process")
-            self._tell(BootFailed(ExitCode.WORKER_BOOT, f"{type(error).__name__}: {error}"))
-            status = ExitCode.WORKER_BOOT
+        watch.enable(self.place.messages)
+        self.log.info("Booting worker with pid: %s", self.pid)
+        booted = self._try_to_boot()
+        if isinstance(booted, int):
+            status = booted
         else:
-            self._tell(Ready())
-            status = self._serve(core, gateway)
-        _ignore_signals()
-        self.log.info("Worker exiting (pid: %s)", os.getpid())
-        self.log.flush()
+            self._tell(Ready(stand_in=booted.stand_in))
+            status = self._serve(booted.core, booted.gateway)
+        ignore_signals()
+        self._say_goodbye()
         return status
 
-    def _boot(self) -> tuple[Core, WsgiGateway]:
-        from tricorn.gateway import wsgi
-        from tricorn.workers import native
+    def _try_to_boot(self) -> Booted | int:
+        """The exit status if that failed: the arbiter has been told why."""
+        try:
+            return self._boot()
+        except SystemExit as error:
+            self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
+            return self._failed(ExitCode.WORKER_BOOT, f"SystemExit: {error.code}")
+        except AppImportError as error:
+            self.log.debug("Error while loading the application", exc_info=True)
+            if self.cfg.log_format != "json":  # there the arbiter's record says it, and nothing else may
+                print(error, file=sys.stderr, flush=True)
+            return self._failed(ExitCode.APP_LOAD, str(error))
+        except ConfigError as error:
+            self.log.error("%s", error)
+            return self._failed(ExitCode.WORKER_BOOT, str(error))
+        except Exception as error:
+            self.log.exception("Exception in worker process")
+            return self._failed(ExitCode.WORKER_BOOT, f"{type(error).__name__}: {error}")
 
-        given = self.assignment
-        application = given.application or app_loader.load(self.config.wsgi_app or "")
-        core = native.make_core(given.listeners, self.config, given.worker_class, given.siblings, given.page)
-        multithread = given.worker_class == "gthread" and self.config.threads > 1
-        gateway = wsgi.make_gateway(application, self.log, multithread=multithread, multiprocess=given.siblings)
-        core.start()
-        # A signal must end the core's poll; Python's handlers then run inside `serve` or `wait`.
-        signal.set_wakeup_fd(core.wakeup_fd, warn_on_full_buffer=False)
-        self._listen_to_signals(core)
+    def _failed(self, status: ExitCode, reason: str) -> int:
+        self._tell(BootFailed(status, reason))
+        return status
+
+    def _boot(self) -> Booted:
+        from tricorn.workers import native, privileges, title
+
+        title.set_title(f"tricorn: worker [{self.cfg.proc_name or self.app.app_uri}]")
+        self.cfg.post_fork(self.assignment.server, self)
+        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)
+        if self.cfg.spew:
+            from tricorn.workers import spew
+
+            spew.install()
+        if self.cfg.reload:
+            from tricorn.workers import reloader
+
+            self.reloader = reloader.start(self.cfg.reload_extra_files, self.cfg.reload_engine, self._report_change)
+        stand_in = self._load()
+        if self.reloader is not None:
+            self.reloader.note_modules()
+        self.place.start_listening()
+        core = native.make_core(self)
+        Handlers(self, core).listen()
+        watch.listen(core)
+        self.booted = True
+        self.cfg.post_worker_init(self)
+        gateway = native.make_gateway(self)  # after the hook, which may have put something around the application
         self._watch_arbiter()
-        return core, gateway
+        core.start()
+        return Booted(core, gateway, stand_in)
+
+    def _load(self) -> bool:
+        """Loads the application. Whether it could not be, and its traceback stands in for it."""
+        try:
+            self.wsgi = self.app.wsgi()
+        except (Exception, SystemExit) as error:
+            if not self.assignment.stand_in:
+                raise
+            if self.reloader is not None and isinstance(error, SyntaxError) and error.filename:
+                self.reloader.add(error.filename)  # it was never imported, and is what will be mended
+            import traceback
+
+            from tricorn.gateway.stand_in import make_stand_in
+
+            self.log.exception("The application cannot be loaded; its traceback is served until it can")
+            self.wsgi = make_stand_in(traceback.format_exc())
+            return True
+        return False
 
     def _serve(self, core: Core, gateway: WsgiGateway) -> int:
         try:
@@ -116,45 +204,28 @@ class Worker(ABC):
         except (Exception, SystemExit):
             self.crash()
         finally:
-            signal.set_wakeup_fd(-1)
+            self.alive = False
+            Handlers.silence()
             core.close()
         return CRASHED if self.crashed else ExitCode.OK
+
+    def _say_goodbye(self) -> None:
+        self.log.info("Worker exiting (pid: %s)", self.pid)
+        try:
+            self.cfg.worker_exit(self.assignment.server, self)
+        except Exception:
+            self.log.warning("Exception in the hook worker_exit", exc_info=True)
+        self.log.flush()
 
     def crash(self) -> None:
         """Logs the exception that is being handled; the worker will exit with a status that is not 0."""
         self.crashed = True
         self.log.exception("Exception in worker process")
 
-    def _listen_to_signals(self, core: Core) -> None:
-        def drain(*_: object) -> None:
-            core.drain()
-
-        def stop(*_: object) -> None:
-            self.quick = True
-            core.stop()
-
-        def reopen(*_: object) -> None:
-            core.reopen_logs()
-            self.log.reopen()
-
-        def ignore(*_: object) -> None:
-            """Not SIG_IGN, which programs the application starts would inherit."""
-
-        signal.signal(signal.SIGTERM, drain)
-        signal.signal(signal.SIGINT, stop)
-        signal.signal(signal.SIGQUIT, stop)
-        signal.signal(signal.SIGABRT, self._abort)
-        signal.signal(signal.SIGUSR1, reopen)
-        for harmless in self._HARMLESS:
-            signal.signal(harmless, ignore)
-
-    def _abort(self, _: int, frame: FrameType | None) -> None:
-        """The arbiter lost patience: says where the main thread is, and goes without ceremony."""
-        import traceback
-
-        self.log.critical("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
-        self.log.flush()
-        os._exit(1)
+    def die(self) -> None:
+        """After SIGABRT: no ceremony, but the hooks that want to know."""
+        self._say_goodbye()
+        os._exit(CRASHED)
 
     def _watch_arbiter(self) -> None:
         """Leaves gracefully when the arbiter dies: nobody else would ever tell this process to.
@@ -166,35 +237,59 @@ class Worker(ABC):
         _thread.start_new_thread(self._outlive, ())
 
     def _outlive(self) -> None:
-        while os.read(self.assignment.life, 1):
-            pass
-        self.log.warning("Parent changed, shutting down: worker (pid: %s)", os.getpid())
-        os.kill(os.getpid(), signal.SIGTERM)
+        import signal
         import time
 
-        time.sleep(self.config.graceful_timeout)
+        while os.read(self.place.life, 1):
+            pass
+        self.log.warning("Parent changed, shutting down: worker (pid: %s)", self.pid)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(self.cfg.graceful_timeout)
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def _report_change(self, path: str) -> None:
+        self._tell(Changed(path))
 
     def _tell(self, message: Message) -> None:
         with suppress(BrokenPipeError):  # the arbiter is gone; `_outlive` deals with that
-            os.write(self.assignment.messages, encode(message))
+            os.write(self.place.messages, encode(message))
+
+    def __str__(self) -> str:
+        return f"<Worker {self.pid}>"
 
 
-def _ignore_signals() -> None:
-    """From here on the process leaves by itself.
+@dataclass(frozen=True, slots=True)
+class Booted:
+    core: Core
+    gateway: WsgiGateway
+    stand_in: bool
 
-    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
-    would kill a worker that has done everything right, and the log would say so.
-    """
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_IGN)
+
+class Tmp:
+    """gunicorn's heartbeat file, as far as hooks look at it: there is no file, liveness is in shared memory."""
+
+    def __init__(self, page: memoryview) -> None:
+        self._page = page
+
+    def last_update(self) -> float:
+        """Monotonic seconds; it rests while no request is running."""
+        snapshot = scoreboard.read(self._page)
+        return snapshot.heartbeat / 1e9 if snapshot is not None else 0.0
+
+    def notify(self) -> None:
+        """Nothing to do: the core's monitor does it."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def _most_requests(config: Config) -> int:
+    """As gunicorn has it: with `max_requests` its value and the jitter, else as good as never."""
+    if config.max_requests <= 0:
+        return sys.maxsize
+    from random import randint
+
+    return config.max_requests + randint(0, config.max_requests_jitter)
 
 
 CRASHED = 1
-
-
-def run(assignment: Assignment) -> int:
-    """Becomes the worker that `assignment` describes."""
-    from tricorn import workers
-
-    return workers.load(assignment.worker_class)(assignment).run()

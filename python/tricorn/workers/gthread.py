@@ -21,7 +21,7 @@ class ThreadWorker(Worker):
         # Daemons: after a quick stop a call that never returns must not hold the process.
         threads = [
             threading.Thread(target=self._work, args=(core, gateway), name=f"tricorn-{number}", daemon=True)
-            for number in range(self.config.threads)
+            for number in range(self.cfg.threads)
         ]
         for thread in threads:
             thread.start()

@@ -1,22 +1,41 @@
 """What a worker tells its arbiter: one line each, over a pipe of its own.
 
-    ready
+    ready [stand-in]
     boot-failed <exit code> <reason>
+    retire <reason>
+    changed <path>
+    stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
+    Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
+      File "app.py", line 3 in slow
+    stuck-end <slot>                                   the monitor again: that was the stack
 
-A line is shorter than PIPE_BUF, so that the kernel writes it whole. Load and liveness are no messages: they
-stand in the worker's page of the scoreboard.
+A line is shorter than PIPE_BUF, so that the kernel writes it whole; only the stack comes in pieces, which is why the
+monitor lets one block end before it begins another. Load and liveness are no messages: they stand in the worker's page
+of the scoreboard.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from typing import Literal
 
-REASON_BYTES = 2048
+TEXT_BYTES = 2048
+"""Most bytes of a reason, a path or a request in a line."""
+LINE_BYTES = 4096
+"""What is longer was not written by a worker's own hand."""
+STACK_LINES = 200
+"""faulthandler itself stops at a hundred frames."""
+
+Limit = Literal["timeout", "request_timeout"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The application is loaded and requests are being taken."""
+
+    stand_in: bool = False
+    """It could not be loaded, and its traceback is served instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +46,155 @@ class BootFailed:
     reason: str
 
 
-Message = Ready | BootFailed
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """This worker has served long enough, says it, and serves on until it is told to drain."""
+
+    reason: str
+    """The setting that was reached, e.g. `max_requests`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The reloader saw that a file of the application is not the one that was loaded."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A call is older than the setting `limit` allows; told once for each call and limit."""
+
+    limit: Limit
+    slot: int
+    """Which app thread."""
+    age: float
+    """Seconds since the application was called."""
+    request: str
+    """`GET /path?query`, cut at 104 bytes."""
+    stack: tuple[str, ...]
+    """`File "app.py", line 3 in slow`, most recent call first; empty if the call ended before it could be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackLines:
+    """A stack that nobody announced: the arbiter sent the signal itself, to a worker that is still booting.
+
+    As many lines as had come; more may follow in a message of their own.
+    """
+
+    lines: tuple[str, ...]
+
+
+Message = Ready | BootFailed | Retire | Changed | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
+    """The bytes of a message; one `write` of them is whole but for stacks, which only the C handler writes."""
     match message:
-        case Ready():
-            return b"ready\n"
+        case Ready(stand_in):
+            return b"ready stand-in\n" if stand_in else b"ready\n"
         case BootFailed(code, reason):
-            words = " ".join(reason.split()).encode("utf-8", "replace")[:REASON_BYTES]
-            return b"boot-failed %d %s\n" % (code, words)
+            return b"boot-failed %d %s\n" % (code, _line(reason.encode("utf-8", "replace")))
+        case Retire(reason):
+            return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
+        case Changed(path):
+            return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
+        case Stuck(limit, slot, age, request, stack):
+            first = b"stuck %s %d %d %s\n" % (limit.encode(), slot, round(age * 1000), _line(os.fsencode(request)))
+            return first + (encode(StackLines(stack)) if stack else b"") + b"stuck-end %d\n" % slot
+        case StackLines(lines):
+            return _HEADER + b"\n" + b"".join(b"  %s\n" % _line(os.fsencode(line)) for line in lines)
+
+
+def _line(text: bytes, *, keep_spaces: bool = False) -> bytes:
+    words = text.replace(b"\n", b" ") if keep_spaces else b" ".join(text.split())
+    return words[:TEXT_BYTES]
 
 
 class Decoder:
-    """Puts lines together from whatever pieces a read returned."""
+    """Puts messages together from whatever pieces a read returned; what no worker says is passed over."""
 
-    __slots__ = ("_rest",)
+    __slots__ = ("_loose", "_rest", "_stack", "_stuck")
 
     def __init__(self) -> None:
         self._rest = b""
+        self._stuck: Stuck | None = None
+        """The call whose stack is being read."""
+        self._stack: list[str] = []
+        self._loose: list[str] = []
 
     def feed(self, data: bytes) -> list[Message]:
+        """The messages that these bytes complete."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        return [message for line in lines if (message := _decode(line)) is not None]
+        if len(self._rest) > LINE_BYTES:
+            self._rest = b""
+        messages: list[Message] = []
+        for line in lines:
+            if len(line) < LINE_BYTES:
+                messages += self._take(line)
+        return messages + self._end_loose()
+
+    def close(self) -> list[Message]:
+        """What was still waiting for its end when the worker died."""
+        return self._end_stuck()
+
+    def _take(self, line: bytes) -> list[Message]:
+        if (entry := _stack_entry(line)) is not None:
+            kept = self._loose if self._stuck is None else self._stack
+            if entry and len(kept) < STACK_LINES:
+                kept.append(entry)
+            return []
+        before: list[Message] = self._end_loose()
+        match line.split(b" ", 4):
+            case [b"stuck", limit, slot, age, request] if slot.isdigit() and age.isdigit() and limit in _LIMITS:
+                # Of a block without an end (the pipe was full) at least the beginning is told.
+                before += self._end_stuck()
+                self._stuck = Stuck(_LIMITS[limit], int(slot), int(age) / 1000, _text(request), ())
+                return before
+            case [b"stuck-end", slot] if slot.isdigit():
+                return before + self._end_stuck()
+        message = _decode(line)
+        return before if message is None else [*before, message]
+
+    def _end_stuck(self) -> list[Message]:
+        stuck, self._stuck = self._stuck, None
+        stack, self._stack = tuple(self._stack), []
+        return [] if stuck is None else [Stuck(stuck.limit, stuck.slot, stuck.age, stuck.request, stack)]
+
+    def _end_loose(self) -> list[Message]:
+        lines, self._loose = tuple(self._loose), []
+        return [StackLines(lines)] if lines else []
+
+
+_HEADER = b"Stack (most recent call first):"
+_LIMITS: dict[bytes, Limit] = {b"timeout": "timeout", b"request_timeout": "request_timeout"}
+
+
+def _stack_entry(line: bytes) -> str | None:
+    """A line of a stack without its indentation, `""` for a heading, `None` for anything else."""
+    if line.endswith(b"(most recent call first):") or line == b"<no Python frame>":
+        return ""
+    if line.startswith((b'  File "', b"  ...", b"  <")):
+        return _text(line.strip())
+    return None
 
 
 def _decode(line: bytes) -> Message | None:
     """None for what no worker says: the application may have written to a descriptor that is not its own."""
+    if line.startswith(b"changed "):
+        return Changed(os.fsdecode(line.removeprefix(b"changed ")))
     match line.split(b" ", 2):
         case [b"ready"]:
             return Ready()
+        case [b"ready", b"stand-in"]:
+            return Ready(stand_in=True)
         case [b"boot-failed", code, reason] if code.isdigit():
-            return BootFailed(int(code), reason.decode("utf-8", "replace"))
+            return BootFailed(int(code), _text(reason))
+        case [b"retire", reason]:
+            return Retire(_text(reason))
     return None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

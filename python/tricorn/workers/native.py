@@ -2,46 +2,84 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tricorn._core import SCOREBOARD_BYTES, Core, WsgiGateway, check_access_log_format
+from tricorn import log as logs
+from tricorn._core import Core, WsgiGateway, check_access_log_format, check_upload_dir, scoreboard_bytes
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
+from tricorn.gateway import observe, wsgi
 
-__all__ = ["SCOREBOARD_BYTES", "Core", "WsgiGateway", "check", "make_core"]
+if TYPE_CHECKING:
+    from tricorn.workers.base import Worker
+
+__all__ = ["Core", "WsgiGateway", "check", "make_core", "make_gateway", "scoreboard_bytes"]
 
 
 def check(config: Config) -> None:
     """What only the core can tell about settings, asked before any worker exists. Raises ConfigError."""
-    try:
-        check_access_log_format(config.access_log_format)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    if logs.may_be_native(config):
+        try:
+            check_access_log_format(config.access_log_format)
+        except ValueError as error:
+            raise ConfigError(f"Invalid value for access_log_format: {error}") from None
+    if config.tmp_upload_dir is not None:
+        try:
+            check_upload_dir(config.tmp_upload_dir)
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Invalid value for tmp_upload_dir: {error}.") from None
 
 
-def make_core(listeners: Sequence[int], config: Config, alias: str, siblings: bool, page: memoryview) -> Core:
+def make_core(worker: Worker) -> Core:
     """The core of this process. Only after the fork: it has a thread, and threads do not survive forks."""
-    return Core(listeners, core_options(config, alias, siblings), page)
+    config, place, assignment = worker.cfg, worker.place, worker.assignment
+    options = core_options(config, assignment.worker_class, siblings=assignment.siblings) | {
+        "max_requests": worker.max_requests if config.max_requests else 0,
+        "access_log": logs.native_access(config, worker.log),
+        "messages": place.messages,
+        "admin_listeners": list(place.admin_listeners),
+    }
+    try:
+        return Core(place.listeners, options, assignment.page)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{error}") from None
 
 
-def core_options(config: Config, alias: str, siblings: bool) -> dict[str, object]:
-    """What the core wants to know, under its own names."""
+def make_gateway(worker: Worker) -> WsgiGateway:
+    """How the core calls the worker's application."""
+    assignment = worker.assignment
+    before, after = observe.callbacks(worker, worker.cfg, worker.log)
+    return wsgi.make_gateway(
+        worker.wsgi,
+        worker.log,
+        multithread=assignment.worker_class == "gthread" and worker.cfg.threads > 1,
+        multiprocess=assignment.siblings,
+        before=before,
+        after=after,
+    )
+
+
+def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, object]:
+    """What settings say of any core, under the core's own names."""
     return {
         "threads": config.threads if alias == "gthread" else 1,
         "siblings": siblings,
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,
         "keepalive": config.keepalive,
+        "timeout": config.timeout,
+        "request_timeout": config.request_timeout,
         "header_timeout": config.header_timeout,
         "body_timeout": config.body_timeout,
         "body_min_rate": config.body_min_rate,
         "write_timeout": config.write_timeout,
         "body_buffer_size": config.body_buffer_size,
         "body_buffer_total": config.body_buffer_total,
+        "upload_dir": config.tmp_upload_dir,
         "limit_request_line": config.limit_request_line,
         "limit_request_fields": config.limit_request_fields,
         "limit_request_field_size": config.limit_request_field_size,
+        "limit_request_body": config.limit_request_body,
         "permit_obsolete_folding": config.permit_obsolete_folding,
         "strip_header_spaces": config.strip_header_spaces,
         "permit_unconventional_http_method": config.permit_unconventional_http_method,
@@ -51,9 +89,12 @@ def core_options(config: Config, alias: str, siblings: bool) -> dict[str, object
         "forwarder_headers": list(config.forwarder_headers),
         "forwarded_allow_ips": config.forwarded_allow_ips,
         "secure_scheme_headers": dict(config.secure_scheme_headers),
+        "request_id": config.request_id,
         "access_log": config.accesslog,
         "access_log_format": config.access_log_format,
+        "log_format": config.log_format,
         "sendfile": config.sendfile,
         "server": "tricorn",
-        "pid": os.getpid(),
+        "health_path": config.health_path,
+        "ready_path": config.ready_path,
     }

@@ -1,0 +1,99 @@
+"""The atoms of an access log line: what is known of a request, under gunicorn's letters."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+UNKNOWN = "-"
+HARMFUL = re.compile(r'[^ -~]|["\\]')
+
+
+class SafeAtoms(dict[str, Any]):
+    """Made harmless for a line, as the native core does: a client cannot end the line or leave its quotes.
+
+    An atom that is not there is `-`; the names in braces do not depend on case.
+    """
+
+    def __init__(self, atoms: Mapping[str, Any]) -> None:
+        super().__init__((name, escape(value) if isinstance(value, str) else value) for name, value in atoms.items())
+
+    def __getitem__(self, name: str) -> Any:
+        return self.get(name.lower() if name.startswith("{") else name, UNKNOWN)
+
+
+class RawAtoms(SafeAtoms):
+    """For JSON, where the encoder does the escaping."""
+
+    def __init__(self, atoms: Mapping[str, Any]) -> None:
+        dict.__init__(self, atoms)
+
+
+def escape(text: str) -> str:
+    return HARMFUL.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    letter = found[0]
+    if letter in '"\\':
+        return "\\" + letter
+    # WSGI's strings are bytes in disguise (PEP 3333); others become the bytes they have in UTF-8.
+    raw = letter.encode("latin-1") if ord(letter) < 256 else letter.encode("utf-8", "backslashreplace")
+    return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def collect(
+    resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta, now: str, user: str | None
+) -> dict[str, Any]:
+    """gunicorn's table. Durations count days too: theirs begin anew after 24 hours."""
+    status = resp.status
+    if isinstance(status, str):
+        status = status.split(None, 1)[0] if status.strip() else UNKNOWN
+    sent = getattr(resp, "sent", None)
+    seconds = request_time.days * 86_400 + request_time.seconds
+    micros = request_time.microseconds
+    method, protocol = environ.get("REQUEST_METHOD"), environ.get("SERVER_PROTOCOL")
+    atoms = {
+        "h": environ.get("REMOTE_ADDR") or UNKNOWN,
+        "l": UNKNOWN,
+        "u": user or UNKNOWN,
+        "t": now,
+        "r": f"{method} {environ.get('RAW_URI')} {protocol}",
+        "s": status,
+        "m": method,
+        "U": environ.get("PATH_INFO"),
+        "q": environ.get("QUERY_STRING"),
+        "H": protocol,
+        "b": UNKNOWN if sent is None else str(sent),
+        "B": sent,
+        "f": environ.get("HTTP_REFERER", UNKNOWN),
+        "a": environ.get("HTTP_USER_AGENT", UNKNOWN),
+        "T": seconds,
+        "D": seconds * 1_000_000 + micros,
+        "M": seconds * 1000 + micros // 1000,
+        "L": f"{seconds}.{micros:06}",
+        "p": f"<{os.getpid()}>",
+    }
+    for pairs, kind in [(getattr(req, "headers", req), "i"), (resp.headers, "o"), (environ, "e")]:
+        atoms.update((f"{{{name.lower()}}}{kind}", value) for name, value in _pairs(pairs))
+    return atoms
+
+
+def _pairs(found: Any) -> Iterable[tuple[str, Any]]:
+    pairs: Iterable[tuple[str, Any]] = found.items() if hasattr(found, "items") else found
+    return pairs
+
+
+def basic_user(environ: Mapping[str, Any]) -> str | None:
+    """The user of HTTP Basic authentication; raises ValueError for credentials that cannot be read."""
+    scheme, _, credentials = (environ.get("HTTP_AUTHORIZATION") or "").partition(" ")
+    if scheme.lower() != "basic" or not credentials:
+        return None
+    import binascii
+
+    return binascii.a2b_base64(credentials.strip().encode()).partition(b":")[0].decode()

@@ -1,0 +1,91 @@
+"""What signals do to a worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from tricorn.workers.base import Worker
+    from tricorn.workers.native import Core
+
+# What a signal to a worker must not do: kill it. gunicorn's `pkill -HUP` trap, and the terminal's size.
+HARMLESS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU)
+
+
+class Handlers:
+    """TERM drains, INT and QUIT stop, USR1 reopens the logs, ABRT ends; others do nothing."""
+
+    def __init__(self, worker: Worker, core: Core) -> None:
+        self._worker = worker
+        self._core = core
+
+    def listen(self) -> None:
+        # A signal must end the core's poll; Python's handlers then run inside `serve` or `wait`.
+        signal.set_wakeup_fd(self._core.wakeup_fd, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._drain)
+        signal.signal(signal.SIGINT, self._stop)
+        signal.signal(signal.SIGQUIT, self._stop)
+        signal.signal(signal.SIGABRT, self._abort)
+        signal.signal(signal.SIGUSR1, self._reopen)
+        for harmless in HARMLESS:
+            signal.signal(harmless, _ignore)
+
+    @staticmethod
+    def silence() -> None:
+        signal.set_wakeup_fd(-1)
+
+    def _drain(self, *_: object) -> None:
+        self._worker.alive = False
+        self._worker.place.refuse_newcomers()
+        self._core.drain()
+
+    def _stop(self, *_: object) -> None:
+        worker = self._worker
+        worker.alive = False
+        if not worker.quick:
+            worker.quick = True
+            try:
+                worker.cfg.worker_int(worker)
+            except Exception:
+                worker.log.exception("Exception in the hook worker_int")
+        self._core.stop()
+
+    def _reopen(self, *_: object) -> None:
+        log = self._worker.log
+        log.reopen_files()
+        try:
+            self._core.reopen_logs()
+        except OSError as error:
+            log.error("%s", error)
+
+    def _abort(self, _: int, frame: FrameType | None) -> None:
+        """The arbiter lost patience: tells the hook, says where the main thread is, and goes."""
+        import traceback
+
+        worker = self._worker
+        worker.alive = False
+        worker.aborted = True
+        try:
+            worker.cfg.worker_abort(worker)
+        except Exception:
+            worker.log.exception("Exception in the hook worker_abort")
+        worker.log.debug("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
+        worker.die()
+
+
+def _ignore(*_: object) -> None:
+    """Not SIG_IGN, which programs the application starts would inherit."""
+
+
+def ignore_signals() -> None:
+    """From here on the process leaves by itself.
+
+    The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
+    would kill a worker that has done everything right, and the log would say so.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)

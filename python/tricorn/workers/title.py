@@ -1,0 +1,21 @@
+"""What `ps` and `top` show, when the extra `tricorn[setproctitle]` is installed; without it titles stay as they are."""
+
+from __future__ import annotations
+
+import sys
+
+
+def prepare() -> None:
+    """Lets setproctitle find the memory it writes to; it cannot any more once the environment was changed."""
+    set_title("")
+
+
+def set_title(text: str) -> None:
+    """Shows this process as `text`: "tricorn: master [NAME]" or "tricorn: worker [NAME]", after gunicorn's manner."""
+    if sys.platform == "darwin":
+        return  # what titles are made of there does not survive a fork
+    try:
+        from setproctitle import getproctitle, setproctitle
+    except ImportError:
+        return
+    setproctitle(text or getproctitle())

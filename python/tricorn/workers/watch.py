@@ -1,0 +1,64 @@
+"""What the native watchdog needs of Python: a stack when a call is stuck, an exception when a request is late.
+
+The watchdog itself is the core's monitor (`crates/tricorn-io/src/watchdog.rs`), which no call and no GIL can hold up.
+It sends two signals to the thread that runs the call:
+
+    STACK_SIGNAL   faulthandler's C handler writes the thread's Python stack into the pipe to the arbiter, at once and
+                   though C code may hold the GIL
+    LATE_SIGNAL    the main thread's Python handler raises `RequestTimeout` in the application; other threads get it
+                   from the main thread, which the monitor wakes for that
+
+A platform without realtime signals (macOS) has neither: limits are kept, but stacks are not told, and a request that is
+late on the main thread is answered without its call being ended.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+from typing import TYPE_CHECKING
+
+from tricorn import errors
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import Core
+
+
+def _realtime(offset: int) -> int | None:
+    first = getattr(signal, "SIGRTMIN", None)
+    return None if first is None else int(first) + offset
+
+
+# The numbers are the core's as well (`crates/tricorn-io/src/sys/signals.rs`).
+STACK_SIGNAL = _realtime(5)
+LATE_SIGNAL = _realtime(6)
+
+
+def enable(messages: int) -> None:
+    """Lets STACK_SIGNAL write the stack of the thread that gets it into the descriptor `messages`.
+
+    For a worker's first moments: an arbiter may ask one that hangs while it boots.
+    """
+    if STACK_SIGNAL is not None:
+        faulthandler.register(STACK_SIGNAL, file=messages, all_threads=False, chain=False)
+
+
+def listen(core: Core) -> None:
+    """Ends the application's calls that are older than the core's `request_timeout`; for the main thread.
+
+    Nothing is installed if there is no such limit.
+    """
+    limit = core.request_timeout
+    if not limit:
+        return
+    error = errors.request_timeout(limit)
+    core.raise_when_late(error)
+    if LATE_SIGNAL is None:
+        return
+
+    def end_call(*_: object) -> None:
+        # The call may have ended, and another begun, since the monitor sent this.
+        if core.is_late():
+            raise error
+
+    signal.signal(LATE_SIGNAL, end_call)
