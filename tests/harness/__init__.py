@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from tests.harness.deadline import until
-from tests.harness.load import Load
+from tests.harness.load import CLOSE, Load
 from tests.harness.server import APPS, REFERENCE, Server, command
+from tests.harness.site import Site, module
 from tests.harness.slow import Crowd
 from tests.harness.wire import Malformed, Reply, Wire
 
-__all__ = ["APPS", "REFERENCE", "Crowd", "Load", "Malformed", "Reply", "Server", "Wire", "command", "until"]
+__all__ = [
+    "APPS",
+    "CLOSE",
+    "REFERENCE",
+    "Crowd",
+    "Load",
+    "Malformed",
+    "Reply",
+    "Server",
+    "Site",
+    "Wire",
+    "command",
+    "module",
+    "until",
+]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.harness.deadline import until
 from tests.harness.wire import Address, Reply, Silent, Wire
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+CLOSE = (("Connection", "close"),)
 
 
 @dataclass
@@ -26,7 +29,8 @@ class Load:
     """`clients` threads, each with a keep-alive connection, asking for `target` without a pause.
 
     A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
-    that is not a complete 200 is a failure. After `leaving()` a connection that nobody takes any more is refusal.
+    that is not a complete 200 is a failure. With `fields=CLOSE` every request has a connection of its own.
+    After `leaving()` a connection that nobody takes any more is refusal.
     """
 
     def __init__(
@@ -37,11 +41,13 @@ class Load:
         clients: int = 8,
         check: Callable[[Reply], bool] = lambda reply: reply.status == 200,
         timeout: float = 15.0,
+        fields: Sequence[tuple[str, str]] = (),
     ) -> None:
         self.address = address
         self.target = target
         self.check = check
         self.timeout = timeout
+        self.fields = fields
         self.tally = Tally()
         self._left: float | None = None
         self._stop = threading.Event()
@@ -55,6 +61,11 @@ class Load:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    def settle(self, answers: int) -> None:
+        """Waits until there have been that many answers more: the load is in full swing."""
+        target = self.tally.answered + answers
+        until(lambda: self.tally.answered >= target, f"{answers} requests are answered: {self.tally}", within=30)
 
     def leaving(self) -> None:
         """From now on the server may refuse new connections."""
@@ -76,7 +87,8 @@ class Load:
             try:
                 wire = Wire(self.address, timeout=self.timeout)
             except OSError as error:
-                self._refused(opened, f"connect: {error!r}")
+                # Judged by when it was refused: a SYN may leave long after connect() was called, and be sent a second time.
+                self._refused(time.monotonic(), f"connect: {error!r}")
                 return
             with wire:
                 if not self._converse(wire, opened):
@@ -87,7 +99,7 @@ class Load:
         answered = 0
         while not self._stop.is_set():
             try:
-                reply = wire.get(self.target)
+                reply = wire.get(self.target, *self.fields)
             except Silent:
                 if answered == 0:
                     return not self._refused(opened, "a new connection was closed without an answer")

@@ -140,6 +140,7 @@ class Server:
         if worker_class == "gthread":
             options.setdefault("threads", 4)
         options.setdefault("graceful_timeout", 5)
+        self.bind = bind
         self.argv = [
             *command(),
             "-b",

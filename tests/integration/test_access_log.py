@@ -1,14 +1,27 @@
-"""The access log: gunicorn's format and atoms, and lines nobody can forge."""
+"""The access log: gunicorn's format and atoms, JSON, lines nobody can forge, and readers nobody can rely on."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server
+from tests.harness.core import Serving, serving
+from tests.harness.deadline import until
 from tests.harness.wire import request
+
+LOG_LOST = 30
+"""Word of the scoreboard: lines that were lost."""
 
 CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 ATOMS = [
@@ -142,3 +155,190 @@ def test_refused_requests_are_logged(pool: Pool) -> None:
         wire.send(b"GET /hello?refused-request HTTP/1.1\r\nHost: t\r\nHost: u\r\n\r\n")
         assert wire.reply().status == 400
     assert '" 400 ' in line(server, "refused-request")
+
+
+def lines(path: Path, count: int) -> list[str]:
+    """The lines of a log, once there are so many."""
+    until(lambda: path.exists() and path.read_text().count("\n") >= count, f"{count} lines in {path.name}")
+    return path.read_text().splitlines()
+
+
+def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    start_response("200 OK", [("X-Out", "out")])
+    return [environ["PATH_INFO"].encode("latin-1")]
+
+
+class TestJson:
+    MEMBERS: ClassVar = [
+        "time",
+        "remote",
+        "method",
+        "path",
+        "query",
+        "protocol",
+        "status",
+        "bytes",
+        "duration_us",
+        "queue_us",
+        "referer",
+        "user_agent",
+        "host",
+        "pid",
+    ]
+
+    @pytest.fixture
+    def log(self, tmp_path: Path) -> Path:
+        return tmp_path / "access.json"
+
+    @pytest.fixture
+    def core(self, log: Path) -> Iterator[Serving]:
+        with serving(echo, access_log=str(log), log_format="json") as core:
+            yield core
+
+    def test_every_member(self, core: Serving, log: Path) -> None:
+        with core.wire() as wire:
+            wire.get("/a%20b?x=1&y", ("User-Agent", "agent/1"), ("Referer", "http://r/"))
+        entry = json.loads(lines(log, 1)[0])
+        assert list(entry) == self.MEMBERS
+        written = datetime.fromisoformat(entry.pop("time"))
+        assert abs((datetime.now(timezone.utc) - written).total_seconds()) < 20
+        assert 0 <= entry.pop("queue_us") <= entry.pop("duration_us") < 20_000_000
+        assert entry == {
+            "remote": "127.0.0.1",
+            "method": "GET",
+            "path": "/a%20b",
+            "query": "x=1&y",
+            "protocol": "HTTP/1.1",
+            "status": 200,
+            "bytes": 4,
+            "referer": "http://r/",
+            "user_agent": "agent/1",
+            "host": "t",
+            "pid": os.getpid(),
+        }
+
+    def test_what_is_not_known_is_null(self, core: Serving, log: Path) -> None:
+        with core.wire() as wire:
+            wire.get("/")
+        with core.wire() as wire:
+            wire.send(b"nonsense\r\n\r\n").reply()
+        plain, nonsense = (json.loads(line) for line in lines(log, 2))
+        assert (plain["referer"], plain["user_agent"], plain["query"]) == (None, None, "")
+        assert [nonsense[name] for name in ("method", "path", "protocol", "queue_us", "host")] == [None] * 5
+        assert nonsense["status"] == 400
+
+    def test_every_line_is_json_whatever_a_client_sends(self, core: Serving, log: Path) -> None:
+        agents = [bytes([byte]) * 3 for byte in range(256) if byte not in b"\0\r\n" and (byte >= 32 or byte == 9)]
+        agents += ['caf\u00e9 \u2028 \U0001f600 "\\'.encode(), b"\xed\xa0\x80", b"\xc0\xaf", b"\xff\xfe", b"\xe2\x80"]
+        agents = [agent for agent in agents if 127 not in agent]
+        with core.wire() as wire:
+            for agent in agents:
+                wire.send(b"GET / HTTP/1.1\r\nHost: t\r\nUser-Agent: x" + agent + b"x\r\n\r\n")
+                assert wire.reply().status == 200
+        for line, agent in zip(lines(log, len(agents)), agents, strict=True):
+            assert json.loads(line)["user_agent"] == f"x{agent.decode('utf-8', 'replace')}x"
+            assert line.isprintable()
+
+    def test_the_id_is_there_when_requests_have_ids(self, log: Path) -> None:
+        with serving(echo, access_log=str(log), log_format="json", request_id=True) as core, core.wire() as wire:
+            sent = wire.get("/").get("X-Request-ID")
+            assert json.loads(lines(log, 1)[0])["request_id"] == sent
+
+
+def write_fast(core: Serving, count: int) -> None:
+    """Requests one after the other; the log must not be felt."""
+    with core.wire() as wire:
+        for _ in range(count):
+            assert wire.get("/" + "x" * 900).status == 200
+
+
+class TestTrouble:
+    """Whatever becomes of the log's reader, requests are answered and the worker stops in time."""
+
+    FORMAT = "%(m)s %(U)s %(s)s"
+
+    def test_a_full_disk(self) -> None:
+        with serving(echo, access_log="/dev/full", access_log_format=self.FORMAT) as core:
+            write_fast(core, 50)
+            # The monitor tells it; what it told is logged by the next request's thread.
+            until(lambda: write_fast(core, 1) or core.notices, "a notice")
+            assert "The access log cannot be written: No space left on device" in core.notices[0]
+            write_fast(core, 10_000)
+            until(lambda: core.word(LOG_LOST) > 0, "lines that are counted as lost")
+
+    def test_a_pipe_whose_reader_stops_and_goes_on(self, tmp_path: Path) -> None:
+        path = tmp_path / "fifo"
+        os.mkfifo(path)
+        with serving(echo, access_log=str(path), access_log_format=self.FORMAT) as core:
+            reader = os.open(path, os.O_RDONLY)
+            write_fast(core, 2000)  # much more than a pipe holds
+            read = b""
+            while read.count(b"\n") < 2000:
+                read += os.read(reader, 1 << 16)
+            os.close(reader)
+            assert set(read.decode().splitlines()) == {f"GET /{'x' * 900} 200"}
+            assert core.word(LOG_LOST) == 0
+
+    def test_a_pipe_whose_reader_is_restarted(self, tmp_path: Path) -> None:
+        path = tmp_path / "fifo"
+        os.mkfifo(path)
+        with serving(echo, access_log=str(path), access_log_format=self.FORMAT) as core, core.wire() as wire:
+            for name in ("first", "second"):
+                with path.open() as reader:
+                    wire.get(f"/{name}")
+                    assert reader.readline() == f"GET /{name} 200\n"
+
+    def test_standard_output_whose_reader_dies(self) -> None:
+        with Server(access_logfile="-", worker_class="sync") as server:
+            assert server.get("/hello").status == 200
+            server.out.wait("GET /hello")
+            assert server.process.stdout is not None
+            os.dup2(os.open(os.devnull, os.O_RDONLY), server.process.stdout.fileno())
+            with server.connect() as wire:
+                for _ in range(300):
+                    assert wire.get("/hello").status == 200
+            server.signal(signal.SIGTERM)
+            assert server.wait_exit(within=8) == 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGUSR1, signal.SIGHUP], ids=["USR1", "HUP"])
+def test_a_rotation_under_load_loses_and_tears_nothing(tmp_path: Path, how: int) -> None:
+    log = tmp_path / "access.log"
+    options = {"access_logfile": str(log), "access_logformat": "%(q)s."}
+    with Server(workers=2, worker_class="gthread", **options) as server:
+        over = threading.Event()
+        counts = [0, 0]
+
+        def ask(number: int) -> None:
+            while not over.is_set():
+                server.get(f"/hello?{number}-{counts[number]}")
+                counts[number] += 1
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for rotation in range(4):
+            reached = sum(counts) + 20
+            until(lambda reached=reached: sum(counts) >= reached, "requests between rotations")
+            log.rename(tmp_path / f"access.log.{rotation}")
+            server.signal(how)
+            until(log.exists, "the new file")
+        over.set()
+        for thread in threads:
+            thread.join()
+
+        def written() -> list[str]:
+            return [line for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+
+        until(lambda: len(written()) >= sum(counts), "every line")
+        expected = [f"{number}-{count}." for number in range(2) for count in range(counts[number])]
+        assert sorted(written()) == sorted(expected)
+
+
+@CLASSES
+def test_json_is_a_setting(worker_class: str) -> None:
+    with Server(worker_class=worker_class, access_logfile="-", log_format="json", request_id=True) as server:
+        sent = server.get("/hello?json").get("X-Request-ID")
+        (match,) = server.out.wait(r"^\{.*json.*\}$")
+    entry = json.loads(match[0])
+    assert (entry["path"], entry["query"], entry["status"], entry["request_id"]) == ("/hello", "json", 200, sent)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from tricorn.arbiter import environment
-from tricorn.cli.parser import read_arguments
+from tricorn.arbiter.environment import Environment
+from tricorn.config.command_line import read_arguments
 from tricorn.config.config import Config
 from tricorn.config.resolve import resolve
 from tricorn.errors import ConfigError
@@ -27,25 +28,45 @@ def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_variables_are_set() -> None:
-    environment.enter(configure("-e", "TRICORN_TEST_VARIABLE=a=b"))
+    Environment().enter(configure("-e", "TRICORN_TEST_VARIABLE=a=b"))
     assert os.environ["TRICORN_TEST_VARIABLE"] == "a=b"
 
 
 def test_the_directory_is_entered_and_imported_from(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
-    environment.enter(configure("--chdir", str(tmp_path / "site")))
+    Environment().enter(configure("--chdir", str(tmp_path / "site")))
     assert Path.cwd() == tmp_path / "site"
     assert sys.path == [str(tmp_path / "site"), "/usr/lib/elsewhere"]
 
 
 def test_pythonpath_comes_before_the_directory_and_the_last_first(tmp_path: Path) -> None:
-    environment.enter(configure("--pythonpath", "one,/two"))
+    Environment().enter(configure("--pythonpath", "one,/two"))
     assert sys.path == ["/two", str(tmp_path / "one"), str(tmp_path), "/usr/lib/elsewhere"]
 
 
 def test_a_directory_that_is_not_there_is_the_operators_to_mend() -> None:
     with pytest.raises(ConfigError, match="Invalid value for chdir: /no/such/directory: No such file"):
-        environment.enter(configure("--chdir", "/no/such/directory"))
+        Environment().enter(configure("--chdir", "/no/such/directory"))
+
+
+def test_the_next_configuration_finds_all_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    it = Environment()
+    it.enter(configure("--chdir", "site", "-e", "TRICORN_TEST_VARIABLE=one", "-e", "TRICORN_TEST_OTHER=1"))
+    it.enter(configure())
+    assert Path.cwd() == tmp_path
+    assert os.environ["TRICORN_TEST_VARIABLE"] == "before"
+    assert "TRICORN_TEST_OTHER" not in os.environ
+    assert sys.path == [str(tmp_path), "/usr/lib/elsewhere"]
+
+
+def test_a_configuration_that_cannot_be_entered_changes_nothing(tmp_path: Path) -> None:
+    it = Environment()
+    it.enter(configure("-e", "TRICORN_TEST_VARIABLE=one"))
+    with pytest.raises(ConfigError):
+        it.enter(configure("--chdir", "nowhere"))
+    assert Path.cwd() == tmp_path
+    assert os.environ["TRICORN_TEST_VARIABLE"] == "one"
 
 
 @pytest.mark.parametrize(

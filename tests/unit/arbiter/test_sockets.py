@@ -6,7 +6,6 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,31 +13,9 @@ from tricorn.arbiter import sockets
 from tricorn.arbiter.sockets import FdAddress, Listener, TcpAddress, UnixAddress, parse_address
 from tricorn.errors import BindError, ConfigError
 
+from tests.unit.arbiter.log import Log
 
-class Log(list[str]):
-    def error(self, message: str, /) -> None:
-        self.append(message)
-
-    warning = debug = error
-
-
-@pytest.fixture
-def log() -> Log:
-    return Log()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tricorn.arbiter.sockets.time.sleep", lambda _: None)
-
-
-@pytest.fixture
-def opened() -> Iterator[list[Listener]]:
-    listeners: list[Listener] = []
-    yield listeners
-    for listener in listeners:
-        listener.close()
-        listener.remove_file()
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 class TestGrammar:
@@ -121,9 +98,15 @@ class TestTcp:
         port = opened[0].socket.getsockname()[1]
         with pytest.raises(BindError) as caught:
             sockets.listen([f"127.0.0.1:{port}"], backlog=5, umask=0, log=log)
-        assert str(caught.value) == f"Can't connect to ('127.0.0.1', {port})"
+        assert str(caught.value) == f"Can't connect to ('127.0.0.1', {port}): Address already in use."
         assert log.count(f"Connection in use: ('127.0.0.1', {port})") == 5
-        assert log[-1] == f"Can't connect to ('127.0.0.1', {port})"
+
+    def test_a_reload_does_not_wait_for_a_port(self, log: Log, opened: list[Listener]) -> None:
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        port = opened[0].socket.getsockname()[1]
+        with pytest.raises(BindError):
+            sockets.listen([f"127.0.0.1:{port}"], backlog=5, umask=0, log=log, attempts=1)
+        assert log.count(f"Connection in use: ('127.0.0.1', {port})") == 1
 
     def test_an_address_that_is_not_ours_is_tried_once(self, log: Log) -> None:
         with pytest.raises(BindError):
@@ -196,23 +179,47 @@ class TestInherited:
         opened += sockets.listen([f"fd://{given.detach()}"], backlog=5, umask=0, log=log)
         assert opened[0].socket.getsockname() == name
 
-    def test_systemds_sockets_replace_bind(
-        self, log: Log, opened: list[Listener], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_descriptors_stand_alone(self, log: Log, opened: list[Listener]) -> None:
         given = socket.socket()
         given.bind(("127.0.0.1", 0))
-        name = given.getsockname()
-        monkeypatch.setattr(sockets, "FIRST_SYSTEMD_FD", given.detach())
+        fd = given.detach()
+        opened += sockets.listen(["192.0.2.1:0", f"fd://{fd}"], backlog=5, umask=0, log=log)
+        assert [listener.name for listener in opened] == [f"fd://{fd}"]
+
+    def test_systemds_sockets(self, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LISTEN_PID", str(os.getpid()))
-        monkeypatch.setenv("LISTEN_FDS", "1")
-        opened += sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
-        assert [listener.socket.getsockname() for listener in opened] == [name]
+        monkeypatch.setenv("LISTEN_FDS", "2")
+        assert sockets.passed_by_systemd(log) == [3, 4]
         assert "LISTEN_FDS" not in os.environ
 
-    def test_but_only_those_meant_for_this_process(
-        self, log: Log, opened: list[Listener], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_but_only_those_meant_for_this_process(self, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LISTEN_PID", "1")
         monkeypatch.setenv("LISTEN_FDS", "1")
-        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
-        assert opened[0].socket.getsockname()[0] == "127.0.0.1"
+        assert sockets.passed_by_systemd(log) == []
+
+    def test_what_others_listen_on_too_is_left_as_it_was(self, opened: list[Listener]) -> None:
+        """The filter that refuses newcomers belongs to the socket, and would refuse those of the others."""
+        with socket.socket() as theirs:
+            theirs.bind(("127.0.0.1", 0))
+            theirs.listen(5)
+            (ours,) = sockets.inherit([theirs.dup().detach()])
+            assert ours.is_at([f"127.0.0.1:{theirs.getsockname()[1]}"])
+            assert not ours.is_at(["127.0.0.1:1", "unix:/tmp/x"])
+            ours.close()
+            with socket.create_connection(theirs.getsockname(), timeout=5):
+                pass
+
+    def test_its_address_is_known_when_the_core_has_it(self, log: Log) -> None:
+        (listener,) = sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        name = listener.getsockname()
+        fd = listener.hand_over()
+        assert listener.getsockname() == name
+        assert str(listener) == f"http://127.0.0.1:{name[1]}"
+        os.close(fd)
+
+    def test_what_is_no_socket_is_named(self) -> None:
+        read_end, write_end = os.pipe()
+        with pytest.raises(BindError, match=f"The inherited descriptor {read_end} is no listening socket"):
+            sockets.inherit([read_end])
+        os.close(read_end)
+        os.close(write_end)

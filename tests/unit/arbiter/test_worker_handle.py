@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from signal import Signals
+from typing import Any
 
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -13,7 +14,8 @@ from tricorn.workers.messages import BootFailed, Ready
 def pair() -> tuple[WorkerHandle, int]:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
-    return WorkerHandle(nr=1, pid=2**22 + 1, messages=read_end, page=0), write_end
+    nobody: Any = None
+    return WorkerHandle(1, nobody, pid=2**22 + 1, messages=read_end, pages=Pages(16, 1), page=0), write_end
 
 
 def test_messages_arrive_however_they_are_cut() -> None:

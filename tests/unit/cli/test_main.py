@@ -28,7 +28,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        ([], "No application module specified."),
+        ([], "No application module specified. Name it, as in `tricorn MODULE:APPLICATION`."),
         (["-w", "0", "a"], "expected at least 1."),
         (["-k", "snyc", "a"], "expected one of sync, gthread. Did you mean 'sync'?"),
         (["-k", "gevent", "a"], "not available in this version of tricorn: use sync or gthread."),

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tricorn.cli.parser import read_arguments, read_environment_arguments
+from tricorn.config.command_line import read_arguments, read_environment_arguments
 from tricorn.config.config import Config
-from tricorn.config.resolve import Layer, Raw, read_environment, resolve
+from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
 from tricorn.errors import ConfigError
 
 
 def configure(argv: str = "", environ: Mapping[str, str] | None = None) -> Config:
     environ = environ or {}
-    return resolve([read_environment(environ), *read_environment_arguments(environ), read_arguments(argv.split())])
+    return resolve(
+        [
+            read_platform(environ),
+            read_environment(environ),
+            *read_environment_arguments(environ),
+            read_arguments(argv.split()),
+        ]
+    )
 
 
 def test_defaults_are_gunicorns() -> None:
@@ -46,7 +53,7 @@ def test_each_layer_beats_those_before_it_and_is_named_as_the_origin(strongest: 
 
 def test_a_further_source_is_one_more_layer() -> None:
     file = Layer({"workers": Raw(7, "gunicorn.conf.py")})
-    config = resolve([read_environment({"TRICORN_WORKERS": "3"}), file, read_arguments([])])
+    config = resolve([read_platform({"WEB_CONCURRENCY": "3"}), file, read_arguments([])])
     assert (config.workers, config.origin("workers")) == (7, "gunicorn.conf.py")
 
 
@@ -59,7 +66,7 @@ def test_a_bind_on_the_command_line_replaces_the_one_of_the_platform() -> None:
 
 
 def test_an_empty_variable_is_ignored_and_said_so() -> None:
-    layer = read_environment({"WEB_CONCURRENCY": ""})
+    layer = read_platform({"WEB_CONCURRENCY": ""})
     assert layer.values == {}
     assert layer.warnings == ("The environment variable WEB_CONCURRENCY is empty and was ignored.",)
 
@@ -69,14 +76,45 @@ def test_a_misspelt_variable_is_worth_a_warning() -> None:
     assert layer.warnings == ("The environment variable TRICORN_WORKRS is not known; did you mean TRICORN_WORKERS?",)
 
 
-def test_what_kubernetes_injects_is_not() -> None:
-    environ = {"TRICORN_SERVICE_HOST": "10.0.0.1", "TRICORN_PORT_8000_TCP_ADDR": "10.0.0.1"}
-    assert read_environment(environ).warnings == ()
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("TRICORN_LOG_LEVEL", "TRICORN_LOGLEVEL"),
+        ("TRICORN_KEEP_ALIVE", "TRICORN_KEEPALIVE"),
+        ("TRICORN_PRELOAD", "TRICORN_PRELOAD_APP"),
+        ("TRICORN_TIEMOUT", "TRICORN_TIMEOUT"),
+    ],
+)
+def test_so_is_another_spelling(variable: str, meant: str) -> None:
+    (warning,) = read_environment({variable: "1"}).warnings
+    assert warning == f"The environment variable {variable} is not known; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        # injected by Kubernetes beside a service of that name
+        "TRICORN_SERVICE_HOST",
+        "TRICORN_SERVICE_PORT",
+        "TRICORN_SERVICE_PORT_HTTP",
+        "TRICORN_PORT",
+        "TRICORN_PORT_8000_TCP",
+        "TRICORN_PORT_8000_TCP_ADDR",
+        # what images and scripts call theirs
+        "TRICORN_VERSION",
+        "TRICORN_DIR",
+        "TRICORN_HOME",
+        "TRICORN_IMAGE",
+        "TRICORN_HOST",
+    ],
+)
+def test_other_peoples_variables_are_not(variable: str) -> None:
+    assert read_environment({variable: "1"}).warnings == ()
 
 
 def test_a_setting_of_gunicorns_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match="TRICORN_RELOAD: gunicorn's setting reload is not available"):
-        read_environment({"TRICORN_RELOAD": "1"})
+    with pytest.raises(ConfigError, match="TRICORN_KEYFILE: gunicorn's setting keyfile is not available"):
+        read_environment({"TRICORN_KEYFILE": "k"})
 
 
 @pytest.mark.parametrize(
@@ -102,6 +140,40 @@ def test_a_complaint_names_the_setting_the_value_and_its_origin(
     with pytest.raises(ConfigError) as caught:
         configure(argv, environ)
     assert str(caught.value) == words
+
+
+class Thing:
+    def method(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (lambda: None, "<lambda>()"),
+        (Thing().method, "Thing.method()"),
+        (Thing, "the class Thing"),
+        (Thing(), "an instance of Thing"),
+        (pytest, "the module pytest"),
+        (1.5, "1.5"),
+        (None, "None"),
+        (["1"], "['1']"),
+    ],
+)
+def test_a_complaint_shows_a_value_as_its_author_would_name_it(value: object, shown: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve([Layer({"workers": Raw(value, "a file")})])
+    assert (
+        str(caught.value)
+        .removeprefix("Invalid value for workers: ")
+        .endswith(" (from a file): expected a whole number.")
+    )
+    assert shown in str(caught.value)
+
+
+def test_a_complaint_about_one_variable_does_not_show_the_others() -> None:
+    with pytest.raises(ConfigError) as caught:
+        configure("-e PASSWORD=hunter2 -e DEBUG")
+    assert str(caught.value) == "Invalid value for raw_env (from --env): expected KEY=VALUE, got 'DEBUG'."
 
 
 def test_a_value_that_lost_is_not_looked_at() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tricorn.config import validators as kinds
 
@@ -90,3 +92,29 @@ def test_what_is_understood_and_refused(kind: kinds.Kind[object], raw: object, w
     with pytest.raises(kinds.Refused) as caught:
         kind.parse(raw)
     assert str(caught.value) == words
+
+
+class TestPaths:
+    @pytest.mark.parametrize("text", ["/healthz", "/", "/a/b-c_d.e~%20", " /x "])
+    def test_a_path_of_a_url(self, text: str) -> None:
+        assert kinds.UrlPath().parse(text) == text.strip()
+
+    @pytest.mark.parametrize("text", ["", "x", "/a b", "/a?b", "/a#b", "/ä", "/a\tb", "http://x/"])
+    def test_what_is_none(self, text: str) -> None:
+        with pytest.raises(kinds.Refused, match="expected a path such as /healthz"):
+            kinds.UrlPath().parse(text)
+
+    def test_a_path_object_is_a_text(self) -> None:
+        assert kinds.Text().parse(Path("a/b")) == "a/b"
+
+
+def test_a_list_of_addresses_may_be_empty_where_that_means_something() -> None:
+    assert kinds.Addresses(least=0).parse([]) == ()
+    with pytest.raises(kinds.Refused, match="expected at least one address"):
+        kinds.Addresses().parse([])
+
+
+def test_assignments_may_be_a_table() -> None:
+    assert kinds.EnvAssignments().parse({"A": "1", "B": "x=y z"}) == (("A", "1"), ("B", "x=y z"))
+    with pytest.raises(kinds.Malformed):
+        kinds.EnvAssignments().parse({"A": 1})

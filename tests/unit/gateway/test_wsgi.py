@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 
 import pytest
+from tricorn.config.resolve import resolve
 from tricorn.gateway.wsgi import ErrorStream, FileWrapper, base_environ
-from tricorn.log import ErrorLog
+from tricorn.log import Logger, make
 
 
 @pytest.fixture
-def log() -> ErrorLog:
-    return ErrorLog("-", "info")
+def log() -> Logger:
+    return make(resolve([]))
 
 
 class TestFileWrapper:
@@ -34,7 +35,7 @@ class TestFileWrapper:
         assert not hasattr(FileWrapper(Bare()), "close")
 
 
-def test_the_facts_about_processes_and_threads(log: ErrorLog) -> None:
+def test_the_facts_about_processes_and_threads(log: Logger) -> None:
     environ = base_environ(log, multithread=True, multiprocess=False)
     assert environ["wsgi.multithread"] is True
     assert environ["wsgi.multiprocess"] is False
@@ -44,7 +45,7 @@ def test_the_facts_about_processes_and_threads(log: ErrorLog) -> None:
     assert environ["SERVER_SOFTWARE"] == "tricorn/0.1.0"
 
 
-def test_script_name_comes_from_the_environment(log: ErrorLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_script_name_comes_from_the_environment(log: Logger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRIPT_NAME", raising=False)
     assert base_environ(log, multithread=False, multiprocess=False)["SCRIPT_NAME"] == ""
     monkeypatch.setenv("SCRIPT_NAME", "/app")
@@ -52,7 +53,7 @@ def test_script_name_comes_from_the_environment(log: ErrorLog, monkeypatch: pyte
 
 
 def test_what_is_written_to_wsgi_errors_stands_in_the_error_log(capsys: pytest.CaptureFixture[str]) -> None:
-    stream = ErrorStream(ErrorLog("-", "info"))
+    stream = ErrorStream(make(resolve([])))
     stream.write("one\n")
     stream.writelines(["two\n", "three\n"])
     stream.flush()

@@ -6,6 +6,7 @@ import mmap
 import os
 import socket
 import threading
+import time
 
 import pytest
 from tricorn import _core
@@ -22,7 +23,7 @@ def hello(environ, start_response):
 
 
 def test_a_core_writes_what_the_reader_reads() -> None:
-    page = mmap.mmap(-1, _core.SCOREBOARD_BYTES)
+    page = mmap.mmap(-1, _core.scoreboard_bytes(1))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
         core = _core.Core([os.dup(listener.fileno())], OPTIONS, page)
@@ -69,11 +70,63 @@ def test_a_quantile_is_the_edge_of_its_bucket() -> None:
 
 
 def test_a_page_nobody_began_is_no_worker() -> None:
-    assert scoreboard.read(bytes(_core.SCOREBOARD_BYTES)) is None
+    assert scoreboard.read(bytes(4096)) is None
+
+
+def begun(threads: int = 2, words: int = scoreboard.WORDS) -> memoryview:
+    """A page as a core leaves it that has just begun."""
+    page = memoryview(bytearray(words * 8)).cast("Q")
+    page[0], page[1], page[3], page[5] = scoreboard.MAGIC, scoreboard.VERSION, 1, threads
+    return page
+
+
+def put(page: memoryview, slot: int, started: int, text: bytes) -> None:
+    at = scoreboard.TABLE + slot * scoreboard.ENTRY
+    page[at], page[at + 1] = started, len(text)
+    page[at + 2 : at + 15] = memoryview(text.ljust(104, b"\0")).cast("Q")
 
 
 def test_another_layout_is_refused() -> None:
-    page = bytearray(_core.SCOREBOARD_BYTES)
-    scoreboard.PAGE.pack_into(page, 0, scoreboard.MAGIC, 999, *[0] * (scoreboard.WORDS - 2))
+    page = begun()
+    page[1] = 999
     with pytest.raises(ValueError, match="layout 999"):
-        scoreboard.read(bytes(page))
+        scoreboard.read(page)
+
+
+def test_the_page_says_which_requests_are_running_and_since_when() -> None:
+    page = begun()
+    put(page, 1, time.monotonic_ns() - 2_000_000_000, b"GET /slow?x=1")
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    (request,) = snapshot.requests
+    assert (request.slot, request.text) == (1, "GET /slow?x=1")
+    assert 2 <= request.age < 20
+
+
+def test_a_target_that_is_no_text_and_a_length_that_is_none_harm_nobody() -> None:
+    page = begun()
+    put(page, 0, 1, b"GET /\xff\xc3")
+    put(page, 1, time.monotonic_ns() + 10**12, b"x" * 104)
+    page[scoreboard.TABLE + scoreboard.ENTRY + 1] = 2**64 - 1
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert [request.text for request in snapshot.requests] == ["GET /\ufffd\ufffd", "x" * 104]
+    assert snapshot.requests[1].age == 0
+
+
+def test_a_page_that_is_too_short_for_its_threads_is_read_as_far_as_it_goes() -> None:
+    page = begun(threads=10**9)
+    put(page, 3, 1, b"GET /")
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert [request.slot for request in snapshot.requests] == [3]
+
+
+def test_orders_are_bits_of_one_word_and_replace_one_another() -> None:
+    page = begun()
+    scoreboard.order(page, drain=True)
+    assert page[6] == 2
+    scoreboard.order(page, not_ready=True, drain=True)
+    assert page[6] == 3
+    scoreboard.order(page)
+    assert page[6] == 0

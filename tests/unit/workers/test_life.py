@@ -13,12 +13,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tricorn import workers
-from tricorn.cli.parser import read_arguments
-from tricorn.config.resolve import resolve
-from tricorn.log import ErrorLog
+from tricorn import log, workers
+from tricorn.config.command_line import read_arguments
+from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.workers import base
-from tricorn.workers.base import Assignment
+from tricorn.workers.application import Application
+from tricorn.workers.base import Assignment, Place, Worker
 from tricorn.workers.messages import BootFailed, Decoder, Message, Ready
 
 TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
@@ -32,6 +32,7 @@ class Core:
     options: dict[str, object] = field(default_factory=dict)
     script: Callable[[], None] = lambda: None
     wakeup_fd: int = -1
+    request_timeout: float = 0.0
     over: threading.Event = field(default_factory=threading.Event)
 
     def note(self, text: str) -> None:
@@ -74,8 +75,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
         return made
 
     fake: Any = ModuleType("tricorn._core")
-    fake.SCOREBOARD_BYTES, fake.Core, fake.WsgiGateway = 64, make, lambda *args: args
-    fake.check_access_log_format = lambda text: None
+    fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
+    fake.check_access_log_format = fake.check_upload_dir = lambda text: None
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     forget_native()
     numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]
@@ -97,10 +98,11 @@ def forget_native() -> None:
 
 @dataclass
 class Arbiter:
-    """The other ends of a worker's pipes."""
+    """The other ends of a worker's pipes, and the hooks it is to call."""
 
     messages: int
-    worker: Assignment
+    worker: Worker
+    notes: list[str]
 
     def heard(self) -> list[Message]:
         return Decoder().feed(os.read(self.messages, 4096))
@@ -114,21 +116,28 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     monkeypatch.syspath_prepend(str(tmp_path))
     ends: list[int] = []
 
-    def make(app: str = "life_app", argv: str = "", worker_class: str = "sync") -> Arbiter:
+    def make(
+        app: str = "life_app", argv: str = "", worker_class: str = "sync", stand_in: bool = False, **hooks: Any
+    ) -> Arbiter:
         messages, life = os.pipe(), os.pipe()
         ends.extend((*messages, *life))
+        in_file = Layer({name: Raw(hook, "gunicorn.conf.py") for name, hook in hooks.items()})
+        config = resolve([in_file, read_arguments([*argv.split(), app])])
         assignment = Assignment(
-            config=resolve([read_arguments([*argv.split(), app])]),
+            server="the server",
+            config=config,
             worker_class=worker_class,
-            log=ErrorLog("-", "info"),
-            listeners=[],
-            page=memoryview(bytearray(64)),
+            log=log.make(config),
+            app=Application(config),
+            age=7,
+            sockets=[],
+            page=memoryview(bytearray(4096)),
             siblings=False,
-            messages=messages[1],
-            life=life[0],
-            application=None,
+            stand_in=stand_in,
         )
-        return Arbiter(messages[0], assignment)
+        worker = workers.load(worker_class)(assignment)
+        worker.move_in(Place([], [], messages[1], life[0]))
+        return Arbiter(messages[0], worker, [])
 
     # No thread: in this process it would outlive the test.
     monkeypatch.setattr(base.Worker, "_watch_arbiter", lambda self: None)
@@ -142,7 +151,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
 def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Callable[..., Arbiter]) -> None:
     arbiter = hire()
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
-    assert base.run(arbiter.worker) == 0
+    assert arbiter.worker.run() == 0
     assert core.notes == ["start", "serve", f"heard {[Ready()]}", "close"]
 
 
@@ -159,7 +168,7 @@ def test_an_application_that_cannot_be_loaded(
     app: str, code: int, reason: str, core: Core, hire: Callable[..., Arbiter]
 ) -> None:
     arbiter = hire(app)
-    assert base.run(arbiter.worker) == code
+    assert arbiter.worker.run() == code
     assert arbiter.heard() == [BootFailed(code, reason)]
     assert core.notes == []
 
@@ -178,13 +187,13 @@ def test_an_application_that_cannot_be_loaded(
 )
 def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
     core.script = lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
-    assert base.run(hire().worker) == 0
+    assert hire().worker.run() == 0
     assert core.notes == ["start", "serve", *notes, "close"]
 
 
 def test_an_application_that_exits_ends_the_worker(core: Core, hire: Callable[..., Arbiter]) -> None:
     core.script = lambda: sys.exit(0)
-    assert base.run(hire().worker) == 1
+    assert hire().worker.run() == 1
     assert core.notes[-1] == "close"
 
 
@@ -193,7 +202,7 @@ def test_a_core_that_fails_ends_the_worker_with_a_status(core: Core, hire: Calla
         raise OSError("epoll is gone")
 
     core.script = fail
-    assert base.run(hire().worker) == 1
+    assert hire().worker.run() == 1
     assert core.notes[-1] == "close"
 
 
@@ -206,7 +215,7 @@ class TestThreads:
             served.wait(5)
 
         core.script = serve
-        assert base.run(hire(argv="--threads 3", worker_class="gthread").worker) == 0
+        assert hire(argv="--threads 3", worker_class="gthread").worker.run() == 0
         assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
         assert core.options["threads"] == 3
 
@@ -215,16 +224,80 @@ class TestThreads:
             raise OSError("epoll is gone")
 
         core.script = fail
-        assert base.run(hire(argv="--threads 1", worker_class="gthread").worker) == 1
+        assert hire(argv="--threads 1", worker_class="gthread").worker.run() == 1
         assert "drain" in core.notes
 
 
 def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None:
-    base.run(hire(argv="--no-sendfile --body-buffer-size 1M --access-logfile -").worker)
+    hire(argv="--no-sendfile --body-buffer-size 1M --access-logfile -").worker.run()
     assert core.options["sendfile"] is False
     assert core.options["body_buffer_size"] == 1 << 20
     assert core.options["access_log"] == "-"
     assert core.options["threads"] == 1
     assert core.options["forwarder_headers"] == ["SCRIPT_NAME", "PATH_INFO"]
     assert core.options["server"] == "tricorn"
-    assert core.options["pid"] == os.getpid()
+
+
+def test_hooks_in_their_order_and_with_their_arguments(core: Core, hire: Callable[..., Arbiter]) -> None:
+    def noting(name: str, arity: int) -> Callable[..., None]:
+        def one(worker: Worker) -> None:
+            core.note(f"{name} booted={worker.booted} alive={worker.alive}")
+
+        def two(server: object, worker: Worker) -> None:
+            assert server == "the server"
+            one(worker)
+
+        return one if arity == 1 else two
+
+    core.script = lambda: signal.raise_signal(signal.SIGINT)
+    arbiter = hire(
+        post_fork=noting("post_fork", 2),
+        post_worker_init=noting("post_worker_init", 1),
+        worker_int=noting("worker_int", 1),
+        worker_exit=noting("worker_exit", 2),
+    )
+    assert arbiter.worker.run() == 0
+    assert core.notes == [
+        "post_fork booted=False alive=True",
+        "post_worker_init booted=True alive=True",
+        "start",
+        "serve",
+        "worker_int booted=True alive=False",
+        "stop",
+        "close",
+        "worker_exit booted=True alive=False",
+    ]
+
+
+@pytest.mark.parametrize("name", ["post_fork", "post_worker_init"])
+def test_a_hook_that_fails_while_it_boots(name: str, core: Core, hire: Callable[..., Arbiter]) -> None:
+    def fail(*_: object) -> None:
+        raise LookupError("no database")
+
+    arbiter = hire(**{name: (lambda server, worker: fail()) if name == "post_fork" else (lambda worker: fail())})
+    assert arbiter.worker.run() == 3
+    assert arbiter.heard() == [BootFailed(3, "LookupError: no database")]
+
+
+def test_a_hook_that_fails_at_the_end_changes_nothing(core: Core, hire: Callable[..., Arbiter]) -> None:
+    def fail(server: object, worker: Worker) -> None:
+        raise LookupError("too late")
+
+    assert hire(worker_exit=fail).worker.run() == 0
+
+
+def test_a_traceback_stands_in_for_an_application_when_asked_to(core: Core, hire: Callable[..., Arbiter]) -> None:
+    arbiter = hire("life_broken", stand_in=True)
+    core.script = lambda: core.note(f"heard {arbiter.heard()}")
+    assert arbiter.worker.run() == 0
+    assert f"heard {[Ready(stand_in=True)]}" in core.notes
+    answers: list[str] = []
+    body = b"".join(arbiter.worker.wsgi({}, lambda status, headers: answers.append(status)))
+    assert answers == ["500 Internal Server Error"]
+    assert b"ZeroDivisionError: division by zero" in body
+
+
+def test_max_requests_come_with_their_jitter(hire: Callable[..., Arbiter]) -> None:
+    found = {hire(argv="--max-requests 10 --max-requests-jitter 3").worker.max_requests for _ in range(100)}
+    assert found == {10, 11, 12, 13}
+    assert hire().worker.max_requests == sys.maxsize

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tricorn.cli.parser import build_parser, read_arguments, read_environment_arguments
+from tricorn.config import completions
+from tricorn.config.command_line import build_parser, read_arguments, read_environment_arguments
 from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable
 
 GOLDEN = Path(__file__).with_name("help.txt")
@@ -63,7 +64,47 @@ def test_a_value_that_is_none_at_all_is_a_usage_error(capsys: pytest.CaptureFixt
     assert error.endswith("error: argument -w/--workers: expected a whole number, got 'abc'\n")
 
 
-@pytest.mark.parametrize("record", UNAVAILABLE, ids=lambda record: record.name)
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ("--wrokers 3 app", "unrecognized arguments: --wrokers; did you mean --workers?"),
+        ("--nope app", "unrecognized arguments: --nope; see tricorn --help"),
+        ("--no-such-option app", "unrecognized arguments: --no-such-option; see tricorn --help"),
+        ("--worker=3 app", "ambiguous option: --worker=3 could match"),
+        ("--tiemout=3 app", "unrecognized arguments: --tiemout; did you mean --timeout?"),
+        ("app other", "unrecognized arguments: other; one application is expected, and flags"),
+        ("-w", "argument -w/--workers: expected one argument"),
+    ],
+)
+def test_what_is_not_understood_is_a_usage_error(argv: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"tricorn: error: {words}" in refused(argv.split(), capsys)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "name"),
+    [("--log-f", "errorlog"), ("--access-logfi", "accesslog"), ("--keep", "keepalive"), ("--lo-f", None)],
+)
+def test_a_prefix_that_is_enough_for_gunicorn_is_enough(
+    prefix: str, name: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name is None:
+        refused([prefix, "1"], capsys)
+    else:
+        assert raw(f"{prefix} 1") == {name: "1"}
+
+
+def test_completions_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_arguments(["--completions", "bash"])
+    assert not caught.value.code
+    assert capsys.readouterr().out == completions.render("bash")
+
+
+def test_of_shells_that_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--completions" in refused(["--completions", "tcsh"], capsys)
+
+
+@pytest.mark.parametrize("record", [record for record in UNAVAILABLE if record.flags], ids=lambda record: record.name)
 def test_what_gunicorn_has_and_we_do_not_is_refused_in_words(
     record: Unavailable, capsys: pytest.CaptureFixture[str]
 ) -> None:

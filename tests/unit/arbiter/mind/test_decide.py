@@ -1,79 +1,18 @@
-"""The arbiter's mind, in virtual time: events in, commands out."""
+"""Starting, replacing, stopping: events in, commands out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from signal import Signals
 
 import pytest
-from tricorn.arbiter.commands import CloseListeners, Command, Exit, Log, ReopenLogs, Send, Spawn
-from tricorn.arbiter.decide import BACKOFF_FIRST, BACKOFF_MOST, QUIT_PATIENCE, STEADY, decide
-from tricorn.arbiter.events import (
-    ChildExited,
-    Event,
-    Signalled,
-    Spawned,
-    SpawnFailed,
-    Start,
-    Tick,
-    WorkerBootFailed,
-    WorkerReady,
-)
-from tricorn.arbiter.state import NEVER, State
+from tricorn.arbiter.mind.commands import CloseListeners, Exit, Log, ReopenLogs, Send, Spawn, Upgrade, WorkersChanged
+from tricorn.arbiter.mind.decide import decide
+from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, STEADY
+from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Upgraded, WorkerBootFailed, WorkerReady
+from tricorn.arbiter.mind.leaving import QUIT_PATIENCE
+from tricorn.arbiter.mind.state import NEVER
 
-
-@dataclass
-class Arbiter:
-    """A state, a clock, and pids that are the worker's number plus 100."""
-
-    state: State
-    now: float = 1000.0
-    sent: list[Command] = field(default_factory=list)
-
-    def feel(self, event: Event) -> list[Command]:
-        self.state, commands = decide(self.state, event, self.now)
-        for command in list(commands):
-            if isinstance(command, Spawn):
-                self.feel(Spawned(command.nr, command.nr + 100))
-        return commands
-
-    def wait(self, seconds: float) -> list[Command]:
-        self.now += seconds
-        return self.feel(Tick())
-
-    def signal(self, name: str) -> list[Command]:
-        return self.feel(Signalled(Signals[f"SIG{name}"]))
-
-    def boot(self) -> None:
-        for command in self.feel(Start()):
-            assert isinstance(command, Spawn)
-            self.feel(WorkerReady(command.nr))
-
-
-def arbiter(workers: int = 2, graceful: float = 30, most: int = 8) -> Arbiter:
-    return Arbiter(State(target=workers, most=most, graceful_timeout=graceful))
-
-
-def running(workers: int = 2, graceful: float = 30, most: int = 8) -> Arbiter:
-    it = arbiter(workers, graceful, most)
-    it.boot()
-    return it
-
-
-def spawned(commands: list[Command]) -> list[int]:
-    return [command.nr for command in commands if isinstance(command, Spawn)]
-
-
-def sends(commands: list[Command]) -> list[tuple[int, str]]:
-    return [(command.nr, command.signal.name) for command in commands if isinstance(command, Send)]
-
-
-def texts(commands: list[Command], level: str | None = None) -> list[str]:
-    return [c.text for c in commands if isinstance(c, Log) and level in (None, c.level)]
-
-
-def exits(commands: list[Command]) -> list[int]:
-    return [command.code for command in commands if isinstance(command, Exit)]
+from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
 
 
 class TestStart:
@@ -317,16 +256,36 @@ class TestOtherSignals:
         it.feel(ChildExited(2, -9))  # its successor boots, and the signal would kill it
         assert it.signal("USR1")[1:] == [ReopenLogs(), Send(1, Signals.SIGUSR1)]
 
-    @pytest.mark.parametrize("name", ["HUP", "USR2"])
-    def test_what_is_not_available_says_so_and_harms_nobody(self, name: str) -> None:
-        it = running()
-        before = it.state
-        commands = it.signal(name)
-        assert len(texts(commands, "warning")) == 1
-        assert it.state == before
+    def test_a_worker_that_booted_meanwhile_reopens_them_when_it_is_ready(self) -> None:
+        it = running(workers=2)
+        it.feel(ChildExited(2, -9))
+        it.signal("USR1")
+        assert sends(it.feel(WorkerReady(3))) == [(3, "SIGUSR1")]
+        it.now += 1
+        it.feel(ChildExited(3, -9))
+        assert sends(it.feel(WorkerReady(4))) == []
 
-    def test_winch_means_nothing(self) -> None:
-        assert running().signal("WINCH") == [Log("info", "Handling signal: winch")]
+    def test_usr2_starts_one_successor(self) -> None:
+        it = running()
+        assert Upgrade() in it.signal("USR2")
+        it.feel(Upgraded(4711))
+        again = it.signal("USR2")
+        assert Upgrade() not in again
+        assert texts(again, "warning") == ["USR2 signal ignored. Child exists."]
+        it.feel(Upgraded(None))
+        assert Upgrade() in it.signal("USR2")
+
+    def test_winch_is_for_daemons(self) -> None:
+        assert texts(running().signal("WINCH"), "debug") == ["SIGWINCH ignored. Not daemonized"]
+        it = running(daemon=True)
+        assert sends(it.signal("WINCH")) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        assert spawned(it.feel(ChildExited(1, 0))) == []
+
+    def test_the_number_of_workers_is_told(self) -> None:
+        it = running(workers=1)
+        assert WorkersChanged(2, 1) in it.signal("TTIN")
+        assert WorkersChanged(1, 2) in it.signal("TTOU")
+        assert WorkersChanged(1, 1) not in it.signal("TTOU")
 
     def test_chld_is_for_debugging(self) -> None:
         assert running().signal("CHLD") == [Log("debug", "Handling signal: chld")]

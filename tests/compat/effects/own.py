@@ -1,0 +1,224 @@
+"""What tricorn has and gunicorn has not: an effect for each setting."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import time
+from pathlib import Path
+
+from tests.compat.effects.common import fact_site, facts, raw
+from tests.harness import Site, Wire, until
+from tests.harness.server import free_port
+from tests.harness.wire import chunked, request
+
+
+def ask(port: int, path: str) -> int:
+    with Wire(("127.0.0.1", port)) as wire:
+        return wire.get(path).status
+
+
+def sees_admin_bind(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\n") as server:
+        assert server.get("/hello").status == 200
+        until(lambda: ask(port, "/readyz") == 200, "readiness")
+        assert ask(port, "/healthz") == 200
+        assert ask(port, "/hello") == 404
+
+
+def sees_health_path(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nhealth_path = '/alive'\n"):
+        until(lambda: ask(port, "/alive") == 200, "health")
+        assert ask(port, "/healthz") == 404
+
+
+def sees_ready_path(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nready_path = '/prepared'\n"):
+        until(lambda: ask(port, "/prepared") == 200, "readiness")
+        assert ask(port, "/readyz") == 404
+
+
+def sees_request_timeout(directory: Path) -> None:
+    with Site("request_timeout = 1\n", app="stuck:application") as server:
+        assert server.get("/naps").status == 504
+
+
+def sees_boot_timeout(directory: Path) -> None:
+    files = {"slow.py": "import time\ntime.sleep(60)\n"}
+    with Site("boot_timeout = 1\n", app="slow:application", files=files, wait=False) as server:
+        assert server.wait_exit(within=15) == 3
+
+
+def sees_max_worker_memory(directory: Path) -> None:
+    with Site(f"max_worker_memory = {150 << 20}\n", app="stuck:application") as server:
+        worker = int(server.get("/pid").body)
+        server.get(f"/grow?bytes={200 << 20}")
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
+
+
+def sees_max_worker_lifetime(directory: Path) -> None:
+    with Site("max_worker_lifetime = 1\n") as server:
+        worker = int(server.get("/pid").body)
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
+
+
+def sees_max_worker_lifetime_jitter(directory: Path) -> None:
+    """Workers of the same age do not all go in the same moment."""
+    with Site("workers = 4\nmax_worker_lifetime = 1\nmax_worker_lifetime_jitter = 3\n", workers=4) as server:
+        first = set(server.worker_pids())
+        left: dict[int, float] = {}
+
+        def all_gone() -> bool:
+            for pid in first - set(server.worker_pids()) - set(left):
+                left[pid] = time.monotonic()
+            return len(left) == 4
+
+        until(all_gone, "the first generation is gone", within=20)
+        assert max(left.values()) - min(left.values()) > 0.05
+
+
+def sees_drain_delay(directory: Path) -> None:
+    with Site("drain_delay = 1\n") as server:
+        server.get("/hello")
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        server.log.wait("Handling signal: term")
+        assert server.get("/hello").status == 200, "it serves on"
+        assert server.wait_exit() == 0
+        assert time.monotonic() - began >= 0.9
+
+
+def ends(config: str, *parts: bytes, within: float) -> bytes:
+    """What a client hears that sends this and then nothing, until it is cut off."""
+    with Site(f"worker_class = 'gthread'\n{config}") as server, server.connect(timeout=within) as wire:
+        wire.send(*parts)
+        return wire.ended()
+
+
+def sees_header_timeout(directory: Path) -> None:
+    ends("header_timeout = 1\n", b"GET / HT", within=6)
+
+
+def sees_body_timeout(directory: Path) -> None:
+    ends("body_timeout = 1\n", b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc", within=6)
+
+
+def sees_body_min_rate(directory: Path) -> None:
+    """A client that keeps sending is cut off all the same, for it sends too slowly."""
+    config = "worker_class = 'gthread'\nbody_timeout = 1\nbody_min_rate = 100000\n"
+    with Site(config) as server, server.connect() as wire:
+        wire.send(b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n")
+
+        def cut_off() -> bool:
+            try:
+                wire.send(b"x")
+            except OSError:
+                return True
+            return not wire.still_open(0.05)
+
+        until(cut_off, "it is cut off", within=15)
+
+
+def sees_write_timeout(directory: Path) -> None:
+    """A client that does not read the answer is given up, and its thread is free again."""
+    with (
+        Site("worker_class = 'gthread'\nthreads = 2\nwrite_timeout = 1\naccesslog = '-'\n") as server,
+        server.connect(receive_buffer=4096) as wire,
+    ):
+        wire.send(request("GET", "/stream?count=400&size=100000&marked"))
+        server.out.wait("marked", within=20)
+        wire.reset()
+
+
+def sees_body_buffer_size(directory: Path) -> None:
+    """Beyond it a body is kept in a file."""
+    gate = directory / "gate"
+    with (
+        Site(f"worker_class = 'gthread'\nbody_buffer_size = 1000\ntmp_upload_dir = '{directory}'\n") as server,
+        server.connect() as wire,
+    ):
+        wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 300_000))
+        until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
+        assert files_below(server, directory)
+        gate.touch()
+        assert wire.reply().text.endswith(" 300000")
+
+
+def files_below(server: Site, directory: Path) -> list[str]:
+    found = []
+    for link in Path(f"/proc/{server.worker_pid()}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found.append(str(link.readlink()))
+    return [name for name in found if name.startswith(str(directory))]
+
+
+def sees_body_buffer_total(directory: Path) -> None:
+    """Bodies that are small, but not together: they are kept in files too."""
+    gate = directory / "gate"
+    config = f"worker_class = 'gthread'\nthreads = 2\nbody_buffer_total = 1000\ntmp_upload_dir = '{directory}'\n"
+    with Site(config) as server, server.connect() as wire:
+        wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 300_000))
+        until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
+        assert files_below(server, directory)
+        gate.touch()
+        assert wire.reply().status == 200
+
+
+def sees_max_connections(directory: Path) -> None:
+    with (
+        Site("worker_class = 'gthread'\nkeepalive = 30\nmax_connections = 2\n") as server,
+        contextlib.ExitStack() as stack,
+    ):
+        wires = [stack.enter_context(server.connect()) for _ in range(2)]
+        for wire in wires:
+            assert wire.get("/hello").status == 200
+        third = stack.enter_context(server.connect())
+        third.send(request("GET", "/hello"))
+        # Either it waits for a place, or an idle one is closed to make room: never three at once.
+        held = sum(wire.still_open(0.2) for wire in [*wires, third])
+        assert not (third.unread and held == 3)
+
+
+def sees_limit_request_body(directory: Path) -> None:
+    with Site("limit_request_body = 1000\n") as server:
+        assert server.post("/body", b"x" * 900).status == 200
+        answer = raw(server, b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 2000\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 413 "), "before the body is sent"
+        head = request("POST", "/body", [("Transfer-Encoding", "chunked")])
+        assert raw(server, head + chunked([b"x" * 600] * 3)).startswith(b"HTTP/1.1 413 ")
+
+
+def sees_log_streams(directory: Path) -> None:
+    with Site("log_streams = 'split'\n", wait=False) as server:
+        server.out.wait("Booting worker with pid")
+        until(server._accepts, "it accepts")
+        server.get("/crash?when=call")
+        server.log.wait("crash marker")
+        assert "[INFO]" not in server.log.text
+        assert "[ERROR]" not in server.out.text
+
+
+def sees_log_format(directory: Path) -> None:
+    with Site("log_format = 'json'\naccesslog = '-'\n", wait=False) as server:
+        server.log.wait("Booting worker with pid")
+        until(server._accepts, "it accepts")
+        target = "/hello?a=%22%5C&marked"
+        server.get(target, ("User-Agent", 'quote " and \\ backslash'))
+        (line,) = server.out.wait(".*marked.*")
+        assert 'quote " and \\ backslash' in json.loads(line[0]).values()
+        entries = [json.loads(line) for line in server.log.lines]
+        assert any("Booting worker with pid" in str(entry) for entry in entries)
+
+
+def sees_request_id(directory: Path) -> None:
+    with fact_site("request_id = True\n") as server:
+        given = facts(server, ("X-Request-ID", "from-outside-1"))
+        assert given["environ"]["tricorn.request_id"] == "from-outside-1"
+        first, second = (facts(server)["environ"]["tricorn.request_id"] for _ in range(2))
+        assert first
+        assert first != second
+        assert server.get("/").get("X-Request-ID")

@@ -1,0 +1,325 @@
+"""Sockets, workers and mechanics: an effect for each setting, `sees_<name>`."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import os
+import pwd
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.compat.effects.common import FACTS, fact_site, facts, printed, refuses
+from tests.harness import CLOSE, Site, command, module, proc, until
+from tests.harness.server import free_port
+from tests.harness.wire import request
+
+
+def sees_config(directory: Path) -> None:
+    path = directory / "another.py"
+    path.write_text("raw_env = ['TRICORN_A=another']\n")
+    with fact_site(path) as server:
+        assert facts(server)["env"]["TRICORN_A"] == "another"
+
+
+def sees_wsgi_app(directory: Path) -> None:
+    with Site("wsgi_app = 'mine:application'\n", app="", files={"mine.py": module("by wsgi_app")}) as server:
+        assert server.get("/").body == b"by wsgi_app"
+
+
+def sees_bind(directory: Path) -> None:
+    port, path = free_port(), directory / "s"
+    with Site(f"bind = ['127.0.0.1:{port}', 'unix:{path}']\n", wait=False) as server:
+        for address in (("127.0.0.1", port), str(path)):
+            server.address = address
+            server.wait_ready()
+            assert server.get("/hello").status == 200
+
+
+def listening(port: int) -> list[int]:
+    """The accept queues on a port: their greatest lengths."""
+    text = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[2]) for line in text.splitlines()]
+
+
+def sees_backlog(directory: Path) -> None:
+    with Site("backlog = 17\n") as server:
+        assert listening(server.port) == [17]
+
+
+def sees_workers(directory: Path) -> None:
+    with Site("workers = 3\n", workers=3) as server:
+        assert len(server.worker_pids()) == 3
+
+
+def sees_worker_class(directory: Path) -> None:
+    with Site("worker_class = 'gthread'\n") as server:
+        server.log.wait("Using worker: gthread")
+
+
+def together(server: Site, count: int, directory: Path) -> int:
+    """How many of `count` requests are in the application at once."""
+    gate = directory / "gate"
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(server.connect()) for _ in range(count)]
+        for wire in wires:
+            wire.send(request("GET", f"/gate?open={gate}", CLOSE))
+        inside = lambda: len(list(directory.glob("gate.in.*")))  # noqa: E731
+        with contextlib.suppress(AssertionError):
+            until(lambda: inside() == count, "all are in", within=1)
+        seen = inside()
+        gate.touch()
+        for wire in wires:
+            assert wire.reply().status == 200
+    return seen
+
+
+def sees_threads(directory: Path) -> None:
+    with Site("threads = 3\n") as server:
+        server.log.wait("Using worker: gthread")
+        assert together(server, 5, directory) == 3
+
+
+def sees_worker_connections(directory: Path) -> None:
+    with Site("worker_class = 'gthread'\nthreads = 4\nworker_connections = 2\n") as server:
+        assert together(server, 4, directory) <= 2
+
+
+def sees_max_requests(directory: Path) -> None:
+    with Site("max_requests = 3\n") as server:
+        pids = set()
+
+        def another() -> bool:
+            pids.add(server.get("/pid").body)
+            return len(pids) > 1
+
+        until(another, "another worker serves")
+        server.log.wait("Autorestarting worker after current request")
+
+
+def sees_max_requests_jitter(directory: Path) -> None:
+    """With a jitter that is great beside the number, workers do not all leave after the same count."""
+    with Site("workers = 1\nmax_requests = 1\nmax_requests_jitter = 40\n") as server:
+        counts: dict[bytes, int] = {}
+
+        def different() -> bool:
+            with contextlib.suppress(OSError, AssertionError):
+                pid = server.get("/pid").body
+                counts[pid] = counts.get(pid, 0) + 1
+            return len(set(counts.values())) > 1 and len(counts) > 2
+
+        until(different, "workers leave after different numbers of requests", within=20)
+        assert max(counts.values()) > 1
+
+
+def sees_timeout(directory: Path) -> None:
+    with Site("timeout = 1\nthreads = 2\n", app="stuck:application") as server, server.connect() as wire:
+        wire.send(request("GET", "/sleep"))
+        server.log.wait(r"WORKER TIMEOUT \(pid:\d+\)")
+
+
+def sees_graceful_timeout(directory: Path) -> None:
+    with Site("graceful_timeout = 1\n") as server, server.connect() as wire:
+        wire.send(request("GET", f"/gate?open={directory / 'never'}"))
+        until(lambda: list(directory.glob("never.in.*")), "the request is in the application")
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(within=8) == 0
+        assert time.monotonic() - began > 0.8
+
+
+def sees_keepalive(directory: Path) -> None:
+    with Site("worker_class = 'gthread'\nkeepalive = 1\n") as server, server.connect() as wire:
+        wire.get("/hello")
+        began = time.monotonic()
+        wire.closed()
+        assert 0.5 < time.monotonic() - began < 1.9
+
+
+def sees_preload_app(directory: Path) -> None:
+    with fact_site("preload_app = True\n") as server:
+        assert facts(server)["loaded_in"] == server.pid
+
+
+def sees_sendfile(directory: Path) -> None:
+    """Without it the same bytes come; the kernel's call is told by the record's own unit tests."""
+    with Site("sendfile = False\n") as server:
+        assert server.get("/hello").status == 200
+        assert "sendfile" in printed("sendfile = False\n")
+
+
+def sees_reuse_port(directory: Path) -> None:
+    with Site("reuse_port = True\nworkers = 2\n", workers=2) as server:
+        until(lambda: len(listening(server.port)) >= 2, "every worker listens itself")
+        assert server.get("/hello").status == 200
+
+
+def sees_chdir(directory: Path) -> None:
+    (directory / "here.py").write_text(module("from chdir"))
+    with Site(f"chdir = '{directory}'\npythonpath = None\n", app="here:application") as server:
+        assert server.get("/").body == b"from chdir"
+
+
+def sees_daemon(directory: Path) -> None:
+    pidfile = directory / "pid"
+    config = f"daemon = True\npidfile = '{pidfile}'\nerrorlog = '{directory / 'log'}'\n"
+    with fact_site(config, wait=False) as server:
+        assert server.process.wait(10) == 0
+        until(lambda: pidfile.exists() and pidfile.read_text().strip(), "the pidfile")
+        master = int(pidfile.read_text())
+        try:
+            until(server._accepts, "it accepts")
+            assert facts(server)["ppid"] == master != server.pid
+            assert os.getsid(master) != server.pid
+            assert os.readlink(f"/proc/{master}/fd/0") == "/dev/null"
+        finally:
+            os.kill(master, signal.SIGTERM)
+            until(lambda: not proc.is_running(master), "the daemon stops", within=15)
+        assert not pidfile.exists()
+
+
+def sees_raw_env(directory: Path) -> None:
+    with fact_site("raw_env = ['TRICORN_A=1=2']\n") as server:
+        assert facts(server)["env"]["TRICORN_A"] == "1=2"
+
+
+def sees_pidfile(directory: Path) -> None:
+    pidfile = directory / "pid"
+    with Site(f"pidfile = '{pidfile}'\n") as server:
+        assert int(pidfile.read_text()) == server.pid
+    assert not pidfile.exists()
+
+
+def sees_worker_tmp_dir(directory: Path) -> None:
+    refuses("worker_tmp_dir", f"'{directory}'", "'/nonexistent/dir'")
+    assert not list(directory.iterdir())
+
+
+# The interpreter may be installed where only its owner can read: everything is imported before the change.
+PRELOADED = "preload_app = True\n"
+
+
+def other_user() -> pwd.struct_passwd:
+    if os.geteuid():
+        pytest.skip("only root can become somebody else")
+    return pwd.getpwnam("nobody")
+
+
+def opened(server: Site) -> Site:
+    """Its directory is readable by everybody."""
+    server.directory.chmod(0o755)
+    return server
+
+
+def sees_user(directory: Path) -> None:
+    user = other_user()
+    with opened(fact_site(f"user = '{user.pw_name}'\n{PRELOADED}")) as server:
+        assert facts(server)["uid"] == user.pw_uid
+        assert os.stat(f"/proc/{server.pid}").st_uid == 0
+
+
+def sees_group(directory: Path) -> None:
+    user = other_user()
+    with opened(fact_site(f"group = {user.pw_gid}\n{PRELOADED}")) as server:
+        assert facts(server)["gid"] == user.pw_gid
+
+
+def sees_initgroups(directory: Path) -> None:
+    user = other_user()
+    config = f"user = '{user.pw_name}'\ngroup = {user.pw_gid}\ninitgroups = True\n{PRELOADED}"
+    with opened(fact_site(config)) as server:
+        assert sorted(facts(server)["groups"]) == sorted(set(os.getgrouplist(user.pw_name, user.pw_gid)))
+        assert grp.getgrgid(user.pw_gid)
+
+
+def sees_umask(directory: Path) -> None:
+    path = directory / "s"
+    with Site(f"umask = 0o027\nbind = 'unix:{path}'\n", app=FACTS, wait=False) as server:
+        server.address = str(path)
+        server.wait_ready()
+        assert path.stat().st_mode & 0o777 == 0o750
+        assert server.get("/").status == 200
+
+
+def sees_tmp_upload_dir(directory: Path) -> None:
+    gate = directory / "gate"
+    with (
+        Site(f"worker_class = 'gthread'\ntmp_upload_dir = '{directory}'\nbody_buffer_size = 1000\n") as server,
+        server.connect() as wire,
+    ):
+        wire.send(request("POST", f"/gate?open={gate}", body=b"x" * 500_000))
+        until(lambda: list(directory.glob("gate.in.*")), "the request is in the application")
+        worker = server.worker_pid()
+        files = [os.readlink(f"/proc/{worker}/fd/{fd}") for fd in os.listdir(f"/proc/{worker}/fd")]
+        assert any(name.startswith(str(directory)) for name in files), files
+        gate.touch()
+        assert wire.reply().status == 200
+
+
+def sees_pythonpath(directory: Path) -> None:
+    (directory / "there.py").write_text(module("from pythonpath"))
+    with Site(f"pythonpath = '{directory}'\n", app="there:application") as server:
+        assert server.get("/").body == b"from pythonpath"
+
+
+def sees_control_socket_disable(directory: Path) -> None:
+    with Site("control_socket_disable = True\n", env={"HOME": str(directory)}) as server:
+        assert server.get("/hello").status == 200
+    assert not list(directory.iterdir())
+
+
+def titled() -> None:
+    """Titles need a package that is no requirement."""
+    program = [command()[0], "-c", "import setproctitle"]
+    if subprocess.run(program, capture_output=True, check=False).returncode:
+        pytest.skip("setproctitle is not installed")
+
+
+NAMED = "def when_ready(server):\n    server.log.info('name %s', server.proc_name)\n"
+
+
+def sees_proc_name(directory: Path) -> None:
+    with Site(f"proc_name = 'shop'\n{NAMED}") as server:
+        server.log.wait("name shop")
+        titled()
+        until(lambda: "master [shop]" in proc.command_line(server.pid), "the master's title")
+        until(lambda: "worker [shop]" in proc.command_line(server.worker_pid()), "the worker's title")
+
+
+def sees_default_proc_name(directory: Path) -> None:
+    """It is the application's name: what the setting says is replaced by it, as with gunicorn."""
+    with Site(f"default_proc_name = 'fallback'\n{NAMED}") as server:
+        (match,) = server.log.wait("name (.*)")
+        assert match[1] in ("fallback", "gallery:application")
+    assert "fallback" in printed("default_proc_name = 'fallback'\n")
+
+
+def sees_asgi_loop(directory: Path) -> None:
+    refuses("asgi_loop", "'asyncio'", "'no_such_loop'")
+
+
+def sees_asgi_lifespan(directory: Path) -> None:
+    refuses("asgi_lifespan", "'off'", "'perhaps'")
+
+
+def sees_asgi_disconnect_grace_period(directory: Path) -> None:
+    refuses("asgi_disconnect_grace_period", "7", "-1")
+
+
+def sees_websocket_max_message_size(directory: Path) -> None:
+    refuses("websocket_max_message_size", "1000", "-1")
+
+
+def sees_http_parser(directory: Path) -> None:
+    refuses("http_parser", "'python'", "'slow'")
+
+
+def sees_root_path(directory: Path) -> None:
+    with Site("root_path = '/below'\n") as server:
+        assert server.get("/hello").status == 200
+        assert server.get("/below/hello").status == 200
+    assert "/below" in printed("root_path = '/below'\n")

@@ -1,0 +1,369 @@
+"""Every hook: in which process, in which order, with which arguments."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import REFERENCE, Site, until
+from tests.harness.wire import request
+
+RECORDER = (Path(__file__).parent / "hook_recorder.py").read_text().replace("from __future__ import annotations", "")
+CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+Record = dict[str, Any]
+
+
+class Recorded(Site):
+    def __init__(self, directory: Path, config: str = "", **options: Any) -> None:
+        self.hook_log = directory / "hooks"
+        super().__init__(RECORDER + "\n" + config, env={"HOOK_LOG": str(self.hook_log)}, **options)
+
+    def records(self) -> list[Record]:
+        try:
+            return [json.loads(line) for line in self.hook_log.read_text().splitlines()]
+        except FileNotFoundError:
+            return []
+
+    def names(self, start: int = 0) -> list[str]:
+        return [record["hook"] for record in self.records()[start:]]
+
+    def wait(self, hook: str, count: int = 1) -> list[Record]:
+        """The records of `hook`, once there are `count`."""
+        try:
+            return until(
+                lambda: (
+                    found
+                    if len(found := [record for record in self.records() if record["hook"] == hook]) >= count
+                    else []
+                ),
+                f"{count} x {hook}",
+                within=15,
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}; came: {self.names()}; its log:\n{self.log.text}") from None
+
+
+def gunicorn(worker_class: str) -> str:
+    return f"worker_class = {worker_class!r}\nthreads = {2 if worker_class == 'gthread' else 1}\n"
+
+
+@CLASSES
+def test_start_and_stop(tmp_path: Path, worker_class: str) -> None:
+    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+        server.wait("post_worker_init")
+        master, worker = server.pid, server.worker_pid()
+        assert server.names() == [
+            "nworkers_changed",
+            "on_starting",
+            "when_ready",
+            "pre_fork",
+            "post_fork",
+            "post_worker_init",
+        ]
+        assert [record["pid"] for record in server.records()] == [master, master, master, master, worker, worker]
+        server.get("/hello")
+        server.wait("post_request")
+        lines = len(server.records())
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+        assert server.names(lines) == ["worker_exit", "child_exit", "on_exit"]
+        assert [record["pid"] for record in server.records()[lines:]] == [worker, master, master]
+
+
+def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:
+    """Where a hook stands among the log's lines is part of what scripts that read the log know."""
+    speak = "\n".join(
+        f"def {name}(server):\n    server.log.info('hook {name}')\n"
+        for name in ("on_starting", "when_ready", "on_exit")
+    ) + "\n".join(
+        f"def {name}(server, worker):\n    server.log.info('hook {name}')\n" for name in ("pre_fork", "post_fork")
+    )
+    with Site(speak) as server:
+        server.signal(signal.SIGTERM)
+        server.wait_exit()
+    told = [line.partition("] [INFO] ")[2] for line in server.log.lines]
+    known = ("Starting", "Listening", "Using", "Booting", "Shutting", "hook")
+    found = [line.split()[0] for line in told if line.startswith(known)]
+    assert found == ["Starting", "hook", "Listening", "Using", "hook", "hook", "Booting", "hook", "Shutting", "hook"], (
+        told
+    )
+
+
+def test_arguments_at_start(tmp_path: Path) -> None:
+    with Recorded(tmp_path, "workers = 2\nproc_name = 'shop'\ntimeout = 40\n", workers=2) as server:
+        server.wait("post_worker_init", 2)
+        records = server.records()
+        master, workers = server.pid, server.worker_pids()
+    first = records[0]
+    assert (first["new"], first["old"], first["num_workers"]) == (2, None, 2)
+    for record in records[1:]:
+        if "server" in record:
+            given = record["server"]
+            assert given["pid"] == master
+            assert given["num_workers"] == given["cfg"] == given["cfg_get"] == 2
+            assert given["address"] == [["127.0.0.1", server.port]]
+            assert given["proc_name"] == "shop"
+            assert given["app"]
+            assert given["worker_objects"]
+    ready = next(record for record in records if record["hook"] == "when_ready")
+    assert ready["listeners"] == [f"http://127.0.0.1:{server.port}"]
+    assert all(fd > 2 for fd in ready["fds"])
+    assert ready["server"]["workers"] == []
+    forks = [record["worker"] for record in records if record["hook"] == "pre_fork"]
+    assert [fork["pid"] for fork in forks] == ["[booting]", "[booting]"]
+    assert [fork["age"] for fork in forks] == [1, 2]
+    for record in records:
+        if record["hook"] in ("post_fork", "post_worker_init"):
+            assert record["worker"]["pid"] == record["pid"]
+            assert record["pid"] in workers
+        if "worker" in record:
+            given = record["worker"]
+            assert given["ppid"] == master
+            assert given["cfg"] == 2
+            assert given["app"]
+            assert given["tmp"]
+            assert given["sockets"] == 1
+            assert given["nr"] == 0
+            assert given["alive"]
+            assert not given["aborted"]
+            assert given["timeout"] == 20
+            assert given["max_requests"]
+            assert given["str"] == f"<Worker {given['pid']}>"
+            assert given["wsgi"] == (record["hook"] == "post_worker_init"), record["hook"]
+    assert all(not record["worker"]["booted"] for record in records if record["hook"] == "post_fork")
+
+
+@CLASSES
+def test_request(tmp_path: Path, worker_class: str) -> None:
+    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+        with server.connect() as wire:
+            reply = wire.ask("POST", "/hello?a=1", [("X-Some", "thing"), ("Host", "h")], b"body")
+            assert reply.status == 200
+            port = wire.sock.getsockname()[1]
+        after = server.wait("post_request")[0]
+        before = server.wait("pre_request")[0]
+        worker = server.worker_pid()
+    assert before["pid"] == after["pid"] == worker
+    req = before["req"]
+    assert (req["method"], req["uri"], req["path"], req["query"]) == ("POST", "/hello?a=1", "/hello", "a=1")
+    assert (req["fragment"], req["version"], req["scheme"]) == ("", [1, 1], "http")
+    assert ["X-SOME", "thing"] in req["headers"]
+    assert ["HOST", "h"] in req["headers"]
+    assert req["peer"] == req["remote"] == ["127.0.0.1", port]
+    assert req["trailers"] == []
+    assert req["proxy"] is None
+    assert req["body"]
+    assert after["req"] == after["environ"] == {"method": "POST", "path": "/hello"}
+    resp = after["resp"]
+    assert (resp["status"], resp["status_code"], resp["sent"], resp["response_length"]) == ("200 OK", 200, 6, 6)
+    assert resp["headers_sent"]
+    assert {name.lower() for name, _ in resp["headers"]} >= {"content-type", "content-length"}
+    assert after["worker"]["nr"] == 1
+
+
+@CLASSES
+@pytest.mark.parametrize("arguments", ["worker, req", "worker, req, environ", "worker, req, environ, resp"])
+def test_arities_of_post_request(tmp_path: Path, worker_class: str, arguments: str) -> None:
+    text = f"def post_request({arguments}):\n    worker.log.info('post %s %d', req.path, len(({arguments})))\n"
+    with Site(gunicorn(worker_class) + text) as server:
+        server.get("/hello")
+        server.log.wait(rf"post /hello {arguments.count(',') + 1}")
+
+
+@CLASSES
+def test_a_request_hook_that_raises(tmp_path: Path, worker_class: str) -> None:
+    text = """
+def pre_request(worker, req):
+    if req.path == "/before":
+        raise RuntimeError("before marker")
+
+def post_request(worker, req, environ, resp):
+    if req.path == "/hello":
+        raise RuntimeError("after marker")
+"""
+    with Site(gunicorn(worker_class) + text) as server:
+        assert server.get("/before").status == 500
+        server.log.wait("before marker")
+        assert server.get("/hello").status == 200
+        server.log.wait("Exception in post_request hook")
+        server.log.wait("after marker")
+        assert server.get("/pid").status == 200
+
+
+@CLASSES
+def test_post_request_after_an_error_of_the_application(tmp_path: Path, worker_class: str) -> None:
+    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+        assert server.get("/crash?when=call").status == 500
+        server.get("/hello")
+        records = server.wait("post_request", 2)
+    assert sorted(record["req"]["path"] for record in records) == ["/crash", "/hello"]
+
+
+def test_a_request_that_is_none_has_no_hooks(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        with server.connect() as wire:
+            wire.send(b"NONSENSE\r\n\r\n")
+            wire.ended()
+        server.get("/hello")
+        server.wait("post_request")
+        assert server.names().count("pre_request") == server.names().count("post_request") == 1
+
+
+def test_the_default_pre_request_logs_at_debug() -> None:
+    with Site("loglevel = 'debug'\n") as server:
+        server.get("/hello?query")
+        server.log.wait(r"\[DEBUG\] GET /hello$")
+
+
+def test_hup(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        server.wait("post_worker_init")
+        start, old = len(server.records()), server.worker_pid()
+        server.hup()
+        server.wait("child_exit")
+        new = server.worker_pid()
+        records = server.records()[start:]
+        if REFERENCE:
+            # The old worker leaves while the new one still boots: their hooks mix.
+            boot = [record["hook"] for record in records if record["pid"] == new]
+            assert boot == ["post_fork", "post_worker_init"]
+            assert server.names(start)[:3] == ["nworkers_changed", "on_reload", "pre_fork"]
+        else:
+            # The old worker leaves only when the new one is ready.
+            assert server.names(start) == [
+                "nworkers_changed",
+                "on_reload",
+                "pre_fork",
+                "post_fork",
+                "post_worker_init",
+                "worker_exit",
+                "child_exit",
+            ]
+        left = {record["hook"]: record for record in records if record["hook"] in ("worker_exit", "child_exit")}
+        assert left["worker_exit"]["pid"] == left["worker_exit"]["worker"]["pid"] == old
+        assert left["child_exit"]["pid"] == server.pid
+        assert left["child_exit"]["worker"]["pid"] == old
+        changed = records[0]
+        assert (changed["new"], changed["old"]) == (1, 1)
+        assert "when_ready" not in server.names(start)
+        fork = next(record for record in records if record["hook"] == "pre_fork")
+        assert fork["worker"]["age"] == 2
+
+
+def test_hup_takes_new_hooks(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        server.wait("post_worker_init")
+        server.configure(RECORDER + "\ndef post_fork(server, worker):\n    _write('another post_fork')\n")
+        server.hup()
+        server.wait("another post_fork")
+
+
+def test_ttin_and_ttou(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        server.wait("post_worker_init")
+        (first,) = server.worker_pids()
+        server.signal(signal.SIGTTIN)
+        changes = server.wait("nworkers_changed", 2)
+        server.wait("post_worker_init", 2)
+        server.signal(signal.SIGTTOU)
+        changes = server.wait("nworkers_changed", 3)
+        left = server.wait("child_exit")[0]
+        assert [(change["new"], change["old"]) for change in changes] == [(1, None), (2, 1), (1, 2)]
+        assert all(change["pid"] == server.pid for change in changes)
+        assert left["worker"]["pid"] == first, "the oldest leaves"
+
+
+def test_a_worker_that_is_killed(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        server.wait("post_worker_init")
+        victim = server.worker_pid()
+        os.kill(victim, signal.SIGKILL)
+        left = server.wait("child_exit")[0]
+        server.wait("post_worker_init", 2)
+        assert left["pid"] == server.pid
+        assert left["worker"]["pid"] == victim
+        assert left["worker"]["age"] == 1
+        assert victim not in left["server"]["workers"]
+        assert "worker_exit" not in server.names()
+
+
+@pytest.mark.parametrize(("error", "code"), [("raise ValueError('boot')", 3), ("", 4)], ids=["boot", "load"])
+@pytest.mark.beyond_reference("child_exit is skipped when the worker did not boot")
+def test_child_exit_of_a_worker_that_did_not_boot(tmp_path: Path, error: str, code: int) -> None:
+    with Recorded(tmp_path, app="broken:application", files={"broken.py": error}, wait=False) as server:
+        assert server.wait_exit() == code
+        names = server.names()
+        assert "child_exit" in names
+        assert names[-1] == "on_exit"
+
+
+def test_a_timeout_calls_worker_abort(tmp_path: Path) -> None:
+    with Recorded(tmp_path, gunicorn("sync") + "timeout = 1\n") as server, server.connect() as wire:
+        server.wait("post_worker_init")
+        victim = server.worker_pid()
+        wire.send(request("GET", "/sleep?s=20"))
+        abort = server.wait("worker_abort")[0]
+        left = server.wait("child_exit")[0]
+        server.wait("post_worker_init", 2)
+    assert abort["pid"] == abort["worker"]["pid"] == victim
+    assert left["worker"]["pid"] == victim
+
+
+@CLASSES
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
+def test_worker_int(tmp_path: Path, worker_class: str, number: int) -> None:
+    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+        server.wait("post_worker_init")
+        worker, start = server.worker_pid(), len(server.records())
+        server.signal(number)
+        assert server.wait_exit() == 0
+        assert server.names(start) == ["worker_int", "worker_exit", "child_exit", "on_exit"]
+        assert server.records()[start]["pid"] == worker
+
+
+def test_worker_int_by_a_signal_to_the_worker(tmp_path: Path) -> None:
+    with Recorded(tmp_path) as server:
+        server.wait("post_worker_init")
+        worker = server.worker_pid()
+        os.kill(worker, signal.SIGINT)
+        assert server.wait("worker_int")[0]["worker"]["pid"] == worker
+        server.wait("post_worker_init", 2)
+
+
+def test_pre_exec(tmp_path: Path) -> None:
+    pidfile = tmp_path / "pid"
+    with Recorded(tmp_path, f"pidfile = {str(pidfile)!r}\n") as server:
+        server.wait("post_worker_init")
+        server.signal(signal.SIGUSR2)
+        record = server.wait("pre_exec")[0]
+        successor = Path(f"{pidfile}.2")
+        until(successor.exists, "the successor writes its pidfile")
+        server.wait("post_worker_init", 2)
+        new = int(successor.read_text())
+        assert record["pid"] == new != server.pid
+        starting = server.wait("on_starting", 2)[1]
+        assert starting["pid"] == new
+        os.kill(new, signal.SIGTERM)
+        until(lambda: server.names().count("on_exit") == 1, "the successor leaves")
+
+
+def test_a_hook_that_raises_at_the_end_does_not_stop_the_end(tmp_path: Path) -> None:
+    text = "def worker_exit(server, worker):\n    raise RuntimeError('exit marker')\n"
+    with Site(text) as server:
+        server.get("/hello")
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+    assert "exit marker" in server.log.text
+
+
+def test_hooks_by_their_import_path(tmp_path: Path) -> None:
+    files = {"hooks.py": "def forked(server, worker):\n    server.log.info('imported hook')\n"}
+    with Site(
+        "import sys\nsys.path.insert(0, pythonpath.split(',')[0])\npost_fork = 'hooks.forked'\n", files=files
+    ) as server:
+        server.log.wait("imported hook")

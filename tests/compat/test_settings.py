@@ -1,0 +1,75 @@
+"""Every setting, at a value that is not its default, by an effect that is seen from outside.
+
+`TABLE` has an entry for each record there is; a record without one fails `test_the_table_is_complete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.compat.effects import debugging, logs, own, processes, requests
+from tests.compat.effects.hooks import hook
+from tests.harness import REFERENCE
+
+BEYOND = {
+    "tmp_upload_dir": "nothing is ever written there",
+    "worker_tmp_dir": "what it writes there is unlinked at once",
+    "control_socket_disable": "the suite always gives it",
+    "default_proc_name": "an internal of it",
+    "limit_request_field_size": "0 is not unlimited, and the error differs",
+    "timeout": "it is no timeout of a request",
+    "asgi_lifespan": "the value is only told apart by its asgi class",
+    "disable_redirect_access_to_syslog": "it has a syslog",
+    "sendfile": "strace would be needed: its copies look the same",
+    "print_config": "it prints Python representations",
+    "root_path": "the value is only told apart by its asgi class",
+    "keepalive": "its sync workers have none",
+}
+
+Effect = Callable[[Path], None]
+
+HOOKS = [
+    "on_starting",
+    "on_reload",
+    "when_ready",
+    "pre_fork",
+    "post_fork",
+    "post_worker_init",
+    "worker_int",
+    "worker_abort",
+    "pre_exec",
+    "pre_request",
+    "post_request",
+    "child_exit",
+    "worker_exit",
+    "nworkers_changed",
+    "on_exit",
+]
+
+MODULES = (processes, requests, logs, debugging, own)
+TABLE: dict[str, Effect] = {
+    name.removeprefix("sees_"): effect
+    for module in MODULES
+    for name, effect in vars(module).items()
+    if name.startswith("sees_")
+}
+TABLE |= {name: hook(name) for name in HOOKS}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_setting(name: str, tmp_path: Path) -> None:
+    if REFERENCE and (f"sees_{name}" in vars(own) or name in BEYOND):
+        pytest.skip(f"the reference server: {BEYOND.get(name, 'it has no such setting')}")
+    TABLE[name](tmp_path)
+
+
+@pytest.mark.beyond_reference("it is about our records")
+def test_the_table_is_complete() -> None:
+    from tricorn.config.registry import SETTINGS
+
+    names = {setting.name for setting in SETTINGS}
+    assert names - set(TABLE) == set(), "settings without an observed effect"
+    assert set(TABLE) - names == set(), "effects of settings there are not"

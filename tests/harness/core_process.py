@@ -1,0 +1,127 @@
+"""A core alone in a process, as a worker has it but without an arbiter: `python -m tests.harness.core_process JSON`.
+
+The JSON names descriptors (listener, messages, page), the class (sync or gthread) and core options. What goes to
+on_error is printed, one line each; `served` is printed at the end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import tricorn
+from tricorn.config.resolve import resolve
+from tricorn.metrics import scoreboard
+from tricorn.workers import native, watch
+
+StartResponse = Callable[..., Any]
+
+called = threading.local()
+"""The request that this thread is at, as the scoreboard has it."""
+
+
+def application(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+    what, seconds = environ["PATH_INFO"], float(environ["QUERY_STRING"].partition("&")[0] or 0)
+    called.text = f"{environ['REQUEST_METHOD']} {environ['RAW_URI']}"
+    reply = [b"done"]
+    match what:
+        case "/sleep":
+            time.sleep(seconds)
+        case "/busy":
+            spin(seconds)
+        case "/held":
+            hold_the_gil(seconds)
+        case "/stubborn":
+            stay(seconds)
+        case "/hint":
+            environ["wsgi.early_hints"]([("Link", "</a.css>; rel=preload")])
+            stay(seconds)
+        case "/stream":
+            start_response("200 OK", [])
+            return stream(seconds)
+        case "/flood":
+            start_response("200 OK", [])
+            return (b"x" * 65536 for _ in range(1000))
+        case "/list":
+            start_response("200 OK", [])
+            return [b"x" * 65536] * 1000
+        case "/raises":
+            raise tricorn.RequestTimeout(seconds)
+    start_response("200 OK", [("Content-Length", "4")])
+    return reply
+
+
+def spin(seconds: float) -> None:
+    """Python code that never waits."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def hold_the_gil(seconds: float) -> None:
+    """C code that waits and holds the GIL meanwhile: for a lock that is taken. No signal ends that."""
+    c = ctypes.PyDLL(None)
+    lock = ctypes.create_string_buffer(64)
+    c.pthread_mutex_lock(lock)
+    end = time.time() + seconds
+    c.pthread_mutex_timedlock(lock, (ctypes.c_long * 2)(int(end), int(end % 1 * 1e9)))
+
+
+def stay(seconds: float) -> None:
+    """An application that will not be told to end."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            time.sleep(0.01)
+        except tricorn.RequestTimeout:
+            print("caught", flush=True)
+
+
+def stream(seconds: float) -> Iterator[bytes]:
+    yield b"begun"
+    spin(seconds)
+    yield b"done"
+
+
+def main(given: dict[str, Any]) -> None:
+    alias = given["class"]
+    page = mmap.mmap(given["page"], 0)
+
+    def on_error(message: str, error: BaseException) -> None:
+        snapshot = scoreboard.read(page)
+        assert snapshot is not None
+        ages = [request.age for request in snapshot.requests if request.text == called.text]
+        print(f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}", flush=True)
+
+    watch.enable(given["messages"])
+    options = native.core_options(resolve([]), alias, siblings=False)
+    options |= {"threads": 1, "messages": given["messages"], **given["options"]}
+    core = native.Core([given["listener"]], options, page)
+    gateway = native.WsgiGateway(application, {"SCRIPT_NAME": ""}, on_error)
+    core.start()
+    signal.set_wakeup_fd(core.wakeup_fd, warn_on_full_buffer=False)
+    signal.signal(signal.SIGTERM, lambda *_: core.drain())
+    watch.listen(core)
+    if alias == "sync":
+        core.serve(gateway)
+    else:
+        threads = [threading.Thread(target=core.serve, args=(gateway,), daemon=True) for _ in range(options["threads"])]
+        for thread in threads:
+            thread.start()
+        core.wait()
+        for thread in threads:
+            thread.join()
+    signal.set_wakeup_fd(-1)
+    core.close()
+    print("served", flush=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -1,0 +1,286 @@
+"""Requests, boots and workers that take too long: what the log says, and who else notices (nobody)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness import CLOSE, Load, Server, Site, module, until
+from tests.harness.server import free_port
+from tests.harness.wire import Silent, Wire, request
+
+pytestmark = pytest.mark.beyond_reference("its timeout is one of a silent worker, and says nothing of the request")
+
+CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+STUCK = {
+    "/python": "spins_in_python",
+    "/sleep": "sleeps_in_python",
+    "/c": "holds_the_lock_in_c",
+}
+
+
+def threads(worker_class: str, count: int = 4) -> int:
+    return count if worker_class == "gthread" else 1
+
+
+@CLASSES
+@pytest.mark.parametrize("path", STUCK)
+def test_a_request_that_is_stuck_is_told_with_its_stack(worker_class: str, path: str) -> None:
+    """And a prober that opens new connections all the while never fails: another worker serves."""
+    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = 2\ntimeout = 1\n"
+    with Site(config, app="stuck:application", workers=2) as server, server.connect(timeout=20) as wire:
+        with Load(server.address, "/pid", clients=1, fields=CLOSE) as prober:
+            prober.settle(5)
+            wire.send(request("GET", f"{path}?id=7"))
+            (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\)", within=15)
+            victim = int(timed_out[1])
+            until(lambda: victim not in server.worker_pids(), "the stuck worker goes", within=20)
+            until(lambda: len(server.worker_pids()) == 2, "it is replaced", within=20)
+            prober.settle(5)
+            tally = prober.stop()
+        assert b" 200 OK" not in wire.ended()
+        text = server.log.text
+        assert f"GET {path}?id=7" in text
+        assert STUCK[path] in text, text
+        assert "stuck.py" in text
+        assert tally.failures == []
+
+
+def test_the_other_requests_of_the_worker_finish() -> None:
+    with (
+        Server("stuck:application", threads=3, timeout=1, graceful_timeout=8) as server,
+        server.connect() as stuck,
+        server.connect() as other,
+    ):
+        stuck.send(request("GET", "/sleep"))
+        server.log.wait("WORKER TIMEOUT", within=15)
+        other_pid = until(lambda: answered(server), "a worker serves", within=15)
+        other.send(request("GET", "/short?s=0.5"))
+        assert other.reply().status == 200
+        assert other_pid > 0
+
+
+def answered(server: Server) -> int:
+    try:
+        return int(server.get("/pid").body)
+    except (OSError, Silent):
+        return 0
+
+
+def test_requests_beside_the_stuck_one_are_answered_by_the_leaving_worker() -> None:
+    with (
+        Server("stuck:application", threads=3, timeout=2, graceful_timeout=8) as server,
+        server.connect() as stuck,
+        server.connect() as other,
+    ):
+        worker = server.worker_pid()
+        stuck.send(request("GET", "/sleep"))
+        began = time.monotonic()
+        # It begins while the first one is stuck and ends after the first one's time is over.
+        while time.monotonic() < began + 1.2:
+            assert server.get("/pid").status == 200
+        other.send(request("GET", "/short?s=1.6"))
+        reply = other.reply()
+        assert (reply.status, int(reply.body)) == (200, worker)
+        server.log.wait("WORKER TIMEOUT")
+
+
+@CLASSES
+def test_with_one_worker_another_comes_up(worker_class: str) -> None:
+    with (
+        Server("stuck:application", worker_class=worker_class, timeout=1) as server,
+        server.connect() as wire,
+    ):
+        worker = server.worker_pid()
+        wire.send(request("GET", "/c"))
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
+        assert until(lambda: answered(server), "it serves", within=15) != worker
+
+
+@CLASSES
+def test_a_busy_worker_is_no_stuck_one(worker_class: str) -> None:
+    """Requests below the limit, for longer than the limit."""
+    with (
+        Server("stuck:application", worker_class=worker_class, timeout=1) as server,
+        Load(server.address, "/short?s=0.3", clients=2) as load,
+    ):
+        worker = server.worker_pid()
+        load.settle(14 if worker_class == "gthread" else 7)
+        assert server.worker_pid() == worker
+        assert not server.log.matching("WORKER TIMEOUT")
+
+
+@CLASSES
+def test_without_a_timeout_everything_may_take_its_time(worker_class: str) -> None:
+    with Server("stuck:application", worker_class=worker_class, timeout=0) as server:
+        assert server.get("/short?s=2").status == 200
+        assert not server.log.matching("TIMEOUT")
+
+
+SLOW_BOOT = "import time\ntime.sleep(60)\n"
+
+
+def test_a_boot_that_takes_too_long_ends_the_first_start(tmp_path: Path) -> None:
+    with Site("boot_timeout = 1\n", app="slow:application", files={"slow.py": SLOW_BOOT}, wait=False) as server:
+        assert server.wait_exit(within=20) == 3
+        assert server.log.matching("boot_timeout|did not become ready|not ready within")
+        assert "slow.py" in server.log.text, "the stack says where it was"
+
+
+def test_a_reload_that_boots_too_long_is_taken_back() -> None:
+    good = module("good")
+    files = {"slow.py": good}
+    with Site("boot_timeout = 2\nworkers = 2\n", app="slow:application", workers=2, files=files) as server:
+        before = set(server.worker_pids())
+        server.write("slow.py", SLOW_BOOT)
+        with Load(server.address, "/", clients=2, fields=CLOSE) as load:
+            load.settle(5)
+            server.signal(signal.SIGHUP)
+            until(lambda: set(server.worker_pids()) - before, "new workers try", within=15)
+            until(lambda: set(server.worker_pids()) == before, "they are given up", within=20)
+            load.settle(5)
+            tally = load.stop()
+        assert tally.failures == []
+        server.log.wait("slow.py")
+        server.write("slow.py", good)
+        server.hup(workers=2)
+
+
+@CLASSES
+@pytest.mark.parametrize("path", ["/naps", "/catches", "/python"])
+def test_a_request_beyond_its_time_is_answered_504(worker_class: str, path: str) -> None:
+    with Server("stuck:application", worker_class=worker_class, timeout=30, request_timeout=1) as server:
+        worker = server.worker_pid()
+        began = time.monotonic()
+        assert server.get(path).status == 504
+        assert 0.8 < time.monotonic() - began < 8
+        function = STUCK.get(path, "naps_in_python")
+        server.log.wait(function)
+        server.log.wait(f"GET {path}")
+        assert server.worker_pid() == worker, "the worker stays"
+        assert until(lambda: server.get("/pid").status == 200, "it serves")
+
+
+@CLASSES
+@pytest.mark.parametrize("path", ["/c", "/sleep"])
+def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(worker_class: str, path: str) -> None:
+    config = (
+        f"worker_class = {worker_class!r}\nthreads = {threads(worker_class, 2)}\ntimeout = 4\nrequest_timeout = 1\n"
+    )
+    with Site(config, app="stuck:application") as server:
+        assert server.get(path).status == 504
+        server.log.wait(STUCK[path])
+
+
+@CLASSES
+def test_a_late_request_that_has_begun_to_answer_is_cut_off(worker_class: str) -> None:
+    with Server("stuck:application", worker_class=worker_class, request_timeout=1) as server, server.connect() as wire:
+        wire.send(request("GET", "/begun"))
+        heard = wire.ended()
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert not heard.endswith(b"0\r\n\r\n"), "an answer that is cut off must not look complete"
+
+
+@CLASSES
+def test_a_timely_request_is_left_alone(worker_class: str) -> None:
+    with Server("stuck:application", worker_class=worker_class, request_timeout=2) as server:
+        with server.connect() as wire:
+            for _ in range(3):
+                assert wire.get("/short?s=0.9").status == 200 or wire.sock.fileno() < 0
+                if worker_class == "sync":
+                    break
+        assert not server.log.matching("request_timeout|TIMEOUT")
+
+
+RECYCLED = {
+    "max_requests": "max_requests = 20\nmax_requests_jitter = 10\n",
+    "max_worker_lifetime": "max_worker_lifetime = 1\nmax_worker_lifetime_jitter = 1\n",
+}
+
+
+@CLASSES
+@pytest.mark.parametrize("limit", RECYCLED)
+@pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
+def test_recycled_workers_lose_nothing(worker_class: str, limit: str, fields: tuple) -> None:
+    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = 2\n{RECYCLED[limit]}"
+    with (
+        Site(config, workers=2) as server,
+        Load(server.address, "/sleep?s=0.005", clients=4, fields=fields) as load,
+    ):
+        first = set(server.worker_pids())
+        server.log.wait("Autorestarting worker" if limit == "max_requests" else "has served for", count=4, within=30)
+        load.settle(20)
+        tally = load.stop()
+        until(lambda: len(server.worker_pids()) == 2, "two workers")
+        assert not first & set(server.worker_pids())
+    assert tally.failures == []
+
+
+@CLASSES
+def test_a_worker_that_has_grown_is_replaced_after_its_requests(worker_class: str) -> None:
+    limit = 150 << 20
+    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nmax_worker_memory = {limit}\n"
+    with Site(config, app="stuck:application") as server:
+        worker = server.worker_pid()
+        with Load(server.address, "/short?s=0.01", clients=2, fields=CLOSE) as load:
+            load.settle(5)
+            assert server.get(f"/grow?bytes={200 << 20}").status == 200
+            until(lambda: server.worker_pids() and worker not in server.worker_pids(), "replaced", within=20)
+            load.settle(10)
+            tally = load.stop()
+        assert tally.failures == []
+        assert server.log.matching(rf"max_worker_memory.*{worker}|{worker}.*max_worker_memory|memory")
+
+
+def test_only_a_quarter_of_the_workers_is_replaced_at_once_for_their_memory() -> None:
+    config = "workers = 4\nmax_worker_memory = 1048576\n"  # every worker is above it from its first breath
+    with Site(config, workers=4) as server:
+        counts = set()
+
+        def seen() -> bool:
+            counts.add(len(server.worker_pids()))
+            return len(server.log.matching("Booting worker")) >= 8
+
+        until(seen, "workers are replaced one after the other", within=40)
+        assert min(counts) >= 3, counts
+        assert server.get("/hello").status == 200
+
+
+def test_a_drain_delay_serves_on_while_readiness_says_no() -> None:
+    admin = free_port()
+    config = f"drain_delay = 2\nadmin_bind = '127.0.0.1:{admin}'\n"
+    with Site(config, app="gallery:application") as server:
+        with Wire(("127.0.0.1", admin)) as probe:
+            assert probe.get("/readyz").status == 200
+            assert probe.get("/healthz").status == 200
+        began = time.monotonic()
+        server.signal(signal.SIGTERM)
+        until(lambda: ready(admin) == 503, "readiness says no", within=3)
+        assert server.get("/hello").status == 200, "requests are served all the same"
+        assert ready(admin, "/healthz") == 200
+        assert server.wait_exit(within=15) == 0
+        assert time.monotonic() - began >= 1.9
+
+
+def ready(port: int, path: str = "/readyz") -> int:
+    with Wire(("127.0.0.1", port)) as probe:
+        return probe.get(path).status
+
+
+def test_a_dead_workers_log_line_has_what_it_was_doing() -> None:
+    with Server("stuck:application", threads=4) as server, server.connect() as one, server.connect() as two:
+        worker = server.worker_pid()
+        one.send(request("GET", "/sleep?one"))
+        two.send(request("GET", "/short?s=20&two"))
+        with server.connect() as third:
+            assert third.get("/pid").status == 200
+        os.kill(worker, signal.SIGKILL)
+        server.log.wait(rf"Worker \(pid:{worker}\) was sent SIGKILL!")
+        for target in (r"GET /sleep\?one", r"GET /short\?s=20&two"):
+            (found,) = server.log.wait(rf".*{target}.*")
+            assert re.search(r"\d", found[0].partition("GET")[2]), found[0]

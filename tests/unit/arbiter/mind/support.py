@@ -1,0 +1,70 @@
+"""A state, a clock and made-up pids: the mind's tests live in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from signal import Signals
+
+from tricorn.arbiter.mind.commands import Command, Exit, Log, Reload, Send, Spawn
+from tricorn.arbiter.mind.decide import decide
+from tricorn.arbiter.mind.events import Event, Reloaded, Signalled, Spawned, Start, Tick, WorkerReady
+from tricorn.arbiter.mind.state import Policy, State
+
+
+@dataclass
+class Arbiter:
+    """Pids are the worker's number plus 100."""
+
+    state: State
+    now: float = 1000.0
+    sent: list[Command] = field(default_factory=list)
+
+    def feel(self, event: Event) -> list[Command]:
+        self.state, commands = decide(self.state, event, self.now)
+        for command in list(commands):
+            if isinstance(command, Spawn):
+                self.feel(Spawned(command.nr, command.nr + 100))
+        return commands
+
+    def wait(self, seconds: float) -> list[Command]:
+        self.now += seconds
+        return self.feel(Tick())
+
+    def signal(self, name: str) -> list[Command]:
+        return self.feel(Signalled(Signals[f"SIG{name}"]))
+
+    def boot(self) -> None:
+        for command in self.feel(Start()):
+            assert isinstance(command, Spawn)
+            self.feel(WorkerReady(command.nr))
+
+    def hang_up(self, generation: int = 2, target: int | None = None, policy: Policy | None = None) -> list[Command]:
+        """HUP, and a configuration that can be used."""
+        assert Reload() in self.signal("HUP")
+        return self.feel(Reloaded(generation, target or self.state.target, policy or self.state.policy))
+
+
+def arbiter(workers: int = 2, graceful: float = 30, most: int = 8, **policy: float | bool) -> Arbiter:
+    return Arbiter(State(workers, Policy(graceful_timeout=graceful, most=most, **policy)))  # type: ignore[arg-type]
+
+
+def running(workers: int = 2, graceful: float = 30, most: int = 8, **policy: float | bool) -> Arbiter:
+    it = arbiter(workers, graceful, most, **policy)
+    it.boot()
+    return it
+
+
+def spawned(commands: list[Command]) -> list[int]:
+    return [command.nr for command in commands if isinstance(command, Spawn)]
+
+
+def sends(commands: list[Command]) -> list[tuple[int, str]]:
+    return [(command.nr, command.signal.name) for command in commands if isinstance(command, Send)]
+
+
+def texts(commands: list[Command], level: str | None = None) -> list[str]:
+    return [c.text for c in commands if isinstance(c, Log) and level in (None, c.level)]
+
+
+def exits(commands: list[Command]) -> list[int]:
+    return [command.code for command in commands if isinstance(command, Exit)]

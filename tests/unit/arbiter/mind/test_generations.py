@@ -1,0 +1,176 @@
+"""HUP and `reload`: the new generation serves before the old one is told to go, or it is rolled back."""
+
+from __future__ import annotations
+
+import pytest
+from tricorn.arbiter.mind.commands import Commit, Notify, Order, Phase, Reload, Rollback, Spawn
+from tricorn.arbiter.mind.events import (
+    ChildExited,
+    CodeChanged,
+    Reloaded,
+    ReloadFailed,
+    Start,
+    WorkerBootFailed,
+    WorkerReady,
+)
+from tricorn.arbiter.mind.state import Policy
+
+from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
+
+
+class TestHangUp:
+    def test_nobody_leaves_before_all_of_the_new_generation_are_ready(self) -> None:
+        it = running(workers=2)
+        commands = it.hang_up()
+        assert spawned(commands) == [3, 4]
+        assert sends(it.feel(WorkerReady(3))) == []
+        done = it.feel(WorkerReady(4))
+        assert sends(done) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        assert Commit(2) in done
+        assert spawned(it.feel(ChildExited(1, 0)) + it.feel(ChildExited(2, 0))) == []
+
+    def test_the_service_manager_hears_of_it(self) -> None:
+        it = running(workers=1)
+        assert Notify(Phase.RELOADING) in it.signal("HUP")
+        it.feel(Reloaded(2, 1, it.state.policy))
+        assert Notify(Phase.READY) in it.feel(WorkerReady(2))
+
+    def test_a_configuration_that_cannot_be_used_changes_nothing(self) -> None:
+        it = running(workers=2)
+        it.signal("HUP")
+        commands = it.feel(ReloadFailed("Invalid value for workers: x"))
+        assert texts(commands, "error") == ["The reload failed and nothing has changed: Invalid value for workers: x"]
+        assert Notify(Phase.READY) in commands
+        assert spawned(commands) == []
+        assert sends(commands) == []
+        assert Reload() in it.signal("HUP")
+
+    @pytest.mark.parametrize("status", [3, 4, 1, -9, -11, 0])
+    def test_a_generation_that_cannot_boot_is_rolled_back(self, status: int) -> None:
+        it = running(workers=2)
+        it.hang_up(target=3)
+        it.feel(WorkerReady(3))
+        it.feel(WorkerBootFailed(4, 3, "SyntaxError: invalid syntax"))
+        commands = it.feel(ChildExited(4, status))
+        assert Rollback(2) in commands
+        assert sends(commands) == [(3, "SIGTERM"), (5, "SIGTERM")]
+        assert texts(commands, "error")[-1] == (
+            "The reload failed, the workers that served before go on: SyntaxError: invalid syntax"
+        )
+        assert it.state.generation == 1
+        assert it.state.target == 2
+        assert exits(commands) == []
+
+    def test_what_the_failed_generation_leaves_behind_does_not_matter_any_more(self) -> None:
+        it = running(workers=2)
+        it.hang_up()
+        it.feel(ChildExited(3, 3))
+        assert it.feel(WorkerReady(4)) != []
+        assert spawned(it.feel(ChildExited(4, -15))) == []
+        assert spawned(it.feel(ChildExited(1, -9))) == [5]
+        assert it.state.workers[5].generation == 1
+
+    def test_an_old_worker_that_dies_meanwhile_is_replaced_by_one_of_its_generation(self) -> None:
+        it = running(workers=2)
+        it.hang_up()
+        (spawn,) = [command for command in it.feel(ChildExited(1, -9)) if isinstance(command, Spawn)]
+        assert spawn.generation == 1
+
+    def test_more_workers_or_fewer(self) -> None:
+        it = running(workers=2)
+        assert spawned(it.hang_up(target=4)) == [3, 4, 5, 6]
+        for nr in (3, 4, 5, 6):
+            it.feel(WorkerReady(nr))
+        assert spawned(it.hang_up(generation=3, target=1)) == [7]
+        assert len(sends(it.feel(WorkerReady(7)))) == 4
+
+    def test_what_is_asked_for_meanwhile_happens_once_afterwards(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        assert Reload() not in it.signal("HUP") + it.signal("HUP")
+        assert it.feel(WorkerReady(2)).count(Reload()) == 1
+        it.feel(Reloaded(3, 1, it.state.policy))
+        assert Reload() not in it.feel(WorkerReady(3))
+
+    def test_also_after_a_failure(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        it.signal("HUP")
+        assert Reload() in it.feel(ChildExited(2, 3))
+
+    def test_a_stop_ends_the_trial(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        assert sends(it.signal("TERM")) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        assert spawned(it.feel(ChildExited(2, -15))) == []
+        assert exits(it.feel(ChildExited(1, 0))) == [0]
+
+    def test_the_new_policy_counts_from_the_start_and_the_old_one_again_after_a_rollback(self) -> None:
+        it = running(workers=1, graceful=30)
+        it.hang_up(policy=Policy(graceful_timeout=5))
+        assert it.state.policy.graceful_timeout == 5
+        it.feel(ChildExited(2, 3))
+        assert it.state.policy.graceful_timeout == 30
+
+    def test_a_stop_while_the_configuration_is_read(self) -> None:
+        it = running(workers=1)
+        it.signal("HUP")
+        it.signal("TERM")
+        assert spawned(it.feel(Reloaded(2, 1, it.state.policy))) == []
+
+
+class TestCodeChanged:
+    def test_new_workers_with_the_same_configuration(self) -> None:
+        it = running(workers=2, stand_in=True)
+        commands = it.feel(CodeChanged(1, "app.py"))
+        assert Reload(configuration=False) in commands
+        assert texts(commands, "info") == ["Worker reloading: app.py modified"]
+        assert it.feel(CodeChanged(2, "app.py")) == []
+
+    def test_what_an_old_generation_says_is_no_news(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        it.feel(WorkerReady(2))
+        assert it.feel(CodeChanged(1, "app.py")) == []
+
+    def test_the_traceback_is_shown_only_while_nothing_better_serves(self) -> None:
+        it = arbiter(workers=1, stand_in=True)
+        (first,) = it.feel(Start())
+        assert isinstance(first, Spawn)
+        assert first.stand_in
+        it.feel(WorkerReady(1, stand_in=True))
+        it.feel(CodeChanged(1, "app.py"))
+        (second,) = it.feel(Reloaded(2, 1, it.state.policy))
+        assert isinstance(second, Spawn)
+        assert second.stand_in
+        it.feel(WorkerReady(2))
+        it.feel(CodeChanged(2, "app.py"))
+        (third,) = it.feel(Reloaded(3, 1, it.state.policy))
+        assert isinstance(third, Spawn)
+        assert not third.stand_in
+
+
+class TestDrainDelay:
+    def test_readiness_is_denied_first_and_the_rest_follows(self) -> None:
+        it = running(workers=2, drain_delay=10)
+        commands = it.signal("TERM")
+        assert Order((1, 2), not_ready=True) in commands
+        assert sends(commands) == []
+        assert it.state.next_deadline() == it.now + 10
+        assert sends(it.wait(10)) == [(1, "SIGTERM"), (2, "SIGTERM")]
+
+    def test_workers_are_still_replaced_meanwhile(self) -> None:
+        it = running(workers=2, drain_delay=10)
+        it.signal("TERM")
+        assert spawned(it.feel(ChildExited(1, -9))) == [3]
+
+    @pytest.mark.parametrize(("name", "told"), [("TERM", "SIGTERM"), ("INT", "SIGQUIT")])
+    def test_a_second_signal_does_not_wait(self, name: str, told: str) -> None:
+        it = running(workers=1, drain_delay=10)
+        it.signal("TERM")
+        assert sends(it.signal(name)) == [(1, told)]
+
+    def test_no_reload_begins_any_more(self) -> None:
+        it = running(workers=1, drain_delay=10)
+        it.signal("TERM")
+        assert Reload() not in it.signal("HUP")

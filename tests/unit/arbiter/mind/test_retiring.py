@@ -1,0 +1,190 @@
+"""Workers that still serve and have to be replaced, and workers that do not come up."""
+
+from __future__ import annotations
+
+from tricorn.arbiter.mind.booting import ANSWER
+from tricorn.arbiter.mind.commands import AskForStack, Order
+from tricorn.arbiter.mind.events import (
+    ChildExited,
+    Spawned,
+    Start,
+    WorkerReady,
+    WorkerRetires,
+    WorkerSeen,
+    WorkerStack,
+    WorkerStuck,
+)
+from tricorn.arbiter.mind.leaving import ABORT_PATIENCE
+
+from tests.unit.arbiter.mind.support import Arbiter, arbiter, exits, running, sends, spawned, texts
+
+MEGABYTE = 1 << 20
+
+
+def stuck(nr: int = 1) -> WorkerStuck:
+    return WorkerStuck(nr, "timeout", 30.2, "GET /slow", ('File "app.py", line 3 in slow',))
+
+
+def seen(nr: int, rss: int | None = None, in_flight: int = 0, queued: int = 0, silence: float = 0) -> WorkerSeen:
+    return WorkerSeen(nr, rss, in_flight, queued, silence)
+
+
+class TestWishes:
+    def test_the_successor_serves_before_it_leaves(self) -> None:
+        it = running(workers=1)
+        commands = it.feel(WorkerRetires(1, "Autorestarting worker after current request."))
+        assert spawned(commands) == [2]
+        assert sends(commands) == []
+        assert sends(it.feel(WorkerReady(2))) == [(1, "SIGTERM")]
+        assert spawned(it.feel(ChildExited(1, 0))) == []
+
+    def test_a_quarter_of_the_workers_at_once(self) -> None:
+        it = running(workers=8, most=40)
+        for nr in range(1, 9):
+            it.feel(WorkerRetires(nr, "max_requests"))
+        assert sorted(it.state.workers) == [*range(1, 9), 9, 10]
+        assert sends(it.feel(WorkerReady(9))) == [(1, "SIGTERM")]
+        # The place is free when it is gone, and not when it was told.
+        assert spawned(it.feel(WorkerReady(10))) == []
+        assert spawned(it.feel(ChildExited(1, 0))) == [11]
+
+    def test_of_few_workers_one(self) -> None:
+        it = running(workers=2)
+        it.feel(WorkerRetires(1, "max_requests"))
+        assert spawned(it.feel(WorkerRetires(2, "max_requests"))) == []
+
+    def test_a_reload_replaces_them_anyway(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        assert spawned(it.feel(WorkerRetires(1, "max_requests"))) == []
+
+    def test_a_successor_that_dies_is_tried_again(self) -> None:
+        it = running(workers=1)
+        it.feel(WorkerRetires(1, "max_requests"))
+        assert spawned(it.feel(ChildExited(2, 1))) == [3]
+        assert sends(it.feel(WorkerReady(3))) == [(1, "SIGTERM")]
+
+
+class TestLifetime:
+    def test_it_ends_with_the_workers_own_luck(self) -> None:
+        it = arbiter(workers=1, max_lifetime=100, lifetime_jitter=50)
+        it.feel(Start())
+        it.feel(Spawned(1, 101, luck=0.5))
+        it.feel(WorkerReady(1))
+        assert it.state.next_deadline() == it.now + 125
+        assert spawned(it.wait(124)) == []
+        assert spawned(it.wait(1)) == [2]
+        assert texts(it.feel(WorkerReady(2)), "info") == [
+            "Worker (pid:101) is replaced: it has served for 125 seconds."
+        ]
+
+
+class TestMemory:
+    def test_too_much_of_it_is_a_wish(self) -> None:
+        it = running(workers=1, max_memory=100 * MEGABYTE)
+        assert spawned(it.feel(seen(1, rss=100 * MEGABYTE))) == []
+        assert spawned(it.feel(seen(1, rss=130 * MEGABYTE))) == [2]
+        (text,) = texts(it.feel(WorkerReady(2)), "info")
+        assert text == (
+            "Worker (pid:101) is replaced: it uses 130 MiB of memory, more than 100 MiB (max_worker_memory)."
+        )
+
+    def test_without_a_limit_nobody_minds(self) -> None:
+        assert spawned(running(workers=1).feel(seen(1, rss=1 << 40))) == []
+
+
+class TestStuck:
+    def test_the_log_has_the_request_and_the_stack_and_a_successor_starts(self) -> None:
+        it = running(workers=1, timeout=30)
+        commands = it.feel(stuck())
+        assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
+        assert texts(commands, "error") == [
+            "Worker (pid:101): GET /slow has been running for 30.2 seconds (timeout). "
+            'Python stack, most recent call first:\n  File "app.py", line 3 in slow'
+        ]
+        assert spawned(commands) == [2]
+        assert sends(commands) == []
+
+    def test_it_finishes_its_other_requests_before_it_is_aborted(self) -> None:
+        it = running(workers=1, timeout=30)
+        it.feel(stuck())
+        told = it.feel(WorkerReady(2))
+        assert Order((1,), drain=True, yields=True) in told
+        assert sends(told) == [(1, "SIGTERM")]
+        assert sends(it.feel(seen(1, in_flight=2))) == []
+        assert sends(it.feel(seen(1, in_flight=1, queued=1))) == []
+        assert sends(it.feel(seen(1, in_flight=1))) == [(1, "SIGABRT")]
+        assert sends(it.wait(ABORT_PATIENCE)) == [(1, "SIGKILL")]
+
+    def test_patience_ends_with_graceful_timeout(self) -> None:
+        it = running(workers=1, timeout=30, graceful=5)
+        it.feel(stuck())
+        it.feel(WorkerReady(2))
+        assert sends(it.wait(5)) == [(1, "SIGABRT")]
+
+    def test_all_workers_may_be_stuck_at_once(self) -> None:
+        it = running(workers=3, timeout=30)
+        assert spawned(it.feel(stuck(1)) + it.feel(stuck(2)) + it.feel(stuck(3))) == [4, 5, 6]
+
+    def test_a_late_request_alone_costs_no_worker(self) -> None:
+        it = running(workers=1, timeout=30)
+        commands = it.feel(WorkerStuck(1, "request_timeout", 5.0, "GET /slow", ()))
+        assert len(texts(commands, "error")) == 1
+        assert spawned(commands) == []
+
+    def test_a_process_that_does_not_run_at_all(self) -> None:
+        it = running(workers=1, timeout=30)
+        assert spawned(it.feel(seen(1, in_flight=1, silence=29))) == []
+        commands = it.feel(seen(1, in_flight=1, silence=31))
+        assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
+        assert spawned(commands) == [2]
+
+    def test_a_worker_that_is_leaving_and_gets_stuck(self) -> None:
+        it = running(workers=2, timeout=30)
+        it.signal("TTOU")
+        assert spawned(it.feel(stuck(1))) == []
+        assert sends(it.feel(seen(1, in_flight=1))) == [(1, "SIGABRT")]
+
+
+def booting(**policy: float) -> Arbiter:
+    it = arbiter(workers=1, **policy)
+    it.feel(Start())
+    return it
+
+
+class TestBootTimeout:
+    def test_it_is_asked_where_it_is_and_killed(self) -> None:
+        it = booting(boot_timeout=60)
+        assert it.state.next_deadline() == it.now + 60
+        assert AskForStack(1) in it.wait(60)
+        it.feel(WorkerStack(1, ('File "app.py", line 1 in <module>',)))
+        late = it.wait(ANSWER)
+        assert texts(late, "critical") == [
+            "Worker (pid:101) does not boot: it was not ready within 60 seconds (boot_timeout); "
+            'it was at (most recent call first):\n  File "app.py", line 1 in <module>'
+        ]
+        assert sends(late) == [(1, "SIGKILL")]
+
+    def test_at_the_first_start_it_ends_the_server(self) -> None:
+        it = booting(boot_timeout=60)
+        it.wait(60)
+        it.wait(ANSWER)
+        end = it.feel(ChildExited(1, -9))
+        assert exits(end) == [3]
+        assert texts(end, "error")[-1] == (
+            "Reason: Worker failed to boot. (it was not ready within 60 seconds (boot_timeout))"
+        )
+
+    def test_on_a_reload_it_is_rolled_back(self) -> None:
+        it = running(workers=1, boot_timeout=60)
+        it.hang_up()
+        it.wait(60)
+        it.wait(ANSWER)
+        assert "boot_timeout" in texts(it.feel(ChildExited(2, -9)), "error")[-1]
+        assert it.state.generation == 1
+
+    def test_one_that_makes_it_in_time_is_left_alone(self) -> None:
+        it = booting(boot_timeout=60)
+        it.wait(59)
+        it.feel(WorkerReady(1))
+        assert sends(it.wait(60)) == []

@@ -1,0 +1,167 @@
+"""`import gunicorn` in code that was written for it. Each test in a process of its own: imports are global."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tricorn.compat import util
+from tricorn.compat.table import MODULES
+
+
+def python(code: str, *path: Path) -> str:
+    """What the code prints, with gunicorn not installed, or taken from `path`."""
+    prelude = "import sys\n" + "".join(f"sys.path.insert(0, {str(entry)!r})\n" for entry in path)
+    hide = "" if path else "sys.path[:] = [p for p in sys.path if not __import__('os').path.isdir(p + '/gunicorn')]\n"
+    text = prelude + hide + "from tricorn.compat import install; install(); install()\n" + code
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_what_configuration_files_import() -> None:
+    code = """
+import gunicorn, gunicorn.glogging, gunicorn.util
+from gunicorn import glogging, errors, util, arbiter
+from gunicorn.glogging import Logger, SafeAtoms, CONFIG_DEFAULTS
+from gunicorn.errors import ConfigError, AppImportError, HaltServer
+from gunicorn.arbiter import Arbiter
+from gunicorn.config import Config
+from gunicorn.workers.base import Worker
+import tricorn.log, tricorn.errors
+assert Logger is glogging.Logger is tricorn.log.Logger
+assert ConfigError is tricorn.errors.ConfigError
+assert (Arbiter.WORKER_BOOT_ERROR, Arbiter.APP_LOAD_ERROR) == (3, 4)
+assert not issubclass(HaltServer, Exception)
+assert HaltServer("x", 4).exit_status == 4
+assert gunicorn.version_info >= (20, 1)
+gunicorn.SERVER_SOFTWARE = "mine"
+print(gunicorn.__version__, sum(finder.__class__.__module__ == "tricorn.compat.finder" for finder in sys.meta_path))
+"""
+    assert python(code) == "27.0.1 1"
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_every_name_of_the_table_is_there(module: str) -> None:
+    names = sorted(MODULES[module])
+    python(f"import {module}\nfor name in {names!r}: getattr({module}, name); assert name in dir({module})")
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "name"),
+    [
+        ("from gunicorn.util import daemonize", "ImportError", "gunicorn.util.daemonize"),
+        ("import gunicorn.util; gunicorn.util.daemonize", "AttributeError", "gunicorn.util.daemonize"),
+        ("from gunicorn import sock", "ImportError", "gunicorn.sock"),
+        ("import gunicorn.app.base", "ModuleNotFoundError", "gunicorn.app"),
+        ("from gunicorn.app.base import BaseApplication", "ModuleNotFoundError", "gunicorn.app"),
+    ],
+)
+def test_what_is_not_served_says_so(statement: str, error: str, name: str) -> None:
+    said = python(f"try:\n  {statement}\nexcept Exception as error: print(type(error).__name__, error)")
+    assert said.startswith(f"{error} tricorn does not serve {name}: ")
+
+
+def test_one_may_ask_whether_a_name_is_there() -> None:
+    assert python("import gunicorn.util; print(hasattr(gunicorn.util, 'daemonize'))") == "False"
+
+
+def test_nobody_starts_an_arbiter() -> None:
+    code = """
+from gunicorn.arbiter import Arbiter
+try:
+    Arbiter(None)
+except Exception as error:
+    print(error)
+"""
+    assert "needs gunicorn" in python(code)
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """Something that looks like gunicorn itself."""
+    package = tmp_path / "gunicorn"
+    (package / "app").mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = 'theirs'\n")
+    (package / "glogging.py").write_text("class Logger: theirs = True\n")
+    (package / "util.py").write_text("theirs = True\n")
+    (package / "app" / "__init__.py").write_text("")
+    (package / "app" / "base.py").write_text("class BaseApplication: pass\n")
+    return tmp_path
+
+
+def test_a_gunicorn_that_is_installed_is_left_alone_except_for_its_logger(installed: Path) -> None:
+    code = """
+import gunicorn, gunicorn.util, gunicorn.glogging
+from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
+import tricorn.log
+assert Logger is tricorn.log.Logger and gunicorn.glogging.Logger is Logger
+print(gunicorn.__version__, gunicorn.util.theirs)
+try:
+    import gunicorn.nothing
+except ImportError as error:
+    print(error)
+"""
+    assert python(code, installed) == "theirs True\nNo module named 'gunicorn.nothing'"
+
+
+def test_a_logger_that_was_imported_before_is_replaced(installed: Path) -> None:
+    code = """
+from gunicorn.glogging import Logger
+print(hasattr(Logger, "theirs"))
+"""
+    text = f"import sys; sys.path.insert(0, {str(installed)!r}); import gunicorn.glogging\n"
+    text += "from tricorn.compat import install; install()\n" + code
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "False\n"
+
+
+class TestUtil:
+    @pytest.mark.parametrize(
+        ("text", "address"),
+        [
+            ("127.0.0.1:80", ("127.0.0.1", 80)),
+            ("Host", ("host", 8000)),
+            ("", ("0.0.0.0", 8000)),
+            (":90", ("", 90)),
+            ("tcp://h:1", ("h", 1)),
+            ("[::1]:5", ("::1", 5)),
+            ("[::1]", ("::1", 8000)),
+            ("unix:/s", "/s"),
+            ("unix:///s", "/s"),
+            ("fd://3", 3),
+        ],
+    )
+    def test_addresses(self, text: str, address: object) -> None:
+        assert util.parse_address(text) == address
+
+    @pytest.mark.parametrize("text", ["h:port", "fd://x"])
+    def test_addresses_that_are_none(self, text: str) -> None:
+        with pytest.raises(RuntimeError, match="is not a valid"):
+            util.parse_address(text)
+
+    def test_classes(self) -> None:
+        assert util.load_class("pathlib.Path") is Path
+        assert util.load_class(Path) is Path
+        for name in ("Path", "pathlib.Nothing", "no_such_module.X"):
+            with pytest.raises(RuntimeError, match="invalid or not found"):
+                util.load_class(name)
+
+    def test_files(self, tmp_path: Path) -> None:
+        util.check_is_writable(str(tmp_path / "x"))
+        util.unlink(str(tmp_path / "x"))
+        util.unlink(str(tmp_path / "x"))
+        with pytest.raises(RuntimeError, match="isn't writable"):
+            util.check_is_writable(str(tmp_path))
+
+    def test_texts(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert util.to_bytestring("é") == b"\xc3\xa9"
+        assert util.bytes_to_str(b"\xe9") == "é"
+        assert util.http_date(0) == "Thu, 01 Jan 1970 00:00:00 GMT"
+        assert util.is_ipv6("::1")
+        assert not util.is_ipv6("h")
+        util.warn("one\ntwo")
+        assert capsys.readouterr().err == "!!!\n!!! WARNING: one\n!!! two\n!!!\n\n"

@@ -1,0 +1,118 @@
+"""Giving up root: in children, since there is no way back."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tricorn.errors import ConfigError
+from tricorn.workers import privileges
+
+from tests.harness.child import in_child
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+NOBODY = 65534
+NAMELESS = 54321
+
+
+def ids() -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
+    return os.getresuid(), os.getresgid(), sorted(os.getgroups())
+
+
+def complaint(function: Callable[[], object]) -> str:
+    try:
+        function()
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def drop(uid: int, gid: int, groups: list[int] | None = None, *, initgroups: bool = False) -> object:
+    def child() -> object:
+        if groups is not None:
+            os.setgroups(groups)
+        privileges.check(uid, gid, initgroups=initgroups)
+        privileges.drop(uid, gid, initgroups=initgroups)
+        return ids()
+
+    return in_child(child)
+
+
+def test_who_is_already_that_user_needs_no_right_to_become_it() -> None:
+    before = ids()
+    privileges.check(os.geteuid(), os.getegid(), initgroups=True)
+    privileges.drop(os.geteuid(), os.getegid(), initgroups=True)
+    assert ids() == before
+
+
+@as_root
+class TestRoot:
+    def test_user_and_group_are_given_up_for_good(self) -> None:
+        def child() -> tuple[object, bool]:
+            privileges.drop(NOBODY, NOBODY, initgroups=False)
+            try:
+                os.setuid(0)
+            except PermissionError:
+                return ids(), True
+            return ids(), False
+
+        assert in_child(child) == (((NOBODY,) * 3, (NOBODY,) * 3, []), True)
+
+    def test_numbers_need_no_name(self) -> None:
+        assert drop(NAMELESS, NAMELESS, []) == ((NAMELESS,) * 3, (NAMELESS,) * 3, [])
+
+    def test_a_group_alone(self) -> None:
+        assert drop(0, NOBODY, [0, 7]) == ((0,) * 3, (NOBODY,) * 3, [0, 7])
+
+    def test_groups_that_were_given_stay_but_roots_own(self) -> None:
+        assert drop(NAMELESS, NAMELESS, [0, 7, 1234]) == ((NAMELESS,) * 3, (NAMELESS,) * 3, [7, 1234])
+
+    def test_initgroups_takes_the_users(self) -> None:
+        name = pwd.getpwuid(NOBODY).pw_name
+        groups = sorted({*os.getgrouplist(name, NOBODY), NOBODY})
+        assert drop(NOBODY, NOBODY, [0, 7], initgroups=True) == ((NOBODY,) * 3, (NOBODY,) * 3, groups)
+
+    def test_initgroups_needs_a_name(self) -> None:
+        for function in privileges.check, privileges.drop:
+            text = in_child(lambda f=function: complaint(lambda: f(NAMELESS, NAMELESS, initgroups=True)))  # type: ignore[misc]
+            assert text == (
+                f"initgroups needs the name of a user, and uid {NAMELESS} has none: "
+                "add the user, or leave initgroups out."
+            )
+
+    @pytest.mark.parametrize("function", [privileges.check, privileges.drop])
+    def test_somebody_else_cannot_become_a_third(self, function: Callable[..., None]) -> None:
+        def child() -> tuple[str, str]:
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            return (
+                complaint(lambda: function(NAMELESS, NOBODY, initgroups=False)),
+                complaint(lambda: function(NOBODY, NAMELESS, initgroups=False)),
+            )
+
+        user, group = in_child(child)
+        assert user == (
+            f"The workers' user cannot be {NAMELESS}: only root can run workers as another user than its own; "
+            "leave --user out, or start as root."
+        )
+        assert group.startswith(f"The workers' group cannot be {NAMELESS}: only root can run workers as another group")
+
+    def test_chown(self, tmp_path: Path) -> None:
+        file = tmp_path / "a.sock"
+        file.touch()
+        privileges.chown(str(file), NAMELESS, NOBODY)
+        assert (file.stat().st_uid, file.stat().st_gid) == (NAMELESS, NOBODY)
+
+
+def test_chown_to_whom_it_belongs_needs_no_right(tmp_path: Path) -> None:
+    privileges.chown(str(tmp_path), tmp_path.stat().st_uid, tmp_path.stat().st_gid)
+
+
+def test_chown_says_why_not(tmp_path: Path) -> None:
+    path = str(tmp_path / "missing")
+    assert complaint(lambda: privileges.chown(path, 1, 2)) == (
+        f"{path!r} cannot be given to uid 1, gid 2: No such file or directory."
+    )
