@@ -24,6 +24,8 @@ pub struct Core {
     pub watches_signals: bool,
     /// App threads inside `serve`.
     pub joined: usize,
+    /// Times that app threads came for requests.
+    pub rounds: u64,
     /// The batch to be filled by the next wait.
     pub spare: Events,
     /// How long application calls take of late (exponentially weighted mean, nanoseconds).
@@ -45,11 +47,6 @@ impl Core {
     /// long that a client should wait for the next one.
     pub fn gathers_answers(&self) -> bool {
         config::GATHER_ANSWERS.contains(&self.usual) && self.reactor.is_pressed()
-    }
-
-    /// App threads that are not inside the application.
-    pub fn free_threads(&self) -> usize {
-        self.joined.saturating_sub(self.reactor.busy)
     }
 }
 

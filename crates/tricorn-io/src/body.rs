@@ -80,6 +80,15 @@ impl Spool {
         Ok(spool)
     }
 
+    /// A file that another process has written `len` bytes to.
+    pub fn adopt(file: File, len: u64) -> Spool {
+        Spool { file, len }
+    }
+
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         self.len += bytes.len() as u64;

@@ -28,6 +28,10 @@ pub struct Request {
     pub(crate) first_byte: u64,
     pub(crate) head_complete: u64,
     pub(crate) complete: u64,
+    /// Since when it waits for the application (`Request::note_wait`); 0: not known yet.
+    pub(crate) waits_since: u64,
+    /// How often it was handed over.
+    pub(crate) hops: u8,
     /// Bytes of the body counted against `body_buffer_total`.
     pub(crate) counted: usize,
 }
@@ -67,6 +71,8 @@ impl Request {
         self.first_byte = 0;
         self.head_complete = 0;
         self.complete = 0;
+        self.waits_since = 0;
+        self.hops = 0;
         self.counted = 0;
         self.head.clear();
         self.reply.set_request_id(b"");

@@ -48,9 +48,56 @@ pub struct Config {
     pub request_timeout: u64,
     /// Requests after which the arbiter is told that this worker should be replaced; 0: never.
     pub max_requests: u64,
+    /// Most requests that wait for an app thread; 0: any number.
+    pub queue_limit: usize,
+    /// How long a request may wait; 0: as long as it likes.
+    pub queue_timeout: u64,
+    pub queue_order: QueueOrder,
+    /// Most requests that run at once in all workers together.
+    pub max_concurrency: MaxConcurrency,
+    /// Where this process is to be killed, for tests of what others make of it.
+    pub fault: Option<Fault>,
     /// The pipe to the arbiter.
     pub messages: Option<Arc<OwnedFd>>,
 }
+
+/// Which of the waiting requests is served first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum QueueOrder {
+    #[default]
+    Fifo,
+    /// The newest first while the queue stands: its client is the likeliest to be there still.
+    Adaptive,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MaxConcurrency {
+    #[default]
+    Unlimited,
+    Fixed(usize),
+    /// What the measured latency allows (`limiter.rs`).
+    Auto,
+}
+
+/// A place between two steps of a hand-over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    BeforeSend,
+    AfterSend,
+    BeforeTake,
+    AfterTake,
+    BeforeStart,
+}
+
+/// A queue stands that has not been empty for so long.
+pub const STANDING: u64 = 100 * crate::clock::MILLI;
+/// A client that closes its sending side together with its request still listens. One that does so this long after its
+/// request was complete has left.
+pub const HALF_CLOSE: u64 = 50 * crate::clock::MILLI;
+/// How often waiting requests are looked at again although nothing has happened.
+pub const SHARE_TICK: u64 = 5 * crate::clock::MILLI;
+/// How often the log is told of requests that were turned away.
+pub const TELL: u64 = crate::clock::SECOND;
 
 /// Output the application is ahead of its client, beyond which it has to wait.
 pub const HIGH_WATER: usize = 256 * 1024;

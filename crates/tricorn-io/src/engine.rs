@@ -9,14 +9,15 @@ use crate::monitor;
 use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
 use crate::scoreboard::{Scoreboard, State, Word};
+use crate::siblings::Siblings;
 use crate::sys::fds;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::wake::{Alarm, WakePipe};
-use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use tricorn_proto::exchange::HeadInputs;
 
@@ -59,6 +60,11 @@ pub(crate) struct Shared {
     pub has_admin: AtomicBool,
     /// The monitor watches the events because no app thread can.
     pub covering: AtomicBool,
+    /// The last free app thread has begun a call that will take long: the monitor need not wait for a tick.
+    pub cover_now: AtomicBool,
+    /// An app thread has come back from the wait for events and has not yet looked at them.
+    pub coming: AtomicBool,
+    pub siblings: OnceLock<Siblings>,
     queued: AtomicUsize,
     pub draining: AtomicBool,
     stopping: AtomicBool,
@@ -93,6 +99,7 @@ impl Engine {
             polling: None,
             watches_signals: false,
             joined: 0,
+            rounds: 0,
             spare: Events::default(),
             usual: 0,
         };
@@ -109,6 +116,9 @@ impl Engine {
             monitor_asleep: AtomicBool::new(false),
             has_admin: AtomicBool::new(false),
             covering: AtomicBool::new(false),
+            cover_now: AtomicBool::new(false),
+            coming: AtomicBool::new(false),
+            siblings: OnceLock::new(),
             queued: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
@@ -124,6 +134,12 @@ impl Engine {
         let doors = listeners.into_iter().map(Listener::new).collect::<io::Result<Vec<_>>>()?;
         self.shared.has_admin.store(!doors.is_empty(), Ordering::Relaxed);
         self.shared.baton.take().reactor.open_admin(doors)
+    }
+
+    /// Works together with these siblings, before it starts.
+    pub fn open_group(&self, siblings: Siblings) {
+        self.shared.baton.take().reactor.hands_over = siblings.channel.is_some();
+        let _ = self.shared.siblings.set(siblings);
     }
 
     /// Starts the monitor thread. From now on this process must not fork.
@@ -164,7 +180,7 @@ impl Engine {
         let shared = &*self.shared;
         shared.draining.load(Ordering::Relaxed)
             || shared.config.keepalive == 0
-            || (shared.config.siblings && shared.queued.load(Ordering::Relaxed) > 0)
+            || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
     }
 
     /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
@@ -179,6 +195,8 @@ impl Engine {
         }
         self.shared.slots[slot].occupy();
         core.joined += 1;
+        let joined = core.joined;
+        core.reactor.staff(joined);
         Some(slot)
     }
 
@@ -188,13 +206,14 @@ impl Engine {
         let shared = &*self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
+        core.rounds = core.rounds.wrapping_add(1);
         if let Some(exchange) = done {
             let now = clock::now();
             core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
             shared.end_call(slot);
             core.reactor.finish(*exchange, now);
         }
-        shared.stop_covering();
+        shared.stop_covering(core);
         if self.has_ended(core) {
             return Wake::Ended;
         }
@@ -207,8 +226,11 @@ impl Engine {
         if core.reactor.chores_weight() > CHORES {
             return Wake::Chores;
         }
-        let free = core.free_threads();
-        let Some(mut exchange) = core.reactor.pump(Runner::AppThread, free) else {
+        let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
+        if core.reactor.is_over_limit() {
+            shared.look_after_queue(core);
+        }
+        let Some(mut exchange) = next else {
             return if core.reactor.woken {
                 Wake::Signal // seen at the next call
             } else if core.reactor.chores_weight() > 0 {
@@ -221,7 +243,7 @@ impl Engine {
         shared.begin_call(slot, &mut exchange);
         exchange.hold = core.gathers_answers();
         if core.is_blocking() && core.polling.is_none() {
-            shared.wake_followers(core, 1);
+            shared.leave_watch(core);
         }
         drop(guard);
         shared.tell_of(&exchange);
@@ -266,6 +288,8 @@ impl Engine {
         }
         core.reactor.send_held();
         core.joined = core.joined.saturating_sub(1);
+        let joined = core.joined;
+        core.reactor.staff(joined);
         shared.slots[slot].vacate();
         if shared.main_slot.load(Ordering::Relaxed) == slot {
             shared.main_slot.store(usize::MAX, Ordering::Relaxed);
@@ -281,8 +305,10 @@ impl Engine {
         if self.has_ended(&mut core) || core.reactor.has_work() || core.reactor.woken {
             return;
         }
+        let now = clock::now();
         core.reactor.set_gate(true);
-        shared.stop_covering();
+        shared.stop_covering(&mut core);
+        shared.watch_channel(&mut core, now);
         if shared.access.as_ref().is_some_and(|access| access.is_due()) {
             shared.wake_monitor(); // lines of refused requests, which began no call
         }
@@ -294,13 +320,18 @@ impl Engine {
         }
         core.polling = Some(slot);
         let mut events = std::mem::take(&mut core.spare);
-        let timeout = core.reactor.timeout(clock::now());
+        let timeout = core.reactor.timeout(now);
         drop(core);
         let result = shared.poller.wait(&mut events, timeout);
         let mut core = shared.baton.take();
         core.polling = None;
         core.reactor.arrived(&mut events, clock::now());
         core.spare = events;
+        if shared.hands_over() && core.reactor.has_work() {
+            // If the GIL does not let this thread go on, the monitor has to.
+            shared.coming.store(true, Ordering::SeqCst);
+            shared.wake_monitor();
+        }
         if result.is_err() {
             shared.stopping.store(true, Ordering::Relaxed);
         }
@@ -316,6 +347,9 @@ impl Engine {
         }
         // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.
         core.reactor.set_gate(true);
+        if let Some((_, channel)) = shared.channel() {
+            core.reactor.set_door(channel.receive.as_fd(), !shared.is_draining());
+        }
         if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
             return false;
         }
@@ -334,7 +368,9 @@ impl Engine {
 
     fn has_ended(&self, core: &mut Core) -> bool {
         let shared = &*self.shared;
-        let ended = shared.stopping.load(Ordering::Relaxed) || core.reactor.is_drained() || shared.baton.is_broken();
+        let ended = shared.stopping.load(Ordering::Relaxed)
+            || core.reactor.is_drained() && !shared.takes_leftovers(core)
+            || shared.baton.is_broken();
         if ended {
             core.reactor.send_held();
             let all = core.followers.len();
@@ -397,6 +433,21 @@ impl Shared {
         }
     }
 
+    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
+    fn leave_watch(&self, core: &mut Core) {
+        if !core.followers.is_empty() {
+            self.wake_followers(core, 1);
+        } else if self.hands_over() && !self.covering.load(Ordering::Relaxed) {
+            self.cover_now.store(true, Ordering::Relaxed);
+            self.alarm.ring();
+        }
+    }
+
+    #[inline]
+    pub fn hands_over(&self) -> bool {
+        self.channel().is_some()
+    }
+
     #[inline]
     fn wake_monitor(&self) {
         if self.monitor_asleep.load(Ordering::SeqCst) {
@@ -414,9 +465,11 @@ impl Shared {
 
     /// An app thread is back: the monitor goes back to ticking.
     #[inline]
-    fn stop_covering(&self) {
+    fn stop_covering(&self, core: &mut Core) {
+        self.coming.store(false, Ordering::Relaxed);
         if self.covering.load(Ordering::Relaxed) {
             self.covering.store(false, Ordering::Relaxed);
+            core.reactor.set_stuck(false);
             self.alarm.ring();
         }
     }

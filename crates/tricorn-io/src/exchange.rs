@@ -14,8 +14,6 @@ use rustix::net::{SendFlags, send};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
-use tricorn_proto::http1::Known;
-use tricorn_proto::peer::request_start;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,19 +140,10 @@ impl Exchange {
         self.timing.answered = clock::now();
     }
 
-    /// Notes how long the request waited for the application: since the time a trusted front end gives in
-    /// X-Request-Start, or else since its head was complete.
+    /// Notes how long the request waited for the application.
     #[inline]
-    pub fn measure_queue(&mut self, config: &Config) {
-        let request = &*self.request;
-        self.timing.queue = self.timing.started.saturating_sub(request.head_complete);
-        if let Some(field) = request.head.fields.iter().find(|field| field.known == Known::RequestStart)
-            && config.policy.trust.allows(self.peer.ip())
-            && let Some(micros) =
-                request_start::micros_since(field.value.of(request.head_bytes()), clock::wall_micros())
-        {
-            self.timing.queue = micros * 1000;
-        }
+    pub fn measure_queue(&mut self) {
+        self.timing.queue = self.timing.started.saturating_sub(self.request.waits_since);
     }
 
     /// Microseconds since the request's first byte, for the access log.

@@ -10,7 +10,7 @@
 use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
-use crate::config::TICK;
+use crate::config::{SHARE_TICK, TICK};
 use crate::engine::Shared;
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
@@ -36,7 +36,7 @@ pub fn run(shared: &Shared) {
     signals::block_all();
     let watchdog = Watchdog::new(shared);
     let seen = vec![0; shared.slots.len()];
-    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen, idle: 0, covering_since: 0, watchdog };
+    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen, rounds: None, idle: 0, covering_since: 0, watchdog };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
         monitor.look_around();
@@ -48,6 +48,8 @@ struct Monitor<'s> {
     mode: Mode,
     /// Each slot's call count at the last tick.
     seen: Vec<u32>,
+    /// The count of rounds at the last tick, if an app thread was expected then.
+    rounds: Option<u64>,
     idle: u32,
     /// When the last time of covering began.
     covering_since: u64,
@@ -62,7 +64,7 @@ impl Monitor<'_> {
             Mode::Asleep => {
                 shared.monitor_asleep.store(true, Ordering::SeqCst);
                 // A call that began before it saw the flag is seen here; one that begins later rings.
-                if !self.in_flight() && !self.log_waits() {
+                if !self.in_flight() && !self.is_somebody_coming() && !self.log_waits() {
                     shared.alarm.wait(None, self.log_retry());
                 }
                 shared.monitor_asleep.store(false, Ordering::SeqCst);
@@ -72,7 +74,7 @@ impl Monitor<'_> {
             Mode::Ticking => shared.alarm.wait(None, Some(TICK)),
             Mode::Covering => {
                 let now = clock::now();
-                let timeout = shared.baton.take().reactor.timeout(now);
+                let timeout = self.queue_timeout(now);
                 let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
                 // Whether somebody is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
@@ -105,10 +107,13 @@ impl Monitor<'_> {
             self.cover();
             return;
         }
-        if self.is_a_call_stuck() {
+        if self.shared.cover_now.swap(false, Ordering::Relaxed) && self.takes_the_watch() {
+            return;
+        }
+        if self.is_a_call_stuck() | self.is_nobody_coming() {
             self.idle = 0;
             self.help();
-        } else if self.in_flight() || self.log_waits() || self.watchdog.is_reporting() {
+        } else if self.in_flight() || self.is_somebody_coming() || self.log_waits() || self.watchdog.is_reporting() {
             self.idle = 0;
         } else {
             self.idle += 1;
@@ -169,6 +174,60 @@ impl Monitor<'_> {
         stuck
     }
 
+    fn is_somebody_coming(&self) -> bool {
+        self.shared.coming.load(Ordering::SeqCst)
+    }
+
+    /// An app thread came back from the wait for events a tick ago, and has not got to them: it waits for the GIL.
+    fn is_nobody_coming(&mut self) -> bool {
+        if !self.is_somebody_coming() {
+            self.rounds = None;
+            return false;
+        }
+        let rounds = self.shared.baton.take().rounds;
+        self.rounds.replace(rounds) == Some(rounds)
+    }
+
+    /// In how many nanoseconds connections, or requests that wait, may want something.
+    fn queue_timeout(&self, now: u64) -> Option<u64> {
+        let shared = self.shared;
+        let core = shared.baton.take();
+        if core.reactor.has_leftovers() {
+            return Some(0);
+        }
+        let shares = shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
+        let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
+        [core.reactor.timeout(now), due, shares.then_some(SHARE_TICK)].into_iter().flatten().min()
+    }
+
+    /// The last free app thread has said that it will be away for long.
+    fn takes_the_watch(&mut self) -> bool {
+        let mut guard = self.shared.baton.take();
+        let core = &mut *guard;
+        if core.polling.is_some() || !core.followers.is_empty() || core.reactor.busy < core.joined {
+            return false;
+        }
+        self.begin_to_cover(core);
+        true
+    }
+
+    /// Every app thread is in the application, or waits for the GIL that one of them holds.
+    fn begin_to_cover(&mut self, core: &mut Core) {
+        let shared = self.shared;
+        shared.covering.store(true, Ordering::Relaxed);
+        self.mode = Mode::Covering;
+        self.covering_since = clock::now();
+        core.reactor.set_stuck(true);
+        // What an app thread was shown before is taken: no sibling was woken for it.
+        core.reactor.pump(Runner::Monitor);
+        shared.take_in_place(core);
+        shared.leave_channel(core);
+        if shared.config.siblings {
+            core.reactor.set_gate(shared.accepts_for_all());
+        }
+        serve_io(shared, core);
+    }
+
     /// A call is stuck: somebody else must wait for events.
     fn help(&mut self) {
         let shared = self.shared;
@@ -176,18 +235,14 @@ impl Monitor<'_> {
         let core = &mut *guard;
         core.reactor.send_held();
         if core.polling.is_some() {
+            if core.reactor.queued() > 0 {
+                shared.look_after_queue(core);
+            }
             return;
         }
         shared.board.add(Word::Rescues, 1);
         if core.followers.is_empty() {
-            // Every app thread is in the application, or waits for the GIL that one of them holds.
-            if shared.config.siblings {
-                core.reactor.set_gate(false);
-            }
-            shared.covering.store(true, Ordering::Relaxed);
-            self.mode = Mode::Covering;
-            self.covering_since = clock::now();
-            serve_io(shared, core);
+            self.begin_to_cover(core);
         } else {
             // All that waits is read first, so that all of it starts now and not one more per tick.
             serve_io(shared, core);
@@ -207,6 +262,9 @@ impl Monitor<'_> {
             }
             return;
         }
+        if shared.config.siblings {
+            guard.reactor.set_gate(shared.accepts_for_all());
+        }
         serve_io(shared, &mut guard);
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);
@@ -219,15 +277,16 @@ impl Monitor<'_> {
 
 /// Reads, parses, queues, flushes; starts nothing.
 fn serve_io(shared: &Shared, core: &mut Core) {
-    core.reactor.pump(Runner::Monitor, 0);
+    core.reactor.pump(Runner::Monitor);
     if shared.poller.wait(&mut core.spare, Some(0)).is_ok() {
         core.reactor.arrived(&mut core.spare, clock::now());
-        core.reactor.pump(Runner::Monitor, 0);
+        core.reactor.pump(Runner::Monitor);
     }
+    shared.take_in_place(core);
     if core.reactor.woken {
         // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
         // events would end at once until that thread is back.
         shared.take_wakeups(core);
     }
-    shared.note_queued(core);
+    shared.look_after_queue(core);
 }

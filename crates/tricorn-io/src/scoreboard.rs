@@ -1,6 +1,6 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 2: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! Layout, version 3: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
 //! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
 //! `tricorn.metrics.scoreboard` is a reader.
 //!
@@ -11,7 +11,7 @@ use crate::sys::fds;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-pub const VERSION: u64 = 2;
+pub const VERSION: u64 = 3;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -34,6 +34,10 @@ pub enum Word {
     InFlight = 9,
     Queued = 10,
     BodyBytes = 11,
+    /// App threads that could begin a request now.
+    Free = 12,
+    /// Monotonic nanoseconds since when the longest waiting request waits; 0: none does.
+    Oldest = 13,
     // Counters.
     Accepted = 16,
     Requests = 17,
@@ -54,6 +58,14 @@ pub enum Word {
     LogLost = 30,
     /// Five words: responses with status 1xx … 5xx.
     StatusClass = 32,
+    /// Connections handed over to siblings and taken over from them, each with a request.
+    HandedOver = 40,
+    TakenOver = 41,
+    /// Requests answered 503: the queue was full; they had waited too long.
+    QueueFull = 42,
+    QueueLate = 43,
+    /// Clients that left while their request waited.
+    LeftQueue = 44,
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -76,7 +88,8 @@ pub const ENTRY: usize = 16;
 pub const TEXT: usize = 104;
 
 // Counters, classes, histograms and entries do not overlap.
-const _: () = assert!(Word::StatusClass as usize + 5 <= QUEUE_TIME && 2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
+const _: () = assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::LeftQueue as usize) < QUEUE_TIME);
+const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
 /// Words of a page for so many app threads.
 const fn words(threads: usize) -> usize {

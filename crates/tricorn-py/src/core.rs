@@ -1,6 +1,6 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::late::{self, Thread};
-use crate::options::{self, CoreOptions};
+use crate::options::{self, CoreOptions, GroupOptions};
 use crate::wsgi::{Server, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Chores, Engine, Scoreboard, Wake, page_bytes};
+use tricorn_io::{AccessLog, Channel, Chores, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, page_bytes};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -18,6 +18,7 @@ pub struct Core {
     late: late::Raiser,
     /// Keeps the scoreboard's memory mapped.
     _page: PyBuffer<u8>,
+    _group: Option<GroupOptions>,
 }
 
 #[pymethods]
@@ -39,7 +40,17 @@ impl Core {
         let engine = Engine::new(config, sockets, board, access)
             .and_then(|engine| engine.open_admin(doors).map(|()| engine))
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
-        Ok(Core { engine: Arc::new(engine), sendfile, late: late::Raiser::new(threads), _page: scoreboard })
+        let group = options::group(options)?;
+        if let Some(group) = &group {
+            engine.open_group(siblings(group, &scoreboard, threads)?);
+        }
+        Ok(Core {
+            engine: Arc::new(engine),
+            sendfile,
+            late: late::Raiser::new(threads),
+            _page: scoreboard,
+            _group: group,
+        })
     }
 
     #[getter]
@@ -177,15 +188,43 @@ pub fn scoreboard_bytes(threads: usize) -> usize {
     page_bytes(threads)
 }
 
-fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {
+/// All pages of the group, of which `page` is one.
+fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyResult<Siblings> {
+    let size = page_bytes(threads);
+    let first = memory(&options.pages, size, "pages")?;
+    let count = options.pages.len_bytes() / size;
+    let distance = (page.buf_ptr() as usize).checked_sub(first as usize);
+    let own = distance.map(|bytes| (bytes / size, bytes % size)).filter(|(own, rest)| *own < count && *rest == 0);
+    let Some((own, _)) = own else {
+        return Err(PyValueError::new_err("core option pages: the worker's own page is not one of them"));
+    };
+    // SAFETY: `count` pages of this size lie there, aligned; the buffers are held by `Core` as its own page is.
+    let pages = (0..count).map(|index| unsafe { Scoreboard::at(first.add(index * size), threads) }).collect();
+    // SAFETY: the same, for one page.
+    let group = unsafe { Group::at(memory(&options.group, GROUP_BYTES, "group")?) };
+    let channel = match options.channel {
+        Some((receive, send, bell)) => {
+            Some(Channel { receive: listener(receive)?, send: listener(send)?, bell: listener(bell)? })
+        }
+        None => None,
+    };
+    Ok(Siblings::new(group, channel, pages, own))
+}
+
+/// The first byte of a buffer that is shared by processes.
+fn memory(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<*mut u8> {
     let address = buffer.buf_ptr().cast::<u8>();
-    let wanted = page_bytes(threads);
     if buffer.readonly() || buffer.len_bytes() < wanted || address.align_offset(8) != 0 {
         return Err(PyValueError::new_err(format!(
-            "the scoreboard must be writable, aligned to 8 bytes and at least {wanted} bytes long"
+            "the {name} must be writable, aligned to 8 bytes and at least {wanted} bytes long"
         )));
     }
-    // SAFETY: checked above; the buffer is held by `Core`, and an exported buffer cannot be unmapped. The engine and its
+    Ok(address)
+}
+
+fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {
+    let address = memory(buffer, page_bytes(threads), "scoreboard")?;
+    // SAFETY: checked in `memory`; the buffer is held by `Core`, and an exported buffer cannot be unmapped. The engine and its
     // threads are gone before the `Core` is (`close`, or process exit).
     Ok(unsafe { Scoreboard::at(address, threads) })
 }

@@ -1,12 +1,13 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
 use crate::wsgi::BytesBuffer;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::Config;
+use tricorn_io::{Config, Fault, MaxConcurrency, QueueOrder};
 use tricorn_io::clock::SECOND;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
@@ -90,6 +91,15 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         timeout: options.optional_seconds("timeout")?,
         request_timeout: options.optional_seconds("request_timeout")?,
         max_requests: options.optional("max_requests")?,
+        queue_limit: options.optional("queue_limit")?,
+        queue_timeout: options.optional_seconds("queue_timeout")?,
+        queue_order: queue_order(&options)?,
+        max_concurrency: match options.optional::<i64>("max_concurrency")? {
+            0 => MaxConcurrency::Unlimited,
+            ..0 => MaxConcurrency::Auto,
+            most => MaxConcurrency::Fixed(most as usize),
+        },
+        fault: fault(&options)?,
         messages: options.messages()?,
     };
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
@@ -135,6 +145,50 @@ fn upload_dir(options: &Options<'_, '_>) -> PyResult<Option<std::path::PathBuf>>
         upload_dir_is_usable(directory.clone())?;
     }
     Ok(directory)
+}
+
+fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {
+    match options.optional::<Option<String>>("queue_order")?.as_deref() {
+        None | Some("fifo") => Ok(QueueOrder::Fifo),
+        Some("adaptive") => Ok(QueueOrder::Adaptive),
+        Some(other) => {
+            Err(PyValueError::new_err(format!("core option queue_order: {other}; expected fifo or adaptive")))
+        }
+    }
+}
+
+/// For tests: where this process is to be killed.
+fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
+    Ok(match options.optional::<Option<String>>("fault_point")?.as_deref() {
+        None => None,
+        Some("before_send") => Some(Fault::BeforeSend),
+        Some("after_send") => Some(Fault::AfterSend),
+        Some("before_take") => Some(Fault::BeforeTake),
+        Some("after_take") => Some(Fault::AfterTake),
+        Some("before_start") => Some(Fault::BeforeStart),
+        Some(other) => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
+    })
+}
+
+/// What a worker has in common with its siblings.
+pub struct GroupOptions {
+    pub pages: PyBuffer<u8>,
+    pub group: PyBuffer<u8>,
+    /// The receiving end, the sending end, the bell.
+    pub channel: Option<(RawFd, RawFd, RawFd)>,
+}
+
+/// `None`: the worker is alone.
+pub fn group(options: &Bound<'_, PyDict>) -> PyResult<Option<GroupOptions>> {
+    let options = Options(options);
+    let given = |name: &str| -> PyResult<Option<PyBuffer<u8>>> {
+        match options.0.get_item(name)? {
+            Some(value) if !value.is_none() => Ok(Some(PyBuffer::get(&value)?)),
+            _ => Ok(None),
+        }
+    };
+    let (Some(pages), Some(group)) = (given("pages")?, given("group")?) else { return Ok(None) };
+    Ok(Some(GroupOptions { pages, group, channel: options.optional("channel")? }))
 }
 
 fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {

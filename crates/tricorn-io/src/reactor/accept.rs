@@ -1,10 +1,10 @@
 //! Listeners, the gate before them, and what a new connection meets.
 use super::conn::{Conn, Peer, Phase, Token};
-use super::{Reactor, SPECIAL};
+use super::{BELL, CHANNEL, Reactor, Runner, SPECIAL};
 use crate::clock;
 use crate::config;
 use crate::scoreboard::Word;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, getsockname, sockopt};
 use std::net::SocketAddr;
@@ -55,6 +55,34 @@ impl Reactor {
         }
     }
 
+    /// Watches the channel, or leaves it to those who can serve what comes.
+    pub fn set_door(&mut self, receive: BorrowedFd<'_>, open: bool) {
+        if open == self.door_open {
+            return;
+        }
+        let result =
+            if open { self.poller.add_listener(receive, CHANNEL) } else { self.poller.remove(receive) };
+        match result {
+            Ok(()) => self.door_open = open,
+            Err(error) => self.notice(true, || format!("tricorn: the channel cannot be watched: {error}")),
+        }
+    }
+
+    /// Listens for the bell, or no longer.
+    pub fn watch_bell(&mut self, bell: BorrowedFd<'_>, watch: bool) {
+        if watch == self.bell_watched {
+            return;
+        }
+        let result = if watch { self.poller.add_edge(bell, BELL) } else { self.poller.remove(bell) };
+        // Without it waiting requests are looked at a tick later.
+        self.bell_watched = watch && result.is_ok();
+    }
+
+    /// App threads that are in no call, the one that runs this included; the monitor knows of none.
+    fn free_threads_here(&self) -> usize {
+        if self.runner == Runner::AppThread { self.free_threads() } else { 0 }
+    }
+
     fn is_full(&self) -> bool {
         self.busy + self.ready.len() >= self.config.worker_connections
     }
@@ -102,9 +130,11 @@ impl Reactor {
     }
 
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
-    pub(super) fn accept_one(&mut self, listener: u16, free_threads: usize) -> Option<Token> {
+    pub(super) fn accept_one(&mut self, listener: u16) -> Option<Token> {
         let full = self.is_full();
-        let for_sibling = self.config.siblings && self.ready.len() >= free_threads;
+        // The monitor may take what it can hand over: the sleeping sibling was not woken for it.
+        let passes_on = self.runner == Runner::Monitor && self.hands_over;
+        let for_sibling = self.config.siblings && !passes_on && self.ready.len() >= self.free_threads_here();
         if full || for_sibling {
             self.accepting = None;
             if full {
@@ -166,7 +196,7 @@ impl Reactor {
     }
 
     /// Makes room: closes a share of the connections that wait for a next request, going round the table.
-    fn evict(&mut self) {
+    pub(super) fn evict(&mut self) {
         let positions = self.conns.positions();
         let mut wanted = (self.connections() / 32).max(1);
         for _ in 0..positions {

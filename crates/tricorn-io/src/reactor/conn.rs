@@ -166,6 +166,11 @@ impl Conns {
         if entry.generation == (token >> 32) as u32 { entry.conn.as_mut() } else { None }
     }
 
+    pub fn get(&self, token: Token) -> Option<&Conn> {
+        let entry = self.entries.get(token as u32 as usize)?;
+        if entry.generation == (token >> 32) as u32 { entry.conn.as_ref() } else { None }
+    }
+
     pub fn remove(&mut self, token: Token) -> Option<Conn> {
         let index = token as u32;
         let entry = self.entries.get_mut(index as usize)?;

@@ -7,6 +7,8 @@ mod accept;
 mod admin;
 mod conn;
 mod deadlines;
+mod hand_over;
+mod queue;
 mod read;
 mod stranded;
 mod write;
@@ -14,6 +16,7 @@ mod write;
 pub use accept::Listener;
 pub use admin::AdminPaths;
 pub use conn::{Attachment, Conn, Peer, Phase, Token};
+pub use hand_over::Handed;
 
 use crate::access::AccessLog;
 use crate::buffers::{Pool, Request};
@@ -33,6 +36,10 @@ use tricorn_proto::peer::request_id;
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
 const SPECIAL: Token = 0xffff_ffff_0000_0000;
 pub const WAKE: Token = Token::MAX;
+/// The channel has a message.
+pub const CHANNEL: Token = Token::MAX - 1;
+/// The bell was rung.
+pub const BELL: Token = Token::MAX - 2;
 
 /// Something the log should tell; taken by an app thread (`Engine::take_notices`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,8 +86,24 @@ pub struct Reactor {
     /// Whole answers held back to be sent together, and since when.
     held: Vec<Token>,
     held_since: u64,
-    /// Application calls under way.
+    /// Since when `ready` has not been empty.
+    stands_since: u64,
+    /// When the first of `ready` has waited too long; `u64::MAX`: never.
+    queue_due: u64,
+    overload: queue::Overload,
+    /// Application calls under way, of how many at most, and by how many app threads.
     pub(crate) busy: usize,
+    share: usize,
+    joined: usize,
+    /// No app thread is there, though not all are in calls.
+    stuck: bool,
+    /// Waiting requests can be handed over, so that the monitor takes whatever comes.
+    pub(crate) hands_over: bool,
+    /// The channel is in the poller; the bell is.
+    door_open: bool,
+    bell_watched: bool,
+    /// There was a message in the channel.
+    pub(crate) offered: bool,
     wheel: Wheel,
     fired: Vec<(Tick, Token)>,
     pool: Pool,
@@ -92,8 +115,7 @@ pub struct Reactor {
     scratch: Vec<u8>,
     /// The wake pipe had something.
     pub(crate) woken: bool,
-    /// The runner holds the GIL: the gateway may make objects.
-    may_allocate: bool,
+    runner: Runner,
 }
 
 /// Who runs the reactor decides what may be started.
@@ -132,7 +154,17 @@ impl Reactor {
             ready: VecDeque::new(),
             held: Vec::new(),
             held_since: 0,
+            stands_since: 0,
+            queue_due: u64::MAX,
+            overload: queue::Overload::default(),
             busy: 0,
+            share: usize::MAX,
+            joined: 0,
+            stuck: false,
+            hands_over: false,
+            door_open: false,
+            bell_watched: false,
+            offered: false,
             wheel: Wheel::new(clock::now()),
             fired: Vec::new(),
             pool: Pool::default(),
@@ -143,7 +175,7 @@ impl Reactor {
             sweep: 0,
             scratch: Vec::new(),
             woken: false,
-            may_allocate: false,
+            runner: Runner::Monitor,
         }
     }
 
@@ -151,14 +183,12 @@ impl Reactor {
     ///
     /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
     /// at a time, so that a request is answered while its bytes are still warm.
-    pub fn pump(&mut self, runner: Runner, free_threads: usize) -> Option<Exchange> {
-        self.may_allocate = runner == Runner::AppThread;
+    pub fn pump(&mut self, runner: Runner) -> Option<Exchange> {
+        self.runner = runner;
+        let starts = runner == Runner::AppThread && self.may_start();
         loop {
-            if runner == Runner::AppThread
-                && let Some(token) = self.ready.pop_front()
-            {
-                if let Some(mut exchange) = self.start(token) {
-                    exchange.timing.started = clock::now();
+            if starts && let Some(token) = self.next_ready() {
+                if let Some(exchange) = self.begin_waiting(token) {
                     return Some(exchange);
                 }
                 continue;
@@ -166,9 +196,9 @@ impl Reactor {
             let complete = if let Some(token) = self.again.pop_front() {
                 self.look_again(token)
             } else if let Some(listener) = self.next_accept() {
-                self.accept_one(listener, free_threads)
+                self.accept_one(listener)
             } else if let Some(event) = self.events.pop() {
-                self.on_event(event, free_threads)
+                self.on_event(event)
             } else if self.held.is_empty() {
                 return None;
             } else {
@@ -176,11 +206,23 @@ impl Reactor {
                 continue;
             };
             let Some(token) = complete else { continue };
-            if runner == Runner::AppThread && self.ready.is_empty() {
-                return self.start(token);
+            if starts && self.ready.is_empty() {
+                let complete = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
+                if let Some(exchange) = self.begin(token, complete) {
+                    return Some(exchange);
+                }
+                continue;
             }
             self.enqueue(token);
         }
+    }
+
+    /// A request that has waited becomes an exchange, unless it has waited too long.
+    pub fn begin_waiting(&mut self, token: Token) -> Option<Exchange> {
+        let now = clock::now();
+        let mut exchange = self.begin(token, now)?;
+        exchange.timing.started = now;
+        Some(exchange)
     }
 
     /// How much waits for a thread with the GIL.
@@ -190,11 +232,17 @@ impl Reactor {
 
     /// Whether `pump` has something to do.
     pub fn has_work(&self) -> bool {
-        !self.ready.is_empty()
+        (!self.ready.is_empty() && self.may_start())
+            || self.offered && self.may_start()
             || !self.again.is_empty()
             || !self.events.is_empty()
             || !self.held.is_empty()
             || self.accepting.is_some()
+    }
+
+    /// Whether there is something to be read that makes no event.
+    pub fn has_leftovers(&self) -> bool {
+        !self.again.is_empty()
     }
 
     /// Whether requests wait or are about to be read.
@@ -235,12 +283,17 @@ impl Reactor {
         self.polled = now;
         self.wall.refresh(now);
         self.expire(now);
+        self.tell_overload(now);
     }
 
-    fn on_event(&mut self, event: Event, free_threads: usize) -> Option<Token> {
+    fn on_event(&mut self, event: Event) -> Option<Token> {
         if event.token >= SPECIAL {
             if event.token == WAKE {
                 self.woken = true;
+                return None;
+            }
+            if event.token >= BELL {
+                self.offered |= event.token == CHANNEL;
                 return None;
             }
             let index = (event.token - SPECIAL) as u16;
@@ -251,7 +304,7 @@ impl Reactor {
             let burst = if self.config.siblings { 1 } else { config::ACCEPT_BURST };
             self.accepting = Some((index, burst));
             let listener = self.next_accept()?;
-            return self.accept_one(listener, free_threads);
+            return self.accept_one(listener);
         }
         let conn = self.conns.get_mut(event.token)?;
         conn.readable |= event.readable;
@@ -268,7 +321,11 @@ impl Reactor {
                 self.discard(event.token);
                 None
             }
-            Phase::Idle | Phase::Head | Phase::Body | Phase::Queued | Phase::Busy => None,
+            Phase::Queued => {
+                self.stir(event.token, event.error);
+                None
+            }
+            Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => None,
         }
     }
 
@@ -294,14 +351,8 @@ impl Reactor {
         }
     }
 
-    fn enqueue(&mut self, token: Token) {
-        self.ready.push_back(token);
-        self.board.set(Word::Queued, self.ready.len() as u64);
-    }
-
     /// A complete request becomes an exchange, with its socket.
     fn start(&mut self, token: Token) -> Option<Exchange> {
-        self.board.set(Word::Queued, self.ready.len() as u64);
         let conn = self.conns.get_mut(token)?;
         let request = conn.request.take()?;
         let socket = conn.socket.take()?;
@@ -309,6 +360,7 @@ impl Reactor {
         self.busy += 1;
         self.board.set(Word::InFlight, self.busy as u64);
         let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
+        self.tell_free();
         let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
         self.keep_excess(token, &mut exchange.request);
         Some(exchange)

@@ -1,7 +1,7 @@
 //! From bytes to complete requests.
 use super::conn::{Conn, Peer, Phase, Token};
 use super::deadlines::body_deadline;
-use super::{Reactor, admin};
+use super::{Reactor, Runner, admin};
 use crate::body::{Allocate, Body, Received, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
@@ -118,7 +118,7 @@ impl Reactor {
                     request.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Body;
                     if request.head.framing != Framing::None {
-                        let allocate = self.config.allocate.filter(|_| self.may_allocate);
+                        let allocate = self.config.allocate.filter(|_| self.runner == Runner::AppThread);
                         begin_body(request, &self.config, self.body_bytes, allocate);
                         if let Some(socket) = conn.socket.as_ref().filter(|_| request.awaits_continue()) {
                             let sent = send(socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);

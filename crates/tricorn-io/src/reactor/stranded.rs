@@ -1,6 +1,5 @@
 //! Requests that nobody will ever serve: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
-use crate::scoreboard::Word;
 use tricorn_proto::exchange::error_page;
 
 const STATUS: u16 = 503;
@@ -18,6 +17,6 @@ impl Reactor {
                 format!("A request of {ip} was turned away: every thread is stuck, and the worker leaves")
             });
         }
-        self.board.set(Word::Queued, 0);
+        self.tell_queue();
     }
 }

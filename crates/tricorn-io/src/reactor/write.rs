@@ -70,6 +70,7 @@ impl Reactor {
     fn count(&mut self, timing: &crate::exchange::Timing, waited: u64, request: &Request, now: u64) {
         let board = &self.board;
         board.set(Word::InFlight, self.busy as u64);
+        self.tell_free();
         board.add(Word::Requests, 1);
         if request.reply.has_status() {
             board.status(request.reply.status_code());
@@ -93,7 +94,7 @@ impl Reactor {
 
     /// A reply is with the kernel: the next request, or the end.
     #[inline]
-    fn settle(&mut self, token: Token, reuse: bool, now: u64) {
+    pub(super) fn settle(&mut self, token: Token, reuse: bool, now: u64) {
         let keepalive = self.idle_time();
         let Some(conn) = self.conns.get_mut(token) else { return };
         if !reuse {
@@ -196,6 +197,7 @@ impl Reactor {
     /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
         self.draining = true;
+        self.tell_free();
         if self.board.orders_yield() {
             self.leave_listeners();
         } else {

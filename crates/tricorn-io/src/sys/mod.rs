@@ -1,4 +1,5 @@
 //! The only room with `unsafe`: what the operating system offers and the safe wrappers do not.
+pub mod channel;
 pub mod fds;
 pub mod poll;
 mod random;

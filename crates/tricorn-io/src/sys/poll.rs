@@ -86,6 +86,11 @@ impl Poller {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN)
     }
 
+    /// Reports every change to readable, and nothing while it stays so.
+    pub fn add_edge(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN | EventFlags::ET)
+    }
+
     pub fn remove(&self, fd: BorrowedFd<'_>) -> io::Result<()> {
         epoll::delete(&self.epoll, fd)
     }

@@ -81,6 +81,11 @@ pub fn config() -> Config {
         access_format: None,
         timeout: 0,
         request_timeout: 0,
+        queue_limit: 0,
+        queue_timeout: 0,
+        queue_order: tricorn_io::QueueOrder::Fifo,
+        max_concurrency: tricorn_io::MaxConcurrency::Unlimited,
+        fault: None,
         max_requests: 0,
         messages: None,
     }

@@ -7,6 +7,11 @@ pub fn write(out: &mut Vec<u8>, status: u16, message: &str) {
 
 /// The same with more fields, each with its line end.
 pub fn write_with(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8]) {
+    write_for(out, status, message, fields, false);
+}
+
+/// The same, for a connection that may be kept (`keep`).
+pub fn write_for(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8], keep: bool) {
     let reason = reason(status);
     let mut page = Vec::with_capacity(PAGE_BYTES + message.len());
     page.extend_from_slice(b"<html>\n  <head>\n    <title>");
@@ -22,7 +27,7 @@ pub fn write_with(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8]) 
     out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
     out.push(b' ');
     out.extend_from_slice(reason.as_bytes());
-    out.extend_from_slice(b"\r\nConnection: close\r\n");
+    out.extend_from_slice(if keep { b"\r\nConnection: keep-alive\r\n".as_slice() } else { b"\r\nConnection: close\r\n" });
     out.extend_from_slice(fields);
     out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
     out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());

@@ -89,6 +89,14 @@ impl Receiver {
         }
     }
 
+    /// Tells that the body, trailers included, was read before by somebody else, who also looked at it.
+    pub fn took_body(&mut self) {
+        self.remaining = 0;
+        if matches!(self.state, State::Fixed | State::Chunked) {
+            self.enter(Event::EndOfBody);
+        }
+    }
+
     /// Whether nothing of a request has been seen yet (between requests).
     #[inline]
     pub fn is_idle(&self) -> bool {

@@ -126,7 +126,7 @@ impl Server {
         if let Some(ids) = &mut self.ids {
             exchange.request.identify(ids);
         }
-        exchange.measure_queue(self.engine.config());
+        exchange.measure_queue();
         let template = self.kit.template.bind(py);
         let environ = match self.maker.build(template, &self.engine, &mut exchange) {
             Ok(Built::Environ(environ)) => environ,

@@ -1,0 +1,192 @@
+//! The one queue: a request never waits behind a busy worker while another is idle.
+//!
+//! ```text
+//!   request complete, no app thread free here
+//!        │
+//!        ▼                 a sibling is idle, or: among the first of all that wait
+//!   this worker's queue ──────────────────────────▶ the channel ──▶ whoever has a free app thread
+//!        │  beyond queue_limit or queue_timeout
+//!        ▼
+//!   503, Retry-After
+//! ```
+//!
+//! The channel holds the front of the queue of all workers, at most one request for each of them, so that whoever becomes
+//! free takes the next one at once. Everything behind the front stays with the worker that read it, which keeps its limits
+//! and its deadlines and sees its client leave.
+use crate::baton::Core;
+use crate::clock;
+use crate::config::{SHARE_TICK, TICK};
+use crate::engine::Shared;
+use crate::exchange::Exchange;
+use crate::group::GroupWord;
+use crate::reactor::{Handed, Token};
+use crate::siblings::{Siblings, Survey};
+use crate::sys::channel::Channel;
+use rustix::fd::AsFd;
+use rustix::io::IoSlice;
+
+/// For how long after a worker said that requests wait the bell is rung for it.
+const RECENT: u64 = 4 * SHARE_TICK;
+
+impl Shared {
+    pub fn channel(&self) -> Option<(&Siblings, &Channel)> {
+        let siblings = self.siblings.get()?;
+        Some((siblings, siblings.channel.as_ref()?))
+    }
+
+    /// Does for the requests that wait what can be done without an app thread: passes them on, or turns them away.
+    pub fn look_after_queue(&self, core: &mut Core) {
+        let now = clock::now();
+        if let Some((siblings, channel)) = self.channel() {
+            self.pass_on(core, siblings, channel, now);
+        }
+        core.reactor.trim_queue(now);
+        self.note_queued(core);
+    }
+
+    fn pass_on(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
+        let mut survey = siblings.survey();
+        while core.reactor.waits_in_vain() {
+            if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
+                break;
+            }
+            // Once round the workers is enough for any request.
+            let sent = || siblings.count(GroupWord::Sent);
+            if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
+                break;
+            }
+            survey = siblings.survey();
+        }
+        if core.reactor.waits_in_vain() {
+            siblings.group.set(GroupWord::Waiting, now);
+            core.reactor.watch_bell(channel.bell.as_fd(), true);
+        }
+        nudge(siblings, channel, &survey, now);
+    }
+
+    /// The front of the queue, for an app thread that is free.
+    #[inline]
+    pub fn take_front(&self, core: &mut Core) -> Option<Exchange> {
+        let (siblings, channel) = self.channel()?;
+        let offered = std::mem::take(&mut core.reactor.offered);
+        if !offered && !siblings.is_something_sent() {
+            return None;
+        }
+        self.take_from(core, siblings, channel)
+    }
+
+    #[cold]
+    fn take_from(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Exchange> {
+        if !core.reactor.may_start() || self.leaves_channel(siblings) {
+            return None;
+        }
+        loop {
+            let token = self.take_one(core, siblings, channel)?;
+            if let Some(exchange) = core.reactor.begin_waiting(token) {
+                return Some(exchange);
+            }
+        }
+    }
+
+    fn take_one(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Token> {
+        let sent = siblings.group.get(GroupWord::Sent);
+        let taken = || siblings.count(GroupWord::Taken);
+        let token = core.reactor.take_over(channel, taken);
+        match token {
+            Some(_) => ring(siblings, channel, clock::now()),
+            None => siblings.is_empty_after(channel, sent),
+        }
+        token
+    }
+
+    /// What comes by the channel is for those that stay, if there are any.
+    fn leaves_channel(&self, siblings: &Siblings) -> bool {
+        self.is_draining() && siblings.survey().serving > 0
+    }
+
+    /// The monitor was shown a message in place of an app thread that does not come: it takes it and passes it on, for the
+    /// siblings that sleep were not woken for it.
+    pub fn take_in_place(&self, core: &mut Core) {
+        if !std::mem::take(&mut core.reactor.offered) {
+            return;
+        }
+        if let Some((siblings, channel)) = self.channel()
+            && !self.leaves_channel(siblings)
+            && let Some(token) = self.take_one(core, siblings, channel)
+        {
+            core.reactor.enqueue(token);
+        }
+    }
+
+    /// An app thread is about to wait for events: it can serve what comes by the channel.
+    pub fn watch_channel(&self, core: &mut Core, now: u64) {
+        let Some((siblings, channel)) = self.channel() else { return };
+        core.reactor.set_door(channel.receive.as_fd(), !self.leaves_channel(siblings));
+        core.reactor.watch_bell(channel.bell.as_fd(), false);
+        ring(siblings, channel, now);
+    }
+
+    /// No app thread is there: what comes by the channel is for others.
+    pub fn leave_channel(&self, core: &mut Core) {
+        if let Some((_, channel)) = self.channel() {
+            core.reactor.set_door(channel.receive.as_fd(), false);
+        }
+    }
+
+    /// The last of all workers is done: what nobody has taken is its own. Whether there was any.
+    pub fn takes_leftovers(&self, core: &mut Core) -> bool {
+        let Some((siblings, channel)) = self.channel() else { return false };
+        if !siblings.is_something_sent() || siblings.survey().serving > 0 {
+            return false;
+        }
+        let mut any = false;
+        while let Some(token) = self.take_one(core, siblings, channel) {
+            core.reactor.enqueue(token);
+            any = true;
+        }
+        if any {
+            self.wake_all(core);
+        }
+        any
+    }
+
+    /// While no app thread is there, the monitor takes connections that nobody else could serve at once either: their
+    /// requests can be passed on, or turned away in time.
+    pub fn accepts_for_all(&self) -> bool {
+        self.channel().is_some_and(|(siblings, _)| siblings.survey().idle == 0)
+    }
+}
+
+/// Whether one more request may go into the channel: a sibling is idle for which there is none yet; or this one waits
+/// longest of all, and there is not one for each worker yet.
+fn may_send(siblings: &Siblings, channel: &Channel, survey: &Survey, oldest: u64, now: u64) -> bool {
+    if survey.serving == 0 {
+        return false;
+    }
+    let inside = siblings.in_channel(channel);
+    if inside < survey.idle {
+        return true;
+    }
+    let is_first = survey.oldest.is_none_or(|other| oldest <= other);
+    inside <= survey.serving && is_first && now.saturating_sub(oldest) > TICK
+}
+
+/// A worker became free, or took something: those who have requests waiting should look again.
+fn ring(siblings: &Siblings, channel: &Channel, now: u64) {
+    if now.saturating_sub(siblings.group.get(GroupWord::Waiting)) < RECENT {
+        channel.ring();
+    }
+}
+
+/// A message lies in the channel although a sibling is idle: whoever was woken for it is dead, or does not come. Another
+/// message, an empty one, wakes another.
+fn nudge(siblings: &Siblings, channel: &Channel, survey: &Survey, now: u64) {
+    if survey.idle == 0 || !siblings.is_something_sent() || !channel.holds_any() {
+        return;
+    }
+    let last = siblings.group.get(GroupWord::Nudged);
+    if now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok() {
+        let _ = channel.post(&[IoSlice::new(b"!")], &[]);
+    }
+}
+

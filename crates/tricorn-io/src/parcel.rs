@@ -1,0 +1,203 @@
+//! What travels with a connection that is handed over: a header of fixed size, then the bytes that were read from it.
+use crate::reactor::Peer;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+/// Changes whenever the layout does.
+const VERSION: u8 = 1;
+/// Bytes of an encoded header.
+pub const HEADER: usize = 128;
+/// Payloads up to this size travel in the message; larger ones in a file of memory.
+pub const INLINE: usize = 32 * 1024;
+/// Most bytes of a message.
+pub const MESSAGE: usize = HEADER + INLINE;
+
+/// The state of a connection with one complete request that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parcel {
+    pub peer: Peer,
+    /// The address of the listener it came by; `None` for unix sockets.
+    pub listener: Option<SocketAddr>,
+    /// How often this request was handed over before.
+    pub hops: u8,
+    pub readable: bool,
+    pub hangup: bool,
+    /// The payload is in a file of memory, the second descriptor.
+    pub apart: bool,
+    /// Length of a body that is in a file, the last descriptor.
+    pub spooled: Option<u64>,
+    pub first_byte: u64,
+    pub head_complete: u64,
+    pub complete: u64,
+    pub waits_since: u64,
+    /// Lengths of the payload's parts: the head, the body unless it is in a file, and the bytes after the request.
+    pub head: u64,
+    pub body: u64,
+    pub next: u64,
+}
+
+impl Parcel {
+    pub fn encode(&self) -> [u8; HEADER] {
+        let mut out = Writer { bytes: [0; HEADER], at: 0 };
+        let flags = u8::from(self.readable)
+            | u8::from(self.hangup) << 1
+            | u8::from(self.apart) << 2
+            | u8::from(self.spooled.is_some()) << 3;
+        out.put(&[VERSION, self.hops, flags]);
+        out.address(match self.peer {
+            Peer::Internet(address) => Some(address),
+            Peer::Unix => None,
+        });
+        out.address(self.listener);
+        let spooled = self.spooled.unwrap_or(0);
+        let times = [self.first_byte, self.head_complete, self.complete, self.waits_since];
+        for number in times.into_iter().chain([self.head, self.body, self.next, spooled]) {
+            out.put(&number.to_ne_bytes());
+        }
+        out.bytes
+    }
+
+    /// `None` for anything that `encode` of this version has not written.
+    pub fn decode(bytes: &[u8]) -> Option<Parcel> {
+        let mut input = Reader { bytes: bytes.get(..HEADER)? };
+        let [version, hops, flags] = input.take::<3>()?;
+        if version != VERSION {
+            return None;
+        }
+        let peer = input.address()?.map_or(Peer::Unix, Peer::Internet);
+        let listener = input.address()?;
+        let mut numbers = [0; 8];
+        for number in &mut numbers {
+            *number = u64::from_ne_bytes(input.take()?);
+        }
+        let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
+        Some(Parcel {
+            peer,
+            listener,
+            hops,
+            readable: flags & 1 != 0,
+            hangup: flags & 2 != 0,
+            apart: flags & 4 != 0,
+            spooled: (flags & 8 != 0).then_some(spooled),
+            first_byte,
+            head_complete,
+            complete,
+            waits_since,
+            head,
+            body,
+            next,
+        })
+    }
+
+    /// Bytes of the payload; `None`: more than there can be.
+    pub fn payload(&self) -> Option<usize> {
+        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?;
+        usize::try_from(sum).ok()
+    }
+}
+
+struct Writer {
+    bytes: [u8; HEADER],
+    at: usize,
+}
+
+impl Writer {
+    fn put(&mut self, part: &[u8]) {
+        self.bytes[self.at..self.at + part.len()].copy_from_slice(part);
+        self.at += part.len();
+    }
+
+    /// A family (0: none), 16 bytes of address, port, flow information and scope.
+    fn address(&mut self, address: Option<SocketAddr>) {
+        let (family, ip, port, flow, scope) = match address {
+            None => (0, [0; 16], 0, 0, 0),
+            Some(SocketAddr::V4(v4)) => (4, v4.ip().to_ipv6_mapped().octets(), v4.port(), 0, 0),
+            Some(SocketAddr::V6(v6)) => (6, v6.ip().octets(), v6.port(), v6.flowinfo(), v6.scope_id()),
+        };
+        self.put(&[family]);
+        self.put(&ip);
+        self.put(&port.to_ne_bytes());
+        self.put(&flow.to_ne_bytes());
+        self.put(&scope.to_ne_bytes());
+    }
+}
+
+// Three bytes, two addresses of 27 bytes, eight numbers.
+const _: () = assert!(3 + 2 * 27 + 8 * 8 <= HEADER);
+
+struct Reader<'b> {
+    bytes: &'b [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (part, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        Some(*part)
+    }
+
+    fn address(&mut self) -> Option<Option<SocketAddr>> {
+        let [family] = self.take()?;
+        let ip = Ipv6Addr::from(self.take::<16>()?);
+        let port = u16::from_ne_bytes(self.take()?);
+        let (flow, scope) = (u32::from_ne_bytes(self.take()?), u32::from_ne_bytes(self.take()?));
+        match family {
+            0 => Some(None),
+            4 => {
+                let v4: Ipv4Addr = ip.to_ipv4_mapped()?;
+                Some(Some(SocketAddr::new(IpAddr::V4(v4), port)))
+            }
+            6 => Some(Some(SocketAddr::V6(SocketAddrV6::new(ip, port, flow, scope)))),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parcel(peer: Peer, listener: Option<SocketAddr>, spooled: Option<u64>) -> Parcel {
+        Parcel {
+            peer,
+            listener,
+            hops: 3,
+            readable: true,
+            hangup: false,
+            apart: spooled.is_none(),
+            spooled,
+            first_byte: 1,
+            head_complete: 2,
+            complete: u64::MAX,
+            waits_since: 4,
+            head: 5,
+            body: 6,
+            next: 7,
+        }
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked() {
+        let v6 = SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::LOCALHOST, 80, 1, 2));
+        let v4 = "192.0.2.1:65535".parse().expect("an address");
+        for peer in [Peer::Unix, Peer::Internet(v4), Peer::Internet(v6)] {
+            for listener in [None, Some(v4), Some(v6)] {
+                for spooled in [None, Some(0), Some(1 << 40)] {
+                    let parcel = parcel(peer, listener, spooled);
+                    assert_eq!(Parcel::decode(&parcel.encode()), Some(parcel));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_not_packed_is_not_unpacked() {
+        let good = parcel(Peer::Unix, None, None).encode();
+        assert_eq!(Parcel::decode(&good[..HEADER - 1]), None);
+        let mut other_version = good;
+        other_version[0] = 0;
+        let mut no_family = good;
+        no_family[3] = 5;
+        assert_eq!((Parcel::decode(&other_version), Parcel::decode(&no_family)), (None, None));
+        assert_eq!(Parcel { body: u64::MAX, ..parcel(Peer::Unix, None, None) }.payload(), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Connections that go to a sibling with their waiting request, and those that come from one.
+use super::conn::{Conn, Phase, Token};
+use super::Reactor;
+use crate::body::{Body, Spool};
+use crate::buffers::Request;
+use crate::clock;
+use crate::config::Fault;
+use crate::parcel::{INLINE, MESSAGE, Parcel};
+use crate::scoreboard::Word;
+use crate::sys::channel::Channel;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::MemfdFlags;
+use rustix::io::{self, IoSlice};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use tricorn_proto::http1::{Refusal, RefusalKind, Step};
+
+/// What came of an attempt to hand a request over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handed {
+    Over,
+    /// Nothing waits that may move.
+    Nothing,
+    /// The channel takes nothing now.
+    Full,
+}
+
+impl Reactor {
+    /// Sends the request that would be served next, with its connection, into the channel.
+    pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
+        let movable = |position: &usize| self.may_move(self.ready.get(*position).copied(), most_hops);
+        let Some(position) = self.service_order().find(movable) else { return Handed::Nothing };
+        let Some(token) = self.ready.get(position).copied() else { return Handed::Nothing };
+        self.strike(Fault::BeforeSend);
+        if self.post(token, channel).is_err() {
+            return Handed::Full;
+        }
+        sent();
+        self.strike(Fault::AfterSend);
+        self.ready.remove(position);
+        self.forget(token);
+        self.board.add(Word::HandedOver, 1);
+        self.tell_queue();
+        Handed::Over
+    }
+
+    /// Trailers are kept in no form that could be sent, and a request that was passed from hand to hand stays.
+    fn may_move(&self, token: Option<Token>, most_hops: u64) -> bool {
+        let request = token.and_then(|token| self.conns.get(token)).and_then(|conn| conn.request.as_deref());
+        request.is_some_and(|request| request.head.trailers.is_empty() && u64::from(request.hops) < most_hops)
+    }
+
+    fn post(&self, token: Token, channel: &Channel) -> io::Result<()> {
+        let conn = self.conns.get(token).ok_or(io::Errno::BADF)?;
+        let request = conn.request.as_deref().ok_or(io::Errno::BADF)?;
+        let socket = conn.socket.as_ref().ok_or(io::Errno::BADF)?;
+        let head = request.input.get(request.head_at..request.head_end).unwrap_or_default();
+        let (body, file) = match &request.body {
+            Body::Empty => (b"".as_slice(), None),
+            Body::Memory(bytes) => (bytes.as_slice(), None),
+            Body::Foreign(buffer) => (buffer.filled(), None),
+            Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
+        };
+        let next = request.unread();
+        let apart = head.len() + body.len() + next.len() > INLINE;
+        let header = Parcel {
+            peer: conn.peer,
+            listener: self.door(conn.listener).and_then(|listener| listener.address),
+            hops: request.hops,
+            readable: conn.readable,
+            hangup: conn.hangup,
+            apart,
+            spooled: file.map(|_| request.body.len()),
+            first_byte: request.first_byte,
+            head_complete: request.head_complete,
+            complete: request.complete,
+            waits_since: request.waits_since,
+            head: head.len() as u64,
+            body: body.len() as u64,
+            next: next.len() as u64,
+        }
+        .encode();
+        let payload = if apart { Some(in_memory_file(&[head, body, next])?) } else { None };
+        let mut descriptors: Vec<BorrowedFd<'_>> = vec![socket.as_fd()];
+        descriptors.extend(payload.as_ref().map(AsFd::as_fd));
+        descriptors.extend(file.map(|spool| spool.file().as_fd()));
+        let parts = [header.as_slice(), head, body, next].map(IoSlice::new);
+        channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
+    }
+
+    /// The connection is somebody else's now: nothing of it stays here.
+    fn forget(&mut self, token: Token) {
+        if let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.registered)
+            && let Some(socket) = &conn.socket
+        {
+            // Closing our descriptor would not do it: the connection lives on in another process.
+            let _ = self.poller.remove(socket.as_fd());
+        }
+        self.close(token);
+    }
+
+    /// Takes the first message of the channel; `None`: there is none. `taken` is called once there was one.
+    pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<Token> {
+        loop {
+            self.strike(Fault::BeforeTake);
+            let mut message = std::mem::take(&mut self.scratch);
+            message.clear();
+            message.resize(MESSAGE, 0);
+            let descriptors = channel.take(&mut message);
+            let token = match descriptors {
+                Ok(None) => {
+                    self.scratch = message;
+                    return None;
+                }
+                Ok(Some(descriptors)) if descriptors.is_empty() => None, // a nudge
+                Ok(Some(descriptors)) => {
+                    taken();
+                    self.strike(Fault::AfterTake);
+                    self.unpack(&message, descriptors)
+                }
+                Err(error) => {
+                    taken();
+                    self.notice(true, || format!("tricorn: a connection that was handed over is lost: {error}"));
+                    None
+                }
+            };
+            self.scratch = message;
+            if token.is_some() {
+                self.strike(Fault::BeforeStart);
+                return token;
+            }
+        }
+    }
+
+    /// A connection out of a message, with a complete request.
+    fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<Token> {
+        let mut descriptors = descriptors.into_iter();
+        let socket = descriptors.next()?;
+        let Some((parcel, payload, spool)) = open(message, descriptors) else {
+            self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
+            return None;
+        };
+        if self.connections() >= self.config.max_connections {
+            self.evict();
+        }
+        let listener = self.listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
+        let trusted = self.config.policy.trust.allows(parcel.peer.ip());
+        let mut conn = Conn::new(socket, parcel.peer, listener as u16, trusted);
+        (conn.readable, conn.hangup, conn.phase) = (parcel.readable, parcel.hangup, Phase::Queued);
+        let mut request = self.pool.take();
+        let refusal = self.fill_in(&mut request, &mut conn, &parcel, &payload, spool).err();
+        conn.request = Some(request);
+        let token = self.conns.insert(conn);
+        self.board.add(Word::TakenOver, 1);
+        self.board.set(Word::Connections, self.connections() as u64);
+        if let Some(refusal) = refusal {
+            self.refuse(token, &refusal);
+            return None;
+        }
+        Some(token)
+    }
+
+    /// The head is read again, by this worker's rules; the body and what follows are as they were read.
+    fn fill_in(
+        &mut self,
+        request: &mut Request,
+        conn: &mut Conn,
+        parcel: &Parcel,
+        payload: &[u8],
+        spool: Option<Spool>,
+    ) -> Result<(), Box<Refusal>> {
+        let (head, rest) = payload.split_at_checked(parcel.head as usize).unwrap_or_default();
+        let (body, next) = rest.split_at_checked(parcel.body as usize).unwrap_or_default();
+        request.input.extend_from_slice(head);
+        request.first_byte = parcel.first_byte;
+        request.head_complete = parcel.head_complete;
+        request.complete = parcel.complete;
+        request.waits_since = parcel.waits_since;
+        request.hops = parcel.hops.saturating_add(1);
+        let progress =
+            conn.receiver.advance(&mut request.input, &self.config.policy, conn.trusted, &mut request.head)?;
+        if progress.step != Step::Head || progress.consumed != head.len() {
+            return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
+        }
+        conn.receiver.took_body();
+        (request.head_end, request.start) = (head.len(), head.len());
+        request.input.extend_from_slice(next);
+        if let Some(spool) = spool {
+            request.body = Body::Spooled(spool);
+        } else if !body.is_empty() {
+            request.body = Body::Memory(body.to_vec());
+            request.counted = body.len();
+            self.body_bytes += body.len();
+            self.board.set(Word::BodyBytes, self.body_bytes as u64);
+        }
+        Ok(())
+    }
+
+    /// The client of a waiting request did something.
+    pub(super) fn stir(&mut self, token: Token, broken: bool) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let complete = conn.request.as_deref().map_or(0, |request| request.complete);
+        if broken || conn.hangup && clock::now().saturating_sub(complete) > crate::config::HALF_CLOSE {
+            self.left_queue(token);
+        }
+    }
+
+    #[inline]
+    fn strike(&self, here: Fault) {
+        if self.config.fault == Some(here) {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Header, payload and body file of a message; `None` if they do not fit together.
+fn open(message: &[u8], mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<(Parcel, Vec<u8>, Option<Spool>)> {
+    let parcel = Parcel::decode(message)?;
+    let length = parcel.payload()?;
+    let payload = if parcel.apart {
+        let mut payload = vec![0; length];
+        File::from(descriptors.next()?).read_exact_at(&mut payload, 0).ok()?;
+        payload
+    } else {
+        message.get(crate::parcel::HEADER..)?.get(..length)?.to_vec()
+    };
+    let spool = match parcel.spooled {
+        Some(length) => Some(Spool::adopt(File::from(descriptors.next()?), length)),
+        None => None,
+    };
+    Some((parcel, payload, spool))
+}
+
+/// More than a message takes, in a file that is nowhere.
+fn in_memory_file(parts: &[&[u8]]) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create("tricorn-hand-over", MemfdFlags::CLOEXEC)?;
+    let mut at = 0;
+    for part in parts {
+        let mut rest = *part;
+        while !rest.is_empty() {
+            let count = io::retry_on_intr(|| io::pwrite(&file, rest, at))?;
+            (rest, at) = (rest.get(count..).unwrap_or_default(), at + count as u64);
+        }
+    }
+    Ok(file)
+}

@@ -1,0 +1,280 @@
+//! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
+use super::conn::Token;
+use super::Reactor;
+use crate::buffers::Request;
+use crate::clock::{self, SECOND};
+use crate::config::{self, QueueOrder};
+use crate::exchange::Exchange;
+use crate::scoreboard::Word;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::net::{SendFlags, send};
+use tricorn_proto::exchange::error_page;
+use tricorn_proto::http1::{Known, Method};
+use tricorn_proto::peer::request_start;
+
+const STATUS: u16 = 503;
+const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
+const MESSAGE: &str = "This server has more requests than it can serve; the request was not begun.";
+
+/// Requests that were turned away and that the log has not been told of.
+#[derive(Debug, Default)]
+pub(super) struct Overload {
+    full: u64,
+    late: u64,
+    told: u64,
+}
+
+impl Reactor {
+    /// The request waits from now on, and its client is watched.
+    pub fn enqueue(&mut self, token: Token) {
+        let now = clock::now();
+        if self.ready.is_empty() {
+            self.stands_since = now;
+        }
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Some(request) = conn.request.as_deref_mut() else { return };
+        request.note_wait(conn.trusted, now);
+        if self.config.queue_timeout > 0 {
+            self.queue_due = self.queue_due.min(request.waits_since.saturating_add(self.config.queue_timeout));
+        }
+        self.ready.push_back(token);
+        self.tell_queue();
+        self.register(token);
+    }
+
+    /// The request that is served next.
+    pub(super) fn next_ready(&mut self) -> Option<Token> {
+        let token = if self.is_newest_first() { self.ready.pop_back() } else { self.ready.pop_front() }?;
+        self.tell_queue();
+        Some(token)
+    }
+
+    fn is_newest_first(&self) -> bool {
+        // The clock as it was when the events came is good enough here.
+        self.config.queue_order == QueueOrder::Adaptive
+            && self.polled.saturating_sub(self.stands_since) > config::STANDING
+    }
+
+    /// Positions in `ready`, in the order in which they would be served.
+    pub(super) fn service_order(&self) -> impl Iterator<Item = usize> + use<> {
+        let (count, newest_first) = (self.ready.len(), self.is_newest_first());
+        (0..count).map(move |nth| if newest_first { count - 1 - nth } else { nth })
+    }
+
+    pub(super) fn tell_queue(&mut self) {
+        self.board.set(Word::Queued, self.ready.len() as u64);
+        let oldest = self.ready.front().copied().and_then(|token| self.conns.get_mut(token));
+        let since = oldest.and_then(|conn| conn.request.as_deref()).map_or(0, |request| request.complete);
+        self.board.set(Word::Oldest, since);
+        self.tell_free();
+    }
+
+    /// Since when the longest waiting request waits; 0: nothing waits.
+    pub fn oldest(&self) -> u64 {
+        self.board.get(Word::Oldest)
+    }
+
+    /// Tells siblings how many requests could begin here at once.
+    #[inline]
+    pub fn tell_free(&self) {
+        let free = if self.stuck || self.draining { 0 } else { self.free_threads().saturating_sub(self.ready.len()) };
+        self.board.set(Word::Free, free as u64);
+    }
+
+    /// App threads that may begin a request.
+    #[inline]
+    pub fn free_threads(&self) -> usize {
+        self.joined.min(self.share).saturating_sub(self.busy)
+    }
+
+    /// More requests wait than app threads here could begin.
+    pub fn waits_in_vain(&self) -> bool {
+        let free = if self.stuck { 0 } else { self.free_threads() };
+        self.ready.len() > free
+    }
+
+    #[inline]
+    pub fn may_start(&self) -> bool {
+        self.busy < self.share
+    }
+
+    /// An app thread came or left.
+    pub fn staff(&mut self, joined: usize) {
+        self.joined = joined;
+        self.tell_free();
+    }
+
+    /// How many calls this worker may have under way.
+    pub fn set_share(&mut self, share: usize) {
+        if self.share != share {
+            self.share = share;
+            self.tell_free();
+        }
+    }
+
+    /// No app thread is there, whatever their count says; or one is back.
+    pub fn set_stuck(&mut self, stuck: bool) {
+        if self.stuck != stuck {
+            self.stuck = stuck;
+            self.tell_free();
+        }
+    }
+
+    /// A complete request becomes an exchange, unless it waited too long or its client has left.
+    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Exchange> {
+        let conn = self.conns.get_mut(token)?;
+        let request = conn.request.as_deref_mut()?;
+        request.note_wait(conn.trusted, now);
+        if self.config.queue_timeout > 0 && now.saturating_sub(request.waits_since) > self.config.queue_timeout {
+            self.shed(token, Word::QueueLate);
+            return None;
+        }
+        if now.saturating_sub(request.complete) > config::HALF_CLOSE
+            && conn.socket.as_ref().is_some_and(|socket| has_left(socket.as_fd(), conn.hangup))
+        {
+            self.left_queue(token);
+            return None;
+        }
+        self.start(token)
+    }
+
+    /// Turns away what is beyond `queue_limit` and `queue_timeout`. Returns whether there was any.
+    pub fn trim_queue(&mut self, now: u64) -> bool {
+        let before = self.ready.len();
+        if now >= self.queue_due {
+            self.expire_queue(now);
+        }
+        if self.is_over_limit() {
+            let most = self.config.queue_limit + self.free_threads();
+            while self.ready.len() > most {
+                // Whoever would be served last: the newest, or the oldest if the newest are first.
+                let last = if self.is_newest_first() { self.ready.pop_front() } else { self.ready.pop_back() };
+                let Some(token) = last else { break };
+                self.shed(token, Word::QueueFull);
+            }
+        }
+        if self.ready.len() < before {
+            self.tell_queue();
+        }
+        self.ready.len() < before
+    }
+
+    #[inline]
+    pub fn is_over_limit(&self) -> bool {
+        let limit = self.config.queue_limit;
+        limit > 0 && self.ready.len() > limit + self.free_threads()
+    }
+
+    /// When the next waiting request has waited too long; `None`: never.
+    pub fn queue_due(&self) -> Option<u64> {
+        (self.queue_due != u64::MAX).then_some(self.queue_due)
+    }
+
+    #[cold]
+    fn expire_queue(&mut self, now: u64) {
+        self.queue_due = u64::MAX;
+        let mut waiting = std::mem::take(&mut self.ready);
+        waiting.retain(|token| {
+            let Some(request) = self.conns.get_mut(*token).and_then(|conn| conn.request.as_deref()) else { return false };
+            let due = request.waits_since.saturating_add(self.config.queue_timeout);
+            if due > now {
+                self.queue_due = self.queue_due.min(due);
+                return true;
+            }
+            self.shed(*token, Word::QueueLate);
+            false
+        });
+        self.ready = waiting;
+    }
+
+    /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
+    fn shed(&mut self, token: Token, why: Word) {
+        let now = clock::now();
+        self.wall.refresh(now);
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let (Some(mut request), Some(socket)) = (conn.request.take(), conn.socket.as_ref()) else { return };
+        let keep = request.head.keep_alive && !self.draining && self.config.keepalive > 0;
+        let mut page = Vec::with_capacity(512);
+        error_page::write_for(&mut page, STATUS, MESSAGE, RETRY_AFTER, keep);
+        if request.head.kind == Method::Head
+            && let Some(end) = page.windows(4).position(|window| window == b"\r\n\r\n")
+        {
+            page.truncate(end + 4);
+        }
+        let sent = send(socket, &page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap_or(0);
+        let peer = conn.peer;
+        self.board.add(Word::BytesOut, sent as u64);
+        self.board.add(why, 1);
+        self.board.status(STATUS);
+        let micros = now.saturating_sub(request.first_byte) / 1000;
+        self.log_refused(peer, Some(&request), STATUS, page.len() as u64, micros);
+        match why {
+            Word::QueueFull => self.overload.full += 1,
+            _ => self.overload.late += 1,
+        }
+        self.tell_overload(now);
+        self.keep_excess(token, &mut request);
+        self.recycle(request);
+        self.settle(token, keep && sent == page.len(), now);
+    }
+
+    /// The client of a waiting request has gone: nobody would read the answer.
+    pub(super) fn left_queue(&mut self, token: Token) {
+        if let Some(position) = self.ready.iter().position(|waiting| *waiting == token) {
+            self.ready.remove(position);
+            self.tell_queue();
+        }
+        self.board.add(Word::LeftQueue, 1);
+        self.close(token);
+    }
+
+    /// One line a second at most, however many were turned away.
+    pub(super) fn tell_overload(&mut self, now: u64) {
+        let Overload { full, late, told } = self.overload;
+        if full + late == 0 || now.saturating_sub(told) < config::TELL {
+            return;
+        }
+        self.overload = Overload { told: now, ..Overload::default() };
+        let (limit, seconds) = (self.config.queue_limit, self.config.queue_timeout as f64 / SECOND as f64);
+        self.notice(true, || {
+            let mut reasons = Vec::new();
+            if full > 0 {
+                reasons.push(format!("{full} found {limit} requests waiting (queue_limit)"));
+            }
+            if late > 0 {
+                reasons.push(format!("{late} had waited for {seconds} s (queue_timeout)"));
+            }
+            let reasons = reasons.join(", ");
+            format!("Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help.")
+        });
+    }
+}
+
+impl Request {
+    /// Notes since when the request waits: since the time a trusted front end gives in X-Request-Start, or else since its
+    /// head was complete.
+    #[inline]
+    pub(crate) fn note_wait(&mut self, trusted: bool, now: u64) {
+        if self.waits_since > 0 {
+            return;
+        }
+        self.waits_since = self.head_complete;
+        if let Some(field) = self.head.fields.iter().find(|field| field.known == Known::RequestStart)
+            && trusted
+            && let Some(micros) = request_start::micros_since(field.value.of(self.head_bytes()), clock::wall_micros())
+        {
+            self.waits_since = now.saturating_sub(micros.saturating_mul(1000)).max(1);
+        }
+    }
+}
+
+/// Whether nobody is at the other end. A client that had closed its sending side when its request was complete (`half`)
+/// may still listen.
+fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
+    let left = if half { PollFlags::empty() } else { PollFlags::RDHUP };
+    let mut fds = [PollFd::from_borrowed_fd(socket, left)];
+    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&none)).is_ok_and(|count| count > 0)
+}
+

@@ -1,0 +1,110 @@
+//! The channel: a SOCK_SEQPACKET pair that all workers hold both ends of, and the bell beside it. What one sends is taken
+//! by exactly one other; what nobody has taken survives whoever sent it.
+use super::fds;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{self, Errno, IoSlice, IoSliceMut};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use std::mem::MaybeUninit;
+
+/// Most descriptors of a message.
+pub const DESCRIPTORS: usize = 3;
+
+#[derive(Debug)]
+pub struct Channel {
+    pub receive: OwnedFd,
+    pub send: OwnedFd,
+    /// An eventfd that is rung and never read: every ring is an edge to all that watch it.
+    pub bell: OwnedFd,
+}
+
+impl Channel {
+    /// Sends one message, whole or not at all; never waits.
+    pub fn post(&self, parts: &[IoSlice<'_>], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(Errno::MSGSIZE);
+        }
+        sendmsg(&self.send, parts, &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).map(drop)
+    }
+
+    /// Takes the first message: its bytes go to `buffer`, whose length is the most it may have. `None`: there is none.
+    pub fn take(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Vec<OwnedFd>>> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let message = loop {
+            match recvmsg(&self.receive, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
+                Ok(message) => break message,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        };
+        let mut descriptors = Vec::with_capacity(DESCRIPTORS);
+        for part in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = part {
+                descriptors.extend(received);
+            }
+        }
+        if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+            return Err(Errno::MSGSIZE);
+        }
+        buffer.truncate(message.bytes);
+        Ok(Some(descriptors))
+    }
+
+    /// Whether there are messages that nobody has taken.
+    pub fn holds_any(&self) -> bool {
+        fds::unacknowledged(self.send.as_fd()).is_none_or(|bytes| bytes > 0)
+    }
+
+    /// Tells everybody who has requests waiting to look at the scoreboards again.
+    pub fn ring(&self) {
+        let _ = io::write(&self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn channel() -> Channel {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (receive, send) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("socket pair");
+        Channel { receive, send, bell: eventfd(0, EventfdFlags::NONBLOCK).expect("eventfd") }
+    }
+
+    #[test]
+    fn messages_come_whole_in_order_with_their_descriptors() {
+        let channel = channel();
+        let (reader, writer) = rustix::pipe::pipe().expect("pipe");
+        assert!(!channel.holds_any());
+        channel.post(&[IoSlice::new(b"one"), IoSlice::new(b" two")], &[writer.as_fd()]).expect("room");
+        channel.post(&[IoSlice::new(b"three")], &[]).expect("room");
+        drop(writer);
+        assert!(channel.holds_any());
+        let mut buffer = vec![0; 64];
+        let descriptors = channel.take(&mut buffer).expect("no error").expect("a message");
+        assert_eq!((buffer.as_slice(), descriptors.len()), (b"one two".as_slice(), 1));
+        io::write(&descriptors[0], b"x").expect("the pipe's end arrived");
+        io::read(&reader, &mut [0u8; 1]).expect("and leads to the pipe");
+        let mut buffer = vec![0; 64];
+        assert_eq!(channel.take(&mut buffer).expect("no error").expect("a message").len(), 0);
+        assert_eq!(buffer, b"three");
+        assert!(channel.take(&mut vec![0; 8]).expect("no error").is_none());
+        assert!(!channel.holds_any());
+    }
+
+    #[test]
+    fn a_full_channel_says_so_at_once() {
+        let channel = channel();
+        let error = (0..100_000).find_map(|_| channel.post(&[IoSlice::new(&[0; 1024])], &[]).err());
+        assert_eq!(error, Some(Errno::AGAIN));
+    }
+}
