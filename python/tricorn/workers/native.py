@@ -41,6 +41,9 @@ def make_core(worker: Worker) -> Core:
         "access_log": logs.native_access(config, worker.log),
         "messages": place.messages,
         "admin_listeners": list(place.admin_listeners),
+        "pages": assignment.pages,
+        "group": assignment.group,
+        "channel": place.channel,
     }
     try:
         return Core(place.listeners, options, assignment.page)
