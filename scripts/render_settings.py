@@ -27,6 +27,7 @@ from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Addresses,
+    AutoOrInteger,
     Boolean,
     Bytes,
     Choice,
@@ -73,6 +74,7 @@ These settings of gunicorn's are not available in this version. They are refused
 
 FORMS = {
     Integer: "a whole number",
+    AutoOrInteger: "a whole number, or `auto`",
     Seconds: "a number of seconds",
     Bytes: "a number of bytes, or one with a suffix: `512K`, `2M`, `1G`",
     Umask: "a number; octal if it begins with 0",

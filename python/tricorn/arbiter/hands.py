@@ -275,6 +275,7 @@ class Hands:
 
     def leave(self, code: int) -> int:
         """The last steps in the arbiter; the workers are gone."""
+        self.nursery.turn_away()
         sites.close(self.site.all_listeners())
         sites.remove_files(self.site)
         if self._lineage.pidfile is not None:

@@ -10,9 +10,11 @@ from functools import partial
 from signal import Signals
 
 from tricorn.arbiter import hooks, reuse_port
+from tricorn.arbiter.channel import Common
 from tricorn.arbiter.facade import Server
 from tricorn.arbiter.mind.commands import Spawn
 from tricorn.arbiter.mind.events import ChildExited, Spawned, SpawnFailed
+from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.site import Site
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
@@ -28,6 +30,7 @@ class Nursery:
     """What the arbiter handles, and a new worker must not inherit."""
     private: list[int]
     """Descriptors that are the arbiter's alone."""
+    common: Common
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
@@ -50,7 +53,7 @@ class Nursery:
         number = pages.take() if pages is not None else None
         if pages is None or number is None:
             return SpawnFailed(command.nr, "too many workers are still leaving")
-        worker = self._make(command, site, pages.page(number))
+        worker = self._make(command, site, pages, number)
         if not hooks.may(site.log, "pre_fork", site.config.pre_fork, self.server, worker):
             pages.give_back(number)
             return SpawnFailed(command.nr, "the hook pre_fork failed")
@@ -71,7 +74,7 @@ class Nursery:
         self.handles[command.nr] = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number)
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
 
-    def _make(self, command: Spawn, site: Site, page: memoryview) -> Worker:
+    def _make(self, command: Spawn, site: Site, pages: Pages, number: int) -> Worker:
         self.server.worker_age += 1
         assignment = Assignment(
             server=self.server,
@@ -81,7 +84,9 @@ class Nursery:
             app=site.app,
             age=self.server.worker_age,
             sockets=site.listeners,
-            page=page,
+            page=pages.page(number),
+            pages=pages.region,
+            group=self.common.group,
             siblings=command.siblings,
             stand_in=command.stand_in,
         )
@@ -104,10 +109,21 @@ class Nursery:
                 admin_listeners=[listener.hand_over() for listener in site.admin],
                 messages=messages,
                 life=self.life,
+                channel=self._share_channel(worker),
                 start_listening=partial(reuse_port.start_listening, own, site.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
             )
         )
+
+    def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
+        """In the child: its descriptors of the channel, which are closed if it has no use for them."""
+        channel = self.common.channel
+        if channel is None:
+            return None
+        if worker.assignment.hands_over:
+            return channel.hand_over()
+        channel.close()
+        return None
 
     def reap(self) -> list[tuple[WorkerHandle | int, ChildExited | None]]:
         """The processes that ended: workers with the event of it, others by pid."""
@@ -130,7 +146,16 @@ class Nursery:
     def bury(self, handle: WorkerHandle) -> None:
         handle.close()
         del self.handles[handle.nr]
+        scoreboard.vacate(handle.pages.page(handle.page))
         handle.pages.give_back(handle.page)
+        if self.handles and not any(each.worker.assignment.hands_over for each in self.handles.values()):
+            self.turn_away()
+
+    def turn_away(self) -> None:
+        """Answers the requests in the channel, since no worker will. While one is to come they can wait for it."""
+        count = self.common.channel.turn_away() if self.common.channel is not None else 0
+        if count:
+            self.server.log.warning("Requests answered with 503, since no worker was left to take them: %d", count)
 
 
 def _serving(handle: WorkerHandle) -> tuple[str, ...]:

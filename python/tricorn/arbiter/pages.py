@@ -10,7 +10,8 @@ class Pages:
 
     def __init__(self, size: int, count: int) -> None:
         self._size = size
-        self._view = memoryview(mmap(-1, size * count))
+        self.region = memoryview(mmap(-1, size * count))
+        """All pages, one after another: the cores look into one another's."""
         self._free = list(range(count - 1, -1, -1))
 
     def take(self) -> int | None:
@@ -25,4 +26,4 @@ class Pages:
         self._free.append(number)
 
     def page(self, number: int) -> memoryview:
-        return self._view[number * self._size : (number + 1) * self._size]
+        return self.region[number * self._size : (number + 1) * self._size]

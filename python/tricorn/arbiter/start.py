@@ -11,6 +11,7 @@ from tricorn import __version__
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, reexec, sockets
 from tricorn.arbiter import site as sites
+from tricorn.arbiter.channel import Common, open_channel
 from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.facade import Server
 from tricorn.arbiter.hands import Finished, Hands, Lineage
@@ -52,7 +53,7 @@ def run(sources: Sources, loaded: Loaded) -> int:
     try:
         hooks.must(site.log, "on_starting", config.on_starting, server)
         _open(site, server, generations, inherited)
-        nursery = Nursery(server, SIGNALS, [wakeup.reader, wakeup.writer])
+        nursery = Nursery(server, SIGNALS, [wakeup.reader, wakeup.writer], Common(open_channel()))
         outcome = _serve(Hands(generations, nursery, lineage, launch), site, wakeup)
     except TricornError:
         if lineage.pidfile is not None:

@@ -16,6 +16,7 @@ from tricorn.config.settings import (
     logging,
     mechanics,
     processes,
+    queueing,
     security,
     slow_clients,
     socket,
@@ -89,6 +90,12 @@ class Config:
     asgi_disconnect_grace_period = processes.ASGI_DISCONNECT_GRACE_PERIOD
     websocket_max_message_size = processes.WEBSOCKET_MAX_MESSAGE_SIZE
     http_parser = processes.HTTP_PARSER
+
+    queue_limit = queueing.QUEUE_LIMIT
+    queue_timeout = queueing.QUEUE_TIMEOUT
+    queue_order = queueing.QUEUE_ORDER
+    max_concurrency = queueing.MAX_CONCURRENCY
+    handover = queueing.HANDOVER
 
     preload_app = mechanics.PRELOAD_APP
     sendfile = mechanics.SENDFILE

@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 from tricorn.errors import nearest
 
 T_co = TypeVar("T_co", covariant=True)
+
+Auto = Literal["auto"]
 
 
 class Invalid(ValueError):
@@ -46,6 +48,24 @@ class Integer:
     def parse(self, raw: object) -> int:
         value = _integer(raw)
         _check_range(value, self.min, self.max)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class AutoOrInteger:
+    """A whole number, or the word that leaves it to the server."""
+
+    min: int = 0
+    metavar: str = "auto|INT"
+
+    def parse(self, raw: object) -> int | Auto:
+        if isinstance(raw, str) and raw.strip().lower() == "auto":
+            return "auto"
+        try:
+            value = _integer(raw)
+        except Malformed:
+            raise Malformed("expected a whole number or auto") from None
+        _check_range(value, self.min, None)
         return value
 
 

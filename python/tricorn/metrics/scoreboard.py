@@ -1,10 +1,11 @@
-"""A reader of the scoreboard: one page of shared memory per worker, layout version 2.
+"""A reader of the scoreboard: one page of shared memory per worker, and one for all of them; layout version 3.
 
 The layout is the core's (`crates/tricorn-io/src/scoreboard.rs`, docs/ARCHITECTURE.md): words of 64 bits in native byte
 order, each written whole. A page is read without stopping its writer, so figures that belong together may be a request
 apart. The page of a worker that was killed says what it was doing: the requests in it are those it was serving.
 
-One word goes the other way: `order` is how the arbiter tells a worker whose Python may never run again.
+One word goes the other way: `order` is how the arbiter tells a worker whose Python may never run again. And workers
+read one another's pages, to find who is idle: `vacate` is how the arbiter says that a worker will never be again.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from mmap import mmap
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 2
+VERSION = 3
 WORDS = 512
 """At least so many; more where the table of requests needs them."""
 
@@ -35,7 +36,12 @@ TABLE = TOTAL_TIME + BUCKETS
 ENTRY = 16
 TEXT_WORDS = 13
 
-_GAUGES = {"connections": 8, "in_flight": 9, "queued": 10, "body_bytes": 11}
+FREE = 12
+OLDEST = 13
+
+GROUP_BYTES = 4096
+
+_GAUGES = {"connections": 8, "in_flight": 9, "queued": 10, "body_bytes": 11, "free": FREE}
 _COUNTERS = {
     "accepted": 16,
     "requests": 17,
@@ -52,6 +58,12 @@ _COUNTERS = {
     "bytes_out": 28,
     "rescues": 29,
     "log_lost": 30,
+    "handed_over": 40,
+    "taken_over": 41,
+    "queue_full": 42,
+    "queue_late": 43,
+    "left_queue": 44,
+    "limited": 45,
 }
 
 
@@ -115,6 +127,8 @@ class Snapshot:
     """Monotonic nanoseconds; it rests while nothing is in flight."""
     threads: int
     gauges: dict[str, int]
+    oldest_wait: float
+    """Seconds that the request has waited that waits longest; 0 if none does."""
     counters: dict[str, int]
     statuses: tuple[int, int, int, int, int]
     """Responses with status 1xx to 5xx."""
@@ -122,6 +136,36 @@ class Snapshot:
     app_time: Histogram
     total_time: Histogram
     requests: tuple[RunningRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What all workers share at one moment."""
+
+    sent: int
+    """Requests that were ever sent into the channel between the workers."""
+    taken: int
+    """Those that were taken from it, by whomever."""
+    pages: int
+    """How many pages of workers are looked at: the highest in use, and one."""
+    limit: int
+    """The most requests that may run at once; 0: no limit."""
+    limit_leader: int
+    """The pid of the worker that keeps the limit; 0: nobody."""
+    min_latency: float
+    """Seconds an application call takes when nothing is in its way, as far as it was measured; 0: not yet."""
+
+    @property
+    def in_channel(self) -> int:
+        """How many are on their way. The two numbers may be a request apart."""
+        return max(0, self.sent - self.taken)
+
+
+def read_group(page: bytes | bytearray | memoryview | mmap) -> Group:
+    """The page that all workers of a server write."""
+    with _words(page) as words:
+        sent, taken, pages, limit, leader, latency = words[:6]
+        return Group(sent, taken, pages, limit, leader, latency / 1e9)
 
 
 def read(page: bytes | bytearray | memoryview | mmap) -> Snapshot | None:
@@ -140,6 +184,7 @@ def read(page: bytes | bytearray | memoryview | mmap) -> Snapshot | None:
             heartbeat=words[4],
             threads=words[5],
             gauges={name: words[index] for name, index in _GAUGES.items()},
+            oldest_wait=_seconds_since(words[OLDEST]),
             counters={name: words[index] for name, index in _COUNTERS.items()},
             statuses=(words[32], words[33], words[34], words[35], words[36]),
             queue_time=_histogram(words, QUEUE_TIME),
@@ -171,6 +216,12 @@ def order(
         words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields
 
 
+def vacate(page: memoryview | mmap | bytearray) -> None:
+    """The worker of this page is gone: nobody counts on its threads, or waits for those that waited there."""
+    with _words(page) as words:
+        words[FREE] = words[OLDEST] = 0
+
+
 def _words(page: bytes | bytearray | memoryview | mmap) -> memoryview:
     """The page as words: `memoryview` reads and writes each of them with one access, where slices go byte by byte."""
     return memoryview(page).cast("B").cast("Q")
@@ -180,12 +231,15 @@ def _histogram(words: memoryview, start: int) -> Histogram:
     return Histogram(words[start : start + BUCKETS].tolist())
 
 
+def _seconds_since(moment: int) -> float:
+    return max(0, time.monotonic_ns() - moment) / 1e9 if moment else 0.0
+
+
 def _requests(words: memoryview, threads: int) -> Iterator[RunningRequest]:
-    now = time.monotonic_ns()
     for slot in range(min(threads, (len(words) - TABLE) // ENTRY)):
         entry = words[TABLE + slot * ENTRY :][:ENTRY]
         started, length = entry[0], min(entry[1], TEXT_WORDS * 8)
         text = entry[2 : 2 + TEXT_WORDS].tobytes()[:length]
         # The start is taken back before an entry changes, and set after: the same at both ends, it is the text's.
         if started and started == entry[0]:
-            yield RunningRequest(slot, max(0, now - started) / 1e9, text.decode("utf-8", "replace"))
+            yield RunningRequest(slot, _seconds_since(started), text.decode("utf-8", "replace"))

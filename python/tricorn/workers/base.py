@@ -48,9 +48,18 @@ class Assignment:
     sockets: Sequence[Any]
     page: memoryview
     """Its page of the scoreboard."""
+    pages: memoryview
+    """The pages of all workers, of which it is one."""
+    group: memoryview
+    """The page that all workers write."""
     siblings: bool
     stand_in: bool
     """If the application cannot be loaded, show why instead of failing (`reload`)."""
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether connections go from it to others, and come to it."""
+        return self.siblings and self.config.handover
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,8 @@ class Place:
     """The write end of this worker's pipe to the arbiter."""
     life: int
     """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
+    channel: tuple[int, int, int] | None = None
+    """Where connections go from worker to worker: the receiving end, the sending end, and the bell; or nowhere."""
     start_listening: Callable[[], object] = lambda: None
     """Listens with the sockets that only this worker has (`reuse_port`)."""
     refuse_newcomers: Callable[[], object] = lambda: None

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Core", "WsgiGateway", "check", "make_core", "make_gateway", "scoreboard_bytes"]
 
+MEASURED = -1
+"""The core's word for a limit that follows the latency."""
+
 
 def check(config: Config) -> None:
     """What only the core can tell about settings, asked before any worker exists. Raises ConfigError."""
@@ -38,6 +41,9 @@ def make_core(worker: Worker) -> Core:
         "access_log": logs.native_access(config, worker.log),
         "messages": place.messages,
         "admin_listeners": list(place.admin_listeners),
+        "pages": assignment.pages,
+        "group": assignment.group,
+        "channel": place.channel,
     }
     try:
         return Core(place.listeners, options, assignment.page)
@@ -67,6 +73,10 @@ def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, obj
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,
         "keepalive": config.keepalive,
+        "queue_limit": config.queue_limit,
+        "queue_timeout": config.queue_timeout,
+        "queue_order": config.queue_order,
+        "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "timeout": config.timeout,
         "request_timeout": config.request_timeout,
         "header_timeout": config.header_timeout,

@@ -64,6 +64,12 @@ class TestPages:
         pages.page(one)[:] = b"x" * 16
         assert bytes(pages.page(two)) == bytes(16)
 
+    def test_all_of_them_are_one_piece_of_memory(self) -> None:
+        pages = Pages(16, 2)
+        pages.page(1)[:4] = b"beat"
+        assert len(pages.region) == 32
+        assert bytes(pages.region[16:20]) == b"beat"
+
     def test_when_all_are_in_use_there_is_none(self) -> None:
         pages = Pages(16, 1)
         pages.take()

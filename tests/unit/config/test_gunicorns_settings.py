@@ -247,4 +247,5 @@ def test_every_other_setting_says_that_it_is_our_own(setting: Any) -> None:
 def test_ours_are_one_flag_each_spelt_like_the_setting() -> None:
     for setting in SETTINGS:
         if setting.own:
-            assert setting.flags == ("--" + setting.name.replace("_", "-"),)
+            off = "no-" if setting.action is Action.UNSET else ""
+            assert setting.flags == (f"--{off}{setting.name.replace('_', '-')}",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import socket
+import struct
 import threading
 import time
 
@@ -120,6 +121,61 @@ def test_a_page_that_is_too_short_for_its_threads_is_read_as_far_as_it_goes() ->
     snapshot = scoreboard.read(page)
     assert snapshot is not None
     assert [request.slot for request in snapshot.requests] == [3]
+
+
+def test_the_page_says_how_long_somebody_has_waited_and_who_is_free() -> None:
+    page = begun()
+    page[10], page[12], page[13] = 3, 1, time.monotonic_ns() - 2_000_000_000
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert (snapshot.gauges["queued"], snapshot.gauges["free"]) == (3, 1)
+    assert 2 <= snapshot.oldest_wait < 20
+
+
+def test_where_nobody_waits_nobody_has_waited() -> None:
+    page = begun()
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert snapshot.oldest_wait == 0
+    page[13] = time.monotonic_ns() + 10**12
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert snapshot.oldest_wait == 0, "a moment that is yet to come"
+
+
+def test_the_queue_has_counters() -> None:
+    page = begun()
+    page[40:46] = memoryview(struct.pack("6Q", 1, 2, 3, 4, 5, 6)).cast("Q")
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    names = ["handed_over", "taken_over", "queue_full", "queue_late", "left_queue", "limited"]
+    assert [snapshot.counters[name] for name in names] == [1, 2, 3, 4, 5, 6]
+
+
+def test_nobody_counts_on_a_worker_that_is_gone() -> None:
+    page = begun()
+    page[10], page[12], page[13] = 3, 1, 5
+    put(page, 0, 1, b"GET /")
+    scoreboard.vacate(page)
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert (snapshot.gauges["free"], snapshot.oldest_wait) == (0, 0)
+    assert (snapshot.gauges["queued"], len(snapshot.requests)) == (3, 1), "the rest is what its post mortem is made of"
+
+
+def test_the_page_of_the_group_says_what_is_on_its_way_and_what_the_limit_is() -> None:
+    page = bytearray(scoreboard.GROUP_BYTES)
+    assert scoreboard.read_group(page) == scoreboard.Group(0, 0, 0, 0, 0, 0.0)
+    page[:48] = struct.pack("6Q", 7, 5, 3, 12, 4711, 20_000_000)
+    group = scoreboard.read_group(page)
+    assert group == scoreboard.Group(7, 5, 3, 12, 4711, 0.02)
+    assert group.in_channel == 2
+
+
+def test_what_was_taken_before_it_was_counted_as_sent_is_not_less_than_nothing() -> None:
+    page = bytearray(scoreboard.GROUP_BYTES)
+    page[:16] = struct.pack("2Q", 5, 6)
+    assert scoreboard.read_group(page).in_channel == 0
 
 
 def test_orders_are_bits_of_one_word_and_replace_one_another() -> None:

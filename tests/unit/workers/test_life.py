@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -117,7 +117,12 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     ends: list[int] = []
 
     def make(
-        app: str = "life_app", argv: str = "", worker_class: str = "sync", stand_in: bool = False, **hooks: Any
+        app: str = "life_app",
+        argv: str = "",
+        worker_class: str = "sync",
+        stand_in: bool = False,
+        siblings: bool = False,
+        **hooks: Any,
     ) -> Arbiter:
         messages, life = os.pipe(), os.pipe()
         ends.extend((*messages, *life))
@@ -132,7 +137,9 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             age=7,
             sockets=[],
             page=memoryview(bytearray(4096)),
-            siblings=False,
+            pages=memoryview(bytearray(4096)),
+            group=memoryview(bytearray(4096)),
+            siblings=siblings,
             stand_in=stand_in,
         )
         worker = workers.load(worker_class)(assignment)
@@ -236,6 +243,32 @@ def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None
     assert core.options["threads"] == 1
     assert core.options["forwarder_headers"] == ["SCRIPT_NAME", "PATH_INFO"]
     assert core.options["server"] == "tricorn"
+
+
+def test_the_core_is_told_what_may_wait(core: Core, hire: Callable[..., Arbiter]) -> None:
+    hire(argv="--queue-limit 5 --queue-timeout 1.5 --queue-order adaptive --max-concurrency 3").worker.run()
+    names = ["queue_limit", "queue_timeout", "queue_order", "max_concurrency"]
+    assert [core.options[name] for name in names] == [5, 1.5, "adaptive", 3]
+
+
+def test_a_limit_that_is_measured_has_a_number_of_its_own(core: Core, hire: Callable[..., Arbiter]) -> None:
+    hire(argv="--max-concurrency auto").worker.run()
+    assert core.options["max_concurrency"] == -1
+
+
+def test_the_core_gets_what_the_workers_share(core: Core, hire: Callable[..., Arbiter]) -> None:
+    worker = hire(siblings=True).worker
+    worker.place = replace(worker.place, channel=(7, 8, 9))
+    worker.run()
+    assert core.options["channel"] == (7, 8, 9)
+    assert core.options["pages"] is worker.assignment.pages
+    assert core.options["group"] is worker.assignment.group
+
+
+def test_connections_are_handed_over_if_there_are_siblings_and_nobody_forbids_it(hire: Callable[..., Arbiter]) -> None:
+    assert hire(siblings=True).worker.assignment.hands_over
+    assert not hire(siblings=False).worker.assignment.hands_over
+    assert not hire(siblings=True, argv="--no-handover").worker.assignment.hands_over
 
 
 def test_hooks_in_their_order_and_with_their_arguments(core: Core, hire: Callable[..., Arbiter]) -> None:

@@ -1,0 +1,118 @@
+"""What the workers have in common: the channel in which connections go from one to another, and a page they all write.
+
+    sender ──▶ messages of the workers' cores, each with the connection it is about (SCM_RIGHTS) ──▶ receiver
+    bell       an eventfd that wakes those who wait until the channel can take more
+
+Made once and forked to the workers of every generation, so that a worker that leaves can pass on what waits in it. The
+arbiter reads no message while there are workers: what one that was killed has sent is taken by the others.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field
+from mmap import mmap
+
+from tricorn.metrics import scoreboard
+
+SEND_BUFFER = 4 << 20
+"""Asked for; the system cuts it to net.core.wmem_max."""
+
+MOST_DESCRIPTORS = 16
+"""In one message: the client's connection comes first, what is kept on disk of the request after it."""
+
+UNREAD = 1 << 16
+
+SORRY = b"The server stopped before this request was begun.\n"
+UNAVAILABLE = b"\r\n".join(
+    [
+        b"HTTP/1.1 503 Service Unavailable",
+        b"Connection: close",
+        b"Retry-After: 1",
+        b"Content-Type: text/plain",
+        b"Content-Length: %d" % len(SORRY),
+        b"",
+        SORRY,
+    ]
+)
+
+
+@dataclass(slots=True)
+class Channel:
+    receiver: socket.socket
+    sender: socket.socket
+    bell: int
+
+    def hand_over(self) -> tuple[int, int, int]:
+        """In a worker: the descriptors, which are somebody else's from now on."""
+        bell, self.bell = self.bell, -1
+        return self.receiver.detach(), self.sender.detach(), bell
+
+    def close(self) -> None:
+        self.receiver.close()
+        self.sender.close()
+        if self.bell >= 0:
+            os.close(self.bell)
+            self.bell = -1
+
+    def turn_away(self) -> int:
+        """Answers 503 to all that is in the channel and that no worker will take; how many requests that were."""
+        count = 0
+        while True:
+            try:
+                # What else is in a message, only the cores understand; a byte of it tells it from the end.
+                some, descriptors, _, _ = socket.recv_fds(self.receiver, 1, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+            except BlockingIOError:
+                return count
+            if descriptors:
+                _turn_away(descriptors)
+                count += 1
+            elif not some:
+                return count
+
+
+@dataclass(slots=True)
+class Common:
+    """Made by the arbiter for its whole life."""
+
+    channel: Channel | None
+    """None where the system has no such sockets: every request is served by the worker that has its connection."""
+    group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, scoreboard.GROUP_BYTES)))
+
+
+def open_channel() -> Channel | None:
+    """None where this is not possible, which is everywhere but on Linux."""
+    if not (hasattr(os, "eventfd") and hasattr(socket, "SOCK_SEQPACKET")):
+        return None
+    ends: list[socket.socket] = []
+    try:
+        ends += socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        receiver, sender = ends
+        for end in ends:
+            end.setblocking(False)
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+        return Channel(receiver, sender, os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+    except OSError:
+        for end in ends:
+            end.close()
+        return None
+
+
+def _turn_away(descriptors: list[int]) -> None:
+    """Answers and closes the connection of a message, and closes what else came with it."""
+    client, *others = descriptors
+    for each in others:
+        os.close(each)
+    try:
+        connection = socket.socket(fileno=client)
+    except OSError:
+        os.close(client)
+        return
+    with connection, suppress(OSError):  # whoever has left needs no answer
+        connection.setblocking(False)
+        connection.sendall(UNAVAILABLE)
+        connection.shutdown(socket.SHUT_WR)
+        # Closed with something unread, it would be reset, and the answer lost on its way.
+        connection.recv(UNREAD)

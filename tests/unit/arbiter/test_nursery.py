@@ -1,0 +1,110 @@
+"""What a worker leaves behind, and who answers what it had sent to the others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tricorn.arbiter.channel import Channel, Common, open_channel
+from tricorn.arbiter.nursery import Nursery
+from tricorn.arbiter.pages import Pages
+from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.metrics import scoreboard
+
+from tests.unit.arbiter.log import Log
+
+
+class Warnings(Log):
+    def warning(self, message: str, /, *arguments: object) -> None:
+        self.append(message % arguments)
+
+
+class House:
+    """A nursery whose workers are entries of its books."""
+
+    def __init__(self, channel: Channel | None) -> None:
+        self.log = Warnings()
+        self.pages = Pages(4096, 4)
+        server: Any = SimpleNamespace(log=self.log, attach=lambda workers: None)
+        self.nursery = Nursery(server, [], [], Common(channel))
+
+    def worker(self, nr: int, *, hands_over: bool) -> WorkerHandle:
+        worker: Any = SimpleNamespace(assignment=SimpleNamespace(hands_over=hands_over))
+        page = self.pages.take()
+        assert page is not None
+        handle = WorkerHandle(nr, worker, 2**22 + nr, -1, self.pages, page, open=False)
+        self.nursery.handles[nr] = handle
+        return handle
+
+    def waits(self) -> socket.socket:
+        """A client whose request is in the channel."""
+        client, served = socket.socketpair()
+        channel = self.nursery.common.channel
+        assert channel is not None
+        with served:
+            socket.send_fds(channel.sender, [b"request"], [served.fileno()])
+        client.setblocking(False)
+        return client
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    channel = open_channel()
+    assert channel is not None
+    yield House(channel)
+    channel.close()
+
+
+def is_answered(client: socket.socket) -> bool:
+    try:
+        return client.recv(4096).startswith(b"HTTP/1.1 503 ")
+    except BlockingIOError:
+        return False
+
+
+def test_what_one_has_sent_is_taken_by_the_others(house: House) -> None:
+    one, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=True)
+    with house.waits() as client:
+        house.nursery.bury(one)
+        assert not is_answered(client)
+
+
+def test_what_the_last_one_has_sent_waits_for_its_successor(house: House) -> None:
+    last = house.worker(1, hands_over=True)
+    with house.waits() as client:
+        house.nursery.bury(last)
+        assert not is_answered(client)
+
+
+def test_what_the_last_one_has_sent_of_those_that_hand_over_is_answered(house: House) -> None:
+    """After a reload that has switched it off, or that wants one worker only."""
+    last, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=False)
+    with house.waits() as one, house.waits() as two:
+        house.nursery.bury(last)
+        assert is_answered(one)
+        assert is_answered(two)
+    assert house.log == ["Requests answered with 503, since no worker was left to take them: 2"]
+
+
+def test_where_nothing_waits_nothing_is_said(house: House) -> None:
+    house.nursery.turn_away()
+    assert house.log == []
+
+
+def test_where_there_is_no_channel_there_is_nothing_to_answer() -> None:
+    house = House(None)
+    one, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=False)
+    house.nursery.bury(one)
+    house.nursery.turn_away()
+    assert house.log == []
+
+
+def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:
+    handle = house.worker(1, hands_over=True)
+    words = house.pages.page(handle.page).cast("Q")
+    words[0], words[1], words[3], words[scoreboard.FREE] = scoreboard.MAGIC, scoreboard.VERSION, 2, 4
+    house.nursery.bury(handle)
+    assert words[scoreboard.FREE] == 0
