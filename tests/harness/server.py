@@ -39,6 +39,11 @@ OWN_OPTIONS = {
     "write_timeout",
     "body_buffer_size",
     "max_connections",
+    "queue_limit",
+    "queue_timeout",
+    "queue_order",
+    "max_concurrency",
+    "no_handover",
 }
 
 # Below the ports the kernel gives to outgoing connections, so that nobody takes one between choosing and binding.

@@ -25,7 +25,7 @@ MOST_DESCRIPTORS = 16
 
 UNREAD = 1 << 16
 
-SORRY = b"The server stopped before this request was begun.\n"
+SORRY = b"No worker was left to begin this request.\n"
 UNAVAILABLE = b"\r\n".join(
     [
         b"HTTP/1.1 503 Service Unavailable",
