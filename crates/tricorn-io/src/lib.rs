@@ -28,6 +28,7 @@ mod config;
 mod cork;
 mod engine;
 mod exchange;
+pub mod group;
 mod lateness;
 mod monitor;
 mod outbox;
