@@ -30,6 +30,7 @@ mod engine;
 mod exchange;
 pub mod group;
 mod lateness;
+pub mod limiter;
 mod monitor;
 mod outbox;
 pub mod reactor;

@@ -170,6 +170,12 @@ impl Scoreboard {
         self.words[word as usize].load(Relaxed)
     }
 
+    /// Any word, by index.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Relaxed)
+    }
+
     #[inline]
     pub fn add(&self, word: Word, count: u64) {
         self.bump(word as usize, count);
