@@ -17,7 +17,7 @@
 //!   but the clamp leaves that a fourteenth of the gradient.
 //! * `limit = limit × (1 − s) + (limit × gradient + headroom) × s` with `s` = 0.2 (Netflix) and `headroom = √limit` (Envoy).
 //!   Either the gradient or the headroom is in force: the headroom while the gradient is above 0.87, which leaves room for
-//!   noise, the gradient below. Both at once would hold a limit of tens of calls, not thousands, at twice the knee.
+//!   noise, the gradient below. Both at once hold a limit of tens of calls, not thousands, at 1.5 to 2 times the knee.
 //! * Nothing changes while less than half of the limit is used (Netflix: "don't grow the limit if we are app limited").
 //! * A window lasts for at least two latencies (Netflix), for it tells of calls that began up to one latency ago.
 //!
