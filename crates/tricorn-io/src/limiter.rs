@@ -139,6 +139,8 @@ pub struct Limiter {
     was_low: bool,
     /// At how many calls at once the minimum was measured: no reason to let fewer run.
     measured_with: f64,
+    /// The minimum is measured again because it cannot be right.
+    doubtful: bool,
     /// The third quartile of the last window.
     latest: u64,
     random: u64,
@@ -159,6 +161,7 @@ impl Limiter {
             measurement: Measurement::default(),
             was_low: false,
             measured_with: FLOOR.min(upper),
+            doubtful: false,
             latest: 0,
             // xorshift needs a bit that is set.
             random: seed | 1,
@@ -262,6 +265,7 @@ impl Limiter {
         if self.limit > self.floor() && most >= limit && (now >= self.probe_at || doubtful) {
             let pin = (limit / 2.0).max(self.floor());
             self.phase = Phase::Probing { pin, since: now, windows: 0 };
+            self.doubtful = doubtful;
             self.measurement = Measurement::default();
         }
     }
@@ -317,13 +321,17 @@ impl Limiter {
     fn measured(&mut self, measured: [f64; OCTILES], with: f64, now: u64) -> Change {
         self.measured_at = now;
         self.measured_with = with;
+        let doubtful = std::mem::take(&mut self.doubtful);
         let Some(minimum) = self.minimum.replace(measured) else { return Change::None };
         if gradient(&minimum, &measured) < CONGESTED {
             Change::Rise
         } else if gradient(&measured, &minimum) < CONGESTED {
             Change::Fall
         } else {
-            self.minimum = Some(std::array::from_fn(|octile| (minimum[octile] + measured[octile]) / 2.0));
+            if !doubtful {
+                // Half of the luck is the last one's.
+                self.minimum = Some(std::array::from_fn(|octile| (minimum[octile] + measured[octile]) / 2.0));
+            }
             Change::None
         }
     }
