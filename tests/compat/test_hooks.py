@@ -280,7 +280,7 @@ def test_ttin_and_ttou(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     with Recorded(tmp_path) as server:
-        server.wait("post_worker_init")
+        server.get("/")  # it serves: its death is not a failed boot
         victim = server.worker_pid()
         os.kill(victim, signal.SIGKILL)
         left = server.wait("child_exit")[0]

@@ -10,8 +10,10 @@
 use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
+use crate::config::MaxConcurrency;
 use crate::config::{SHARE_TICK, TICK};
 use crate::engine::Shared;
+use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
@@ -36,11 +38,15 @@ pub fn run(shared: &Shared) {
     signals::block_all();
     let watchdog = Watchdog::new(shared);
     let seen = vec![0; shared.slots.len()];
-    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen, rounds: None, idle: 0, covering_since: 0, watchdog };
+    let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
+    let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
+    let mut monitor =
+        Monitor { shared, keeper, mode: Mode::Ticking, seen, rounds: None, idle: 0, covering_since: 0, watchdog };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
         monitor.look_around();
     }
+    monitor.resign();
 }
 
 struct Monitor<'s> {
@@ -54,6 +60,8 @@ struct Monitor<'s> {
     /// When the last time of covering began.
     covering_since: u64,
     watchdog: Watchdog,
+    /// With `max_concurrency = auto`.
+    keeper: Option<Keeper>,
 }
 
 impl Monitor<'_> {
@@ -78,7 +86,9 @@ impl Monitor<'_> {
                 let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
                 // Whether somebody is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
-                let timeout = [timeout, ticks, stranded, self.watchdog.due(shared, now)].into_iter().flatten().min();
+                let glance = self.keeper.is_some().then_some(GLANCE);
+                let timeout =
+                    [timeout, ticks, stranded, glance, self.watchdog.due(shared, now)].into_iter().flatten().min();
                 shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
             }
         }
@@ -100,6 +110,12 @@ impl Monitor<'_> {
             slot.cork.send_some();
         }
         self.watchdog.look(shared, now);
+        if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
+            keeper.tick(siblings.pages().iter().copied(), now);
+        }
+        if shared.is_draining() {
+            self.resign();
+        }
         if shared.board.orders_drain() && !shared.is_draining() {
             shared.drain(&mut shared.baton.take());
         }
@@ -120,6 +136,13 @@ impl Monitor<'_> {
             if self.idle >= IDLE_TICKS {
                 self.mode = Mode::Asleep;
             }
+        }
+    }
+
+    /// The concurrency limit is for those to keep who stay.
+    fn resign(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.resign();
         }
     }
 
@@ -195,7 +218,8 @@ impl Monitor<'_> {
         if core.reactor.has_leftovers() {
             return Some(0);
         }
-        let shares = shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
+        let shares =
+            shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
         let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
         [core.reactor.timeout(now), due, shares.then_some(SHARE_TICK)].into_iter().flatten().min()
     }
