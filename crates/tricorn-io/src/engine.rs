@@ -445,28 +445,8 @@ impl Shared {
         }
     }
 
-    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
-    fn leave_watch(&self, core: &mut Core) {
-        if !core.followers.is_empty() {
-            self.wake_followers(core, 1);
-        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
-            self.cover_now.store(true, Ordering::Relaxed);
-            self.alarm.ring();
-        }
-    }
-
     #[inline]
-    pub fn hands_over(&self) -> bool {
-        self.channel().is_some()
-    }
-
-    /// There are others to hand requests over to, or there were.
-    fn has_company(&self) -> bool {
-        self.channel().is_some_and(|(siblings, _)| siblings.pages().len() > 1)
-    }
-
-    #[inline]
-    fn wake_monitor(&self) {
+    pub fn wake_monitor(&self) {
         if self.monitor_asleep.load(Ordering::SeqCst) {
             self.alarm.ring();
         }

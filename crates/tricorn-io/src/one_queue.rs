@@ -24,6 +24,7 @@ use crate::siblings::{Siblings, Survey};
 use crate::sys::channel::Channel;
 use rustix::fd::AsFd;
 use rustix::io::IoSlice;
+use std::sync::atomic::Ordering;
 
 /// For how long after a worker said that requests wait the bell is rung for it.
 const RECENT: u64 = 4 * SHARE_TICK;
@@ -34,6 +35,26 @@ impl Shared {
     pub fn channel(&self) -> Option<(&Siblings, &Channel)> {
         let siblings = self.siblings.get()?;
         Some((siblings, siblings.channel.as_ref()?))
+    }
+
+    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
+    pub fn leave_watch(&self, core: &mut Core) {
+        if !core.followers.is_empty() {
+            self.wake_followers(core, 1);
+        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
+            self.cover_now.store(true, Ordering::Relaxed);
+            self.alarm.ring();
+        }
+    }
+
+    #[inline]
+    pub fn hands_over(&self) -> bool {
+        self.channel().is_some()
+    }
+
+    /// There are others to hand requests over to, or there were.
+    fn has_company(&self) -> bool {
+        self.channel().is_some_and(|(siblings, _)| siblings.pages().len() > 1)
     }
 
     /// Does for the requests that wait what can be done without an app thread: passes them on, or turns them away.

@@ -63,7 +63,6 @@ _COUNTERS = {
     "queue_full": 42,
     "queue_late": 43,
     "left_queue": 44,
-    "limited": 45,
 }
 
 
