@@ -16,7 +16,7 @@ use crate::engine::Shared;
 use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
-use crate::sys::signals;
+use crate::sys::{processor, signals};
 use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +26,9 @@ const IDLE_TICKS: u32 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
+
+/// For how long a thread that gets no processor is not taken for stuck.
+const PREEMPTED: u64 = 20 * clock::MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -40,8 +43,17 @@ pub fn run(shared: &Shared) {
     let seen = vec![0; shared.slots.len()];
     let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
     let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
-    let mut monitor =
-        Monitor { shared, keeper, mode: Mode::Ticking, seen, rounds: None, idle: 0, covering_since: 0, watchdog };
+    let mut monitor = Monitor {
+        shared,
+        keeper,
+        mode: Mode::Ticking,
+        worked: vec![(0, 0); seen.len()],
+        seen,
+        rounds: None,
+        idle: 0,
+        covering_since: 0,
+        watchdog,
+    };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
         monitor.look_around();
@@ -54,6 +66,8 @@ struct Monitor<'s> {
     mode: Mode,
     /// Each slot's call count at the last tick.
     seen: Vec<u32>,
+    /// Each slot's processor time when its call, by its number, was last found stuck.
+    worked: Vec<(u32, u64)>,
     /// The count of rounds at the last tick, if an app thread was expected then.
     rounds: Option<u64>,
     idle: u32,
@@ -252,6 +266,22 @@ impl Monitor<'_> {
         serve_io(shared, core);
     }
 
+    /// The stuck calls would go on if their threads had a processor. Those to whom their requests could be handed over
+    /// have none either.
+    fn wants_processor_only(&mut self) -> bool {
+        let now = clock::now();
+        let mut all = true;
+        for (index, slot) in self.shared.slots.iter().enumerate() {
+            let Some((call, started)) = self.shared.running(index) else { continue };
+            let worked = processor::time_of(slot.thread()).unwrap_or(0);
+            let before = std::mem::replace(&mut self.worked[index], (call, worked));
+            let is_computing = before.0 == call && worked.saturating_sub(before.1) >= TICK / 2;
+            let is_young = now.saturating_sub(started) < PREEMPTED;
+            all &= is_young && !is_computing && processor::is_wanted_by(slot.thread());
+        }
+        all
+    }
+
     /// A call is stuck: somebody else must wait for events.
     fn help(&mut self) {
         let shared = self.shared;
@@ -262,6 +292,9 @@ impl Monitor<'_> {
             if core.reactor.queued() > 0 {
                 shared.look_after_queue(core);
             }
+            return;
+        }
+        if shared.hands_over() && self.wants_processor_only() {
             return;
         }
         shared.board.add(Word::Rescues, 1);
