@@ -294,7 +294,7 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
 
 def test_a_hook_of_the_arbiter_that_ends_the_server(tmp_path: Path) -> None:
     pidfile = tmp_path / "pid"
-    config = "def child_exit(server, worker):\n    raise SystemExit(7)\n"
+    config = "workers = 2\ndef child_exit(server, worker):\n    raise SystemExit(7)\n"
     with Site(config, workers=2, pid=pidfile) as server:
         server.get("/")
         workers = server.worker_pids()
