@@ -18,7 +18,7 @@ fn a_kept_connection_whose_worker_is_busy_is_answered_by_the_idle_one_and_stays_
     assert_eq!((workers.get(0, Word::HandedOver), workers.get(0, Word::TakenOver)), (1, 0));
     assert_eq!((workers.get(1, Word::HandedOver), workers.get(1, Word::TakenOver)), (0, 1));
     assert_eq!((workers.get(0, Word::Connections), workers.get(1, Word::Connections)), (1, 1));
-    workers.unblock();
+    workers.unblock_all();
     for _ in 0..3 {
         assert_eq!(client.get("/later").answer().worker, Some(1));
     }
@@ -54,7 +54,7 @@ fn every_request_that_comes_meanwhile_goes_to_whoever_is_idle() {
     for client in &mut clients {
         assert_eq!(client.get("/").answer().worker, Some(2));
     }
-    workers.unblock();
+    workers.unblock_all();
     workers.until_sum(Word::HandedOver, 10);
     assert_eq!(workers.get(0, Word::HandedOver), 10);
     assert_eq!((workers.get(1, Word::TakenOver), workers.get(2, Word::TakenOver)), (0, 10));
@@ -75,7 +75,7 @@ fn a_second_thread_of_the_own_worker_comes_before_a_sibling() {
         assert_eq!(client.get("/").answer().worker, Some(1));
     }
     assert_eq!(workers.sum(Word::TakenOver), 2);
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_newcomer_goes_to_the_worker_that_is_idle_without_being_handed_over() {
         assert_eq!(client.get("/").answer().worker, Some(1));
     }
     assert_eq!(workers.sum(Word::HandedOver), 0);
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn without_a_channel_each_serves_its_own() {
     let mut idle = workers.connect(1);
     assert_eq!(idle.get("/").answer().worker, Some(1));
     assert_eq!(workers.get(0, Word::Queued), 1);
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(client.response().answer().worker, Some(0));
     assert_eq!(workers.sum(Word::HandedOver), 0);
 }

@@ -38,7 +38,7 @@ fn bodies_small_and_large_arrive_whole() {
         assert!(answer.body == body, "{length} bytes");
         handed_over(&workers, 1);
         until("no body is counted any more", || workers.sum(Word::BodyBytes) == 0);
-        workers.unblock();
+        workers.unblock_all();
     }
 }
 
@@ -58,7 +58,7 @@ fn a_chunked_body_arrives_as_its_bytes() {
     assert!(answer.body == body);
     // And the next request is found behind it.
     assert_eq!(client.get("/next").answer().path, "/next");
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_body_on_disk_travels_as_its_file() {
     second.send(&body[..3000]);
     second.send(b"\r\n0\r\n\r\n");
     assert!(second.response().answer().body == body[..3000]);
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn requests_behind_it_on_the_connection_are_answered_in_their_order() {
             assert!(answer.body == noise(length + number), "request {number} of {count}");
         }
         handed_over(&workers, 1);
-        workers.unblock();
+        workers.unblock_all();
     }
 }
 
@@ -119,7 +119,7 @@ fn requests_behind_it_go_on_when_their_worker_is_busy_with_somebody_else() {
     gates[0].open(1);
     assert_eq!(client.response().answer().worker, Some(0));
     gates[1].until_held(1);
-    workers.unblock();
+    workers.unblock_all();
     for path in ["/a", "/b"] {
         let answer = client.response().answer();
         assert_eq!((answer.path.as_str(), answer.worker), (path, Some(1)));
@@ -144,7 +144,7 @@ fn the_peer_and_the_listener_are_those_it_came_by() {
     let mut unix = workers.connect_unix();
     unix.write_all(request("/").as_bytes()).expect("a server");
     assert_eq!(read_answer(&mut unix).worker, Some(0));
-    workers.unblock();
+    workers.unblock_all();
     workers.block(0);
     assert_eq!(client.get("/internet").answer().worker, Some(1));
     unix.write_all(request("/unix").as_bytes()).expect("a server");
@@ -155,7 +155,7 @@ fn the_peer_and_the_listener_are_those_it_came_by() {
     assert_eq!(of("/internet"), (1, "/internet".into(), Peer::Internet(own), 0));
     assert_eq!(of("/unix"), (1, "/unix".into(), Peer::Unix, 1));
     handed_over(&workers, 2);
-    workers.unblock();
+    workers.unblock_all();
 }
 
 /// One response from a unix socket.
@@ -205,7 +205,7 @@ fn queue_times_are_counted_from_where_it_was_read_first() {
     fronted.send(format!("GET /fronted HTTP/1.1\r\nHost: h\r\nX-Request-Start: t={start}\r\n\r\n").as_bytes());
     workers.until_waiting(2);
     std::thread::sleep(std::time::Duration::from_millis(120)); // this is what is measured
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(client.response().answer().path, "/waits");
     assert_eq!(fronted.response().answer().path, "/fronted");
     let notes = seen.lock().expect("notes").clone();
@@ -222,7 +222,7 @@ fn a_client_that_closes_its_sending_side_with_its_request_is_served() {
     let answer = client.response().answer();
     assert_eq!((answer.worker, answer.path.as_str()), (Some(1), "/half"));
     client.is_closed();
-    workers.unblock();
+    workers.unblock_all();
     until("it is forgotten", || workers.sum(Word::Connections) == 1 || workers.sum(Word::Connections) == 0);
 }
 
@@ -240,7 +240,7 @@ fn http_1_0_is_answered_and_closed_or_kept_as_it_asks() {
     client.send(b"GET /old HTTP/1.0\r\n\r\n");
     assert_eq!(client.response().answer().path, "/old");
     client.is_closed();
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn who_waits_for_100_continue_gets_it_from_whoever_reads_the_body() {
     let answer = client.response().answer();
     assert_eq!((answer.worker, answer.body.as_slice()), (Some(1), b"12345".as_slice()));
     handed_over(&workers, 1);
-    workers.unblock();
+    workers.unblock_all();
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_request_with_trailers_stays_and_waits() {
     // One without trailers, which came later, passes it.
     assert_eq!(other.get("/other").answer().worker, Some(1));
     assert_eq!(workers.get(0, Word::Queued), 1);
-    workers.unblock();
+    workers.unblock_all();
     let answer = client.response().answer();
     assert_eq!((answer.worker, answer.body.as_slice()), (Some(0), b"abc".as_slice()));
 }

@@ -57,7 +57,7 @@ fn whoever_waits_longest_in_any_worker_is_served_first() {
         workers.until_waiting(place as u64 + 1);
     }
     // Whoever is free, it takes the next one; and there is time enough to fill the channel up again.
-    workers.gate.open(1);
+    workers.gates[0].open(1);
     for waiting in (0..12).rev() {
         turn.until_held(1);
         workers.until_waiting(waiting);
@@ -69,7 +69,8 @@ fn whoever_waits_longest_in_any_worker_is_served_first() {
     }
     let wanted: Vec<String> = (0..12).map(|place| format!("/w/{place}")).collect();
     assert_eq!(paths(&begun), wanted);
-    workers.gate.open(2);
+    workers.unblock(1);
+    workers.unblock(2);
 }
 
 #[test]
@@ -83,7 +84,7 @@ fn the_newest_come_first_once_a_queue_has_stood_if_that_is_wanted() {
         workers.until_waiting(place as u64 + 1);
     }
     std::thread::sleep(Duration::from_millis(120)); // the queue stands
-    workers.unblock();
+    workers.unblock_all();
     for client in &mut clients {
         assert_eq!(client.response().answer().status, 200);
     }
@@ -104,7 +105,7 @@ fn the_oldest_come_first_while_a_queue_has_not_stood_for_long() {
             client.ask(&format!("/w/{place}"));
             workers.until_waiting(place as u64 + 1);
         }
-        workers.gate.open(1);
+        workers.gates[0].open(1);
         clients.iter_mut().for_each(|client| assert_eq!(client.response().answer().status, 200));
         let quick = begin.elapsed() < Duration::from_millis(100);
         assert!(!quick || paths(&begun) == ["/w/0", "/w/1", "/w/2"], "{:?}", paths(&begun));
@@ -128,15 +129,15 @@ fn one_more_than_the_limit_is_turned_away_and_keeps_its_connection() {
     assert_eq!(workers.get(0, Word::Queued), 3);
     let (rest, beyond) = clients.split_at_mut(5);
     is_turned_away(&beyond[0].get("/w/beyond"));
-    assert_eq!(workers.get(0, Word::QueueFull), 1);
     // HEAD gets the head only: what comes next is read where it begins.
     beyond[1].send(b"HEAD /w/head HTTP/1.1\r\nHost: h\r\n\r\nGET /w/behind HTTP/1.1\r\nHost: h\r\n\r\n");
     let (status, head) = beyond[1].head();
     assert_eq!(status, 503);
     assert!(head.contains("\r\nContent-Length: "), "{head}");
     is_turned_away(&beyond[1].response());
-    assert_eq!((workers.get(0, Word::QueueFull), workers.get(0, Word::ServerErrors)), (3, 3));
-    workers.unblock();
+    workers.servers[0].until(Word::QueueFull, 3);
+    workers.servers[0].until(Word::ServerErrors, 3);
+    workers.unblock_all();
     for client in rest {
         assert_eq!(client.response().answer().status, 200);
     }
@@ -159,7 +160,7 @@ fn a_body_that_came_with_a_request_beyond_the_limit_is_no_next_request() {
         is_turned_away(&beyond.response());
     }
     until("no body is counted", || workers.sum(Word::BodyBytes) == 0);
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(first.response().answer().status, 200);
     beyond.post("/w/again", b"xyz");
     assert_eq!(beyond.response().answer().body, b"xyz");
@@ -176,7 +177,7 @@ fn whoever_is_turned_away_and_asks_to_close_is_closed() {
     let response = beyond.response();
     assert_eq!((response.status, response.closes()), (503, true));
     beyond.is_closed();
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(first.response().answer().status, 200);
 }
 
@@ -198,7 +199,7 @@ fn who_waited_too_long_is_turned_away_at_that_time_though_no_thread_is_free() {
     assert!((Duration::from_millis(299)..Duration::from_secs(5)).contains(&took), "{took:?}");
     workers.until_sum(Word::QueueLate, 6);
     workers.until_waiting(0);
-    workers.unblock();
+    workers.unblock_all();
     assert!(paths(&begun).is_empty());
     for client in &mut clients {
         assert_eq!(client.get("/w").answer().status, 200);
@@ -232,7 +233,7 @@ fn the_time_before_a_trusted_front_end_counts() {
         is_turned_away(&client.response());
     }
     assert!(begin.elapsed() < Duration::from_secs(10));
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(paths(&begun), ["/w/2"]);
     workers.until_sum(Word::QueueLate, 5);
 }
@@ -253,7 +254,7 @@ fn the_log_is_told_of_those_who_were_turned_away() {
     first.ask("/w/first");
     workers.until_waiting(1);
     is_turned_away(&beyond.get("/w/beyond"));
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(first.response().answer().status, 200);
     let told = || workers.servers[0].notices().iter().any(|notice| notice.text.contains("queue_limit"));
     until("a notice", || {
@@ -285,7 +286,7 @@ fn who_closes_while_it_waits_is_dropped() {
     drop(clients);
     workers.until_sum(Word::LeftQueue, 7);
     workers.until_waiting(1);
-    workers.unblock();
+    workers.unblock_all();
     assert_eq!(stay[0].response().answer().path, "/w/7");
     assert_eq!(paths(&begun), ["/w/7"]);
     until("none is held", || workers.sum(Word::Connections) <= 3);
@@ -303,7 +304,7 @@ fn who_closes_its_sending_side_with_its_request_is_served_however_long_it_waits(
         workers.until_waiting(place as u64 + 1);
     }
     std::thread::sleep(Duration::from_millis(200)); // they wait
-    workers.unblock();
+    workers.unblock_all();
     for (place, client) in clients.iter_mut().enumerate() {
         assert_eq!(client.response().answer().path, format!("/w/{place}"));
         client.is_closed();

@@ -52,6 +52,15 @@ impl Reactor {
     }
 
     fn post(&self, token: Token, channel: &Channel) -> io::Result<()> {
+        match self.post_as(token, channel, false) {
+            // The channel's buffer is smaller than the message, however empty it is.
+            Err(io::Errno::MSGSIZE) => self.post_as(token, channel, true),
+            result => result,
+        }
+    }
+
+    /// `apart`: with its payload in a file, whatever its size.
+    fn post_as(&self, token: Token, channel: &Channel, apart: bool) -> io::Result<()> {
         let conn = self.conns.get(token).ok_or(io::Errno::BADF)?;
         let request = conn.request.as_deref().ok_or(io::Errno::BADF)?;
         let socket = conn.socket.as_ref().ok_or(io::Errno::BADF)?;
@@ -63,7 +72,7 @@ impl Reactor {
             Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
         };
         let next = request.unread();
-        let apart = head.len() + body.len() + next.len() > INLINE;
+        let apart = apart || head.len() + body.len() + next.len() > INLINE;
         let header = Parcel {
             peer: conn.peer,
             listener: self.door(conn.listener).and_then(|listener| listener.address),

@@ -24,11 +24,20 @@ pub struct Plan {
     /// Pages of workers that are not there.
     pub spare_pages: usize,
     pub hands_over: bool,
+    /// A worker whose thread is the test's.
+    pub by_hand: Option<usize>,
 }
 
 /// One thread each, and a queue that is not limited.
 pub fn plan(workers: usize) -> Plan {
-    Plan { workers, config: Config { siblings: true, ..config() }, buffer: None, spare_pages: 0, hands_over: true }
+    Plan {
+        workers,
+        config: Config { siblings: true, ..config() },
+        buffer: None,
+        spare_pages: 0,
+        hands_over: true,
+        by_hand: None,
+    }
 }
 
 pub struct Workers {
@@ -37,11 +46,12 @@ pub struct Workers {
     /// All listen here.
     pub address: SocketAddr,
     pub path: PathBuf,
-    pub gate: Gate,
+    /// What `/block` waits for, one for each worker.
+    pub gates: Vec<Gate>,
     pub pages: Vec<&'static [AtomicU64]>,
     group: &'static [AtomicU64],
     channel: Channel,
-    blocked: Mutex<Vec<Client>>,
+    blocked: Mutex<Vec<(usize, Client)>>,
 }
 
 /// What a request was answered.
@@ -62,13 +72,13 @@ impl Workers {
 
     /// `see` looks at each exchange first.
     pub fn start(plan: Plan, see: impl Fn(usize, &mut Exchange) + Send + Sync + 'static) -> Workers {
-        let gate = Gate::default();
-        let held = gate.clone();
+        let gates: Vec<Gate> = (0..plan.workers).map(|_| Gate::default()).collect();
+        let held = gates.clone();
         let handler = move |index: usize, engine: &Engine, exchange: &mut Exchange| {
             see(index, exchange);
             let path = path(exchange);
             if path == "/block" {
-                held.pass();
+                held[index].pass();
             }
             let mut text = format!("{index} {path}\n").into_bytes();
             text.extend(body_of(exchange).0);
@@ -95,34 +105,42 @@ impl Workers {
                     Arc::new(move |engine: &Engine, exchange: &mut Exchange| handler(index, engine, exchange));
                 let listeners = vec![common.into(), unix.into(), own.into()];
                 let (words, board) = (words[index], boards[index]);
-                Server::with(plan.config.clone(), listeners, address, words, board, Some(siblings), handler)
+                let engine = engine(plan.config.clone(), listeners, board, Some(siblings));
+                let count = if plan.by_hand == Some(index) { 0 } else { threads };
+                Server::with(engine, count, address, words, handler)
             })
             .collect();
-        Workers { servers, address, path, gate, pages: words, group, channel, blocked: Mutex::default() }
+        Workers { servers, address, path, gates, pages: words, group, channel, blocked: Mutex::default() }
     }
 
     /// Keeps the first free thread of a worker busy until `unblock`.
     #[track_caller]
     pub fn block(&self, index: usize) {
         let mut client = self.servers[index].connect();
-        let before = self.blocked().len();
         client.ask("/block");
-        self.gate.until_held(before + 1);
-        assert!(self.get(index, Word::InFlight) > 0, "the request was not begun by the worker that has it");
-        self.blocked().push(client);
+        let mut blocked = self.blocked();
+        let before = blocked.iter().filter(|(of, _)| *of == index).count();
+        self.gates[index].until_held(before + 1);
+        blocked.push((index, client));
     }
 
-    /// Lets all go that `block` holds.
+    /// Lets all threads of a worker go that `block` holds.
     #[track_caller]
-    pub fn unblock(&self) {
-        let mut blocked = std::mem::take(&mut *self.blocked());
-        self.gate.open(blocked.len());
-        for client in &mut blocked {
-            assert_eq!(client.response().status, 200);
+    pub fn unblock(&self, index: usize) {
+        let of_this = |(of, _): &mut (usize, Client)| *of == index;
+        let mut blocked: Vec<(usize, Client)> = self.blocked().extract_if(.., of_this).collect();
+        self.gates[index].open(blocked.len());
+        for (_, client) in &mut blocked {
+            assert_eq!(client.response().answer().worker, Some(index));
         }
     }
 
-    fn blocked(&self) -> std::sync::MutexGuard<'_, Vec<Client>> {
+    #[track_caller]
+    pub fn unblock_all(&self) {
+        (0..self.servers.len()).for_each(|index| self.unblock(index));
+    }
+
+    fn blocked(&self) -> std::sync::MutexGuard<'_, Vec<(usize, Client)>> {
         self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -146,6 +164,11 @@ impl Workers {
 
     pub fn set_shared(&self, word: Shared, value: u64) {
         self.group[word as usize].store(value, Ordering::SeqCst);
+    }
+
+    /// Writes to a page in place of its worker.
+    pub fn set_page(&self, index: usize, word: Word, value: u64) {
+        self.pages[index][word as usize].store(value, Ordering::SeqCst);
     }
 
     /// Messages in the channel, as the words have it.

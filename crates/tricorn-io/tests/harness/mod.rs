@@ -133,24 +133,18 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (words, board) = page(config.threads);
-        Server::with(config, vec![listener.into()], address, words, board, None, Arc::new(handler))
+        let count = config.threads;
+        let engine = engine(config, vec![listener.into()], board, None);
+        Server::with(engine, count, address, words, Arc::new(handler))
     }
 
     fn with(
-        config: Config,
-        listeners: Vec<OwnedFd>,
+        engine: Arc<Engine>,
+        count: usize,
         address: SocketAddr,
         words: &'static [AtomicU64],
-        board: Scoreboard,
-        siblings: Option<Siblings>,
         handler: Arc<impl Fn(&Engine, &mut Exchange) + Send + Sync + 'static>,
     ) -> Server {
-        let count = config.threads;
-        let engine = Arc::new(Engine::new(config, listeners, board, None).expect("an engine"));
-        if let Some(siblings) = siblings {
-            engine.open_group(siblings);
-        }
-        engine.start().expect("a monitor");
         let tally = Arc::new(Tally::default());
         let threads = (0..count)
             .map(|index| {
@@ -251,6 +245,15 @@ impl Drop for Server {
         self.engine.close();
         assert!(!self.engine.is_broken(), "the core broke");
     }
+}
+
+fn engine(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, siblings: Option<Siblings>) -> Arc<Engine> {
+    let engine = Arc::new(Engine::new(config, listeners, board, None).expect("an engine"));
+    if let Some(siblings) = siblings {
+        engine.open_group(siblings);
+    }
+    engine.start().expect("a monitor");
+    engine
 }
 
 /// A scoreboard page of this process's own, and its words.
