@@ -129,9 +129,12 @@ fn requests_behind_it_go_on_when_their_worker_is_busy_with_somebody_else() {
     handed_over(&workers, 2);
 }
 
+/// Worker, path, peer and listener.
+type Seen = (usize, String, Peer, u16);
+
 #[test]
 fn the_peer_and_the_listener_are_those_it_came_by() {
-    let seen: Arc<Mutex<Vec<(usize, String, Peer, u16)>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let notes = seen.clone();
     let workers = Workers::start(plan(2), move |index, exchange| {
         let note = (index, path(exchange), exchange.peer, exchange.listener);

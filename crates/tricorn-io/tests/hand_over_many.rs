@@ -11,6 +11,8 @@ use std::time::Duration;
 use tricorn_io::Config;
 
 const CONNECTIONS: usize = 10_000;
+/// So many connections at a time, of so many clients.
+const BATCH: usize = 500;
 const CLIENTS: usize = 8;
 
 fn descriptors() -> usize {
@@ -21,8 +23,8 @@ fn descriptors() -> usize {
 fn body(random: &mut Random) -> Vec<u8> {
     let length = match random.below(20) {
         0..6 => 0,
-        6..14 => random.below(2_000),
-        14..18 => 30_000 + random.below(10_000),
+        6..16 => random.below(2_000),
+        16..19 => 30_000 + random.below(10_000),
         _ => 100_000 + random.below(100_000),
     };
     let start = random.below(1000);
@@ -78,22 +80,12 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
     });
     let kept: Mutex<Vec<Client>> = Mutex::default();
     let before = descriptors();
-    let connections: Vec<Client> = (0..CLIENTS * 4).map(|_| workers.connect(0)).collect();
-    drop(connections);
-    workers.block(0);
-    workers.servers[0].until_at_least(Word::Rescues, 1);
-    // All connections are made with the one that is busy. It takes newcomers only while all others are busy, too, so that
-    // they are made while they are: every batch is asked for when its connections stand.
     let (next, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     while next.load(Ordering::SeqCst) < CONNECTIONS {
-        workers.block(1);
-        workers.block(2);
-        for _ in 0..500 {
-            kept.lock().expect("clients").push(workers.servers[0].connect());
-        }
-        workers.until_sum(Word::Connections, 503);
-        workers.unblock(1);
-        workers.unblock(2);
+        // All are the first worker's, which is then busy.
+        kept.lock().expect("clients").extend((0..BATCH).map(|_| workers.servers[0].connect()));
+        workers.until_sum(Word::Connections, BATCH as u64);
+        workers.block(0);
         std::thread::scope(|scope| {
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
@@ -106,11 +98,17 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
             }
         });
         workers.until_sum(Word::Connections, 1);
+        workers.unblock(0);
+        workers.until_sum(Word::Connections, 0);
     }
-    workers.unblock_all();
     let asked = asked.load(Ordering::SeqCst);
-    let counts: Vec<usize> =
-        begun.lock().expect("notes").iter().filter(|(path, _)| path.matches('/').count() == 2).map(|(_, n)| *n).collect();
+    let counts: Vec<usize> = begun
+        .lock()
+        .expect("notes")
+        .iter()
+        .filter(|(path, _)| path.matches('/').count() == 2)
+        .map(|(_, n)| *n)
+        .collect();
     assert_eq!((counts.len(), counts.iter().all(|count| *count == 1)), (asked, true));
     let (given, taken) = (workers.sum(Word::HandedOver), workers.sum(Word::TakenOver));
     assert!(given >= CONNECTIONS as u64, "{given} hand-overs");
