@@ -84,7 +84,23 @@ impl Shared {
             siblings.group.set(GroupWord::Waiting, now);
             core.reactor.watch_bell(channel.bell.as_fd(), true);
         }
-        nudge(siblings, channel, &survey, now);
+        if survey.idle > 0 {
+            nudge(siblings, channel, now);
+        } else {
+            self.look_after_front(core, siblings, channel, now);
+        }
+    }
+
+    /// Nobody comes for what lies in the channel, so that somebody has to see whether it waits for too long.
+    fn look_after_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
+        if !siblings.is_something_sent() || self.leaves_channel(siblings) || !is_our_turn(siblings, now) {
+            return;
+        }
+        while core.reactor.is_front_over(channel, now)
+            && let Some(token) = self.take_one(core, siblings, channel)
+        {
+            core.reactor.enqueue(token);
+        }
     }
 
     /// The front of the queue, for an app thread that is free.
@@ -244,12 +260,14 @@ fn ring(siblings: &Siblings, channel: &Channel, now: u64) {
 
 /// A message lies in the channel although a sibling is idle: whoever was woken for it is dead, or does not come. Another
 /// message, an empty one, wakes another.
-fn nudge(siblings: &Siblings, channel: &Channel, survey: &Survey, now: u64) {
-    if survey.idle == 0 || !siblings.is_something_sent() || !channel.holds_any() {
-        return;
-    }
-    let last = siblings.group.get(GroupWord::Nudged);
-    if now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok() {
+fn nudge(siblings: &Siblings, channel: &Channel, now: u64) {
+    if siblings.is_something_sent() && channel.holds_any() && is_our_turn(siblings, now) {
         let _ = channel.post(&[IoSlice::new(b"!")], &[]);
     }
+}
+
+/// One worker at a time looks after what lies in the channel, and not all the time.
+fn is_our_turn(siblings: &Siblings, now: u64) -> bool {
+    let last = siblings.group.get(GroupWord::Nudged);
+    now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok()
 }

@@ -275,7 +275,7 @@ impl Request {
 
 /// Whether nobody is at the other end. A client that had closed its sending side when its request was complete (`half`)
 /// may still listen.
-fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
+pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
     let left = if half { PollFlags::empty() } else { PollFlags::RDHUP };
     let mut fds = [PollFd::from_borrowed_fd(socket, left)];
     let none = Timespec { tv_sec: 0, tv_nsec: 0 };
