@@ -87,7 +87,7 @@ class Load:
             try:
                 wire = Wire(self.address, timeout=self.timeout)
             except OSError as error:
-                # Judged by when it was refused: a SYN may leave long after connect() was called, and be sent a second time.
+                # Judged by when it was refused: a SYN may leave long after connect() was called, and twice.
                 self._refused(time.monotonic(), f"connect: {error!r}")
                 return
             with wire:

@@ -437,7 +437,7 @@ impl Shared {
     fn leave_watch(&self, core: &mut Core) {
         if !core.followers.is_empty() {
             self.wake_followers(core, 1);
-        } else if self.hands_over() && !self.covering.load(Ordering::Relaxed) {
+        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
             self.cover_now.store(true, Ordering::Relaxed);
             self.alarm.ring();
         }
@@ -446,6 +446,11 @@ impl Shared {
     #[inline]
     pub fn hands_over(&self) -> bool {
         self.channel().is_some()
+    }
+
+    /// There are others to hand requests over to, or there were.
+    fn has_company(&self) -> bool {
+        self.channel().is_some_and(|(siblings, _)| siblings.pages().len() > 1)
     }
 
     #[inline]

@@ -58,8 +58,8 @@ class Assignment:
 
     @property
     def hands_over(self) -> bool:
-        """Whether connections go from it to others, and come to it."""
-        return self.siblings and self.config.handover
+        """Whether connections go from it to others, and come to it: siblings may come later, or be those that leave."""
+        return self.config.handover
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,9 +265,9 @@ def test_the_core_gets_what_the_workers_share(core: Core, hire: Callable[..., Ar
     assert core.options["group"] is worker.assignment.group
 
 
-def test_connections_are_handed_over_if_there_are_siblings_and_nobody_forbids_it(hire: Callable[..., Arbiter]) -> None:
+def test_connections_are_handed_over_unless_somebody_forbids_it(hire: Callable[..., Arbiter]) -> None:
     assert hire(siblings=True).worker.assignment.hands_over
-    assert not hire(siblings=False).worker.assignment.hands_over
+    assert hire(siblings=False).worker.assignment.hands_over
     assert not hire(siblings=True, argv="--no-handover").worker.assignment.hands_over
 
 

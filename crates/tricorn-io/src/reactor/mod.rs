@@ -220,6 +220,7 @@ impl Reactor {
     /// A request that has waited becomes an exchange, unless it has waited too long.
     pub fn begin_waiting(&mut self, token: Token) -> Option<Exchange> {
         let now = clock::now();
+        self.wall.refresh(now);
         let mut exchange = self.begin(token, now)?;
         exchange.timing.started = now;
         Some(exchange)
