@@ -10,8 +10,8 @@ from typing import NamedTuple
 Point = tuple[float, float]
 
 WIDTH, HEIGHT = 400, 270
-LEFT, RIGHT, TOP, BOTTOM = 64, 20, 30, 44
-TITLE, LEGEND_ROW, LEGEND_COLUMN = 34, 20, 190
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 30, 44
+TITLE, LEGEND_ROW, LEGEND_COLUMN = 34, 20, 180
 
 # The background is painted too: a page may be dark while the browser asks for light, and the text must not drown.
 STYLE = """
