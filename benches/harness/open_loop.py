@@ -79,10 +79,11 @@ class Clients:
     """A pool of clients with a persistent connection each; one that was closed is opened again with the next request.
 
     `patience`: seconds after which a client gives up, and closes the connection if it had sent its request.
+    `fields`: further lines of each request's head, such as b"Connection: close\\r\\n".
     """
 
-    def __init__(self, port: int, count: int, patience: float | None = None) -> None:
-        self.port, self.patience = port, patience
+    def __init__(self, port: int, count: int, patience: float | None = None, fields: bytes = b"") -> None:
+        self.port, self.patience, self.fields = port, patience, fields
         self.epoll = select.epoll()
         self.connected: dict[int, Client] = {}
         self.free = [Client() for _ in range(count)]
@@ -133,7 +134,8 @@ class _Run:
     def __init__(self, clients: Clients, plan: Sequence[Planned]) -> None:
         self.clients, self.plan = clients, plan
         self.requests = [
-            b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % planned.path.encode("ascii") for planned in plan
+            b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s\r\n" % (planned.path.encode("ascii"), clients.fields)
+            for planned in plan
         ]
         self.sent = [0.0] * len(plan)
         self.held_up = [False] * len(plan)

@@ -82,6 +82,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--connections", type=int, default=2000, help="more than can be outstanding: the loop stays open"
     )
+    parser.add_argument("--fresh", action="store_true", help="a connection for each request instead of persistent ones")
     parser.add_argument("--queue-limit", type=int, default=15, help="of tricorn, for each worker")
     parser.add_argument("--queue-timeout", type=float, default=1, help="of tricorn, seconds")
     parser.add_argument(
@@ -98,7 +99,18 @@ def parse() -> argparse.Namespace:
 
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = ("overload", "quiet", "seconds", "before", "after", "service", "exponential", "patience", "connections")
+    names = (
+        "overload",
+        "quiet",
+        "seconds",
+        "before",
+        "after",
+        "service",
+        "exponential",
+        "patience",
+        "connections",
+        "fresh",
+    )
     return {name: getattr(arguments, name) for name in (*names, "queue_limit", "queue_timeout", "seed", "capacity")}
 
 
@@ -151,7 +163,8 @@ def measure(
     command = kind.command(port)
     commands[kind.name] = report.shown(command, port)
     openings = [Planned(number / OPENINGS_PER_SECOND, "/work?us=0", 0.0) for number in range(arguments.connections)]
-    with Server(command, port) as server, Clients(port, arguments.connections, arguments.patience) as clients:
+    fields = b"Connection: close\r\n" if arguments.fresh else b""
+    with Server(command, port) as server, Clients(port, arguments.connections, arguments.patience, fields) as clients:
         opened = Counter(outcome.status for outcome in clients.open_all(openings))
         if set(opened) != {200}:
             raise DidNotServe(f"answered {dict(opened)} while connections were opened")

@@ -26,12 +26,13 @@ def render(data: dict[str, Any]) -> str:
     chosen = data["settings"]
     present = {name: result for name, result in data["servers"].items() if "absent" not in result}
     absent = [f"* {name}: {result['absent']}" for name, result in data["servers"].items() if "absent" in result]
+    connections = "a connection for each request" if chosen["fresh"] else "persistent connections"
     kind = "exponential with a mean of" if chosen["exponential"] else "all"
     intro = (
         f"Capacity {chosen['capacity']:g} requests/s (service times {kind} {chosen['service'] * 1e3:g} ms, four at "
         f"once); {chosen['quiet']:g} times that for {chosen['before']:g} s, {chosen['overload']:g} times for "
         f"{chosen['seconds']:g} s, {chosen['quiet']:g} times for {chosen['after']:g} s. {chosen['connections']:,} "
-        f"clients with persistent connections, who give up after {chosen['patience']:g} s. tricorn-sync: queue_limit "
+        f"clients with {connections}, who give up after {chosen['patience']:g} s. tricorn-sync: queue_limit "
         f"{chosen['queue_limit']}, queue_timeout {chosen['queue_timeout']:g} s; the others have no limit. All figures "
         "but the recovery are of the overload. *recovery*: until every request is served again, none slower than the "
         f"slowest before. A full queue of {chosen['queue_limit']} in each worker takes {drain_seconds(chosen):.1f} s."
