@@ -30,6 +30,7 @@ mod engine;
 mod exchange;
 mod group;
 mod lateness;
+mod limiter;
 mod monitor;
 mod one_queue;
 mod outbox;

@@ -88,7 +88,8 @@ pub const ENTRY: usize = 16;
 pub const TEXT: usize = 104;
 
 // Counters, classes, histograms and entries do not overlap.
-const _: () = assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::LeftQueue as usize) < QUEUE_TIME);
+const _: () =
+    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::LeftQueue as usize) < QUEUE_TIME);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
 /// Words of a page for so many app threads.
@@ -181,6 +182,12 @@ impl Scoreboard {
     #[inline]
     pub fn get(&self, word: Word) -> u64 {
         self.words[word as usize].load(Relaxed)
+    }
+
+    /// Any word, by index.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Relaxed)
     }
 
     #[inline]

@@ -63,7 +63,6 @@ _COUNTERS = {
     "queue_full": 42,
     "queue_late": 43,
     "left_queue": 44,
-    "limited": 45,
 }
 
 
@@ -220,6 +219,8 @@ def vacate(page: memoryview | mmap | bytearray) -> None:
     """The worker of this page is gone: nobody counts on its threads, or waits for those that waited there."""
     with _words(page) as words:
         words[FREE] = words[OLDEST] = 0
+        if words[0] == MAGIC:
+            words[3] = State.STOPPED.value
 
 
 def _words(page: bytes | bytearray | memoryview | mmap) -> memoryview:

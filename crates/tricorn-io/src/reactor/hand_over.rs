@@ -1,6 +1,6 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one.
-use super::conn::{Conn, Phase, Token};
 use super::Reactor;
+use super::conn::{Conn, Phase, Token};
 use crate::body::{Body, Spool};
 use crate::buffers::Request;
 use crate::clock;
