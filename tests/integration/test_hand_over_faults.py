@@ -94,14 +94,13 @@ def goes_on(group: Group, sender: Member, wires: list[Wire], *others: Member, ga
 @pytest.mark.parametrize("fault", ["before_send", "after_send"])
 def test_the_sender_dies(tmp_path: Path, fault: str, buried: bool, threads: int) -> None:
     with Group(tmp_path, threads=threads) as group:
-        survivor = group.start()
-        close_all(known(group, survivor, 1))
-        held = Held(group, survivor)
-        os.kill(survivor.pid, signal.SIGSTOP)  # the connections shall be the victim's
         victim = group.start(fault_point=fault)
         wires = known(group, victim, threads + 2)
-        os.kill(survivor.pid, signal.SIGCONT)
         running = occupy(group, wires[:threads], 1)
+        survivor = group.start()
+        # The victim is busy and leaves newcomers to it.
+        close_all(known(group, survivor, 1))
+        held = Held(group, survivor)
         wires[threads].send(request("POST", "/?id=asked", (), b"x" * 70_000))
         victim.wait_killed()
         for wire in [*wires[:threads], wires[-1]]:
