@@ -1,7 +1,7 @@
 """An application that keeps a ledger: a line for each call in the file that LEDGER names, of the request's id and the pid.
 
 `/?id=&s=&gate=` takes `s` seconds of sleep, or waits until the file `gate` exists, and answers with JSON of what it got;
-`/c?s=` keeps the GIL meanwhile. `/board` has the scoreboards of all workers, if the configuration calls `meet`.
+`/c?fifo=` keeps the GIL until somebody opens that to write. `/board` has the scoreboards of all workers, if the configuration calls `meet`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,10 @@ def meet(worker: Any) -> None:
     assignment = worker.assignment
 
 
-def hold_the_gil(seconds: float) -> None:
-    """C code that waits for a lock that is taken, and does not give up the interpreter's meanwhile."""
+def hold_the_gil(fifo: str) -> None:
+    """C code that waits for somebody to write to the FIFO, and does not give up the interpreter's lock meanwhile."""
     c = ctypes.PyDLL(None)
-    lock = ctypes.create_string_buffer(64)
-    c.pthread_mutex_lock(lock)
-    end = time.time() + seconds
-    c.pthread_mutex_timedlock(lock, (ctypes.c_long * 2)(int(end), int(end % 1 * 1e9)))
+    c.close(c.open(fifo.encode(), os.O_RDONLY))
 
 
 def board() -> dict[str, Any]:
@@ -76,7 +73,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     note(given.get("id", "-"))
     body = environ["wsgi.input"].read()
     if path == "/c":
-        hold_the_gil(float(given["s"]))
+        hold_the_gil(given["fifo"])
     elif "gate" in given:
         end = time.monotonic() + 30
         while not os.path.exists(given["gate"]) and time.monotonic() < end:

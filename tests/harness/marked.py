@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import random
 import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,8 @@ class Outcomes:
     lost: list[str] = field(default_factory=list)
     """Any other end of a connection."""
     refused: int = 0
+    slowest: float = 0.0
+    """Seconds from sending to the answer, of requests that were sent alone."""
     wrong: list[str] = field(default_factory=list)
     """Answers to another request, or that are no 200."""
 
@@ -52,7 +55,8 @@ class Outcomes:
 class Marked:
     """`clients` threads that ask `/?id=…&s=…`, each on a connection of its own, `depth` requests at a time.
 
-    Every third request has a body. `requests` is how many each client makes (in all), None: until `stop`.
+    Every third request has a body. `requests` is how many each client makes (in all), None: until `stop`. Ids are
+    counted from `first`.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Marked:
         requests: int | None = None,
         body: int = 1000,
         seed: int = 0,
+        first: int = 0,
         timeout: float = 20.0,
     ) -> None:
         self.address = address
@@ -72,6 +77,7 @@ class Marked:
         self.depth = depth
         self.requests = requests
         self.body = body
+        self.first = first
         self.timeout = timeout
         self.outcomes = Outcomes()
         self.left = False
@@ -110,7 +116,7 @@ class Marked:
         return self.outcomes
 
     def _client(self, nr: int, dice: random.Random) -> None:
-        ids = (f"{nr}.{count}" for count in itertools.count())
+        ids = (f"{nr}.{count}" for count in itertools.count(self.first))
         left = self.requests
         while not self._stop.is_set() and left != 0:
             try:
@@ -143,6 +149,7 @@ class Marked:
             method = "POST" if body else "GET"
             parts.append(request(method, f"/?id={id_}&s={seconds:.4f}", (), body or None))
         goes_on = False
+        began = time.monotonic()
         while sent:
             try:
                 if parts:
@@ -153,6 +160,8 @@ class Marked:
                 self._ended([id_ for id_, _ in sent], error, fresh)
                 return False
             (id_, body), *sent = sent
+            if self.depth == 1:
+                self.outcomes.slowest = max(self.outcomes.slowest, time.monotonic() - began)
             self._judge(id_, body, reply)
             fresh, goes_on = False, not reply.closes
             if reply.closes and sent:
