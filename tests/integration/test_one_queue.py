@@ -30,9 +30,14 @@ def threads(worker_class: str) -> int:
     return 2 if worker_class == "gthread" else 1
 
 
+def settings(worker_class: str, workers: int, count: int | None = None) -> str:
+    count = count or threads(worker_class)
+    return f"worker_class = {worker_class!r}\nthreads = {count}\nworkers = {workers}\n{MEET}{KEEP}"
+
+
 def site(tmp_path: Path, worker_class: str, workers: int, config: str = "", **options: Any) -> Site:
-    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = {workers}\n{MEET}{config}"
     environment = {"LEDGER": str(tmp_path / "ledger")}
+    config = settings(worker_class, workers) + config
     return Site(config, app="counted:application", workers=workers, env=environment, **options)
 
 
@@ -100,7 +105,7 @@ def occupied(tmp_path: Path, stack: ExitStack, wires: list[Wire], count: int) ->
 @pytest.mark.parametrize("workers", [2, 4])
 def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class: str, workers: int) -> None:
     """All workers but one are busy for as long as it takes; every connection there is gets its answers."""
-    with site(tmp_path, worker_class, workers, KEEP) as server, ExitStack() as stack:
+    with site(tmp_path, worker_class, workers) as server, ExitStack() as stack:
         wires = by_worker(server, stack, 100, each=threads(worker_class) + 1)
         idle = min(wires, key=lambda pid: len(wires[pid]))
         busy = [pid for pid in wires if pid != idle]
@@ -119,7 +124,7 @@ def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class
 @CLASSES
 def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
     """A hundred connections that all ask all the time, and one call of seconds."""
-    with site(tmp_path, worker_class, 4, KEEP) as server, server.connect(timeout=20) as wire:
+    with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
         with Marked(server.address, clients=20, seconds=0.002) as load:
             load.settle(100)
             wire.send(request("GET", "/?id=long&s=2"))
@@ -154,7 +159,7 @@ def test_without_hand_over_it_waits(tmp_path: Path, worker_class: str) -> None:
 @CLASSES
 def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, worker_class: str) -> None:
     """Neither the connections it has, nor those it has just accepted, nor those that come: all are answered meanwhile."""
-    with site(tmp_path, worker_class, 2, KEEP) as server, ExitStack() as stack:
+    with site(tmp_path, worker_class, 2) as server, ExitStack() as stack:
         wires = by_worker(server, stack, 0, each=4)
         stuck = next(iter(wires))
         head = request("POST", "/", (), b"0123456789")
@@ -195,7 +200,7 @@ def test_the_wait_of_a_request_that_moved_is_told(tmp_path: Path, worker_class: 
     """All threads are busy; the request moves when one of another worker becomes free."""
     count = threads(worker_class)
     log = "accesslog = '-'\naccess_log_format = 'line %(U)s %(queue_time)s %(p)s %(s)s'\n"
-    with site(tmp_path, worker_class, 2, KEEP + log) as server, ExitStack() as stack:
+    with site(tmp_path, worker_class, 2, log) as server, ExitStack() as stack:
         wires = by_worker(server, stack, 0, each=count + 1)
         first, second = wires
         before = totals(server)
@@ -235,9 +240,8 @@ PIPELINED = pytest.mark.parametrize("depth", [1, 4], ids=["one_at_a_time", "pipe
 @PIPELINED
 @pytest.mark.timeout(120)
 def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
-    """More and fewer workers, reloads also to another number of threads, one worker told to leave, and the end."""
-    config = KEEP + "workers = 2\n"
-    with site(tmp_path, worker_class, 2, config) as server:
+    """More and fewer workers, reloads, one worker told to leave, and the end."""
+    with site(tmp_path, worker_class, 2) as server:
         with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
             load.settle(100)
             server.signal(signal.SIGTTIN)
@@ -245,10 +249,7 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
             load.settle(50)
             server.hup(workers=2)
             load.settle(50)
-            server.configure(f"worker_class = 'gthread'\nthreads = 3\nworkers = 2\n{MEET}{KEEP}")
-            server.hup(workers=2)
-            load.settle(50)
-            server.configure(f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = 3\n{MEET}{KEEP}")
+            server.configure(settings(worker_class, 3))
             server.hup(workers=3)
             load.settle(50)
             leaving = server.worker_pids()[0]
@@ -267,13 +268,28 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
             assert server.wait_exit(within=20) == 0
             outcomes = load.join()
         outcomes.check(tmp_path / "ledger")
-        assert not server.log.matching("Traceback|panicked|SIGKILL"), server.log.text
+        assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
+
+
+@PIPELINED
+def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, depth: int) -> None:
+    """The number of threads decides how large a worker's page is: those of another generation lie elsewhere."""
+    with site(tmp_path, "sync", 3) as server:
+        with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
+            load.settle(100)
+            for worker_class, workers, count in [("gthread", 2, 8), ("sync", 3, 1), ("gthread", 2, 3), ("sync", 4, 1)]:
+                server.configure(settings(worker_class, workers, count))
+                server.hup(workers=workers)
+                load.settle(50)
+            outcomes = load.stop()
+        outcomes.check(tmp_path / "ledger")
+        assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
 
 
 @CLASSES
 @PIPELINED
 def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
-    config = KEEP + "max_requests = 60\nmax_requests_jitter = 40\n"
+    config = "max_requests = 60\nmax_requests_jitter = 40\n"
     with site(tmp_path, worker_class, 2, config) as server:
         with Marked(server.address, clients=12, depth=depth, seconds=0.002) as load:
             server.log.wait("Autorestarting worker", count=6, within=40)
@@ -285,9 +301,8 @@ def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, work
 @CLASSES
 def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_class: str) -> None:
     """With bodies in memory, in the message, in a file beside it, and on disk."""
-    config = KEEP + "workers = 3\n"
     body = ("--body-buffer-size", "60000")
-    with site(tmp_path, worker_class, 3, config, extra=body) as server:
+    with site(tmp_path, worker_class, 3, extra=body) as server:
         with Marked(server.address, clients=24, seconds=0.002, body=100_000, depth=2) as load:
             load.settle(300)
         pids = [server.pid, *server.worker_pids()]
@@ -316,7 +331,7 @@ def board(server: Site) -> dict[str, Any]:
 
 
 def test_pipelined_requests_are_answered_in_order_wherever_they_are_served(tmp_path: Path) -> None:
-    with site(tmp_path, "sync", 3, KEEP) as server:
+    with site(tmp_path, "sync", 3) as server:
         with Marked(server.address, clients=10, seconds=0.002, depth=20, requests=100, body=3000) as load:
             outcomes = load.join()
         outcomes.check(tmp_path / "ledger")
