@@ -151,14 +151,19 @@ fn a_message_whose_wake_up_was_lost_wakes_another() {
     let thief = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
     let (flags, data) = (epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE, epoll::EventData::new_u64(0));
     epoll::add(&thief, workers.channel().receive.as_fd(), data, flags).expect("a channel");
-    workers.block(1);
-    workers.servers[1].until_at_least(Word::Rescues, 1);
+    let (tell, thread) = std::sync::mpsc::channel();
     std::thread::scope(|scope| {
         let woken = scope.spawn(|| {
+            tell.send(rustix::thread::gettid()).expect("the test waits");
             let mut events = Vec::with_capacity(1);
             let end = Timespec { tv_sec: DEADLINE.as_secs() as i64, tv_nsec: 0 };
             epoll::wait(&thief, rustix::buffer::spare_capacity(&mut events), Some(&end)).expect("a wait")
         });
+        let stat = format!("/proc/self/task/{}/stat", thread.recv().expect("a thread").as_raw_nonzero());
+        until("it sleeps there", || std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") S ")));
+        workers.block(1);
+        workers.servers[1].until(Word::Free, 0);
+        workers.servers[1].until_at_least(Word::Rescues, 1);
         workers.unblock(1);
         workers.block(0);
         workers.servers[1].until(Word::Free, 1);
