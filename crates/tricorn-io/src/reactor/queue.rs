@@ -39,7 +39,16 @@ impl Reactor {
         if self.config.queue_timeout > 0 {
             self.queue_due = self.queue_due.min(request.waits_since.saturating_add(self.config.queue_timeout));
         }
-        self.ready.push_back(token);
+        // One that came by the channel may have waited for longer than those that are here.
+        let complete = request.complete;
+        let is_older = |other: &Token| {
+            self.conns
+                .get(*other)
+                .and_then(|conn| conn.request.as_deref())
+                .is_none_or(|other| other.complete <= complete)
+        };
+        let at = self.ready.iter().rposition(is_older).map_or(0, |before| before + 1);
+        self.ready.insert(at, token);
         self.tell_queue();
         self.register(token);
     }
