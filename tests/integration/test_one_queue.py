@@ -241,15 +241,12 @@ PIPELINED = pytest.mark.parametrize("depth", [1, 4], ids=["one_at_a_time", "pipe
 @pytest.mark.timeout(120)
 def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
     """More and fewer workers, reloads, one worker told to leave, and the end."""
-    with site(tmp_path, worker_class, 2) as server:
+    with site(tmp_path, worker_class, 3) as server:
         with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
             load.settle(100)
             server.signal(signal.SIGTTIN)
-            until(lambda: len(server.worker_pids()) == 3, "a third worker")
+            until(lambda: len(server.worker_pids()) == 4, "a fourth worker")
             load.settle(50)
-            server.hup(workers=2)
-            load.settle(50)
-            server.configure(settings(worker_class, 3))
             server.hup(workers=3)
             load.settle(50)
             leaving = server.worker_pids()[0]
@@ -277,7 +274,7 @@ def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Pa
     with site(tmp_path, "sync", 3) as server:
         with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
             load.settle(100)
-            for worker_class, workers, count in [("gthread", 2, 8), ("sync", 3, 1), ("gthread", 2, 3), ("sync", 4, 1)]:
+            for worker_class, workers, count in [("gthread", 2, 8), ("sync", 3, 1), ("sync", 5, 1)]:
                 server.configure(settings(worker_class, workers, count))
                 server.hup(workers=workers)
                 load.settle(50)
