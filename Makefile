@@ -110,6 +110,14 @@ bench-memory: build .venvs/bench/.setup ## Memory of preloaded workers and of id
 bench-slow-clients: build .venvs/bench/.setup ## What a healthy client sees beside a thousand slow ones
 	@$(BIN)/python -m benches.slow_clients $(BENCH_ARGS)
 
+.PHONY: bench-one-queue
+bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing theory (BENCH_ARGS="--one-slow"); about 30 minutes
+	@$(BIN)/python -m benches.one_queue $(BENCH_ARGS)
+
+.PHONY: bench-overload
+bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
+	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)

@@ -13,7 +13,10 @@ from pathlib import Path
 from benches.harness.process import ROOT
 
 BENCH_PYTHON = ROOT / ".venvs" / "bench" / "bin" / "python"
-PACKAGES = ("gunicorn", "gevent", "waitress", "granian", "fastpysgi", "fastwsgi", "bjoern", "meinheld", "flask")
+PACKAGES = (
+    *("gunicorn", "gevent", "waitress", "granian", "uvicorn", "httptools", "uvloop"),
+    *("fastpysgi", "fastwsgi", "bjoern", "meinheld", "flask"),
+)
 
 
 def describe() -> dict[str, str]:

@@ -199,10 +199,8 @@ def test_telemetry() -> None:
     with site("telemetry", workers=2) as server:
         served = int(server.get("/pid").body)
         server.log.wait(f"span /pid of worker-{served}")
-        workers = server.worker_pids()
-        stop(server)
-        for worker in workers:
-            server.log.wait(f"exporter of worker-{worker} is flushed")
+        stop(server)  # the other worker may still be booting, and then never gets so far
+        server.log.wait(f"exporter of worker-{served} is flushed")
 
 
 def test_every_file_has_its_test() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import REFERENCE, Site, until
+from tests.harness import REFERENCE, Site, proc, until
 from tests.harness.wire import request
 
 RECORDER = (Path(__file__).parent / "hook_recorder.py").read_text().replace("from __future__ import annotations", "")
@@ -280,7 +280,7 @@ def test_ttin_and_ttou(tmp_path: Path) -> None:
 
 def test_a_worker_that_is_killed(tmp_path: Path) -> None:
     with Recorded(tmp_path) as server:
-        server.wait("post_worker_init")
+        server.get("/")  # it serves: its death is not a failed boot
         victim = server.worker_pid()
         os.kill(victim, signal.SIGKILL)
         left = server.wait("child_exit")[0]
@@ -290,6 +290,18 @@ def test_a_worker_that_is_killed(tmp_path: Path) -> None:
         assert left["worker"]["age"] == 1
         assert victim not in left["server"]["workers"]
         assert "worker_exit" not in server.names()
+
+
+def test_a_hook_of_the_arbiter_that_ends_the_server(tmp_path: Path) -> None:
+    pidfile = tmp_path / "pid"
+    config = "workers = 2\ndef child_exit(server, worker):\n    raise SystemExit(7)\n"
+    with Site(config, workers=2, pid=pidfile) as server:
+        server.get("/")
+        workers = server.worker_pids()
+        os.kill(workers[0], signal.SIGKILL)
+        assert server.wait_exit() == 7
+        assert not pidfile.exists()
+        until(lambda: not any(proc.is_running(worker) for worker in workers), "the workers are gone")
 
 
 @pytest.mark.parametrize(("error", "code"), [("raise ValueError('boot')", 3), ("", 4)], ids=["boot", "load"])

@@ -303,7 +303,9 @@ def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_cla
         before = {pid: proc.descriptors(pid) for pid in pids}
         first = totals(server)
         with Marked(server.address, clients=24, seconds=0.001, body=100_000, depth=2, seed=1, first=10**6) as load:
-            until(lambda: totals(server)["taken"] - first["taken"] > 2000, "thousands of hand-overs", within=60, every=0.1)
+            until(
+                lambda: totals(server)["taken"] - first["taken"] > 2000, "thousands of hand-overs", within=60, every=0.1
+            )
             outcomes = load.stop()
         outcomes.check(tmp_path / "ledger")
         until(lambda: sum(each["connections"] for each in board(server).values()) <= 1, "no connection is left")

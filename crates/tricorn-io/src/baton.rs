@@ -26,6 +26,8 @@ pub struct Core {
     pub joined: usize,
     /// Times that app threads came for requests.
     pub rounds: u64,
+    /// When the share of the concurrency limit is to be looked up again.
+    pub share_due: u64,
     /// The batch to be filled by the next wait.
     pub spare: Events,
     /// How long application calls take of late (exponentially weighted mean, nanoseconds).

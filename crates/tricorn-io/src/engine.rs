@@ -3,8 +3,9 @@
 use crate::access::AccessLog;
 use crate::baton::{Baton, Core, Slot};
 use crate::clock;
-use crate::config::Config;
+use crate::config::{Config, MaxConcurrency};
 use crate::exchange::{Exchange, Sent};
+use crate::group::GroupWord;
 use crate::monitor;
 use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
@@ -13,7 +14,7 @@ use crate::siblings::Siblings;
 use crate::sys::fds;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::wake::{Alarm, WakePipe};
-use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -100,6 +101,7 @@ impl Engine {
             watches_signals: false,
             joined: 0,
             rounds: 0,
+            share_due: 0,
             spare: Events::default(),
             usual: 0,
         };
@@ -138,8 +140,15 @@ impl Engine {
 
     /// Works together with these siblings, before it starts.
     pub fn open_group(&self, siblings: Siblings) {
-        self.shared.baton.take().reactor.hands_over = siblings.channel.is_some();
-        let _ = self.shared.siblings.set(siblings);
+        let group = siblings.group;
+        let mut core = self.shared.baton.take();
+        core.reactor.hands_over = siblings.channel.is_some();
+        if self.shared.siblings.set(siblings).is_ok()
+            && let MaxConcurrency::Fixed(most) = self.shared.config.max_concurrency
+        {
+            group.set(GroupWord::Limit, most as u64);
+        }
+        drop(core);
     }
 
     /// Starts the monitor thread. From now on this process must not fork.
@@ -226,6 +235,9 @@ impl Engine {
         if core.reactor.chores_weight() > CHORES {
             return Wake::Chores;
         }
+        if shared.config.max_concurrency != MaxConcurrency::Unlimited {
+            shared.keep_share(core);
+        }
         let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
         if core.reactor.is_over_limit() {
             shared.look_after_queue(core);
@@ -306,9 +318,12 @@ impl Engine {
             return;
         }
         let now = clock::now();
-        core.reactor.set_gate(true);
         shared.stop_covering(&mut core);
-        shared.watch_channel(&mut core, now);
+        shared.open_doors(&mut core);
+        let look = shared.before_wait(&mut core, now);
+        if look.is_some() && core.reactor.has_work() {
+            return;
+        }
         if shared.access.as_ref().is_some_and(|access| access.is_due()) {
             shared.wake_monitor(); // lines of refused requests, which began no call
         }
@@ -320,7 +335,7 @@ impl Engine {
         }
         core.polling = Some(slot);
         let mut events = std::mem::take(&mut core.spare);
-        let timeout = core.reactor.timeout(now);
+        let timeout = [core.reactor.timeout(now), look].into_iter().flatten().min();
         drop(core);
         let result = shared.poller.wait(&mut events, timeout);
         let mut core = shared.baton.take();
@@ -346,10 +361,7 @@ impl Engine {
             return core.reactor.has_work();
         }
         // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.
-        core.reactor.set_gate(true);
-        if let Some((_, channel)) = shared.channel() {
-            core.reactor.set_door(channel.receive.as_fd(), !shared.is_draining());
-        }
+        shared.open_doors(core);
         if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
             return false;
         }
@@ -433,28 +445,8 @@ impl Shared {
         }
     }
 
-    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
-    fn leave_watch(&self, core: &mut Core) {
-        if !core.followers.is_empty() {
-            self.wake_followers(core, 1);
-        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
-            self.cover_now.store(true, Ordering::Relaxed);
-            self.alarm.ring();
-        }
-    }
-
     #[inline]
-    pub fn hands_over(&self) -> bool {
-        self.channel().is_some()
-    }
-
-    /// There are others to hand requests over to, or there were.
-    fn has_company(&self) -> bool {
-        self.channel().is_some_and(|(siblings, _)| siblings.pages().len() > 1)
-    }
-
-    #[inline]
-    fn wake_monitor(&self) {
+    pub fn wake_monitor(&self) {
         if self.monitor_asleep.load(Ordering::SeqCst) {
             self.alarm.ring();
         }

@@ -33,10 +33,22 @@ pub enum GroupWord {
     MinLatency = 5,
     /// When a worker last had requests waiting that it could not pass on: monotonic nanoseconds.
     Waiting = 6,
-    /// When somebody was last woken once more for a message: monotonic nanoseconds.
+    /// When somebody last looked after what lies in the channel: monotonic nanoseconds.
     Nudged = 7,
     /// When the leader last worked on the limit: monotonic nanoseconds.
     LimitUpdated = 8,
+    /// What the next leader goes on with: the limit without what a probe pins it to, the octiles of the minimum latency in
+    /// nanoseconds, when that was measured and when the next probe is due.
+    SavedLimit = 9,
+    Octile1 = 10,
+    Octile2 = 11,
+    Octile3 = 12,
+    Octile4 = 13,
+    Octile5 = 14,
+    Octile6 = 15,
+    Octile7 = 16,
+    MeasuredAt = 17,
+    ProbeAt = 18,
 }
 
 #[derive(Debug, Clone, Copy)]

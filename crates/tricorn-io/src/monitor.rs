@@ -10,11 +10,13 @@
 use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
+use crate::config::MaxConcurrency;
 use crate::config::{SHARE_TICK, TICK};
 use crate::engine::Shared;
+use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
-use crate::sys::signals;
+use crate::sys::{processor, signals};
 use crate::watchdog::Watchdog;
 use std::sync::atomic::Ordering;
 
@@ -24,6 +26,9 @@ const IDLE_TICKS: u32 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
+
+/// For how long a thread that gets no processor is not taken for stuck.
+const PREEMPTED: u64 = 20 * clock::MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -36,11 +41,24 @@ pub fn run(shared: &Shared) {
     signals::block_all();
     let watchdog = Watchdog::new(shared);
     let seen = vec![0; shared.slots.len()];
-    let mut monitor = Monitor { shared, mode: Mode::Ticking, seen, rounds: None, idle: 0, covering_since: 0, watchdog };
+    let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
+    let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
+    let mut monitor = Monitor {
+        shared,
+        keeper,
+        mode: Mode::Ticking,
+        worked: vec![(0, 0); seen.len()],
+        seen,
+        rounds: None,
+        idle: 0,
+        covering_since: 0,
+        watchdog,
+    };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
         monitor.look_around();
     }
+    monitor.resign();
 }
 
 struct Monitor<'s> {
@@ -48,12 +66,16 @@ struct Monitor<'s> {
     mode: Mode,
     /// Each slot's call count at the last tick.
     seen: Vec<u32>,
+    /// Each slot's processor time when its call, by its number, was last found stuck.
+    worked: Vec<(u32, u64)>,
     /// The count of rounds at the last tick, if an app thread was expected then.
     rounds: Option<u64>,
     idle: u32,
     /// When the last time of covering began.
     covering_since: u64,
     watchdog: Watchdog,
+    /// With `max_concurrency = auto`.
+    keeper: Option<Keeper>,
 }
 
 impl Monitor<'_> {
@@ -78,7 +100,9 @@ impl Monitor<'_> {
                 let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
                 // Whether somebody is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
-                let timeout = [timeout, ticks, stranded, self.watchdog.due(shared, now)].into_iter().flatten().min();
+                let glance = self.keeper.is_some().then_some(GLANCE);
+                let timeout =
+                    [timeout, ticks, stranded, glance, self.watchdog.due(shared, now)].into_iter().flatten().min();
                 shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
             }
         }
@@ -100,6 +124,12 @@ impl Monitor<'_> {
             slot.cork.send_some();
         }
         self.watchdog.look(shared, now);
+        if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
+            keeper.tick(siblings.pages().iter().copied(), now);
+        }
+        if shared.is_draining() {
+            self.resign();
+        }
         if shared.board.orders_drain() && !shared.is_draining() {
             shared.drain(&mut shared.baton.take());
         }
@@ -120,6 +150,13 @@ impl Monitor<'_> {
             if self.idle >= IDLE_TICKS {
                 self.mode = Mode::Asleep;
             }
+        }
+    }
+
+    /// The concurrency limit is for those to keep who stay.
+    fn resign(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.resign();
         }
     }
 
@@ -195,7 +232,8 @@ impl Monitor<'_> {
         if core.reactor.has_leftovers() {
             return Some(0);
         }
-        let shares = shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
+        let shares =
+            shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
         let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
         [core.reactor.timeout(now), due, shares.then_some(SHARE_TICK)].into_iter().flatten().min()
     }
@@ -228,6 +266,23 @@ impl Monitor<'_> {
         serve_io(shared, core);
     }
 
+    /// The stuck calls would go on if their threads had a processor. Those to whom their requests could be handed over
+    /// have none either.
+    fn wants_processor_only(&mut self) -> bool {
+        let now = clock::now();
+        let (mut any, mut all) = (false, true);
+        for (index, slot) in self.shared.slots.iter().enumerate() {
+            let Some((call, started)) = self.shared.running(index) else { continue };
+            let worked = processor::time_of(slot.thread()).unwrap_or(0);
+            let before = std::mem::replace(&mut self.worked[index], (call, worked));
+            let is_computing = before.0 == call && worked.saturating_sub(before.1) >= TICK / 2;
+            let is_young = now.saturating_sub(started) < PREEMPTED;
+            any = true;
+            all &= is_young && !is_computing && processor::is_wanted_by(slot.thread());
+        }
+        any && all
+    }
+
     /// A call is stuck: somebody else must wait for events.
     fn help(&mut self) {
         let shared = self.shared;
@@ -238,6 +293,9 @@ impl Monitor<'_> {
             if core.reactor.queued() > 0 {
                 shared.look_after_queue(core);
             }
+            return;
+        }
+        if shared.hands_over() && self.wants_processor_only() {
             return;
         }
         shared.board.add(Word::Rescues, 1);

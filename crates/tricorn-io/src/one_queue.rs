@@ -14,7 +14,7 @@
 //! free takes the next one at once. Everything behind the front stays with the worker that read it, which keeps its limits
 //! and its deadlines and sees its client leave.
 use crate::baton::Core;
-use crate::clock;
+use crate::clock::{self, MILLI};
 use crate::config::{SHARE_TICK, TICK};
 use crate::engine::Shared;
 use crate::exchange::Exchange;
@@ -24,14 +24,37 @@ use crate::siblings::{Siblings, Survey};
 use crate::sys::channel::Channel;
 use rustix::fd::AsFd;
 use rustix::io::IoSlice;
+use std::sync::atomic::Ordering;
 
 /// For how long after a worker said that requests wait the bell is rung for it.
 const RECENT: u64 = 4 * SHARE_TICK;
+/// How often a worker looks which part of the concurrency limit is its own.
+const SHARE_AGE: u64 = 20 * MILLI;
 
 impl Shared {
     pub fn channel(&self) -> Option<(&Siblings, &Channel)> {
         let siblings = self.siblings.get()?;
         Some((siblings, siblings.channel.as_ref()?))
+    }
+
+    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
+    pub fn leave_watch(&self, core: &mut Core) {
+        if !core.followers.is_empty() {
+            self.wake_followers(core, 1);
+        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
+            self.cover_now.store(true, Ordering::Relaxed);
+            self.alarm.ring();
+        }
+    }
+
+    #[inline]
+    pub fn hands_over(&self) -> bool {
+        self.channel().is_some()
+    }
+
+    /// There are others to hand requests over to, or there were.
+    fn has_company(&self) -> bool {
+        self.channel().is_some_and(|(siblings, _)| siblings.pages().len() > 1)
     }
 
     /// Does for the requests that wait what can be done without an app thread: passes them on, or turns them away.
@@ -45,7 +68,7 @@ impl Shared {
     }
 
     fn pass_on(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
-        let mut survey = siblings.survey();
+        let mut survey = self.survey(siblings);
         while core.reactor.waits_in_vain() {
             if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
                 break;
@@ -55,13 +78,29 @@ impl Shared {
             if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
                 break;
             }
-            survey = siblings.survey();
+            survey = self.survey(siblings);
         }
         if core.reactor.waits_in_vain() {
             siblings.group.set(GroupWord::Waiting, now);
             core.reactor.watch_bell(channel.bell.as_fd(), true);
         }
-        nudge(siblings, channel, &survey, now);
+        if survey.idle > 0 {
+            nudge(siblings, channel, now);
+        } else {
+            self.look_after_front(core, siblings, channel, now);
+        }
+    }
+
+    /// Nobody comes for what lies in the channel, so that somebody has to see whether it waits for too long.
+    fn look_after_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
+        if !siblings.is_something_sent() || self.leaves_channel(siblings) || !is_our_turn(siblings, now) {
+            return;
+        }
+        while core.reactor.is_front_over(channel, now)
+            && let Some(token) = self.take_one(core, siblings, channel)
+        {
+            core.reactor.enqueue(token);
+        }
     }
 
     /// The front of the queue, for an app thread that is free.
@@ -99,9 +138,18 @@ impl Shared {
         token
     }
 
+    /// The siblings. A newer generation may have its scoreboards elsewhere: that it serves is what the arbiter says.
+    fn survey(&self, siblings: &Siblings) -> Survey {
+        let mut survey = siblings.survey();
+        if survey.serving == 0 && self.is_draining() && self.board.orders_replaced() {
+            survey.serving = 1;
+        }
+        survey
+    }
+
     /// What comes by the channel is for those that stay, if there are any.
     fn leaves_channel(&self, siblings: &Siblings) -> bool {
-        self.is_draining() && siblings.survey().serving > 0
+        self.is_draining() && self.survey(siblings).serving > 0
     }
 
     /// The monitor was shown a message in place of an app thread that does not come: it takes it and passes it on, for the
@@ -118,12 +166,53 @@ impl Shared {
         }
     }
 
-    /// An app thread is about to wait for events: it can serve what comes by the channel.
-    pub fn watch_channel(&self, core: &mut Core, now: u64) {
-        let Some((siblings, channel)) = self.channel() else { return };
-        core.reactor.set_door(channel.receive.as_fd(), !self.leaves_channel(siblings));
-        core.reactor.watch_bell(channel.bell.as_fd(), false);
-        ring(siblings, channel, now);
+    /// An app thread is about to look for events: it can serve who comes by the listeners and by the channel, unless
+    /// enough calls are under way.
+    pub fn open_doors(&self, core: &mut Core) {
+        let may_start = core.reactor.may_start();
+        core.reactor.set_gate(may_start || !self.config.siblings || self.accepts_for_all());
+        if let Some((siblings, channel)) = self.channel() {
+            core.reactor.set_door(channel.receive.as_fd(), may_start && !self.leaves_channel(siblings));
+        }
+    }
+
+    /// An app thread is about to wait: those who have requests waiting are told. Where some wait here, because enough calls
+    /// are under way, they are passed on; returns when to look at them again.
+    pub fn before_wait(&self, core: &mut Core, now: u64) -> Option<u64> {
+        if core.reactor.queued() > 0 {
+            self.look_after_queue(core);
+            let due = core.reactor.queue_due().map_or(SHARE_TICK, |due| due.saturating_sub(now).min(SHARE_TICK));
+            return Some(due);
+        }
+        if let Some((siblings, channel)) = self.channel() {
+            core.reactor.watch_bell(channel.bell.as_fd(), false);
+            ring(siblings, channel, now);
+        }
+        None
+    }
+
+    /// Looks after this worker's share, if that is old.
+    pub fn keep_share(&self, core: &mut Core) {
+        let now = core.reactor.polled();
+        if core.share_due <= now {
+            core.share_due = now + SHARE_AGE;
+            self.update_share(core);
+        }
+    }
+
+    /// This worker's part of the calls that all workers together may have under way.
+    fn update_share(&self, core: &mut Core) {
+        let Some(siblings) = self.siblings.get() else { return };
+        let Some(limit) = siblings.group.limit() else {
+            core.reactor.set_share(usize::MAX);
+            return;
+        };
+        let survey = siblings.survey();
+        let workers = survey.serving + 1;
+        let share = limit / workers + u64::from(survey.rank < limit % workers);
+        // Where nothing can be handed over, a worker that may start nothing would keep its clients waiting for ever.
+        let least = u64::from(siblings.channel.is_none());
+        core.reactor.set_share(share.max(least) as usize);
     }
 
     /// No app thread is there: what comes by the channel is for others.
@@ -136,7 +225,7 @@ impl Shared {
     /// The last of all workers is done: what nobody has taken is its own. Whether there was any.
     pub fn takes_leftovers(&self, core: &mut Core) -> bool {
         let Some((siblings, channel)) = self.channel() else { return false };
-        if !siblings.is_something_sent() || siblings.survey().serving > 0 {
+        if !siblings.is_something_sent() || self.survey(siblings).serving > 0 {
             return false;
         }
         let mut any = false;
@@ -180,13 +269,14 @@ fn ring(siblings: &Siblings, channel: &Channel, now: u64) {
 
 /// A message lies in the channel although a sibling is idle: whoever was woken for it is dead, or does not come. Another
 /// message, an empty one, wakes another.
-fn nudge(siblings: &Siblings, channel: &Channel, survey: &Survey, now: u64) {
-    if survey.idle == 0 || !siblings.is_something_sent() || !channel.holds_any() {
-        return;
-    }
-    let last = siblings.group.get(GroupWord::Nudged);
-    if now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok() {
+fn nudge(siblings: &Siblings, channel: &Channel, now: u64) {
+    if siblings.is_something_sent() && channel.holds_any() && is_our_turn(siblings, now) {
         let _ = channel.post(&[IoSlice::new(b"!")], &[]);
     }
 }
 
+/// One worker at a time looks after what lies in the channel, and not all the time.
+fn is_our_turn(siblings: &Siblings, now: u64) -> bool {
+    let last = siblings.group.get(GroupWord::Nudged);
+    now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok()
+}

@@ -230,7 +230,7 @@ fn tell(shared: &Shared, line: &[u8]) -> bool {
 
 impl Shared {
     /// The call a slot is at: its number, and when it began.
-    fn running(&self, slot: usize) -> Option<(u32, u64)> {
+    pub fn running(&self, slot: usize) -> Option<(u32, u64)> {
         let call = self.slots[slot].calls();
         if call.is_multiple_of(2) {
             return None;

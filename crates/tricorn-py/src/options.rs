@@ -1,14 +1,14 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
 use crate::wsgi::BytesBuffer;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{Config, Fault, MaxConcurrency, QueueOrder};
 use tricorn_io::clock::SECOND;
+use tricorn_io::{Config, Fault, MaxConcurrency, QueueOrder};
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::peer::Trust;

@@ -132,7 +132,13 @@ class Hands:
             handle = self.nursery.handles.get(nr)
             if handle is not None:
                 page = handle.pages.page(handle.page)
-                scoreboard.order(page, not_ready=order.not_ready, drain=order.drain, yields=order.yields)
+                scoreboard.order(
+                    page,
+                    not_ready=order.not_ready,
+                    drain=order.drain,
+                    yields=order.yields,
+                    replaced=order.replaced,
+                )
 
     # Generations
 
@@ -284,15 +290,23 @@ class Hands:
         self.site.log.flush()
         return code
 
+    def quit(self) -> None:
+        """A hook ends the arbiter: workers notice that it is gone and leave gracefully."""
+        self.site.log.error("A hook ends the server; its workers leave.", exc_info=True)
+        self._leave_nothing()
+
     def perish(self) -> NoReturn:
         """The arbiter itself is broken: workers notice that it is gone and leave gracefully."""
         self.site.log.critical("The arbiter failed (this is a defect of tricorn); its workers leave.", exc_info=True)
+        self._leave_nothing()
+        sys.stdout.flush()
+        os._exit(UNHANDLED)
+
+    def _leave_nothing(self) -> None:
         if self._lineage.pidfile is not None:
             self._lineage.pidfile.unlink()
         sites.remove_files(self.site)
         self.site.log.flush()
-        sys.stdout.flush()
-        os._exit(UNHANDLED)
 
 
 UNHANDLED = 255

@@ -102,6 +102,9 @@ def _serve(hands: Hands, site: Site, wakeup: Wakeup) -> int:
         with suppress(Exception):
             hands.perish()
         raise
+    except BaseException:  # SystemExit, gunicorn's HaltServer: a hook wants the server to end
+        hands.quit()
+        raise
     if isinstance(outcome, Finished):
         return hands.leave(outcome.code)
     return outcome.run()

@@ -60,8 +60,7 @@ impl Reactor {
         if open == self.door_open {
             return;
         }
-        let result =
-            if open { self.poller.add_listener(receive, CHANNEL) } else { self.poller.remove(receive) };
+        let result = if open { self.poller.add_listener(receive, CHANNEL) } else { self.poller.remove(receive) };
         match result {
             Ok(()) => self.door_open = open,
             Err(error) => self.notice(true, || format!("tricorn: the channel cannot be watched: {error}")),
@@ -132,8 +131,8 @@ impl Reactor {
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
     pub(super) fn accept_one(&mut self, listener: u16) -> Option<Token> {
         let full = self.is_full();
-        // The monitor may take what it can hand over: the sleeping sibling was not woken for it.
-        let passes_on = self.runner == Runner::Monitor && self.hands_over;
+        // What can be handed over may be taken: the sleeping sibling was not woken for it.
+        let passes_on = self.hands_over && (self.runner == Runner::Monitor || !self.may_start());
         let for_sibling = self.config.siblings && !passes_on && self.ready.len() >= self.free_threads_here();
         if full || for_sibling {
             self.accepting = None;

@@ -1,11 +1,12 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one.
-use super::conn::{Conn, Phase, Token};
 use super::Reactor;
+use super::conn::{Conn, Phase, Token};
+use super::queue::has_left;
 use crate::body::{Body, Spool};
 use crate::buffers::Request;
 use crate::clock;
-use crate::config::Fault;
-use crate::parcel::{INLINE, MESSAGE, Parcel};
+use crate::config::{Fault, HALF_CLOSE};
+use crate::parcel::{HEADER, INLINE, MESSAGE, Parcel};
 use crate::scoreboard::Word;
 use crate::sys::channel::Channel;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -51,6 +52,15 @@ impl Reactor {
     }
 
     fn post(&self, token: Token, channel: &Channel) -> io::Result<()> {
+        match self.post_as(token, channel, false) {
+            // The channel's buffer is smaller than the message, however empty it is.
+            Err(io::Errno::MSGSIZE) => self.post_as(token, channel, true),
+            result => result,
+        }
+    }
+
+    /// `apart`: with its payload in a file, whatever its size.
+    fn post_as(&self, token: Token, channel: &Channel, apart: bool) -> io::Result<()> {
         let conn = self.conns.get(token).ok_or(io::Errno::BADF)?;
         let request = conn.request.as_deref().ok_or(io::Errno::BADF)?;
         let socket = conn.socket.as_ref().ok_or(io::Errno::BADF)?;
@@ -62,7 +72,7 @@ impl Reactor {
             Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
         };
         let next = request.unread();
-        let apart = head.len() + body.len() + next.len() > INLINE;
+        let apart = apart || head.len() + body.len() + next.len() > INLINE;
         let header = Parcel {
             peer: conn.peer,
             listener: self.door(conn.listener).and_then(|listener| listener.address),
@@ -130,6 +140,17 @@ impl Reactor {
                 return token;
             }
         }
+    }
+
+    /// Whether nobody should go on waiting for the first message of the channel: the request has waited too long, or its
+    /// client has left. A nudge, which hides what is behind it, is nothing to wait for either.
+    pub fn is_front_over(&self, channel: &Channel, now: u64) -> bool {
+        let mut header = [0; HEADER];
+        let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return false };
+        let (Some(socket), Some(parcel)) = (descriptor, Parcel::decode(&header)) else { return true };
+        let limit = self.config.queue_timeout;
+        let is_late = limit > 0 && now.saturating_sub(parcel.waits_since) >= limit;
+        is_late || now.saturating_sub(parcel.complete) > HALF_CLOSE && has_left(socket.as_fd(), parcel.hangup)
     }
 
     /// A connection out of a message, with a complete request.
@@ -200,7 +221,7 @@ impl Reactor {
     pub(super) fn stir(&mut self, token: Token, broken: bool) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let complete = conn.request.as_deref().map_or(0, |request| request.complete);
-        if broken || conn.hangup && clock::now().saturating_sub(complete) > crate::config::HALF_CLOSE {
+        if broken || conn.hangup && clock::now().saturating_sub(complete) > HALF_CLOSE {
             self.left_queue(token);
         }
     }
@@ -222,7 +243,7 @@ fn open(message: &[u8], mut descriptors: impl Iterator<Item = OwnedFd>) -> Optio
         File::from(descriptors.next()?).read_exact_at(&mut payload, 0).ok()?;
         payload
     } else {
-        message.get(crate::parcel::HEADER..)?.get(..length)?.to_vec()
+        message.get(HEADER..)?.get(..length)?.to_vec()
     };
     let spool = match parcel.spooled {
         Some(length) => Some(Spool::adopt(File::from(descriptors.next()?), length)),

@@ -207,7 +207,8 @@ impl Reactor {
             };
             let Some(token) = complete else { continue };
             if starts && self.ready.is_empty() {
-                let complete = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
+                let complete =
+                    self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
                 if let Some(exchange) = self.begin(token, complete) {
                     return Some(exchange);
                 }
@@ -254,6 +255,11 @@ impl Reactor {
     /// Complete requests that wait for an app thread.
     pub fn queued(&self) -> usize {
         self.ready.len()
+    }
+
+    /// When the events were last looked at.
+    pub fn polled(&self) -> u64 {
+        self.polled
     }
 
     pub fn connections(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
-use super::conn::Token;
 use super::Reactor;
+use super::conn::Token;
 use crate::buffers::Request;
 use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
@@ -176,7 +176,9 @@ impl Reactor {
         self.queue_due = u64::MAX;
         let mut waiting = std::mem::take(&mut self.ready);
         waiting.retain(|token| {
-            let Some(request) = self.conns.get_mut(*token).and_then(|conn| conn.request.as_deref()) else { return false };
+            let Some(request) = self.conns.get_mut(*token).and_then(|conn| conn.request.as_deref()) else {
+                return false;
+            };
             let due = request.waits_since.saturating_add(self.config.queue_timeout);
             if due > now {
                 self.queue_due = self.queue_due.min(due);
@@ -246,7 +248,9 @@ impl Reactor {
                 reasons.push(format!("{late} had waited for {seconds} s (queue_timeout)"));
             }
             let reasons = reasons.join(", ");
-            format!("Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help.")
+            format!(
+                "Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help."
+            )
         });
     }
 }
@@ -271,10 +275,9 @@ impl Request {
 
 /// Whether nobody is at the other end. A client that had closed its sending side when its request was complete (`half`)
 /// may still listen.
-fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
+pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
     let left = if half { PollFlags::empty() } else { PollFlags::RDHUP };
     let mut fds = [PollFd::from_borrowed_fd(socket, left)];
     let none = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&none)).is_ok_and(|count| count > 0)
 }
-

@@ -57,6 +57,26 @@ impl Channel {
         Ok(Some(descriptors))
     }
 
+    /// How much of the first message fits into `buffer`, and a second descriptor for the first of those in it. The message
+    /// stays where it is. `None`: there is none.
+    pub fn peek(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::PEEK;
+        let bytes = match recvmsg(&self.receive, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
+            Ok(message) => message.bytes,
+            Err(Errno::AGAIN) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut first = None;
+        for part in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = part {
+                first = first.or(received.into_iter().next());
+            }
+        }
+        Ok(Some((bytes, first)))
+    }
+
     /// Whether there are messages that nobody has taken.
     pub fn holds_any(&self) -> bool {
         fds::unacknowledged(self.send.as_fd()).is_none_or(|bytes| bytes > 0)
@@ -89,6 +109,9 @@ mod tests {
         channel.post(&[IoSlice::new(b"three")], &[]).expect("room");
         drop(writer);
         assert!(channel.holds_any());
+        let mut beginning = [0; 4];
+        let (count, descriptor) = channel.peek(&mut beginning).expect("no error").expect("a message");
+        assert_eq!((&beginning[..count], descriptor.is_some()), (b"one ".as_slice(), true));
         let mut buffer = vec![0; 64];
         let descriptors = channel.take(&mut buffer).expect("no error").expect("a message");
         assert_eq!((buffer.as_slice(), descriptors.len()), (b"one two".as_slice(), 1));
@@ -98,6 +121,7 @@ mod tests {
         assert_eq!(channel.take(&mut buffer).expect("no error").expect("a message").len(), 0);
         assert_eq!(buffer, b"three");
         assert!(channel.take(&mut vec![0; 8]).expect("no error").is_none());
+        assert!(channel.peek(&mut [0; 8]).expect("no error").is_none());
         assert!(!channel.holds_any());
     }
 

@@ -2,6 +2,7 @@
 pub mod channel;
 pub mod fds;
 pub mod poll;
+pub mod processor;
 mod random;
 pub mod signals;
 mod sigpipe;

@@ -2,13 +2,19 @@
 //!
 //! Nothing here sleeps to let something happen: a test waits for a condition, and gives up at `DEADLINE`.
 #![allow(dead_code, unused_imports, clippy::expect_used)] // A test may panic, and need not use all of this.
-use std::io::{ErrorKind, Read, Write};
+mod client;
+pub mod group;
+
+pub use client::{Client, Response, post, request};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tricorn_io::{Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, TABLE, Wake, page_bytes};
+use tricorn_io::{
+    Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake, page_bytes,
+};
 use tricorn_proto::exchange::{End, HeadInputs};
 use tricorn_proto::http1::HeadPolicy;
 
@@ -19,7 +25,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 2, as a reader in another process knows them.
+/// Words of the scoreboard, version 3, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,
@@ -29,6 +35,8 @@ pub enum Word {
     InFlight = 9,
     Queued = 10,
     BodyBytes = 11,
+    Free = 12,
+    Oldest = 13,
     Accepted = 16,
     Requests = 17,
     Refused = 18,
@@ -49,6 +57,11 @@ pub enum Word {
     Redirection = 34,
     ClientErrors = 35,
     ServerErrors = 36,
+    HandedOver = 40,
+    TakenOver = 41,
+    QueueFull = 42,
+    QueueLate = 43,
+    LeftQueue = 44,
 }
 
 /// The states of a worker.
@@ -119,14 +132,19 @@ impl Server {
     pub fn start(config: Config, handler: impl Fn(&Engine, &mut Exchange) + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
+        let (words, board) = page(config.threads);
         let count = config.threads;
-        let words = (0..page_bytes(count) / 8).map(|_| AtomicU64::new(0)).collect();
-        let words: &'static [AtomicU64] = Vec::leak(words);
-        // SAFETY: the words are aligned, leaked (mapped for good), and only used as atomic words.
-        let board = unsafe { Scoreboard::at(words.as_ptr().cast_mut().cast(), count) };
-        let engine = Arc::new(Engine::new(config, vec![listener.into()], board, None).expect("an engine"));
-        engine.start().expect("a monitor");
-        let handler = Arc::new(handler);
+        let engine = engine(config, vec![listener.into()], board, None);
+        Server::with(engine, count, address, words, Arc::new(handler))
+    }
+
+    fn with(
+        engine: Arc<Engine>,
+        count: usize,
+        address: SocketAddr,
+        words: &'static [AtomicU64],
+        handler: Arc<impl Fn(&Engine, &mut Exchange) + Send + Sync + 'static>,
+    ) -> Server {
         let tally = Arc::new(Tally::default());
         let threads = (0..count)
             .map(|index| {
@@ -227,6 +245,22 @@ impl Drop for Server {
         self.engine.close();
         assert!(!self.engine.is_broken(), "the core broke");
     }
+}
+
+fn engine(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, siblings: Option<Siblings>) -> Arc<Engine> {
+    let engine = Arc::new(Engine::new(config, listeners, board, None).expect("an engine"));
+    if let Some(siblings) = siblings {
+        engine.open_group(siblings);
+    }
+    engine.start().expect("a monitor");
+    engine
+}
+
+/// A scoreboard page of this process's own, and its words.
+fn page(threads: usize) -> (&'static [AtomicU64], Scoreboard) {
+    let words: &'static [AtomicU64] = Vec::leak((0..page_bytes(threads) / 8).map(|_| AtomicU64::new(0)).collect());
+    // SAFETY: the words are aligned, leaked (mapped for good), and only used as atomic words.
+    (words, unsafe { Scoreboard::at(words.as_ptr().cast_mut().cast(), threads) })
 }
 
 /// The loop of a worker's app thread.
@@ -356,152 +390,6 @@ pub fn until_some<T>(mut ask: impl FnMut() -> Option<T>) -> Option<T> {
 #[track_caller]
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(until_some(|| holds().then_some(())).is_some(), "never: {what}");
-}
-
-/// A client that knows as much of HTTP as these tests need.
-pub struct Client {
-    pub stream: TcpStream,
-    buffer: Vec<u8>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Response {
-    pub status: u16,
-    pub head: String,
-    pub body: Vec<u8>,
-}
-
-impl Response {
-    pub fn closes(&self) -> bool {
-        self.head.contains("\r\nConnection: close\r\n")
-    }
-}
-
-impl Client {
-    pub fn new(stream: TcpStream) -> Client {
-        stream.set_read_timeout(Some(DEADLINE)).expect("a timeout");
-        stream.set_write_timeout(Some(DEADLINE)).expect("a timeout");
-        stream.set_nodelay(true).expect("no delay");
-        Client { stream, buffer: Vec::new() }
-    }
-
-    #[track_caller]
-    pub fn send(&mut self, bytes: &[u8]) {
-        self.stream.write_all(bytes).expect("a server that reads");
-    }
-
-    #[track_caller]
-    pub fn ask(&mut self, path: &str) {
-        self.send(request(path).as_bytes());
-    }
-
-    #[track_caller]
-    pub fn post(&mut self, path: &str, body: &[u8]) {
-        self.send(post(path, body.len()).as_bytes());
-        self.send(body);
-    }
-
-    /// Asks and reads the answer.
-    #[track_caller]
-    pub fn get(&mut self, path: &str) -> Response {
-        self.ask(path);
-        self.response()
-    }
-
-    /// More bytes; whether there were any.
-    fn more(&mut self) -> bool {
-        let mut piece = vec![0u8; 1 << 16];
-        match self.stream.read(&mut piece) {
-            Ok(count) => {
-                self.buffer.extend_from_slice(&piece[..count]);
-                count > 0
-            }
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
-            Err(error) => panic!("nothing to read: {error}; so far {:?}", String::from_utf8_lossy(&self.buffer)),
-        }
-    }
-
-    /// The next `count` bytes.
-    #[track_caller]
-    pub fn take(&mut self, count: usize) -> Vec<u8> {
-        while self.buffer.len() < count {
-            assert!(self.more(), "closed after {} of {count} bytes", self.buffer.len());
-        }
-        self.buffer.drain(..count).collect()
-    }
-
-    /// What comes before `mark`, and the mark.
-    #[track_caller]
-    pub fn take_until(&mut self, mark: &[u8]) -> Vec<u8> {
-        let mut from = 0;
-        loop {
-            let found = self.buffer[from..].windows(mark.len()).position(|window| window == mark);
-            if let Some(at) = found {
-                return self.buffer.drain(..from + at + mark.len()).collect();
-            }
-            from = self.buffer.len().saturating_sub(mark.len());
-            assert!(self.more(), "closed: {:?}", String::from_utf8_lossy(&self.buffer));
-        }
-    }
-
-    #[track_caller]
-    pub fn head(&mut self) -> (u16, String) {
-        let head = String::from_utf8(self.take_until(b"\r\n\r\n")).expect("an ASCII head");
-        let status = head.get(9..12).and_then(|digits| digits.parse().ok()).expect("a status");
-        (status, head)
-    }
-
-    /// One chunk; empty for the last.
-    #[track_caller]
-    pub fn chunk(&mut self) -> Vec<u8> {
-        let line = String::from_utf8(self.take_until(b"\r\n")).expect("a chunk size");
-        let size = usize::from_str_radix(line.trim_end(), 16).expect("a chunk size");
-        let mut chunk = self.take(size + 2);
-        chunk.truncate(size);
-        chunk
-    }
-
-    #[track_caller]
-    pub fn response(&mut self) -> Response {
-        let (status, head) = self.head();
-        let body = if let Some((_, rest)) = head.split_once("\r\nContent-Length: ") {
-            let digits = rest.split("\r\n").next().and_then(|digits| digits.parse().ok());
-            self.take(digits.expect("a length"))
-        } else if head.contains("\r\nTransfer-Encoding: chunked\r\n") {
-            let mut body = Vec::new();
-            loop {
-                let chunk = self.chunk();
-                if chunk.is_empty() {
-                    break body;
-                }
-                body.extend_from_slice(&chunk);
-            }
-        } else {
-            self.rest()
-        };
-        Response { status, head, body }
-    }
-
-    /// Everything until the server closes.
-    pub fn rest(&mut self) -> Vec<u8> {
-        while self.more() {}
-        std::mem::take(&mut self.buffer)
-    }
-
-    /// The server closes without another word.
-    #[track_caller]
-    pub fn is_closed(&mut self) {
-        let rest = self.rest();
-        assert!(rest.is_empty(), "closed, but not before {:?}", String::from_utf8_lossy(&rest));
-    }
-}
-
-pub fn request(path: &str) -> String {
-    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
-}
-
-pub fn post(path: &str, length: usize) -> String {
-    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n")
 }
 
 /// Bytes of which no two ranges are likely to be the same.

@@ -27,7 +27,11 @@ pub fn write_for(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8], k
     out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
     out.push(b' ');
     out.extend_from_slice(reason.as_bytes());
-    out.extend_from_slice(if keep { b"\r\nConnection: keep-alive\r\n".as_slice() } else { b"\r\nConnection: close\r\n" });
+    out.extend_from_slice(if keep {
+        b"\r\nConnection: keep-alive\r\n".as_slice()
+    } else {
+        b"\r\nConnection: close\r\n"
+    });
     out.extend_from_slice(fields);
     out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
     out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());

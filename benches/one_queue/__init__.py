@@ -1,0 +1,1 @@
+"""Is it one queue? Measured waits beside those that queueing theory gives for the same requests."""

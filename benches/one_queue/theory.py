@@ -1,0 +1,92 @@
+"""What queueing theory says: exact simulations of a trace, and the formulas for its infinite length.
+
+M/M/W is one queue for all W servers. W x M/M/1 is a queue for each, arrivals going to one at random: what workers are
+that keep the connections they once accepted.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Trace(NamedTuple):
+    """Seconds. `picks` are in [0, 1): which of the free connections the request takes."""
+
+    arrivals: list[float]
+    services: list[float]
+    picks: list[float]
+
+
+def poisson(load: float, servers: int, mean_service: float, seconds: float, seed: int) -> Trace:
+    """Poisson arrivals at `load` of the capacity, with exponential service times in whole microseconds."""
+    random_of = random.Random(f"{seed} {load}")
+    rate = load * servers / mean_service
+    arrivals, services, picks = [], [], []
+    now = random_of.expovariate(rate)
+    while now < seconds:
+        arrivals.append(now)
+        services.append(max(1, round(random_of.expovariate(1e-6 / mean_service))) / 1e6)
+        picks.append(random_of.random())
+        now += random_of.expovariate(rate)
+    return Trace(arrivals, services, picks)
+
+
+def one_queue(trace: Trace, servers: int) -> list[float]:
+    """The wait of each request before its service begins, first come first served by whoever is free first."""
+    free_at = [0.0] * servers
+    waits = []
+    for arrival, service in zip(trace.arrivals, trace.services, strict=True):
+        begin = max(arrival, free_at[0])
+        heapq.heapreplace(free_at, begin + service)
+        waits.append(begin - arrival)
+    return waits
+
+
+def queue_each(trace: Trace, servers: int, seed: int) -> list[float]:
+    """The same with a queue per server."""
+    random_of = random.Random(seed)
+    free_at = [0.0] * servers
+    waits = []
+    for arrival, service in zip(trace.arrivals, trace.services, strict=True):
+        server = random_of.randrange(servers)
+        begin = max(arrival, free_at[server])
+        free_at[server] = begin + service
+        waits.append(begin - arrival)
+    return waits
+
+
+def erlang_c(servers: int, load: float) -> float:
+    """The probability that a request has to wait at all in M/M/W."""
+    offered = servers * load
+    term, below = 1.0, 0.0
+    for number in range(servers):
+        below += term
+        term *= offered / (number + 1)
+    waiting = term / (1 - load)
+    return waiting / (below + waiting)
+
+
+def mean_wait(servers: int, load: float, mean_service: float) -> float:
+    return erlang_c(servers, load) * mean_service / (servers * (1 - load))
+
+
+def wait_quantile(servers: int, load: float, mean_service: float, quantile: float) -> float:
+    beyond = erlang_c(servers, load) / (1 - quantile)
+    return max(0.0, math.log(beyond) * mean_service / (servers * (1 - load)))
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that `share` of them do not exceed."""
+    return ordered[min(len(ordered) - 1, max(0, math.ceil(share * len(ordered)) - 1))]
+
+
+def tail(waits: Sequence[float], points: int = 160) -> list[tuple[float, float]]:
+    """(wait, share of the requests that wait longer), thinned to points evenly spaced on a logarithmic share."""
+    ordered = sorted(waits)
+    count = len(ordered)
+    ranks = {count - max(1, round(count ** (1 - step / points))) for step in range(points + 1)}
+    return [(ordered[rank], (count - rank) / count) for rank in sorted(ranks)]

@@ -1,0 +1,1 @@
+"""What is served at three times the capacity, and how soon is the rest refused?"""

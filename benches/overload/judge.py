@@ -1,0 +1,113 @@
+"""What became of the requests of an overload, and whether that is what was promised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from benches.harness.open_loop import GAVE_UP, Outcome
+from benches.one_queue.theory import quantile
+
+#: The share of the capacity that has to be served, and within what the rest has to be refused, in seconds.
+GOODPUT, REFUSED_WITHIN, RECOVERED_WITHIN = 0.95, 0.005, 1.0
+BUCKET = 0.5
+
+
+class Phases(NamedTuple):
+    """Seconds of quiet, overload, quiet."""
+
+    before: float
+    overload: float
+    after: float
+
+    @property
+    def begin(self) -> float:
+        return self.before
+
+    @property
+    def end(self) -> float:
+        return self.before + self.overload
+
+    @property
+    def over(self) -> float:
+        return self.end + self.after
+
+
+def judge(
+    outcomes: Sequence[Outcome], services: Sequence[float], phases: Phases, capacity: float, queue_timeout: float
+) -> dict[str, Any]:
+    during = [outcome for outcome in outcomes if phases.begin <= outcome.due < phases.end]
+    # Goodput is counted when it comes out, whenever it was due.
+    good = sum(outcome.status == 200 and phases.begin <= outcome.done < phases.end for outcome in outcomes)
+    admitted = sorted(outcome.latency for outcome in during if outcome.status == 200)
+    refused = sorted(outcome.latency for outcome in during if outcome.status == 503)
+    late = sorted(outcome.late for outcome in during if not outcome.held_up)
+    service_p99 = quantile(sorted(services), 0.99)
+    result: dict[str, Any] = {
+        "goodput_per_second": good / phases.overload,
+        "goodput_of_capacity": good / phases.overload / capacity,
+        "admitted_ms": spread(admitted),
+        "refused_ms": spread(refused),
+        "outcomes": {str(status): count for status, count in sorted(Counter(one.status for one in during).items())},
+        "without_free_connection": sum(outcome.held_up for outcome in outcomes),
+        "sent_late_p99_ms": quantile(late, 0.99) * 1e3 if late else 0.0,
+        "recovery_seconds": recovery(outcomes, phases),
+        "curve": curve(outcomes, phases),
+    }
+    recovered = result["recovery_seconds"]
+    result["verdicts"] = {
+        f"goodput at least {GOODPUT:.0%} of the capacity": result["goodput_of_capacity"] >= GOODPUT,
+        "admitted within the queue's timeout and a service time (p99)": bool(admitted)
+        and quantile(admitted, 0.99) < queue_timeout + service_p99,
+        f"refused within {REFUSED_WITHIN * 1e3:g} ms (p99)": bool(refused)
+        and quantile(refused, 0.99) <= REFUSED_WITHIN,
+        f"recovered within {RECOVERED_WITHIN:g} s": recovered is not None and recovered <= RECOVERED_WITHIN,
+        "every request was served or refused": set(result["outcomes"]) <= {"200", "503"},
+    }
+    return result
+
+
+def spread(ordered: Sequence[float]) -> dict[str, float]:
+    if not ordered:
+        return {}
+    return {
+        "p50": quantile(ordered, 0.5) * 1e3,
+        "p99": quantile(ordered, 0.99) * 1e3,
+        "max": ordered[-1] * 1e3,
+    }
+
+
+def recovery(outcomes: Sequence[Outcome], phases: Phases) -> float | None:
+    """Seconds from the end of the overload after which every request is served as fast as before it began.
+
+    As fast: no slower than the slowest before. None: not within what was measured.
+    """
+    before = [outcome.latency for outcome in outcomes if outcome.due < phases.begin and outcome.status == 200]
+    usual = max(before, default=0.0)
+    after = [outcome for outcome in outcomes if outcome.due >= phases.end]
+    bad = [outcome.due for outcome in after if outcome.status != 200 or outcome.latency > usual]
+    if not bad:
+        return 0.0
+    if not after or bad[-1] == after[-1].due:
+        return None
+    return min(outcome.due for outcome in after if outcome.due > bad[-1]) - phases.end
+
+
+def curve(outcomes: Sequence[Outcome], phases: Phases) -> list[dict[str, float | None]]:
+    """Per half second: what came out well, and the p99 of those that were due then."""
+    buckets = []
+    for number in range(round(phases.over / BUCKET)):
+        begin, end = number * BUCKET, (number + 1) * BUCKET
+        due = [outcome for outcome in outcomes if begin <= outcome.due < end]
+        good = sum(outcome.status == 200 and begin <= outcome.done < end for outcome in outcomes)
+        buckets.append(
+            {
+                "at": begin + BUCKET / 2,
+                "good_per_second": good / BUCKET,
+                "gave_up_per_second": sum(one.status == GAVE_UP for one in due) / BUCKET,
+                "admitted_p99_ms": spread(sorted(one.latency for one in due if one.status == 200)).get("p99"),
+                "refused_p99_ms": spread(sorted(one.latency for one in due if one.status == 503)).get("p99"),
+            }
+        )
+    return buckets

@@ -1,0 +1,54 @@
+//! Whether a thread of this process gets a processor.
+use super::signals::ThreadId;
+
+/// Processor time of a thread, in nanoseconds; `None` where the system does not tell.
+#[cfg(target_os = "linux")]
+pub fn time_of(thread: ThreadId) -> Option<u64> {
+    // The clock id that pthread_getcpuclockid(3) makes of a thread id: its complement, "per thread" and "scheduler".
+    let clock = (!(thread as libc::clockid_t) << 3) | 6;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid and writable; a clock that is not there fails with EINVAL and touches nothing.
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
+    (result == 0).then(|| time.tv_sec as u64 * crate::clock::SECOND + time.tv_nsec as u64)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn time_of(_: ThreadId) -> Option<u64> {
+    None
+}
+
+/// Whether a thread runs or would, had it a processor: it waits for nothing else.
+pub fn is_wanted_by(thread: ThreadId) -> bool {
+    let Ok(stat) = std::fs::read(format!("/proc/self/task/{thread}/stat")) else { return false };
+    // The second field is the name, in parentheses, which may hold anything.
+    let after = stat.iter().rposition(|byte| *byte == b')').and_then(|end| stat.get(end + 2));
+    after == Some(&b'R')
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::signals::this_thread;
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_thread_that_computes_is_told_from_one_that_waits() {
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(this_thread()).expect("somebody listens");
+            let _ = stopped.recv();
+        });
+        let sleeping = told.recv().expect("a thread");
+        while is_wanted_by(sleeping) {
+            std::thread::yield_now();
+        }
+        let before = (time_of(this_thread()), time_of(sleeping));
+        while time_of(this_thread()) < before.0.map(|time| time + 2_000_000) {}
+        assert!(is_wanted_by(this_thread()));
+        assert_eq!(time_of(sleeping), before.1);
+        drop(stop);
+        sleeper.join().expect("it ends");
+        assert_eq!((time_of(sleeping), is_wanted_by(sleeping)), (None, false));
+    }
+}

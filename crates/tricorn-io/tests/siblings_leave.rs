@@ -1,0 +1,170 @@
+//! Workers that drain, stop or die while requests wait: somebody else serves those.
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
+mod harness;
+use harness::group::*;
+use harness::*;
+use rustix::event::{Timespec, epoll};
+use std::os::fd::AsFd;
+
+#[test]
+fn requests_that_wait_in_a_worker_that_drains_go_to_the_other() {
+    let workers = Workers::echo(plan(2));
+    let mut clients: Vec<Client> = (0..8).map(|_| workers.connect(0)).collect();
+    workers.block(0);
+    workers.block(1);
+    for (place, client) in clients.iter_mut().enumerate() {
+        client.post(&format!("/{place}"), &noise(place * 1000));
+        workers.until_waiting(place as u64 + 1);
+    }
+    workers.servers[0].engine.drain();
+    workers.unblock(1);
+    for (place, client) in clients.iter_mut().enumerate() {
+        let answer = client.response().answer();
+        assert_eq!((answer.worker, answer.path, answer.closes), (Some(1), format!("/{place}"), false));
+        assert!(answer.body == noise(place * 1000));
+    }
+    assert_eq!(workers.get(0, Word::Connections), 1, "but for its own call");
+    workers.unblock(0);
+    workers.servers[0].until_ended();
+    assert_eq!(clients[3].get("/again").answer().worker, Some(1));
+}
+
+#[test]
+fn a_worker_that_drains_takes_nothing_while_a_sibling_serves() {
+    let mut plan = plan(3);
+    plan.config.threads = 2;
+    let workers = Workers::echo(plan);
+    let (mut client, mut own) = (workers.connect(1), workers.connect(0));
+    // One thread is free: that of the worker that drains.
+    for index in [0, 1, 1, 2, 2] {
+        workers.block(index);
+    }
+    workers.servers[0].engine.drain();
+    client.ask("/waits");
+    until("it is in the channel", || workers.in_channel() == 1);
+    // The free thread has been through its loop since.
+    let answer = own.get("/own").answer();
+    assert_eq!((answer.worker, answer.closes), (Some(0), true));
+    assert_eq!(workers.in_channel(), 1);
+    workers.unblock(2);
+    assert_eq!(client.response().answer().worker, Some(2));
+    assert_eq!(workers.get(0, Word::TakenOver), 0);
+    workers.unblock_all();
+    workers.servers[0].until_ended();
+}
+
+#[test]
+fn the_last_worker_takes_what_is_left() {
+    let workers = Workers::echo(plan(2));
+    let mut clients: Vec<Client> = (0..4).map(|_| workers.connect(0)).collect();
+    workers.block(0);
+    workers.block(1);
+    for (place, client) in clients.iter_mut().enumerate() {
+        client.ask("/");
+        workers.until_waiting(place as u64 + 1);
+    }
+    until("the front is in the channel", || workers.in_channel() == 2);
+    workers.servers[0].engine.drain();
+    until("the rest goes on, too, for one still serves", || workers.in_channel() > 0);
+    workers.servers[1].engine.drain();
+    // Whoever comes first takes them; the other has nothing left to do.
+    workers.unblock_all();
+    for client in &mut clients {
+        let answer = client.response().answer();
+        assert!(answer.status == 200 && answer.closes);
+    }
+    workers.servers.iter().for_each(Server::until_ended);
+    workers.until_waiting(0);
+}
+
+#[test]
+fn a_worker_that_drains_alone_serves_its_own() {
+    let workers = Workers::echo(plan(2));
+    let mut clients: Vec<Client> = (0..4).map(|_| workers.connect(0)).collect();
+    workers.block(0);
+    workers.servers[1].engine.drain();
+    workers.servers[1].until_ended();
+    for client in &mut clients {
+        client.ask("/");
+    }
+    workers.servers[0].until(Word::Queued, 4);
+    workers.servers[0].engine.drain();
+    workers.unblock(0);
+    for client in &mut clients {
+        assert_eq!(client.response().answer().worker, Some(0));
+    }
+    workers.servers[0].until_ended();
+    assert_eq!(workers.sum(Word::HandedOver), 0);
+}
+
+#[test]
+fn what_a_worker_left_in_the_channel_is_taken_by_those_that_stay() {
+    let workers = Workers::echo(plan(3));
+    let mut clients: Vec<Client> = (0..3).map(|_| workers.connect(0)).collect();
+    (0..3).for_each(|index| workers.block(index));
+    for (place, client) in clients.iter_mut().enumerate() {
+        client.ask("/");
+        workers.until_waiting(place as u64 + 1);
+    }
+    until("all are in the channel", || workers.in_channel() == 3);
+    // Who sent them ends; and one more, that could have taken them.
+    for index in 0..2 {
+        workers.servers[index].engine.stop();
+        workers.unblock(index);
+        workers.servers[index].until_ended();
+        workers.servers[index].engine.close();
+    }
+    assert_eq!(workers.in_channel(), 3);
+    workers.unblock(2);
+    for client in &mut clients {
+        assert_eq!(client.response().answer().worker, Some(2));
+    }
+}
+
+#[test]
+fn a_sibling_that_is_not_there_though_its_page_says_so_keeps_nobody_waiting() {
+    let workers = Workers::echo(Plan { spare_pages: 1, ..plan(2) });
+    let mut clients: Vec<Client> = (0..6).map(|_| workers.connect(0)).collect();
+    // As a worker leaves its page that was killed while it was idle.
+    workers.set_page(2, Word::State, SERVING);
+    workers.set_page(2, Word::Free, 4);
+    workers.set_shared(Shared::Pages, 3);
+    workers.block(0);
+    workers.block(1);
+    for (place, client) in clients.iter_mut().enumerate() {
+        client.ask(&format!("/{place}"));
+        workers.until_waiting(place as u64 + 1);
+    }
+    workers.unblock(1);
+    for (place, client) in clients.iter_mut().enumerate() {
+        let answer = client.response().answer();
+        assert_eq!((answer.path, answer.worker), (format!("/{place}"), Some(1)));
+    }
+    workers.unblock_all();
+}
+
+#[test]
+fn a_message_whose_wake_up_was_lost_wakes_another() {
+    let workers = Workers::echo(plan(2));
+    let mut client = workers.connect(0);
+    // Somebody else sleeps at the channel, first in the row: the second worker leaves it while it is busy for long.
+    let thief = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
+    let (flags, data) = (epoll::EventFlags::IN | epoll::EventFlags::EXCLUSIVE, epoll::EventData::new_u64(0));
+    epoll::add(&thief, workers.channel().receive.as_fd(), data, flags).expect("a channel");
+    workers.block(1);
+    workers.servers[1].until_at_least(Word::Rescues, 1);
+    std::thread::scope(|scope| {
+        let woken = scope.spawn(|| {
+            let mut events = Vec::with_capacity(1);
+            let end = Timespec { tv_sec: DEADLINE.as_secs() as i64, tv_nsec: 0 };
+            epoll::wait(&thief, rustix::buffer::spare_capacity(&mut events), Some(&end)).expect("a wait")
+        });
+        workers.unblock(1);
+        workers.block(0);
+        workers.servers[1].until(Word::Free, 1);
+        let answer = client.get("/").answer();
+        assert_eq!(answer.worker, Some(1));
+        assert_eq!(woken.join().expect("no panic"), 1, "the wake-up was stolen");
+    });
+    workers.unblock_all();
+}

@@ -1,0 +1,52 @@
+"""What the benchmark of overloads makes of outcomes."""
+
+from __future__ import annotations
+
+import pytest
+
+from benches.harness.open_loop import GAVE_UP, Outcome
+from benches.overload import judge
+
+PHASES = judge.Phases(1.0, 2.0, 2.0)
+
+
+def outcome(due: float, latency: float, status: int = 200) -> Outcome:
+    return Outcome(due, due, due + latency, status, b"", held_up=False)
+
+
+def quiet(begin: float, end: float) -> list[Outcome]:
+    return [outcome(begin + number * 0.1, 0.02) for number in range(round((end - begin) * 10))]
+
+
+def test_an_overload_as_promised() -> None:
+    during = [
+        outcome(1 + number / 100, 0.5 if number % 2 else 0.001, 200 if number % 2 else 503) for number in range(200)
+    ]
+    outcomes = [*quiet(0, 1), *during, outcome(3.05, 0.3), outcome(3.1, 0.25), *quiet(3.2, 5)]
+    result = judge.judge(outcomes, [0.02] * len(outcomes), PHASES, capacity=37.5, queue_timeout=1)
+    assert result["goodput_per_second"] == 37.5
+    assert result["outcomes"] == {"200": 100, "503": 100}
+    assert result["recovery_seconds"] == pytest.approx(0.2)
+    assert all(result["verdicts"].values())
+
+
+def test_who_gave_up_was_not_served_and_a_standing_queue_is_no_recovery() -> None:
+    during = [outcome(1 + number / 100, 3.0, GAVE_UP) for number in range(200)]
+    outcomes = [*quiet(0, 1), *during, *[outcome(3 + number / 10, 1.0) for number in range(20)]]
+    result = judge.judge(outcomes, [0.02] * len(outcomes), PHASES, capacity=50, queue_timeout=1)
+    assert result["goodput_per_second"] == 0
+    assert result["recovery_seconds"] is None
+    assert not any(result["verdicts"].values())
+
+
+def test_the_course_has_a_point_for_every_half_second() -> None:
+    curve = judge.curve([outcome(0.1, 0.02), outcome(0.6, 0.001, 503)], PHASES)
+    assert len(curve) == 10
+    assert curve[0] == {
+        "at": 0.25,
+        "good_per_second": 2.0,
+        "gave_up_per_second": 0.0,
+        "admitted_p99_ms": pytest.approx(20),
+        "refused_p99_ms": None,
+    }
+    assert curve[1]["refused_p99_ms"] == pytest.approx(1)
