@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import signal
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.apps.counted import MEET
 from tests.harness import Site, Wire, proc, until
+from tests.harness.group import Group
 from tests.harness.marked import Marked, calls, ran
-from tests.harness.wire import request
+from tests.harness.wire import Reply, chunked, request
 
 pytestmark = pytest.mark.beyond_reference("there a request waits for the worker that has its connection")
 
@@ -163,7 +165,7 @@ def test_without_hand_over_it_waits(tmp_path: Path, worker_class: str) -> None:
 
 @CLASSES
 def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, worker_class: str) -> None:
-    """Neither the connections it has, nor those it has just accepted, nor those that come: all are answered meanwhile."""
+    """Neither what it had accepted, nor what it has just accepted, nor what comes: all are answered meanwhile."""
     with site(tmp_path, worker_class, 2) as server, ExitStack() as stack:
         holding, *known = [wire for wires in by_worker(server, stack, 0, each=4).values() for wire in wires]
         head = request("POST", "/", (), b"0123456789")
@@ -333,3 +335,125 @@ def test_pipelined_requests_are_answered_in_order_wherever_they_are_served(tmp_p
         assert len(outcomes.answered) == 1000
         assert re.search(r"\d", str(totals(server)["taken"]))
         assert totals(server)["taken"] > 0
+
+
+class Pair:
+    """Two members of a group, of which one is made busy whenever there is need of it."""
+
+    OPTIONS: ClassVar[dict[str, Any]] = {"keepalive": 60.0, "body_buffer_size": 100_000}
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.first = group.start()
+        self.wires = [group.wire(timeout=20) for _ in range(60)]
+        for wire in self.wires:
+            assert wire.get("/").json()["pid"] == self.first.pid
+        self.second = group.start()
+        self.holding: list[Wire] = []
+        self.gate = 0
+
+    def stray(self) -> Wire:
+        """A connection of the worker that is busy."""
+        if not self.holding:
+            self.gate += 1
+            for nr in range(self.group.threads):
+                id_ = f"hold{self.gate}.{nr}"
+                self.holding.append(self.wires.pop())
+                self.holding[-1].send(request("GET", f"/?id={id_}&gate={self.gate}"))
+                until(lambda: ran(self.group.ledger, id_), "it is in the application")  # noqa: B023
+                assert ran(self.group.ledger, id_) == self.first.pid
+        self.before = self.group.counter(self.second, "taken_over")
+        return self.wires.pop()
+
+    def release(self) -> None:
+        self.group.open_gate(self.gate)
+        for wire in self.holding:
+            assert wire.reply().status == 200
+        self.holding.clear()
+
+    def moved(self, reply: Reply, *, again: bool = False) -> None:
+        """It was answered by the other one; which took it over, if it had not its connection (`again`)."""
+        assert reply.status == 200
+        assert reply.json()["pid"] == self.second.pid
+        if not again:
+            assert self.group.counter(self.second, "taken_over") == self.before + 1
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one_thread", "two_threads"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with Group(tmp_path_factory.mktemp("pair"), threads=request.param, **Pair.OPTIONS) as group:
+        yield Pair(group)
+
+
+class TestWhatMoves:
+    """One of two workers is busy for as long as it takes; what comes by a connection that it has goes to the other."""
+
+    def test_bodies_of_any_size(self, pair: Pair) -> None:
+        """In the message, in a file of memory beside it, and in the file that the body was written to on arrival."""
+        for size in (1, 30_000, 33_000, 90_000, 110_000, 3_000_000):
+            body = os.urandom(size)
+            reply = pair.stray().ask("POST", "/", (), body)
+            pair.moved(reply)
+            assert reply.json()["sha256"] == hashlib.sha256(body).hexdigest()
+
+    def test_chunked_bodies(self, pair: Pair) -> None:
+        for size in (1, 40_000, 300_000):
+            body = os.urandom(size)
+            wire = pair.stray().send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([body, body]))
+            reply = wire.reply()
+            pair.moved(reply)
+            assert reply.json()["sha256"] == hashlib.sha256(body + body).hexdigest()
+            pair.moved(wire.get("/"), again=True)
+
+    def test_trailers_make_a_request_stay(self, pair: Pair) -> None:
+        wire = pair.stray()
+        wire.send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([b"x"], b"Checksum: 1\r\n"))
+        assert wire.still_open(0.2)
+        assert not wire.unread
+        pair.release()
+        assert wire.reply().json()["length"] == 1
+
+    def test_a_body_that_was_asked_for(self, pair: Pair) -> None:
+        wire = pair.stray()
+        wire.send(request("POST", "/", [("Content-Length", "3"), ("Expect", "100-continue")]))
+        wire.interim()
+        reply = wire.send(b"abc").reply()
+        pair.moved(reply)
+        assert reply.json()["length"] == 3
+
+    def test_what_was_sent_ahead(self, pair: Pair) -> None:
+        """Pipelined requests go with their connection, whole ones and one that is not complete yet."""
+        wire = pair.stray()
+        last = request("POST", "/?id=last", (), b"0123456789")
+        wire.send(*(request("POST", f"/?id={nr}", (), b"x" * 20_000 * nr) for nr in range(1, 6)), last[:-4])
+        for nr in range(1, 6):
+            reply = wire.reply()
+            assert (reply.json()["id"], reply.json()["length"]) == (str(nr), 20_000 * nr)
+            pair.moved(reply, again=nr > 1)
+        assert wire.send(last[-4:]).reply().json()["length"] == 10
+
+    def test_a_client_that_says_no_more(self, pair: Pair) -> None:
+        wire = pair.stray().send(request("POST", "/", (), b"x" * 1000)).finish_sending()
+        pair.moved(wire.reply())
+        wire.closed()
+
+    def test_a_connection_for_one_request(self, pair: Pair) -> None:
+        for raw in (request("GET", "/", [("Connection", "close")]), request("GET", "/", version="1.0")):
+            wire = pair.stray().send(raw)
+            reply = wire.reply()
+            pair.moved(reply)
+            assert reply.closes
+            wire.closed()
+
+    def test_the_peer_is_the_same(self, pair: Pair) -> None:
+        wire = pair.stray()
+        told = wire.get("/").json()
+        assert (told["remote"], int(told["port"])) == wire.sock.getsockname()[:2]
+
+    def test_it_stays_where_it_went(self, pair: Pair) -> None:
+        wire = pair.stray()
+        pair.moved(wire.get("/"))
+        before = pair.group.counts()
+        for _ in range(20):
+            pair.moved(wire.get("/"), again=True)
+        assert pair.group.counts() == before

@@ -238,7 +238,9 @@ def test_a_client_that_ends_its_side_with_its_request_is_served() -> None:
         state.asked.append(wire)
         wire.send(request("GET", "/half")).finish_sending()
         until(lambda: state.core.word(QUEUED) == 1, "it waits")
-        assert not [time.sleep(0.1)]  # longer than a client is given to have done that on purpose
+        # For longer than the end of a side is taken for a part of the request.
+        assert wire.still_open(0.2)
+        assert not wire.unread
         state.end()
         assert wire.reply().text == "/half 0"
         wire.closed()
@@ -273,13 +275,6 @@ class TestOrder:
             assert [wire.reply().status for wire in wires] == [200] * 3
         assert "".join(path[1:] for path in state.app.called[1:]) == served
 
-    def test_adaptive_is_fifo_while_the_queue_is_young(self) -> None:
-        """Told by those that are turned away: the last of the queue."""
-        with busy(queue_order="adaptive", queue_limit=2, queue_timeout=30.0) as state:
-            first, second = state.waiting("/first"), state.waiting("/second")
-            assert is_turned_away(state.ask("/third").reply()) or is_turned_away(first.reply())
-            del second
-
     @pytest.mark.parametrize(("order", "goes"), [("fifo", 2), ("adaptive", 0)])
     def test_who_has_to_go(self, order: str, goes: int) -> None:
         """Whoever would be served last."""
@@ -292,7 +287,9 @@ class TestOrder:
 
 
 @THREADS
-def test_a_client_that_left_while_its_request_was_between_two_workers_is_not_served(tmp_path: Path, threads: int) -> None:
+def test_a_client_that_left_while_its_request_was_between_two_workers_is_not_served(
+    tmp_path: Path, threads: int
+) -> None:
     with Group(tmp_path, threads=threads, keepalive=60.0) as group:
         first = group.start()
         wires = [group.wire(timeout=20) for _ in range(2 * threads + 1)]
@@ -359,7 +356,7 @@ def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class
             assert all(is_turned_away(reply) for reply in replies)
             assert time.monotonic() - began >= 0.9, "those that could wait have waited"
             assert is_turned_away(known[0].ask("HEAD", "/?id=asked8"))
-            lines = server.out.wait(r"line /\?id=asked\d 503 \d+", count=9)
+            lines = server.out.wait(r"line /id=asked\d 503 \d+", count=9)
             assert len({line[0].split()[1] for line in lines}) == 9
         finally:
             release()
@@ -384,9 +381,13 @@ def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> Non
         assert turned_away > 0
 
         def told() -> int:
-            return sum(int(match[1]) for match in server.log.matching(r"Overload: .*503: (\d+) found 1 requests waiting"))
+            return sum(
+                int(match[1]) for match in server.log.matching(r"Overload: .*503: (\d+) found 1 requests waiting")
+            )
 
-        until(lambda: server.get("/").status == 200 and told() == turned_away, f"all {turned_away} are told of", every=0.1)
+        until(
+            lambda: server.get("/").status == 200 and told() == turned_away, f"all {turned_away} are told of", every=0.1
+        )
         lines = server.log.matching("Overload")
         assert 2 <= len(lines) <= took + 3
         assert all("[WARNING]" in match.string for match in lines)
@@ -421,6 +422,8 @@ def test_new_connections_are_turned_away_too(tmp_path: Path, worker_class: str) 
         assert all(wire.reply().status == 200 for wire in holding)
         called = calls(tmp_path / "ledger")
         assert sum(called[f"asked{nr}"] for nr in range(60)) == 60 - turned_away
-        assert re.search(r"Overload", until(lambda: server.log.text if server.log.matching("Overload") else "", "it is told"))
+        assert re.search(
+            r"Overload", until(lambda: server.log.text if server.log.matching("Overload") else "", "it is told")
+        )
         for wire in [*wires, *holding]:
             wire.close()
