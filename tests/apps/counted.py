@@ -1,7 +1,8 @@
-"""An application that keeps a ledger: a line for each call in the file that LEDGER names, of the request's id and the pid.
+"""An application that keeps a ledger: a line for each call, of the request's id and the pid, in the file LEDGER.
 
-`/?id=&s=&gate=` takes `s` seconds of sleep, or waits until the file `gate` exists, and answers with JSON of what it got;
-`/c?fifo=` keeps the GIL until somebody opens that to write. `/board` has the scoreboards of all workers, if the configuration calls `meet`.
+`/?id=&s=&gate=` sleeps for `s` seconds, or waits until the file `gate` exists, and answers with JSON of what it got;
+`/c?fifo=` keeps the GIL until somebody opens that to write. `/board` has the scoreboards of all workers, if the
+configuration calls `meet`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Cores in processes of their own that share a listener, the channel and the pages, as the workers of an arbiter do.
 
-Without an arbiter: a member that dies stays dead until a test starts another, and nothing but the cores moves a request.
+Without an arbiter: a member that dies stays dead until a test starts another, and only the cores move requests.
 """
 
 from __future__ import annotations

@@ -25,6 +25,12 @@ def calls(ledger: Path) -> collections.Counter[str]:
     return collections.Counter(line.split()[0] for line in text.splitlines())
 
 
+def ran(ledger: Path, id_: str) -> int:
+    """The pid of the worker that was called for this request; 0: none was yet."""
+    text = ledger.read_text() if ledger.exists() else ""
+    return next((int(pid) for name, pid in map(str.split, text.splitlines()) if name == id_), 0)
+
+
 @dataclass
 class Outcomes:
     answered: list[str] = field(default_factory=list)
