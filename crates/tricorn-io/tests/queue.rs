@@ -56,6 +56,7 @@ fn whoever_waits_longest_in_any_worker_is_served_first() {
         client.ask(&format!("/w/{place}"));
         workers.until_waiting(place as u64 + 1);
     }
+    until("the front is in the channel", || workers.in_channel() == 3);
     // Whoever is free, it takes the next one; and there is time enough to fill the channel up again.
     workers.gates[0].open(1);
     for waiting in (0..12).rev() {

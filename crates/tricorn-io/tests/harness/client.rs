@@ -66,6 +66,14 @@ impl Client {
         }
     }
 
+    /// Whether there is something to be read; does not wait.
+    pub fn has_something(&self) -> bool {
+        self.stream.set_nonblocking(true).expect("a socket");
+        let some = self.stream.peek(&mut [0]).is_ok();
+        self.stream.set_nonblocking(false).expect("a socket");
+        some
+    }
+
     /// The next `count` bytes.
     #[track_caller]
     pub fn take(&mut self, count: usize) -> Vec<u8> {

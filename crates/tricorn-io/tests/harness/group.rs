@@ -46,7 +46,7 @@ pub struct Workers {
     /// All listen here.
     pub address: SocketAddr,
     pub path: PathBuf,
-    /// What `/block` waits for, one for each worker.
+    /// What `/block/N` waits for, one for each worker.
     pub gates: Vec<Gate>,
     pub pages: Vec<&'static [AtomicU64]>,
     group: &'static [AtomicU64],
@@ -65,7 +65,7 @@ pub struct Answer {
 }
 
 impl Workers {
-    /// `/block` waits for the gate; every request gets the number of its worker, its path and its body back.
+    /// `/block/N` waits for the gate of worker N; every request gets the number of its worker, its path and its body back.
     pub fn echo(plan: Plan) -> Workers {
         Workers::start(plan, |_, _| {})
     }
@@ -77,7 +77,7 @@ impl Workers {
         let handler = move |index: usize, engine: &Engine, exchange: &mut Exchange| {
             see(index, exchange);
             let path = path(exchange);
-            if path == "/block" {
+            if path == format!("/block/{index}") {
                 held[index].pass();
             }
             let mut text = format!("{index} {path}\n").into_bytes();
@@ -116,12 +116,20 @@ impl Workers {
     /// Keeps the first free thread of a worker busy until `unblock`.
     #[track_caller]
     pub fn block(&self, index: usize) {
-        let mut client = self.servers[index].connect();
-        client.ask("/block");
         let mut blocked = self.blocked();
-        let before = blocked.iter().filter(|(of, _)| *of == index).count();
-        self.gates[index].until_held(before + 1);
-        blocked.push((index, client));
+        let wanted = blocked.iter().filter(|(of, _)| *of == index).count() + 1;
+        loop {
+            let mut client = self.servers[index].connect();
+            client.ask(&format!("/block/{index}"));
+            until("a thread is held, or another worker answered", || {
+                self.gates[index].held() == wanted || client.has_something()
+            });
+            if self.gates[index].held() == wanted {
+                blocked.push((index, client));
+                return;
+            }
+            // The thread had no processor for so long that a sibling came before it.
+        }
     }
 
     /// Lets all threads of a worker go that `block` holds.
@@ -195,9 +203,12 @@ impl Workers {
     /// A connection with a worker of our choice, on which it has answered one request.
     #[track_caller]
     pub fn connect(&self, index: usize) -> Client {
-        let mut client = self.servers[index].connect();
-        assert_eq!(client.get("/first").answer().worker, Some(index));
-        client
+        let connect = || {
+            let mut client = self.servers[index].connect();
+            (client.get("/first").answer().worker == Some(index)).then_some(client)
+        };
+        // It goes elsewhere if the worker's thread gets no processor for too long.
+        until_some(connect).expect("a connection with the worker")
     }
 
     pub fn connect_to_all(&self) -> Client {

@@ -366,6 +366,11 @@ impl Gate {
         self.0.1.notify_all();
     }
 
+    /// How many handlers are held.
+    pub fn held(&self) -> usize {
+        self.places().inside
+    }
+
     /// Waits until `count` handlers are held.
     #[track_caller]
     pub fn until_held(&self, count: usize) {
