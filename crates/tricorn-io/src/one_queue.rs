@@ -19,7 +19,7 @@ use crate::config::{SHARE_TICK, TICK};
 use crate::engine::Shared;
 use crate::exchange::Exchange;
 use crate::group::GroupWord;
-use crate::reactor::{Handed, Token};
+use crate::reactor::{Front, Handed, Token};
 use crate::siblings::{Siblings, Survey};
 use crate::sys::channel::Channel;
 use rustix::fd::AsFd;
@@ -68,18 +68,7 @@ impl Shared {
     }
 
     fn pass_on(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
-        let mut survey = self.survey(siblings);
-        while core.reactor.waits_in_vain() {
-            if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
-                break;
-            }
-            // Once round the workers is enough for any request.
-            let sent = || siblings.count(GroupWord::Sent);
-            if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
-                break;
-            }
-            survey = self.survey(siblings);
-        }
+        let survey = self.send_front(core, siblings, channel, now);
         if core.reactor.waits_in_vain() {
             siblings.group.set(GroupWord::Waiting, now);
             core.reactor.watch_bell(channel.bell.as_fd(), true);
@@ -91,15 +80,44 @@ impl Shared {
         }
     }
 
+    /// Sends what the channel should hold of those that wait here.
+    fn send_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) -> Survey {
+        let mut survey = siblings.survey();
+        while core.reactor.waits_in_vain() {
+            if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
+                break;
+            }
+            // Once round the workers is enough for any request.
+            let sent = || siblings.count(GroupWord::Sent);
+            if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
+                break;
+            }
+            survey = siblings.survey();
+        }
+        survey
+    }
+
     /// Nobody comes for what lies in the channel, so that somebody has to see whether it waits for too long.
     fn look_after_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
         if !siblings.is_something_sent() || self.leaves_channel(siblings) || !is_our_turn(siblings, now) {
             return;
         }
-        while core.reactor.is_front_over(channel, now)
-            && let Some(token) = self.take_one(core, siblings, channel)
-        {
-            core.reactor.enqueue(token);
+        loop {
+            let front = core.reactor.front(channel, now);
+            if front == Front::Waits {
+                return;
+            }
+            while let Some(token) = self.take_one(core, siblings, channel) {
+                core.reactor.enqueue(token);
+                if front == Front::Over {
+                    break;
+                }
+            }
+            if front == Front::Nudge {
+                // All of them, and in again: taken alone, the first would come back behind the others.
+                self.send_front(core, siblings, channel, now);
+                return;
+            }
         }
     }
 

@@ -172,3 +172,24 @@ fn what_comes_by_the_channel_keeps_its_place_among_those_that_came_later() {
     engine.leave(slot, None);
     workers.unblock_all();
 }
+
+#[test]
+fn a_nudge_that_nobody_took_hides_nobody_behind_it() {
+    let config = tricorn_io::Config { queue_timeout: 300 * MILLI, ..plan(2).config };
+    let workers = Workers::echo(Plan { config, ..plan(2) });
+    let mut clients: Vec<Client> = (0..4).map(|place| workers.connect(place % 2)).collect();
+    workers.block(0);
+    workers.block(1);
+    workers.channel().post(&[rustix::io::IoSlice::new(b"!")], &[]).expect("room");
+    for (place, client) in clients.iter_mut().enumerate() {
+        client.ask("/");
+        workers.until_waiting(place as u64 + 1);
+    }
+    for client in &mut clients {
+        assert_eq!(client.response().status, 503);
+    }
+    workers.unblock_all();
+    for client in &mut clients {
+        assert_eq!(client.get("/").answer().status, 200);
+    }
+}

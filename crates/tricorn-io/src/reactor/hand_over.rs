@@ -26,6 +26,17 @@ pub enum Handed {
     Full,
 }
 
+/// What lies first in the channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Front {
+    /// Nothing, or a request that may go on waiting.
+    Waits,
+    /// A request that has waited too long, or whose client has left.
+    Over,
+    /// No request; it hides what is behind it.
+    Nudge,
+}
+
 impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
@@ -143,15 +154,20 @@ impl Reactor {
         }
     }
 
-    /// Whether nobody should go on waiting for the first message of the channel: the request has waited too long, or its
-    /// client has left. A nudge, which hides what is behind it, is nothing to wait for either.
-    pub fn is_front_over(&self, channel: &Channel, now: u64) -> bool {
+    /// What the first message of the channel is, which stays there.
+    pub fn front(&self, channel: &Channel, now: u64) -> Front {
         let mut header = [0; HEADER];
-        let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return false };
-        let (Some(socket), Some(parcel)) = (descriptor, Parcel::decode(&header)) else { return true };
+        let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return Front::Waits };
+        let Some(socket) = descriptor else { return Front::Nudge };
+        // What nobody understands is for whoever takes it to drop.
+        let Some(parcel) = Parcel::decode(&header) else { return Front::Waits };
         let limit = self.config.queue_timeout;
         let is_late = limit > 0 && now.saturating_sub(parcel.waits_since) >= limit;
-        is_late || has_left(socket.as_fd(), parcel.hangup, parcel.complete, now)
+        if is_late || has_left(socket.as_fd(), parcel.hangup, parcel.complete, now) {
+            Front::Over
+        } else {
+            Front::Waits
+        }
     }
 
     /// A connection out of a message, with a complete request.

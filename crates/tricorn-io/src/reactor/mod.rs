@@ -16,7 +16,7 @@ mod write;
 pub use accept::Listener;
 pub use admin::AdminPaths;
 pub use conn::{Attachment, Conn, Peer, Phase, Token};
-pub use hand_over::Handed;
+pub use hand_over::{Front, Handed};
 
 use crate::access::AccessLog;
 use crate::buffers::{Pool, Request};
