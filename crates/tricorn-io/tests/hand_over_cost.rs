@@ -12,7 +12,7 @@ const BATCH: usize = 200;
 
 /// Processor time and waiting time of one request after another, each on a connection of its own that has been made before.
 fn measure(workers: &Workers, body: &[u8], busy: bool) -> (Duration, Vec<Duration>) {
-    let (mut used, mut times) = (Duration::ZERO, Vec::with_capacity(REQUESTS));
+    let (mut used, mut times, mut elsewhere) = (Duration::ZERO, Vec::with_capacity(REQUESTS), 0);
     while times.len() < REQUESTS {
         let mut clients: Vec<Client> = (0..BATCH).map(|_| workers.connect(0)).collect();
         if busy {
@@ -25,11 +25,13 @@ fn measure(workers: &Workers, body: &[u8], busy: bool) -> (Duration, Vec<Duratio
             client.post("/", body);
             let answer = client.response().answer();
             times.push(begin.elapsed());
-            assert_eq!(answer.worker, Some(usize::from(busy)));
+            elsewhere += usize::from(answer.worker != Some(usize::from(busy)));
         }
         used += processor_time() - before;
         workers.unblock_all();
     }
+    // Those that went the other way because a thread got no processor.
+    assert!(elsewhere < REQUESTS / 100, "the machine is too busy for a measurement: {elsewhere}");
     times.sort();
     (used, times)
 }
