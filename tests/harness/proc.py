@@ -28,6 +28,15 @@ def is_running(pid: int) -> bool:
     return fields is not None and fields[0] not in "ZX"
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether SIGSTOP has reached every thread: until then some may go on for as long as they have a processor."""
+    for task in (PROC / str(pid) / "task").iterdir():
+        fields = (task / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        if fields[0] != "T":
+            return False
+    return True
+
+
 def children(pid: int) -> list[int]:
     found = []
     for candidate in pids():

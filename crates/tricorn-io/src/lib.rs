@@ -53,7 +53,7 @@ pub use exchange::{Exchange, Sent};
 pub use group::{GROUP_BYTES, Group};
 pub use outbox::SharedBytes;
 pub use reactor::{Attachment, Chores, Notice, Peer};
-pub use scoreboard::{DRAIN, ENTRY, NOT_READY, Scoreboard, TABLE, VERSION, YIELD, bucket_floor, page_bytes};
+pub use scoreboard::{DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, VERSION, YIELD, bucket_floor, page_bytes};
 pub use siblings::Siblings;
 pub use sys::channel::Channel;
 pub use sys::fds::receive;

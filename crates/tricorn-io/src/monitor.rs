@@ -270,16 +270,17 @@ impl Monitor<'_> {
     /// have none either.
     fn wants_processor_only(&mut self) -> bool {
         let now = clock::now();
-        let mut all = true;
+        let (mut any, mut all) = (false, true);
         for (index, slot) in self.shared.slots.iter().enumerate() {
             let Some((call, started)) = self.shared.running(index) else { continue };
             let worked = processor::time_of(slot.thread()).unwrap_or(0);
             let before = std::mem::replace(&mut self.worked[index], (call, worked));
             let is_computing = before.0 == call && worked.saturating_sub(before.1) >= TICK / 2;
             let is_young = now.saturating_sub(started) < PREEMPTED;
+            any = true;
             all &= is_young && !is_computing && processor::is_wanted_by(slot.thread());
         }
-        all
+        any && all
     }
 
     /// A call is stuck: somebody else must wait for events.

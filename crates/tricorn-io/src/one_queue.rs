@@ -68,7 +68,7 @@ impl Shared {
     }
 
     fn pass_on(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
-        let mut survey = siblings.survey();
+        let mut survey = self.survey(siblings);
         while core.reactor.waits_in_vain() {
             if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
                 break;
@@ -78,7 +78,7 @@ impl Shared {
             if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
                 break;
             }
-            survey = siblings.survey();
+            survey = self.survey(siblings);
         }
         if core.reactor.waits_in_vain() {
             siblings.group.set(GroupWord::Waiting, now);
@@ -138,9 +138,18 @@ impl Shared {
         token
     }
 
+    /// The siblings. A newer generation may have its scoreboards elsewhere: that it serves is what the arbiter says.
+    fn survey(&self, siblings: &Siblings) -> Survey {
+        let mut survey = siblings.survey();
+        if survey.serving == 0 && self.is_draining() && self.board.orders_replaced() {
+            survey.serving = 1;
+        }
+        survey
+    }
+
     /// What comes by the channel is for those that stay, if there are any.
     fn leaves_channel(&self, siblings: &Siblings) -> bool {
-        self.is_draining() && siblings.survey().serving > 0
+        self.is_draining() && self.survey(siblings).serving > 0
     }
 
     /// The monitor was shown a message in place of an app thread that does not come: it takes it and passes it on, for the
@@ -182,11 +191,12 @@ impl Shared {
         None
     }
 
-    /// Looks after this worker's share, if that is old.
+    /// Looks after this worker's share, if that is old or the limit is another one.
     pub fn keep_share(&self, core: &mut Core) {
         let now = core.reactor.polled();
-        if core.share_due <= now {
-            core.share_due = now + SHARE_AGE;
+        let limit = self.siblings.get().and_then(|siblings| siblings.group.limit());
+        if core.share_due <= now || core.share_of != limit {
+            (core.share_due, core.share_of) = (now + SHARE_AGE, limit);
             self.update_share(core);
         }
     }
@@ -216,7 +226,7 @@ impl Shared {
     /// The last of all workers is done: what nobody has taken is its own. Whether there was any.
     pub fn takes_leftovers(&self, core: &mut Core) -> bool {
         let Some((siblings, channel)) = self.channel() else { return false };
-        if !siblings.is_something_sent() || siblings.survey().serving > 0 {
+        if !siblings.is_something_sent() || self.survey(siblings).serving > 0 {
             return false;
         }
         let mut any = false;

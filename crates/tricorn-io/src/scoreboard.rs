@@ -27,7 +27,7 @@ pub enum Word {
     /// Monotonic nanoseconds at which the monitor last looked around; it sleeps while nothing is in flight.
     Heartbeat = 4,
     Threads = 5,
-    /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`] and [`YIELD`].
+    /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`], [`YIELD`] and [`REPLACED`].
     Orders = 6,
     // Gauges.
     Connections = 8,
@@ -75,10 +75,11 @@ pub const TOTAL_TIME: usize = APP_TIME + BUCKETS;
 pub const BUCKETS: usize = 128;
 
 /// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
-/// sockets, so that a drain takes no more connections.
+/// sockets, so that a drain takes no more connections; others serve on when this worker has left.
 pub const NOT_READY: u64 = 1;
 pub const DRAIN: u64 = 2;
 pub const YIELD: u64 = 4;
+pub const REPLACED: u64 = 8;
 
 /// The requests with the application, one entry for each app thread: start (monotonic nanoseconds, 0: none), length of the
 /// text, text (`METHOD target`), and a word to spare.
@@ -214,6 +215,11 @@ impl Scoreboard {
     /// Whether the arbiter wants the core to drain.
     pub fn orders_drain(&self) -> bool {
         self.get(Word::Orders) & DRAIN != 0
+    }
+
+    /// Whether others serve on when this worker has left.
+    pub fn orders_replaced(&self) -> bool {
+        self.get(Word::Orders) & REPLACED != 0
     }
 
     /// Whether others serve whoever connects from now on.

@@ -132,7 +132,13 @@ class Hands:
             handle = self.nursery.handles.get(nr)
             if handle is not None:
                 page = handle.pages.page(handle.page)
-                scoreboard.order(page, not_ready=order.not_ready, drain=order.drain, yields=order.yields)
+                scoreboard.order(
+                    page,
+                    not_ready=order.not_ready,
+                    drain=order.drain,
+                    yields=order.yields,
+                    replaced=order.replaced,
+                )
 
     # Generations
 

@@ -30,6 +30,7 @@ ORDERS = 6
 NOT_READY = 1
 DRAIN = 2
 YIELD = 4
+REPLACED = 8
 
 TABLE = TOTAL_TIME + BUCKETS
 """Where the running requests stand: an entry per app thread, of a start time, a length, and text."""
@@ -203,16 +204,22 @@ def begun(page: bytes | bytearray | memoryview | mmap) -> int:
 
 
 def order(
-    page: memoryview | mmap | bytearray, *, not_ready: bool = False, drain: bool = False, yields: bool = False
+    page: memoryview | mmap | bytearray,
+    *,
+    not_ready: bool = False,
+    drain: bool = False,
+    yields: bool = False,
+    replaced: bool = False,
 ) -> None:
     """Tells the worker of this page what its core shall do by itself; the orders before are replaced.
 
     `not_ready`: its readiness path answers 503. `drain`: it drains, though its Python may never run again. The core
     looks when it ticks and when a signal wakes it. `yields`: when it drains it takes no more connections, since others
-    listen on the same sockets. A worker that has not begun its page yet finds them when it does.
+    listen on the same sockets. `replaced`: others serve on when it has left. A worker that has not begun its page yet
+    finds them when it does.
     """
     with _words(page) as words:
-        words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields
+        words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields | REPLACED * replaced
 
 
 def vacate(page: memoryview | mmap | bytearray) -> None:

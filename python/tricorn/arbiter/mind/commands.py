@@ -46,6 +46,8 @@ class Order:
     drain: bool = False
     yields: bool = False
     """When it drains it takes no more connections: others listen on the same sockets."""
+    replaced: bool = False
+    """Others serve on when it has left: what waits is for them."""
 
 
 @dataclass(frozen=True, slots=True)

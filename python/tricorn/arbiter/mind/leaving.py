@@ -20,9 +20,10 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
     }.get(signal, NEVER)
     commands: list[Command] = []
     if signal is Signals.SIGTERM:
-        yields = state.stopping is None and not state.policy.reuse_port
+        replaced = state.stopping is None
+        yields = replaced and not state.policy.reuse_port
         # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
-        commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields))
+        commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields, replaced=replaced))
     commands.append(Send(worker.nr, signal))
     return state.with_worker(replace(worker, leaving=Leaving(signal, now + patience))), commands
 

@@ -109,7 +109,7 @@ class TestStuck:
         it = running(workers=1, timeout=30)
         it.feel(stuck())
         told = it.feel(WorkerReady(2))
-        assert Order((1,), drain=True, yields=True) in told
+        assert Order((1,), drain=True, yields=True, replaced=True) in told
         assert sends(told) == [(1, "SIGTERM")]
         assert sends(it.feel(seen(1, in_flight=2))) == []
         assert sends(it.feel(seen(1, in_flight=1, queued=1))) == []

@@ -1,0 +1,99 @@
+"""An application that keeps a ledger: a line for each call, of the request's id and the pid, in the file LEDGER.
+
+`/?id=&s=&gate=` sleeps for `s` seconds, or waits until the file `gate` exists, and answers with JSON of what it got;
+`/c?fifo=` keeps the GIL until somebody opens that to write. `/board` has the scoreboards of all workers, if the
+configuration calls `meet`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from tricorn.metrics import scoreboard
+
+MEET = """
+def post_worker_init(worker):
+    import counted
+
+    counted.meet(worker)
+"""
+"""For a configuration file."""
+
+assignment: Any = None
+
+
+def meet(worker: Any) -> None:
+    global assignment
+    assignment = worker.assignment
+
+
+def hold_the_gil(fifo: str) -> None:
+    """C code that waits for somebody to write to the FIFO, and does not give up the interpreter's lock meanwhile."""
+    c = ctypes.PyDLL(None)
+    c.close(c.open(fifo.encode(), os.O_RDONLY))
+
+
+def board() -> dict[str, Any]:
+    size = len(assignment.page)
+    pages = [assignment.pages[at : at + size] for at in range(0, len(assignment.pages), size)]
+    group = scoreboard.read_group(assignment.group)
+    workers = {}
+    for page in pages:
+        seen = scoreboard.read(page)
+        if seen is not None:
+            waited = {scoreboard.bucket_floor(at): count for at, count in enumerate(seen.queue_time.counts) if count}
+            workers[seen.pid] = {
+                "state": seen.state.name,
+                "queue_time": waited,
+                "oldest_wait": seen.oldest_wait,
+                **seen.gauges,
+                **seen.counters,
+            }
+    return {"workers": workers, "sent": group.sent, "taken": group.taken}
+
+
+def note(text: str) -> None:
+    if path := os.environ.get("LEDGER"):
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.write(descriptor, f"{text} {os.getpid()}\n".encode())
+        os.close(descriptor)
+
+
+def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    path, given = environ["PATH_INFO"], dict(parse_qsl(environ["QUERY_STRING"]))
+    if path == "/board":
+        return answer(start_response, board())
+    note(given.get("id", "-"))
+    body = environ["wsgi.input"].read()
+    if path == "/c":
+        hold_the_gil(given["fifo"])
+    elif "gate" in given:
+        end = time.monotonic() + 30
+        while not os.path.exists(given["gate"]) and time.monotonic() < end:
+            time.sleep(0.005)
+    elif "s" in given:
+        time.sleep(float(given["s"]))
+    told = {
+        "pid": os.getpid(),
+        "thread": threading.get_ident(),
+        "id": given.get("id"),
+        "length": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "queue_time": environ["tricorn.queue_time"],
+        "remote_port": environ.get("REMOTE_PORT"),
+    }
+    return answer(start_response, told)
+
+
+def answer(start_response: Any, what: object) -> list[bytes]:
+    text = json.dumps(what).encode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(text)))])
+    return [text]

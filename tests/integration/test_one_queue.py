@@ -1,0 +1,459 @@
+"""One queue for all workers: a request never waits behind a busy worker while another is idle."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.apps.counted import MEET
+from tests.harness import Site, Wire, proc, until
+from tests.harness.group import Group
+from tests.harness.marked import Marked, calls, ran
+from tests.harness.wire import Reply, chunked, request
+
+pytestmark = pytest.mark.beyond_reference("there a request waits for the worker that has its connection")
+
+CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+KEEP = "keepalive = 60\ntimeout = 60\n"
+"""Connections stay as long as a test may take, and so does a call."""
+
+
+def threads(worker_class: str) -> int:
+    return 2 if worker_class == "gthread" else 1
+
+
+def settings(worker_class: str, workers: int, count: int | None = None) -> str:
+    count = count or threads(worker_class)
+    return f"worker_class = {worker_class!r}\nthreads = {count}\nworkers = {workers}\n{MEET}{KEEP}"
+
+
+def site(tmp_path: Path, worker_class: str, workers: int, config: str = "", **options: Any) -> Site:
+    environment = {"LEDGER": str(tmp_path / "ledger")}
+    config = settings(worker_class, workers) + config
+    return Site(config, app="counted:application", workers=workers, env=environment, **options)
+
+
+class Gates:
+    """Requests that stay in the application for as long as they are told to."""
+
+    def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
+        self._directory = tmp_path
+        self._wires: list[Wire] = []
+        self.running: dict[Path, int] = {}
+        """In which process each is: not always in the one that has its connection, if that was slow to begin it."""
+        stack.callback(self._open)
+
+    def hold(self, wire: Wire) -> None:
+        """The request is in the application when this returns; it ends when there is a file of this name."""
+        gate = self._directory / f"gate{len(self._wires)}"
+        self._wires.append(wire)
+        wire.send(request("GET", f"/?id={gate.name}&gate={gate}"))
+        self.running[gate] = until(lambda: ran(self._directory / "ledger", gate.name), "it is in the application")
+
+    def count(self, pid: int) -> int:
+        return list(self.running.values()).count(pid)
+
+    def finish(self) -> None:
+        self._open()
+        for wire in self._wires:
+            assert wire.reply().status == 200
+
+    def _open(self) -> None:
+        for gate in self.running:
+            gate.touch()
+
+
+def hold_the_gil(wire: Wire, tmp_path: Path) -> Callable[[], None]:
+    """The worker of this connection runs C code that keeps the GIL; until what is returned is called."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    wire.send(request("GET", f"/c?id=c&fifo={fifo}"))
+    until(lambda: calls(tmp_path / "ledger")["c"], "the call has begun")
+
+    def release() -> None:
+        if fifo.exists():
+            os.close(os.open(fifo, os.O_RDWR))
+            fifo.unlink()
+
+    return release
+
+
+def by_worker(server: Site, stack: ExitStack, count: int, each: int = 0) -> dict[int, list[Wire]]:
+    """So many connections that have been answered, by the worker that has them; every worker has `each` at least."""
+    found: dict[int, list[Wire]] = {pid: [] for pid in server.worker_pids()}
+    while sum(map(len, found.values())) < count or min(map(len, found.values())) < each:
+        wires = [stack.enter_context(server.connect(timeout=20)) for _ in range(len(found))]
+        for wire in wires:  # at once, so that not all go to the same worker
+            wire.send(request("GET", "/?s=0.01"))
+        for wire in wires:
+            found[int(wire.reply().json()["pid"])].append(wire)
+    return found
+
+
+@CLASSES
+@pytest.mark.parametrize("workers", [2, 4])
+def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class: str, workers: int) -> None:
+    """All workers but one are busy for as long as it takes; every connection there is gets its answers."""
+    most = threads(worker_class)
+    with site(tmp_path, worker_class, workers) as server, ExitStack() as stack:
+        wires = by_worker(server, stack, 100, each=most + 1)
+        _, *busy = wires
+        holding = [wire for pid in busy for wire in wires[pid][:most]]
+        gates = Gates(tmp_path, stack)
+        for wire in holding:
+            gates.hold(wire)
+        waits = []
+        for nr, wire in enumerate(wire for each in wires.values() for wire in each if wire not in holding):
+            began = time.monotonic()
+            assert gates.count(wire.get(f"/?id=request{nr}").json()["pid"]) < most
+            waits.append(time.monotonic() - began)
+        assert statistics.median(waits) < 0.1
+        assert max(waits) < 5
+        gates.finish()
+    called = calls(tmp_path / "ledger")
+    assert {count for id_, count in called.items() if id_ != "-"} == {1}
+
+
+@CLASSES
+def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
+    """A hundred connections that all ask all the time, and one call of seconds."""
+    with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
+        with Marked(server.address, clients=20, seconds=0.002) as load:
+            load.settle(100)
+            wire.send(request("GET", "/?id=long&s=2"))
+            until(lambda: calls(tmp_path / "ledger")["long"], "it has begun")
+            load.settle(500)
+            wire.sock.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                wire.sock.recv(1)
+            wire.sock.settimeout(20)
+            assert wire.reply().status == 200
+            outcomes = load.stop()
+        outcomes.check(tmp_path / "ledger")
+        assert outcomes.slowest < 1.5, "nobody waited for the long one"
+
+
+@CLASSES
+def test_without_hand_over_it_waits(tmp_path: Path, worker_class: str) -> None:
+    most = threads(worker_class)
+    with site(tmp_path, worker_class, 2, extra=("--no-handover",)) as server, ExitStack() as stack:
+        wires = by_worker(server, stack, 0, each=most + 1)
+        busy, idle = wires
+        gates = Gates(tmp_path, stack)
+        for wire in wires[busy][:most]:
+            gates.hold(wire)
+        waiting = wires[busy][most]
+        waiting.send(request("GET", "/"))
+        for wire in wires[idle]:
+            assert wire.get("/").json()["pid"] == idle
+        assert waiting.still_open(0.3)
+        assert not waiting.unread
+        gates.finish()
+        assert waiting.reply().json()["pid"] == busy
+        assert totals(server)["handed_over"] == 0
+
+
+@CLASSES
+def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, worker_class: str) -> None:
+    """Neither what it had accepted, nor what it has just accepted, nor what comes: all are answered meanwhile."""
+    with site(tmp_path, worker_class, 2) as server, ExitStack() as stack:
+        holding, *known = [wire for wires in by_worker(server, stack, 0, each=4).values() for wire in wires]
+        head = request("POST", "/", (), b"0123456789")
+        begun = [stack.enter_context(server.connect(timeout=20)).send(head[:-5]) for _ in range(4)]
+        silent = [stack.enter_context(server.connect(timeout=20)) for _ in range(4)]
+        release = hold_the_gil(holding, tmp_path)
+        stack.callback(release)
+        for wire in begun:
+            wire.send(head[-5:])
+        new = [stack.enter_context(server.connect(timeout=20)) for _ in range(4)]
+        asking = [*known, *silent, *new]
+        for wire in asking:
+            wire.send(request("GET", "/"))
+        told = {wire.reply().json()["pid"] for wire in [*asking, *begun]}
+        assert holding.still_open()
+        assert not holding.unread
+        stuck = ran(tmp_path / "ledger", "c")
+        assert stuck not in told
+        release()
+        assert holding.reply().json()["pid"] == stuck
+
+
+def totals(server: Site) -> dict[str, int]:
+    """What the workers have counted, all together."""
+    board = server.get("/board").json()
+    sums: dict[str, int] = {"sent": board["sent"], "taken": board["taken"]}
+    for worker in board["workers"].values():
+        for name, count in worker.items():
+            if isinstance(count, int):
+                sums[name] = sums.get(name, 0) + count
+    return sums
+
+
+@CLASSES
+def test_the_wait_of_a_request_that_moved_is_told(tmp_path: Path, worker_class: str) -> None:
+    """All threads are busy; the request moves when one of another worker becomes free."""
+    most = threads(worker_class)
+    log = "accesslog = '-'\naccess_log_format = 'line %(U)s %(queue_time)s %(p)s %(s)s'\n"
+    with site(tmp_path, worker_class, 2, log) as server, ExitStack() as stack:
+        wires = by_worker(server, stack, 0, each=most + 1)
+        first, second = wires
+        gates = Gates(tmp_path, stack)
+        for wire in [*wires[first][:most], *wires[second][:most]]:
+            gates.hold(wire)
+        asked = wires[first][most]
+        sent = time.monotonic()
+        asked.send(request("GET", "/moved?id=moved"))
+        assert asked.still_open(0.3)
+        assert not asked.unread
+        next(gate for gate, pid in gates.running.items() if pid == second).touch()
+        told = asked.reply().json()
+        elapsed = time.monotonic() - sent
+        gates.finish()
+        assert told["pid"] == second
+        assert 0.25 < told["queue_time"] <= elapsed
+        assert int(told["remote_port"]) == asked.sock.getsockname()[1]
+        (line,) = server.out.wait(r"line /moved (\d+) <?(\d+)>? 200")
+        assert 250_000 < int(line[1]) <= elapsed * 1e6
+        assert int(line[2]) == second
+        counted = totals(server)
+        assert counted["handed_over"] == counted["taken_over"] == counted["sent"] == counted["taken"] >= 1
+        waited = board(server)[str(second)]["queue_time"]
+        assert any(int(floor) > 100_000 for floor in waited)
+
+
+PIPELINED = pytest.mark.parametrize("depth", [1, 4], ids=["one_at_a_time", "pipelined"])
+
+
+@CLASSES
+@PIPELINED
+@pytest.mark.timeout(120)
+def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
+    """More and fewer workers, reloads, one worker told to leave, and the end."""
+    with site(tmp_path, worker_class, 3) as server:
+        with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
+            load.settle(100)
+            server.signal(signal.SIGTTIN)
+            until(lambda: len(server.worker_pids()) == 4, "a fourth worker")
+            load.settle(50)
+            server.hup(workers=3)
+            load.settle(50)
+            leaving = server.worker_pids()[0]
+            os.kill(leaving, signal.SIGTERM)
+            until(lambda: leaving not in server.worker_pids(), "it leaves", within=20)
+            until(lambda: len(server.worker_pids()) == 3, "it is replaced", within=20)
+            load.settle(50)
+            server.signal(signal.SIGTTOU)
+            until(lambda: len(server.worker_pids()) == 2, "two workers", within=20)
+            for _ in range(3):
+                server.hup(workers=3)
+                load.settle(20)
+            assert totals(server)["taken"] > 0
+            load.leaving()
+            server.signal(signal.SIGTERM)
+            assert server.wait_exit(within=20) == 0
+            outcomes = load.join()
+        outcomes.check(tmp_path / "ledger")
+        assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
+
+
+@PIPELINED
+def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, depth: int) -> None:
+    """The number of threads decides how large a worker's page is: those of another generation lie elsewhere."""
+    with site(tmp_path, "sync", 3) as server:
+        with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
+            load.settle(100)
+            for worker_class, workers, count in [("gthread", 2, 8), ("sync", 3, 1), ("sync", 5, 1)]:
+                server.configure(settings(worker_class, workers, count))
+                server.hup(workers=workers)
+                load.settle(50)
+            outcomes = load.stop()
+        outcomes.check(tmp_path / "ledger")
+        assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
+
+
+@CLASSES
+@PIPELINED
+def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
+    config = "max_requests = 60\nmax_requests_jitter = 40\n"
+    with site(tmp_path, worker_class, 2, config) as server:
+        with Marked(server.address, clients=12, depth=depth, seconds=0.002) as load:
+            server.log.wait("Autorestarting worker", count=6, within=40)
+            load.settle(20)
+            outcomes = load.stop()
+        outcomes.check(tmp_path / "ledger")
+
+
+@CLASSES
+def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_class: str) -> None:
+    """With bodies in memory, in the message, in a file beside it, and on disk."""
+    body = ("--body-buffer-size", "60000")
+    with site(tmp_path, worker_class, 3, extra=body) as server:
+        with Marked(server.address, clients=24, seconds=0.002, body=100_000, depth=2) as load:
+            load.settle(300)
+        pids = [server.pid, *server.worker_pids()]
+        until(lambda: sum(each["connections"] for each in board(server).values()) <= 1, "no connection is left")
+        before = {pid: proc.descriptors(pid) for pid in pids}
+        first = totals(server)
+        with Marked(server.address, clients=24, seconds=0.001, body=100_000, depth=2, seed=1, first=10**6) as load:
+            until(
+                lambda: totals(server)["taken"] - first["taken"] > 2000, "thousands of hand-overs", within=60, every=0.1
+            )
+            outcomes = load.stop()
+        outcomes.check(tmp_path / "ledger")
+        until(lambda: sum(each["connections"] for each in board(server).values()) <= 1, "no connection is left")
+        after = totals(server)
+        assert after["sent"] == after["taken"]
+        assert after["handed_over"] == after["taken_over"] == after["taken"]
+        until(
+            lambda: all(proc.descriptors(pid) <= before[pid] for pid in pids),
+            f"no descriptor more: {before} -> {[proc.descriptors(pid) for pid in pids]}",
+        )
+        assert [server.pid, *server.worker_pids()] == pids
+        assert len(server.leftovers()) == len(pids)
+
+
+def board(server: Site) -> dict[str, Any]:
+    workers: dict[str, Any] = server.get("/board").json()["workers"]
+    return workers
+
+
+def test_pipelined_requests_are_answered_in_order_wherever_they_are_served(tmp_path: Path) -> None:
+    with site(tmp_path, "sync", 3) as server:
+        with Marked(server.address, clients=10, seconds=0.002, depth=20, requests=100, body=3000) as load:
+            outcomes = load.join()
+        outcomes.check(tmp_path / "ledger")
+        assert len(outcomes.answered) == 1000
+        assert re.search(r"\d", str(totals(server)["taken"]))
+        assert totals(server)["taken"] > 0
+
+
+class Pair:
+    """Two members of a group, of which one is made busy whenever there is need of it."""
+
+    OPTIONS: ClassVar[dict[str, Any]] = {"keepalive": 60.0, "body_buffer_size": 100_000}
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.first = group.start()
+        self.wires = [group.wire(timeout=20) for _ in range(60)]
+        for wire in self.wires:
+            assert wire.get("/").json()["pid"] == self.first.pid
+        self.second = group.start()
+        self.holding: list[Wire] = []
+        self.gate = 0
+
+    def stray(self) -> Wire:
+        """A connection of the worker that is busy."""
+        if not self.holding:
+            self.gate += 1
+            for nr in range(self.group.threads):
+                id_ = f"hold{self.gate}.{nr}"
+                self.holding.append(self.wires.pop())
+                self.holding[-1].send(request("GET", f"/?id={id_}&gate={self.gate}"))
+                until(lambda: ran(self.group.ledger, id_), "it is in the application")  # noqa: B023
+                assert ran(self.group.ledger, id_) == self.first.pid
+        self.before = self.group.counter(self.second, "taken_over")
+        return self.wires.pop()
+
+    def release(self) -> None:
+        self.group.open_gate(self.gate)
+        for wire in self.holding:
+            assert wire.reply().status == 200
+        self.holding.clear()
+
+    def moved(self, reply: Reply, *, again: bool = False) -> None:
+        """It was answered by the other one; which took it over, if it had not its connection (`again`)."""
+        assert reply.status == 200
+        assert reply.json()["pid"] == self.second.pid
+        if not again:
+            assert self.group.counter(self.second, "taken_over") == self.before + 1
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["one_thread", "two_threads"])
+def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    with Group(tmp_path_factory.mktemp("pair"), threads=request.param, **Pair.OPTIONS) as group:
+        yield Pair(group)
+
+
+class TestWhatMoves:
+    """One of two workers is busy for as long as it takes; what comes by a connection that it has goes to the other."""
+
+    def test_bodies_of_any_size(self, pair: Pair) -> None:
+        """In the message, in a file of memory beside it, and in the file that the body was written to on arrival."""
+        for size in (1, 30_000, 33_000, 90_000, 110_000, 3_000_000):
+            body = os.urandom(size)
+            reply = pair.stray().ask("POST", "/", (), body)
+            pair.moved(reply)
+            assert reply.json()["sha256"] == hashlib.sha256(body).hexdigest()
+
+    def test_chunked_bodies(self, pair: Pair) -> None:
+        for size in (1, 40_000, 300_000):
+            body = os.urandom(size)
+            wire = pair.stray().send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([body, body]))
+            reply = wire.reply()
+            pair.moved(reply)
+            assert reply.json()["sha256"] == hashlib.sha256(body + body).hexdigest()
+            pair.moved(wire.get("/"), again=True)
+
+    def test_trailers_make_a_request_stay(self, pair: Pair) -> None:
+        wire = pair.stray()
+        wire.send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([b"x"], b"Checksum: 1\r\n"))
+        assert wire.still_open(0.2)
+        assert not wire.unread
+        pair.release()
+        assert wire.reply().json()["length"] == 1
+
+    def test_a_body_that_was_asked_for(self, pair: Pair) -> None:
+        wire = pair.stray()
+        wire.send(request("POST", "/", [("Content-Length", "3"), ("Expect", "100-continue")]))
+        wire.interim()
+        reply = wire.send(b"abc").reply()
+        pair.moved(reply)
+        assert reply.json()["length"] == 3
+
+    def test_what_was_sent_ahead(self, pair: Pair) -> None:
+        """Pipelined requests go with their connection, whole ones and one that is not complete yet."""
+        wire = pair.stray()
+        last = request("POST", "/?id=last", (), b"0123456789")
+        wire.send(*(request("POST", f"/?id={nr}", (), b"x" * 20_000 * nr) for nr in range(1, 6)), last[:-4])
+        for nr in range(1, 6):
+            reply = wire.reply()
+            assert (reply.json()["id"], reply.json()["length"]) == (str(nr), 20_000 * nr)
+            pair.moved(reply, again=nr > 1)
+        assert wire.send(last[-4:]).reply().json()["length"] == 10
+
+    def test_a_client_that_says_no_more(self, pair: Pair) -> None:
+        wire = pair.stray().send(request("POST", "/", (), b"x" * 1000)).finish_sending()
+        pair.moved(wire.reply())
+        wire.closed()
+
+    def test_a_connection_for_one_request(self, pair: Pair) -> None:
+        for raw in (request("GET", "/", [("Connection", "close")]), request("GET", "/", version="1.0")):
+            wire = pair.stray().send(raw)
+            reply = wire.reply()
+            pair.moved(reply)
+            assert reply.closes
+            wire.closed()
+
+    def test_the_peer_is_the_same(self, pair: Pair) -> None:
+        wire = pair.stray()
+        told = wire.get("/").json()
+        assert (told["remote"], int(told["port"])) == wire.sock.getsockname()[:2]
+
+    def test_it_stays_where_it_went(self, pair: Pair) -> None:
+        wire = pair.stray()
+        pair.moved(wire.get("/"))
+        before = pair.group.counts()
+        for _ in range(20):
+            pair.moved(wire.get("/"), again=True)
+        assert pair.group.counts() == before
