@@ -82,7 +82,7 @@ impl Shared {
 
     /// Sends what the channel should hold of those that wait here.
     fn send_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) -> Survey {
-        let mut survey = siblings.survey();
+        let mut survey = self.survey(siblings);
         while core.reactor.waits_in_vain() {
             if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
                 break;
@@ -92,7 +92,7 @@ impl Shared {
             if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
                 break;
             }
-            survey = siblings.survey();
+            survey = self.survey(siblings);
         }
         survey
     }
