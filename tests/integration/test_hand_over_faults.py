@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+import resource
 import signal
 import struct
 from functools import partial
@@ -258,3 +260,26 @@ def renewed(server: Site, before: list[int]) -> bool:
 def drained(server: Site) -> bool:
     board = server.get("/board").json()
     return bool(board["sent"] == board["taken"])
+
+
+def test_nobody_takes_what_he_has_no_descriptor_for(tmp_path: Path) -> None:
+    with Group(tmp_path) as group:
+        sender = group.start()
+        first, second = known(group, sender, 2)
+        occupy(group, [first], 1)
+        receiver = group.start()
+        used = {int(name) for name in os.listdir(f"/proc/{receiver.pid}/fd")}
+        lowest = next(number for number in itertools.count() if number not in used)
+        before = resource.prlimit(
+            receiver.pid, resource.RLIMIT_NOFILE, (lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+        )
+        second.send(request("GET", "/?id=crowded"))
+        until(lambda: group.counter(sender, "handed_over") == 1, "it is in the channel")
+        assert second.still_open(0.3)
+        assert not second.unread
+        sent, taken = group.counts()
+        assert sent - taken == 1, "it still is"
+        resource.prlimit(receiver.pid, resource.RLIMIT_NOFILE, before)
+        assert second.reply().json()["pid"] == receiver.pid
+        group.open_gate(1)
+        assert first.reply().status == 200

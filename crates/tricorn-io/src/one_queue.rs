@@ -134,7 +134,7 @@ impl Shared {
 
     #[cold]
     fn take_from(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Exchange> {
-        if !core.reactor.may_start() || self.leaves_channel(siblings) {
+        if !core.reactor.may_start() || core.reactor.pauses() || self.leaves_channel(siblings) {
             return None;
         }
         loop {

@@ -57,6 +57,7 @@ impl Reactor {
 
     /// Watches the channel, or leaves it to those who can serve what comes.
     pub fn set_door(&mut self, receive: BorrowedFd<'_>, open: bool) {
+        let open = open && self.gate_pause == 0;
         if open == self.door_open {
             return;
         }
@@ -80,6 +81,11 @@ impl Reactor {
     /// App threads that are in no call, the one that runs this included; the monitor knows of none.
     fn free_threads_here(&self) -> usize {
         if self.runner == Runner::AppThread { self.free_threads() } else { 0 }
+    }
+
+    /// The system is out of descriptors: nothing is taken for a moment.
+    pub fn pauses(&self) -> bool {
+        self.gate_pause != 0
     }
 
     fn is_full(&self) -> bool {
@@ -176,7 +182,7 @@ impl Reactor {
 
     /// A level-triggered listener that cannot be served would spin: make room, and look away for a moment.
     #[cold]
-    fn out_of_descriptors(&mut self) {
+    pub(super) fn out_of_descriptors(&mut self) {
         self.evict();
         self.set_gate(false);
         self.gate_pause = clock::now() + config::ACCEPT_PAUSE;

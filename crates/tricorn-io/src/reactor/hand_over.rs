@@ -125,6 +125,11 @@ impl Reactor {
     pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<Token> {
         loop {
             self.strike(Fault::BeforeTake);
+            if channel.peek(&mut [0]).is_err_and(|error| error == io::Errno::MFILE) {
+                // Taken now its connection would be lost.
+                self.out_of_descriptors();
+                return None;
+            }
             let mut message = std::mem::take(&mut self.scratch);
             message.clear();
             message.resize(MESSAGE, 0);
@@ -141,9 +146,9 @@ impl Reactor {
                     self.unpack(&message, descriptors)
                 }
                 Err(error) => {
-                    taken();
-                    self.notice(true, || format!("tricorn: a connection that was handed over is lost: {error}"));
-                    None
+                    self.scratch = message;
+                    self.notice(true, || format!("tricorn: what was handed over cannot be taken: {error}"));
+                    return None;
                 }
             };
             self.scratch = message;
