@@ -212,8 +212,8 @@ def test_one_of_many_dies_under_load(tmp_path: Path, fault: str, threads: int) -
 
 
 CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
-WORKERS = 6
-ROUNDS = 4
+WORKERS = 8
+ROUNDS = 3
 
 
 def held_by(server: Site, victim: int) -> int:
