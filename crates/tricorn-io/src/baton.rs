@@ -26,8 +26,9 @@ pub struct Core {
     pub joined: usize,
     /// Times that app threads came for requests.
     pub rounds: u64,
-    /// When the share of the concurrency limit is to be looked up again.
+    /// When the share of the concurrency limit is to be looked up again, and of which limit it is one.
     pub share_due: u64,
+    pub share_of: Option<u64>,
     /// The batch to be filled by the next wait.
     pub spare: Events,
     /// How long application calls take of late (exponentially weighted mean, nanoseconds).

@@ -102,6 +102,7 @@ impl Engine {
             joined: 0,
             rounds: 0,
             share_due: 0,
+            share_of: None,
             spare: Events::default(),
             usual: 0,
         };

@@ -191,11 +191,12 @@ impl Shared {
         None
     }
 
-    /// Looks after this worker's share, if that is old.
+    /// Looks after this worker's share, if that is old or the limit is another one.
     pub fn keep_share(&self, core: &mut Core) {
         let now = core.reactor.polled();
-        if core.share_due <= now {
-            core.share_due = now + SHARE_AGE;
+        let limit = self.siblings.get().and_then(|siblings| siblings.group.limit());
+        if core.share_due <= now || core.share_of != limit {
+            (core.share_due, core.share_of) = (now + SHARE_AGE, limit);
             self.update_share(core);
         }
     }

@@ -3,6 +3,7 @@
 mod harness;
 use harness::group::*;
 use harness::*;
+use std::sync::{Arc, Mutex};
 use tricorn_io::Wake;
 
 #[track_caller]
@@ -134,6 +135,37 @@ fn a_message_that_a_thread_was_shown_that_does_not_come_goes_to_a_sibling() {
     engine.wait(slot);
     workers.unblock(2);
     assert_eq!(client.response().answer().worker, Some(2));
+    assert!(matches!(engine.next(slot, None), Wake::Nothing));
+    engine.leave(slot, None);
+    workers.unblock_all();
+}
+
+#[test]
+fn what_comes_by_the_channel_keeps_its_place_among_those_that_came_later() {
+    let (workers, begun) = {
+        let begun: Arc<Mutex<Vec<String>>> = Arc::default();
+        let notes = begun.clone();
+        let see = move |_, exchange: &mut tricorn_io::Exchange| notes.lock().expect("notes").push(path(exchange));
+        (Workers::start(Plan { by_hand: Some(0), ..plan(3) }, see), begun)
+    };
+    let engine = &workers.servers[0].engine;
+    let mut older = workers.connect(1);
+    workers.block(1);
+    workers.block(2);
+    let slot = engine.join(true).expect("a place");
+    assert!(matches!(engine.next(slot, None), Wake::Nothing));
+    older.ask("/older");
+    until("it is in the channel", || workers.in_channel() == 1);
+    let mut newer = workers.servers[0].connect();
+    newer.ask("/newer");
+    // Both are shown to this thread, which does not come.
+    engine.wait(slot);
+    until("both wait", || workers.waiting() == 2 && workers.sum(Word::TakenOver) > 0);
+    workers.unblock(2);
+    assert_eq!(older.response().answer().worker, Some(2));
+    assert_eq!(newer.response().answer().worker, Some(2));
+    let begun = begun.lock().expect("notes").clone();
+    assert_eq!(begun[begun.len() - 2..], ["/older", "/newer"]);
     assert!(matches!(engine.next(slot, None), Wake::Nothing));
     engine.leave(slot, None);
     workers.unblock_all();

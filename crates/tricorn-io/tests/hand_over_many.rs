@@ -113,6 +113,7 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
     let (given, taken) = (workers.sum(Word::HandedOver), workers.sum(Word::TakenOver));
     assert!(given >= CONNECTIONS as u64, "{given} hand-overs");
     assert_eq!(given, taken);
+    assert!(taken < 2 * asked as u64, "{taken} for {asked} requests");
     assert_eq!((workers.waiting(), workers.sum(Word::LeftQueue), workers.sum(Word::ClientGone)), (0, 0, 0));
     until("no memory is counted", || workers.sum(Word::BodyBytes) == 0);
     until("no descriptor stays", || workers.sum(Word::Connections) == 0 && descriptors() == before);

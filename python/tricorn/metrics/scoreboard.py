@@ -215,7 +215,8 @@ def order(
 
     `not_ready`: its readiness path answers 503. `drain`: it drains, though its Python may never run again. The core
     looks when it ticks and when a signal wakes it. `yields`: when it drains it takes no more connections, since others
-    listen on the same sockets. `replaced`: others serve on when it has left. A worker that has not begun its page yet finds them when it does.
+    listen on the same sockets. `replaced`: others serve on when it has left. A worker that has not begun its page yet
+    finds them when it does.
     """
     with _words(page) as words:
         words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields | REPLACED * replaced

@@ -5,7 +5,7 @@ use super::queue::has_left;
 use crate::body::{Body, Spool};
 use crate::buffers::Request;
 use crate::clock;
-use crate::config::{Fault, HALF_CLOSE};
+use crate::config::Fault;
 use crate::parcel::{HEADER, INLINE, MESSAGE, Parcel};
 use crate::scoreboard::Word;
 use crate::sys::channel::Channel;
@@ -40,8 +40,9 @@ impl Reactor {
         self.strike(Fault::AfterSend);
         self.ready.remove(position);
         self.forget(token);
-        self.board.add(Word::HandedOver, 1);
+        // In this order a reader sees too few requests for a moment, but none twice.
         self.tell_queue();
+        self.board.add(Word::HandedOver, 1);
         Handed::Over
     }
 
@@ -150,7 +151,7 @@ impl Reactor {
         let (Some(socket), Some(parcel)) = (descriptor, Parcel::decode(&header)) else { return true };
         let limit = self.config.queue_timeout;
         let is_late = limit > 0 && now.saturating_sub(parcel.waits_since) >= limit;
-        is_late || now.saturating_sub(parcel.complete) > HALF_CLOSE && has_left(socket.as_fd(), parcel.hangup)
+        is_late || has_left(socket.as_fd(), parcel.hangup, parcel.complete, now)
     }
 
     /// A connection out of a message, with a complete request.
@@ -217,11 +218,11 @@ impl Reactor {
         Ok(())
     }
 
-    /// The client of a waiting request did something.
-    pub(super) fn stir(&mut self, token: Token, broken: bool) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let complete = conn.request.as_deref().map_or(0, |request| request.complete);
-        if broken || conn.hangup && clock::now().saturating_sub(complete) > HALF_CLOSE {
+    /// The client of a waiting request did something; `half`: it had closed its sending side before.
+    pub(super) fn stir(&mut self, token: Token, half: bool) {
+        let Some(conn) = self.conns.get(token) else { return };
+        let (Some(request), Some(socket)) = (&conn.request, &conn.socket) else { return };
+        if has_left(socket.as_fd(), half, request.complete, clock::now()) {
             self.left_queue(token);
         }
     }

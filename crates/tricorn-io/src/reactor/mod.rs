@@ -314,6 +314,7 @@ impl Reactor {
             return self.accept_one(listener);
         }
         let conn = self.conns.get_mut(event.token)?;
+        let half = conn.hangup;
         conn.readable |= event.readable;
         conn.hangup |= event.hangup | event.error;
         match conn.phase {
@@ -329,7 +330,7 @@ impl Reactor {
                 None
             }
             Phase::Queued => {
-                self.stir(event.token, event.error);
+                self.stir(event.token, half);
                 None
             }
             Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => None,

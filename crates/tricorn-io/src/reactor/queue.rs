@@ -6,6 +6,7 @@ use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
 use crate::exchange::Exchange;
 use crate::scoreboard::Word;
+use crate::sys::fds;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::net::{SendFlags, send};
@@ -38,7 +39,16 @@ impl Reactor {
         if self.config.queue_timeout > 0 {
             self.queue_due = self.queue_due.min(request.waits_since.saturating_add(self.config.queue_timeout));
         }
-        self.ready.push_back(token);
+        // One that came by the channel may have waited for longer than those that are here.
+        let complete = request.complete;
+        let is_older = |other: &Token| {
+            self.conns
+                .get(*other)
+                .and_then(|conn| conn.request.as_deref())
+                .is_none_or(|other| other.complete <= complete)
+        };
+        let at = self.ready.iter().rposition(is_older).map_or(0, |before| before + 1);
+        self.ready.insert(at, token);
         self.tell_queue();
         self.register(token);
     }
@@ -130,8 +140,10 @@ impl Reactor {
             self.shed(token, Word::QueueLate);
             return None;
         }
-        if now.saturating_sub(request.complete) > config::HALF_CLOSE
-            && conn.socket.as_ref().is_some_and(|socket| has_left(socket.as_fd(), conn.hangup))
+        let waited = now.saturating_sub(request.complete);
+        if waited > config::HALF_CLOSE
+            && let Some(socket) = &conn.socket
+            && has_left(socket.as_fd(), conn.hangup, request.complete, now)
         {
             self.left_queue(token);
             return None;
@@ -273,11 +285,18 @@ impl Request {
     }
 }
 
-/// Whether nobody is at the other end. A client that had closed its sending side when its request was complete (`half`)
-/// may still listen.
-pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool) -> bool {
-    let left = if half { PollFlags::empty() } else { PollFlags::RDHUP };
-    let mut fds = [PollFd::from_borrowed_fd(socket, left)];
+/// Whether nobody is at the other end any more, for all that can be told. A client that closed its sending side together
+/// with its request still listens; `half`: it is known to have done so in time.
+pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
     let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&none)).is_ok_and(|count| count > 0)
+    if !poll(&mut fds, Some(&none)).is_ok_and(|count| count > 0) {
+        return false;
+    }
+    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return true;
+    }
+    // Nobody may have looked when that happened. It was the last that came from there.
+    let at = fds::silence(socket).map_or(now, |millis| now.saturating_sub(millis * clock::MILLI));
+    !half && at.saturating_sub(complete) > config::HALF_CLOSE
 }

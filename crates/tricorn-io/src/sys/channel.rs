@@ -64,6 +64,8 @@ impl Channel {
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::PEEK;
         let bytes = match recvmsg(&self.receive, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
+            // There is no room for its descriptors among ours: who has room may take it.
+            Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => return Err(Errno::MFILE),
             Ok(message) => message.bytes,
             Err(Errno::AGAIN) => return Ok(None),
             Err(error) => return Err(error),

@@ -23,6 +23,19 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     (result == 0).then_some(count.max(0) as u64)
 }
 
+/// For how many milliseconds nothing has come from the peer, to the clock tick; `None` where the system does not tell,
+/// as for unix sockets (tcp(7), TCP_INFO).
+pub fn silence(socket: BorrowedFd<'_>) -> Option<u64> {
+    // SAFETY: a tcp_info is numbers, for which all bytes zero are valid.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    let (address, wanted) = ((&raw mut info).cast(), std::mem::offset_of!(libc::tcp_info, tcpi_pmtu));
+    // SAFETY: the kernel writes at most `length` bytes to the address, where there are as many.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, address, &mut length) };
+    (result == 0 && length as usize >= wanted).then(|| u64::from(info.tcpi_last_ack_recv))
+}
+
 /// The words of a scoreboard page in shared memory.
 ///
 /// # Safety

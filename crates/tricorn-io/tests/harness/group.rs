@@ -171,20 +171,25 @@ impl Workers {
         self.pages[index][word as usize].store(value, Ordering::SeqCst);
     }
 
-    /// Messages in the channel, as the words have it.
+    /// Requests in the channel.
     pub fn in_channel(&self) -> u64 {
-        self.shared(Shared::Sent).saturating_sub(self.shared(Shared::Taken))
+        // In this order there may be too few for a moment, but not too many.
+        let sent = self.sum(Word::HandedOver);
+        sent.saturating_sub(self.sum(Word::TakenOver))
     }
 
     /// Requests that wait, wherever.
     pub fn waiting(&self) -> u64 {
-        self.sum(Word::Queued) + self.in_channel()
+        let inside = self.in_channel();
+        inside + self.sum(Word::Queued)
     }
 
     #[track_caller]
     pub fn until_waiting(&self, count: u64) {
         let got = until_some(|| (self.waiting() == count).then_some(()));
-        assert!(got.is_some(), "{} requests wait, {} in the channel, not {count}", self.waiting(), self.in_channel());
+        let tell = |word| (0..self.servers.len()).map(|index| self.get(index, word)).collect::<Vec<u64>>();
+        let words = [Word::Queued, Word::HandedOver, Word::TakenOver, Word::QueueFull, Word::LeftQueue, Word::InFlight];
+        assert!(got.is_some(), "not {count} wait: {:?}", words.map(|word| (word, tell(word))));
     }
 
     /// A connection with a worker of our choice, on which it has answered one request.
