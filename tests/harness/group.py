@@ -21,6 +21,8 @@ import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
@@ -32,7 +34,8 @@ from tricorn.metrics import scoreboard
 from tests.harness import proc
 from tests.harness.core import BASE_ENVIRON, OPTIONS
 from tests.harness.deadline import until
-from tests.harness.wire import Address, Wire
+from tests.harness.marked import ran
+from tests.harness.wire import Address, Wire, request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -65,6 +68,19 @@ class Member:
         return proc.descriptors(self.pid)
 
 
+@dataclass
+class Filled:
+    """Requests that keep a member busy."""
+
+    group: Group
+    held: list[tuple[Wire, int]]
+
+    def release(self) -> None:
+        for wire, gate in self.held:
+            self.group.open_gate(gate)
+            assert wire.reply().status == 200
+
+
 class Group:
     """`start` makes a member. Leaving the block drains all that live, and complains of what does not end well.
 
@@ -77,6 +93,7 @@ class Group:
         self.options = options
         self.members: list[Member] = []
         self._wires: list[Wire] = []
+        self._last_gate = 100
         self.ledger = directory / "served"
         self.ledger.touch()
         self.errors = directory / "errors"
@@ -150,6 +167,22 @@ class Group:
         """A connection, which is closed with the group at the latest."""
         self._wires.append(Wire(self.address, **options))
         return self._wires[-1]
+
+    def fill(self, member: Member, wires: list[Wire]) -> Filled:
+        """Makes every thread of a member busy; takes as many of its connections as that needs from the list.
+
+        One a thread is not always enough: a request that its worker is slow to begin goes to another that is idle.
+        """
+        held: list[tuple[Wire, int]] = []
+        while len(held) < self.threads:
+            self._last_gate += 1
+            wire, gate, id_ = wires.pop(), self._last_gate, f"fill{self._last_gate}"
+            wire.send(request("GET", f"/?id={id_}&gate={gate}"))
+            if until(partial(ran, self.ledger, id_), "it is in the application") == member.pid:
+                held.append((wire, gate))
+            else:
+                Filled(self, [(wire, gate)]).release()
+        return Filled(self, held)
 
     def open_gate(self, number: int) -> None:
         self.gates[number] = 1
@@ -249,7 +282,7 @@ class Group:
             stream.write(f"{given.get('id', '-')} {os.getpid()}\n".encode())
         body = environ["wsgi.input"].read()
         if "gate" in given:
-            end = time.monotonic() + 30
+            end = time.monotonic() + 60
             while not self.gates[int(given["gate"])] and time.monotonic() < end:
                 time.sleep(0.002)
         time.sleep(float(given.get("s", "0")))

@@ -74,20 +74,22 @@ class Held:
             raise AssertionError(f"{error}: {self.counts} -> {now}") from None
 
 
-def goes_on(group: Group, sender: Member, wires: list[Wire], *others: Member, gate: int) -> None:
-    """Hand-overs work between those left: `wires` are connections of `sender`, one more than it has threads."""
-    assert len(wires) == group.threads + 1
+SPARE = 8
+"""Connections for `goes_on`."""
+
+
+def goes_on(group: Group, sender: Member, wires: list[Wire], *others: Member) -> None:
+    """Hand-overs work between those that are left; `wires` are connections of `sender`."""
+    asking, *wires = wires
+    filled = group.fill(sender, wires)
     before = sum(group.counter(member, "taken_over") for member in others)
-    ids = occupy(group, wires[:-1], gate, names=f"again{gate}.")
-    assert group.gauge(sender, "in_flight") == group.threads
     for count in range(1, 6):
-        reply = wires[-1].ask("POST", f"/?id=after{gate}.{count}", (), b"x" * 50_000)
+        reply = asking.ask("POST", "/", (), b"x" * 50_000)
         assert reply.json()["length"] == 50_000
         if count == 1:
             assert reply.json()["pid"] in {member.pid for member in others}
     assert sum(group.counter(member, "taken_over") for member in others) == before + 1
-    group.open_gate(gate)
-    assert [wire.reply().json()["id"] for wire in wires[:-1]] == ids
+    filled.release()
     until(lambda: quiet(group), f"the channel is empty and known to be: {group.waiting()} {group.counts()}")
 
 
@@ -118,9 +120,9 @@ def test_the_sender_dies(tmp_path: Path, fault: str, buried: bool, threads: int)
         assert [served[id_] for id_ in running] == [1] * threads
         assert served["asked"] == (fault == "after_send")
         until(lambda: quiet(group), "nothing is left in the channel")
-        mine = known(group, survivor, threads + 1)
+        mine = known(group, survivor, SPARE)
         successor = group.start()
-        goes_on(group, survivor, mine, successor, gate=2)
+        goes_on(group, survivor, mine, successor)
         close_all([*wires, *mine])
         held.same()
 
@@ -133,12 +135,13 @@ def test_the_receiver_dies(tmp_path: Path, fault: str, heir: str, threads: int) 
     with Group(tmp_path, threads=threads) as group:
         sender = group.start()
         close_all(known(group, sender, 1))
-        wires = known(group, sender, 2 * threads + 2)
+        spare = known(group, sender, SPARE)
+        wires = known(group, sender, 2 * threads + 1)
         sibling = group.start()
         occupy(group, wires[: 2 * threads], 1)
         assert group.counter(sibling, "taken_over") == threads
         victim = group.start(fault_point=fault)
-        asked, idle = wires[2 * threads :]
+        asked = wires[-1]
         asked.send(request("POST", "/?id=asked", (), b"x" * 70_000))
         victim.wait_killed()
         assert group.served()["asked"] == 0
@@ -157,11 +160,11 @@ def test_the_receiver_dies(tmp_path: Path, fault: str, heir: str, threads: int) 
         group.bury(victim)
         assert set(group.served().values()) - {group.served()["-"]} == {1}
         assert group.served()["asked"] == (fault == "before_take")
-        assert idle.get("/?id=idle").status == 200
+        assert spare[0].get("/?id=idle").status == 200
         until(lambda: quiet(group), "nothing is left in the channel")
         if heir == "sibling":
-            goes_on(group, sender, [idle, *wires[:threads]], sibling, gate=2)
-        close_all(wires)
+            goes_on(group, sender, spare[1:], sibling)
+        close_all([*wires, *spare])
         until(lambda: group.gauge(sender, "connections") == group.gauge(sibling, "connections") == 0, "all are closed")
         assert sender.descriptors() == sibling.descriptors()
 
@@ -171,24 +174,24 @@ def test_a_count_that_is_wrong_is_put_right(tmp_path: Path, drift: int) -> None:
     """As by a kill between a step and its being counted."""
     with Group(tmp_path) as group:
         first = group.start()
-        wires = known(group, first, 2)
+        wires = known(group, first, SPARE)
         second = group.start()
         sent, _ = group.counts()
         group.group[0:8] = struct.pack("=Q", sent + 10 + drift)
         group.group[8:16] = struct.pack("=Q", sent + 10)
-        goes_on(group, first, wires, second, gate=1)
+        goes_on(group, first, wires, second)
 
 
 def test_what_no_core_has_sent_is_passed_over(tmp_path: Path) -> None:
     """Messages without a connection wake, and do nothing else; they are not counted."""
     with Group(tmp_path) as group:
         first = group.start()
-        wires = known(group, first, 2)
+        wires = known(group, first, SPARE)
         second = group.start()
         for text in (b"!", b"!" * 200):
             assert group.channel.sender.send(text) == len(text)
         until(lambda: first.has_ended() or second.has_ended() or group.waiting() == 0, "it is taken")
-        goes_on(group, first, wires, second, gate=1)
+        goes_on(group, first, wires, second)
 
 
 @THREADS
@@ -214,8 +217,8 @@ def test_one_of_many_dies_under_load(tmp_path: Path, fault: str, threads: int) -
 
 
 CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
-WORKERS = 6
-ROUNDS = 4
+WORKERS = 8
+ROUNDS = 3
 
 
 def held_by(server: Site, victim: int) -> int:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -338,38 +338,21 @@ def test_pipelined_requests_are_answered_in_order_wherever_they_are_served(tmp_p
 
 
 class Pair:
-    """Two members of a group, of which one is made busy whenever there is need of it."""
+    """Two members of a group, of which one is busy."""
 
-    OPTIONS: ClassVar[dict[str, Any]] = {"keepalive": 60.0, "body_buffer_size": 100_000}
-
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        self.first = group.start()
-        self.wires = [group.wire(timeout=20) for _ in range(60)]
+    def __init__(self, directory: Path, threads: int) -> None:
+        self.group = Group(directory, threads=threads, keepalive=60.0, body_buffer_size=100_000)
+        self.first = self.group.start()
+        self.wires = [self.group.wire(timeout=20) for _ in range(40)]
         for wire in self.wires:
             assert wire.get("/").json()["pid"] == self.first.pid
-        self.second = group.start()
-        self.holding: list[Wire] = []
-        self.gate = 0
+        self.filled = self.group.fill(self.first, self.wires)
+        self.second = self.group.start()
 
     def stray(self) -> Wire:
         """A connection of the worker that is busy."""
-        if not self.holding:
-            self.gate += 1
-            for nr in range(self.group.threads):
-                id_ = f"hold{self.gate}.{nr}"
-                self.holding.append(self.wires.pop())
-                self.holding[-1].send(request("GET", f"/?id={id_}&gate={self.gate}"))
-                until(lambda: ran(self.group.ledger, id_), "it is in the application")  # noqa: B023
-                assert ran(self.group.ledger, id_) == self.first.pid
         self.before = self.group.counter(self.second, "taken_over")
         return self.wires.pop()
-
-    def release(self) -> None:
-        self.group.open_gate(self.gate)
-        for wire in self.holding:
-            assert wire.reply().status == 200
-        self.holding.clear()
 
     def moved(self, reply: Reply, *, again: bool = False) -> None:
         """It was answered by the other one; which took it over, if it had not its connection (`again`)."""
@@ -381,8 +364,9 @@ class Pair:
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one_thread", "two_threads"])
 def pair(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with Group(tmp_path_factory.mktemp("pair"), threads=request.param, **Pair.OPTIONS) as group:
-        yield Pair(group)
+    pair = Pair(tmp_path_factory.mktemp("pair"), request.param)
+    with pair.group:
+        yield pair
 
 
 class TestWhatMoves:
@@ -405,13 +389,16 @@ class TestWhatMoves:
             assert reply.json()["sha256"] == hashlib.sha256(body + body).hexdigest()
             pair.moved(wire.get("/"), again=True)
 
-    def test_trailers_make_a_request_stay(self, pair: Pair) -> None:
-        wire = pair.stray()
-        wire.send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([b"x"], b"Checksum: 1\r\n"))
-        assert wire.still_open(0.2)
-        assert not wire.unread
-        pair.release()
-        assert wire.reply().json()["length"] == 1
+    def test_trailers_make_a_request_stay(self, tmp_path: Path) -> None:
+        pair = Pair(tmp_path, 1)
+        with pair.group:
+            wire = pair.stray()
+            wire.send(request("POST", "/", [("Transfer-Encoding", "chunked")]), chunked([b"x"], b"Checksum: 1\r\n"))
+            assert wire.still_open(0.2)
+            assert not wire.unread
+            pair.filled.release()
+            told = wire.reply().json()
+            assert (told["length"], told["pid"]) == (1, pair.first.pid)
 
     def test_a_body_that_was_asked_for(self, pair: Pair) -> None:
         wire = pair.stray()

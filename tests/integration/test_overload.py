@@ -110,7 +110,7 @@ def test_one_more_than_may_wait_is_turned_away(threads: int, limit: int) -> None
             reply = wire.reply()
             assert is_turned_away(reply)
             assert not reply.closes
-        assert state.core.word(QUEUE_FULL) == state.core.word(STATUS_5XX) == 5
+        until(lambda: state.core.word(QUEUE_FULL) == state.core.word(STATUS_5XX) == 5, "they are counted")
         assert all(wire.still_open() and not wire.unread for wire in waiting)
         state.end()
         assert [wire.reply().text for wire in waiting] == [f"/waits{nr} 0" for nr in range(limit)]
@@ -162,8 +162,8 @@ def test_a_request_that_has_waited_too_long_is_not_run(threads: int) -> None:
         for wire in wires:
             assert is_turned_away(wire.reply())
         assert time.monotonic() - began >= 0.29
-        assert state.core.word(QUEUE_LATE) == 3
-        assert state.core.word(QUEUED) == 0
+        until(lambda: state.core.word(QUEUE_LATE) == 3, "they are counted")
+        until(lambda: state.core.word(QUEUED) == 0, "nobody waits")
         state.end()
         assert [wire.get("/again").status for wire in wires] == [200] * 3
     assert not [path for path in state.app.called if path.startswith("/late")]
@@ -199,7 +199,7 @@ class TestRequestStart:
             assert is_turned_away(wire.get("/late", ("X-Request-Start", f"t={time.time() - 6:.6f}")))
             assert wire.get("/timely", ("X-Request-Start", f"t={time.time() - 1:.6f}")).status == 200
             assert app.called == ["/timely"]
-            assert core.word(QUEUE_LATE) == 1
+            until(lambda: core.word(QUEUE_LATE) == 1, "it is counted")
 
     def test_a_stranger_is_not_believed(self) -> None:
         app = App()
@@ -373,7 +373,7 @@ def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> Non
         began = time.monotonic()
         wires = [server.connect(timeout=20) for _ in range(20)]
         turned_away = 0
-        while time.monotonic() - began < 2.2:  # what is measured
+        while time.monotonic() - began < 1.2:  # what is measured
             for wire in wires:
                 wire.send(request("GET", "/?s=0.005"))
             turned_away += sum(is_turned_away(wire.reply()) for wire in wires)
@@ -389,7 +389,7 @@ def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> Non
             lambda: server.get("/").status == 200 and told() == turned_away, f"all {turned_away} are told of", every=0.1
         )
         lines = server.log.matching("Overload")
-        assert 2 <= len(lines) <= took + 3
+        assert 1 <= len(lines) <= took + 3
         assert all("[WARNING]" in match.string for match in lines)
         for wire in wires:
             wire.close()
