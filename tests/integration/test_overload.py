@@ -341,7 +341,7 @@ def site(tmp_path: Path, worker_class: str, config: str, workers: int = 1) -> Si
 @CLASSES
 def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class: str) -> None:
     """The only worker's interpreter is held in C code: limits, deadlines and clients that leave are looked after."""
-    log = "accesslog = '-'\naccess_log_format = 'line %(U)s%(q)s %(s)s %(b)s'\n"
+    log = "accesslog = '-'\naccess_log_format = 'line %(U)s%(q)s %(s)s %(b)s %(queue_time)s'\n"
     with site(tmp_path, worker_class, f"queue_limit = 2\nqueue_timeout = 1\n{log}") as server:
         known = [server.connect(timeout=20) for _ in range(4)]
         for wire in known:
@@ -356,8 +356,12 @@ def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class
             assert all(is_turned_away(reply) for reply in replies)
             assert time.monotonic() - began >= 0.9, "those that could wait have waited"
             assert is_turned_away(known[0].ask("HEAD", "/?id=asked8"))
-            lines = server.out.wait(r"line /id=asked\d 503 \d+", count=9)
-            assert len({line[0].split()[1] for line in lines}) == 9
+            lines = server.out.wait(r"line /id=asked(\d) 503 (\d+) (\d+)", count=9)
+            told = {int(line[1]): (int(line[2]), int(line[3])) for line in lines}
+            assert {nr: told[nr][0] for nr in range(9)} == {nr: len(reply.body) for nr, reply in enumerate(replies)} | {
+                8: 0
+            }
+            assert sum(waited >= 900_000 for _, waited in told.values()) == 2, "queue_limit could wait"
         finally:
             release()
         called = calls(tmp_path / "ledger")

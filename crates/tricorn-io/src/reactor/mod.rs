@@ -31,6 +31,7 @@ use conn::Conns;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
+use tricorn_proto::exchange::error_page;
 use tricorn_proto::peer::request_id;
 
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
@@ -394,25 +395,26 @@ impl Reactor {
         }
     }
 
-    /// An access-log line for a request that never met the application.
-    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, sent: u64, micros: u64) {
+    /// An access-log line for a request that never met the application; `page` is what it was answered with.
+    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64) {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
         let empty = Request::default();
         let request = request.unwrap_or(&empty);
         let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
         let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
+        let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
         let record = Record {
             head: &request.head,
             bytes: request.head_bytes(),
             remote: remote.as_bytes(),
             status,
             fields: &[],
-            sent,
-            micros,
+            sent: error_page::body(page).len() as u64,
+            micros: since(request.first_byte),
             time: self.wall.log_time(),
             pid: std::process::id(),
             request_id: named.unwrap_or_default(),
-            queue_micros: None,
+            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
             environ: &|_| None,
         };
         access.add(|out| format.render(&record, out));

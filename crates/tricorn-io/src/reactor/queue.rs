@@ -211,18 +211,15 @@ impl Reactor {
         let keep = request.head.keep_alive && !self.draining && self.config.keepalive > 0;
         let mut page = Vec::with_capacity(512);
         error_page::write_for(&mut page, STATUS, MESSAGE, RETRY_AFTER, keep);
-        if request.head.kind == Method::Head
-            && let Some(end) = page.windows(4).position(|window| window == b"\r\n\r\n")
-        {
-            page.truncate(end + 4);
+        if request.head.kind == Method::Head {
+            page.truncate(page.len() - error_page::body(&page).len());
         }
         let sent = send(socket, &page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap_or(0);
         let peer = conn.peer;
         self.board.add(Word::BytesOut, sent as u64);
         self.board.add(why, 1);
         self.board.status(STATUS);
-        let micros = now.saturating_sub(request.first_byte) / 1000;
-        self.log_refused(peer, Some(&request), STATUS, page.len() as u64, micros);
+        self.log_refused(peer, Some(&request), STATUS, &page, now);
         match why {
             Word::QueueFull => self.overload.full += 1,
             _ => self.overload.late += 1,

@@ -290,8 +290,7 @@ impl Reactor {
         let request = conn.request.take();
         self.board.add(Word::Refused, 1);
         self.board.status(status);
-        let micros = request.as_ref().filter(|r| r.first_byte > 0).map_or(0, |r| (now - r.first_byte) / 1000);
-        self.log_refused(peer, request.as_deref(), status, page.len() as u64, micros);
+        self.log_refused(peer, request.as_deref(), status, page, now);
         self.notice(true, || tell(&name(peer)));
         if let Some(request) = request {
             self.recycle(request);

@@ -39,6 +39,12 @@ pub fn write_for(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8], k
     out.extend_from_slice(&page);
 }
 
+/// The body of a response that this module has written.
+pub fn body(page: &[u8]) -> &[u8] {
+    let end = page.windows(4).position(|window| window == b"\r\n\r\n");
+    end.and_then(|end| page.get(end + 4..)).unwrap_or_default()
+}
+
 /// The standard reason phrase (RFC 9110), or "Unknown".
 pub fn reason(status: u16) -> &'static str {
     match REASONS.binary_search_by_key(&status, |&(code, _)| code) {
@@ -109,6 +115,19 @@ mod tests {
     #[test]
     fn an_application_error_has_a_page_of_141_bytes() {
         assert!(page(500, "").contains("Content-Length: 141\r\n"));
+    }
+
+    #[test]
+    fn the_body_is_as_long_as_it_says_and_the_connection_kept_if_it_may_be() {
+        for keep in [false, true] {
+            let mut out = Vec::new();
+            write_for(&mut out, 503, "later", b"Retry-After: 1\r\n", keep);
+            let text = String::from_utf8_lossy(&out).into_owned();
+            assert!(text.contains(if keep { "\r\nConnection: keep-alive\r\n" } else { "\r\nConnection: close\r\n" }));
+            assert!(text.contains(&format!("\r\nContent-Length: {}\r\n", body(&out).len())));
+            assert!(body(&out).starts_with(b"<html>") && body(&out).ends_with(b"</html>\n"));
+        }
+        assert_eq!(body(b"HTTP/1.1 200 OK\r\n"), b"");
     }
 
     #[test]
