@@ -88,7 +88,7 @@ impl Reactor {
     /// Tells siblings how many requests could begin here at once.
     #[inline]
     pub fn tell_free(&self) {
-        let free = if self.stuck || self.draining { 0 } else { self.free_threads().saturating_sub(self.ready.len()) };
+        let free = if self.draining { 0 } else { self.ready_threads().saturating_sub(self.ready.len()) };
         self.board.set(Word::Free, free as u64);
     }
 
@@ -98,10 +98,15 @@ impl Reactor {
         self.joined.min(self.share).saturating_sub(self.busy)
     }
 
+    /// Those of them that are there.
+    #[inline]
+    fn ready_threads(&self) -> usize {
+        if self.stuck { 0 } else { self.free_threads() }
+    }
+
     /// More requests wait than app threads here could begin.
     pub fn waits_in_vain(&self) -> bool {
-        let free = if self.stuck { 0 } else { self.free_threads() };
-        self.ready.len() > free
+        self.ready.len() > self.ready_threads()
     }
 
     #[inline]
@@ -158,7 +163,7 @@ impl Reactor {
             self.expire_queue(now);
         }
         if self.is_over_limit() {
-            let most = self.config.queue_limit + self.free_threads();
+            let most = self.config.queue_limit + self.ready_threads();
             while self.ready.len() > most {
                 // Whoever would be served last: the newest, or the oldest if the newest are first.
                 let last = if self.is_newest_first() { self.ready.pop_front() } else { self.ready.pop_back() };
@@ -175,7 +180,7 @@ impl Reactor {
     #[inline]
     pub fn is_over_limit(&self) -> bool {
         let limit = self.config.queue_limit;
-        limit > 0 && self.ready.len() > limit + self.free_threads()
+        limit > 0 && self.ready.len() > limit + self.ready_threads()
     }
 
     /// When the next waiting request has waited too long; `None`: never.
