@@ -1,5 +1,5 @@
 //! What travels with a connection that is handed over: a header of fixed size, then the bytes that were read from it.
-use crate::reactor::Peer;
+use crate::peer::Peer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Changes whenever the layout does.

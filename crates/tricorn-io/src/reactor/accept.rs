@@ -1,8 +1,9 @@
 //! Listeners, the gate before them, and what a new connection meets.
-use super::conn::{Conn, Peer, Phase, Token};
+use super::conn::{Conn, Phase, Token};
 use super::{BELL, CHANNEL, Reactor, Runner, SPECIAL};
 use crate::clock;
 use crate::config;
+use crate::peer::Peer;
 use crate::scoreboard::Word;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

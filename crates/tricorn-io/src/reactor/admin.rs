@@ -3,11 +3,12 @@
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
 //! small; a client that does not take them at once is let go.
 use super::accept::Listener;
-use super::conn::{Conn, Peer, Phase, Token};
+use super::conn::{Conn, Phase, Token};
 use super::{Reactor, SPECIAL};
 use crate::buffers::Request;
 use crate::clock;
 use crate::config;
+use crate::peer::Peer;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::{End, HeadInputs, Reply};

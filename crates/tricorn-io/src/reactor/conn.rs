@@ -2,31 +2,14 @@
 use super::admin;
 use crate::buffers::Request;
 use crate::outbox::Outbox;
+use crate::peer::Peer;
 use crate::wheel::Tick;
 use rustix::fd::OwnedFd;
 use std::any::Any;
-use std::net::{IpAddr, SocketAddr};
 use tricorn_proto::http1::Receiver;
 
 /// Values a gateway keeps with a connection (addresses as Python strings). Made and dropped by the gateway's threads only.
 pub type Attachment = Box<dyn Any + Send + Sync>;
-
-/// Who is at the other end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Peer {
-    Internet(SocketAddr),
-    /// A unix socket; its clients have no address worth telling.
-    Unix,
-}
-
-impl Peer {
-    pub fn ip(self) -> Option<IpAddr> {
-        match self {
-            Peer::Internet(address) => Some(address.ip()),
-            Peer::Unix => None,
-        }
-    }
-}
 
 /// Where a connection stands. `reactor/*.rs` moves it:
 ///

@@ -15,7 +15,7 @@ mod write;
 
 pub use accept::Listener;
 pub use admin::AdminPaths;
-pub use conn::{Attachment, Conn, Peer, Phase, Token};
+pub use conn::{Attachment, Conn, Phase, Token};
 pub use hand_over::{Front, Handed};
 
 use crate::access::AccessLog;
@@ -24,6 +24,7 @@ use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
 use crate::outbox::SharedBytes;
+use crate::peer::Peer;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
 use crate::wheel::{Tick, Wheel};

@@ -1,11 +1,12 @@
 //! From bytes to complete requests.
-use super::conn::{Conn, Peer, Phase, Token};
+use super::conn::{Conn, Phase, Token};
 use super::deadlines::body_deadline;
 use super::{Reactor, Runner, admin};
 use crate::body::{Allocate, Body, Received, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
 use crate::config;
+use crate::peer::Peer;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::fds::recv_into;
 use rustix::buffer::spare_capacity;
