@@ -1,8 +1,9 @@
-"""Runs the checks of this repository one after another and prints the result of each as a row of a table.
+"""Runs the checks of this repository and prints the result of each as a row of a table.
 
     python scripts/checks.py lint|all
 
-Output of a check is shown only when it fails, after the table.
+Output of a check is shown only when it fails, after the table. Lints run one after another, then the tests side by
+side: those in Rust mostly wait.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,21 +58,30 @@ def run(check: Check) -> tuple[bool, float, str]:
     return done.returncode == 0, time.monotonic() - start, done.stdout
 
 
+def show(checks: list[Check]) -> list[tuple[Check, str]]:
+    """Runs them at once; those that failed, with what they said."""
+    failures = []
+    with ThreadPoolExecutor() as pool:
+        for check, result in [(check, pool.submit(run, check)) for check in checks]:
+            print(f"  {check.name:<16} ", end="", flush=True)
+            passed, seconds, output = result.result()
+            print(f"{'ok' if passed else 'FAILED':<7} {seconds:5.1f} s   {check.what}", flush=True)
+            if not passed:
+                failures.append((check, output))
+    return failures
+
+
 def main() -> int:
-    checks = {"lint": LINT, "all": LINT + TESTS}.get(sys.argv[1] if len(sys.argv) > 1 else "all")
-    if checks is None:
+    one_by_one = [[check] for check in LINT]
+    groups = {"lint": one_by_one, "all": [*one_by_one, TESTS]}.get(sys.argv[1] if len(sys.argv) > 1 else "all")
+    if groups is None:
         print(__doc__)
         return 2
-    failures = []
-    for check in checks:
-        print(f"  {check.name:<16} ", end="", flush=True)
-        passed, seconds, output = run(check)
-        print(f"{'ok' if passed else 'FAILED':<7} {seconds:5.1f} s   {check.what}", flush=True)
-        if not passed:
-            failures.append((check, output))
+    failures = [failure for group in groups for failure in show(group)]
+    count = sum(map(len, groups))
     for check, output in failures:
         print(f"\n==== {check.name}: {' '.join(check.command)}\n{output.rstrip()}".replace(f"{ROOT}/", ""))
-    print(f"\n{len(failures)} of {len(checks)} checks failed" if failures else f"\nall {len(checks)} checks passed")
+    print(f"\n{len(failures)} of {count} checks failed" if failures else f"\nall {count} checks passed")
     return 1 if failures else 0
 
 
