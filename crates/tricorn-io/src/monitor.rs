@@ -261,7 +261,8 @@ impl Monitor<'_> {
         shared.take_in_place(core);
         shared.leave_channel(core);
         if shared.config.siblings {
-            core.reactor.set_gate(shared.accepts_for_all());
+            let open = shared.accepts_for_all(core);
+            core.reactor.set_gate(open);
         }
         serve_io(shared, core);
     }
@@ -321,7 +322,8 @@ impl Monitor<'_> {
             return;
         }
         if shared.config.siblings {
-            guard.reactor.set_gate(shared.accepts_for_all());
+            let open = shared.accepts_for_all(&guard);
+            guard.reactor.set_gate(open);
         }
         serve_io(shared, &mut guard);
         let now = clock::now();

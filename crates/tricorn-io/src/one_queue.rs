@@ -26,7 +26,7 @@ use rustix::fd::AsFd;
 use rustix::io::IoSlice;
 use std::sync::atomic::Ordering;
 
-/// For how long after a worker said that requests wait the bell is rung for it.
+/// For how long after a worker said that requests wait the bell is rung for it; what waits longer waits for long.
 const RECENT: u64 = 4 * SHARE_TICK;
 /// How often a worker looks which part of the concurrency limit is its own.
 const SHARE_AGE: u64 = 20 * MILLI;
@@ -188,7 +188,8 @@ impl Shared {
     /// enough calls are under way.
     pub fn open_doors(&self, core: &mut Core) {
         let may_start = core.reactor.may_start();
-        core.reactor.set_gate(may_start || !self.config.siblings || self.accepts_for_all());
+        let open = may_start || !self.config.siblings || self.accepts_for_all(core);
+        core.reactor.set_gate(open);
         if let Some((siblings, channel)) = self.channel() {
             core.reactor.set_door(channel.receive.as_fd(), may_start && !self.leaves_channel(siblings));
         }
@@ -259,9 +260,12 @@ impl Shared {
     }
 
     /// While no app thread is there, the monitor takes connections that nobody else could serve at once either: their
-    /// requests can be passed on, or turned away in time.
-    pub fn accepts_for_all(&self) -> bool {
-        self.channel().is_some_and(|(siblings, _)| siblings.survey().idle == 0)
+    /// requests can be passed on, or turned away in time. Siblings that call themselves idle, and do not come for what has
+    /// waited here for long, are stopped or starved of their processor: they will not come for a connection either.
+    pub fn accepts_for_all(&self, core: &Core) -> bool {
+        let oldest = core.reactor.oldest();
+        let waits_long = oldest > 0 && clock::now().saturating_sub(oldest) > RECENT;
+        self.channel().is_some_and(|(siblings, _)| waits_long || siblings.survey().idle == 0)
     }
 }
 
