@@ -47,7 +47,8 @@ mod tests {
         let before = (time_of(this_thread()), time_of(sleeping));
         while time_of(this_thread()) < before.0.map(|time| time + 2_000_000) {}
         assert!(is_wanted_by(this_thread()));
-        assert_eq!(time_of(sleeping), before.1);
+        let slept = time_of(sleeping).zip(before.1).map(|(now, before)| now - before);
+        assert!(slept.is_some_and(|time| time < 1_000_000), "{slept:?}");
         drop(stop);
         sleeper.join().expect("it ends");
         // It is joined a moment before the system has forgotten it.
