@@ -260,10 +260,7 @@ impl Monitor<'_> {
         core.reactor.pump(Runner::Monitor);
         shared.take_in_place(core);
         shared.leave_channel(core);
-        if shared.config.siblings {
-            let open = shared.accepts_for_all(core);
-            core.reactor.set_gate(open);
-        }
+        shared.tend_gate(core);
         serve_io(shared, core);
     }
 
@@ -321,10 +318,7 @@ impl Monitor<'_> {
             }
             return;
         }
-        if shared.config.siblings {
-            let open = shared.accepts_for_all(&guard);
-            guard.reactor.set_gate(open);
-        }
+        shared.tend_gate(&mut guard);
         serve_io(shared, &mut guard);
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);

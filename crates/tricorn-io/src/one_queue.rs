@@ -259,10 +259,18 @@ impl Shared {
         any
     }
 
+    /// No app thread is there: the listeners are for others, if those can do better.
+    pub fn tend_gate(&self, core: &mut Core) {
+        if self.config.siblings {
+            let open = self.accepts_for_all(core);
+            core.reactor.set_gate(open);
+        }
+    }
+
     /// While no app thread is there, the monitor takes connections that nobody else could serve at once either: their
     /// requests can be passed on, or turned away in time. Siblings that call themselves idle, and do not come for what has
     /// waited here for long, are stopped or starved of their processor: they will not come for a connection either.
-    pub fn accepts_for_all(&self, core: &Core) -> bool {
+    fn accepts_for_all(&self, core: &Core) -> bool {
         let oldest = core.reactor.oldest();
         let waits_long = oldest > 0 && clock::now().saturating_sub(oldest) > RECENT;
         self.channel().is_some_and(|(siblings, _)| waits_long || siblings.survey().idle == 0)

@@ -37,14 +37,7 @@ fn a_message_that_was_counted_but_never_sent_or_taken_but_never_counted_is_forgo
 #[test]
 fn a_message_that_was_sent_but_never_counted_is_taken() {
     let workers = Workers::echo(plan(2));
-    let mut clients: Vec<Client> = (0..4).map(|_| workers.connect(0)).collect();
-    workers.block(0);
-    workers.block(1);
-    for (place, client) in clients.iter_mut().enumerate() {
-        client.ask("/");
-        workers.until_waiting(place as u64 + 1);
-    }
-    until("the front is in the channel", || workers.in_channel() == 2);
+    let mut clients = workers.four_that_wait();
     workers.set_shared(Shared::Sent, workers.shared(Shared::Taken));
     workers.unblock(1);
     for client in &mut clients {

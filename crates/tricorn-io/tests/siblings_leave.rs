@@ -59,14 +59,7 @@ fn a_worker_that_drains_takes_nothing_while_a_sibling_serves() {
 #[test]
 fn the_last_worker_takes_what_is_left() {
     let workers = Workers::echo(plan(2));
-    let mut clients: Vec<Client> = (0..4).map(|_| workers.connect(0)).collect();
-    workers.block(0);
-    workers.block(1);
-    for (place, client) in clients.iter_mut().enumerate() {
-        client.ask("/");
-        workers.until_waiting(place as u64 + 1);
-    }
-    until("the front is in the channel", || workers.in_channel() == 2);
+    let mut clients = workers.four_that_wait();
     workers.servers[0].engine.drain();
     until("the rest goes on, too, for one still serves", || workers.in_channel() > 0);
     workers.servers[1].engine.drain();

@@ -14,8 +14,9 @@ use tricorn_proto::exchange::error_page;
 use tricorn_proto::http1::{Known, Method};
 use tricorn_proto::peer::request_start;
 
-const STATUS: u16 = 503;
-const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
+pub(super) const STATUS: u16 = 503;
+/// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
+pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
 const MESSAGE: &str = "This server has more requests than it can serve; the request was not begun.";
 
 /// Requests that were turned away and that the log has not been told of.
@@ -156,8 +157,8 @@ impl Reactor {
         self.start(token)
     }
 
-    /// Turns away what is beyond `queue_limit` and `queue_timeout`. Returns whether there was any.
-    pub fn trim_queue(&mut self, now: u64) -> bool {
+    /// Turns away what is beyond `queue_limit` and `queue_timeout`.
+    pub fn trim_queue(&mut self, now: u64) {
         let before = self.ready.len();
         if now >= self.queue_due {
             self.expire_queue(now);
@@ -174,7 +175,6 @@ impl Reactor {
         if self.ready.len() < before {
             self.tell_queue();
         }
-        self.ready.len() < before
     }
 
     #[inline]

@@ -1,10 +1,8 @@
 //! Requests that nobody will ever serve: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
+use super::queue::{RETRY_AFTER, STATUS};
 use tricorn_proto::exchange::error_page;
 
-const STATUS: u16 = 503;
-/// Another worker serves by then: a client that comes back at once may meet this one again.
-const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
 const MESSAGE: &str = "This server is restarting; the request was not begun.";
 
 impl Reactor {

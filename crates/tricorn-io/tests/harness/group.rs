@@ -200,6 +200,20 @@ impl Workers {
         assert!(got.is_some(), "not {count} wait: {:?}", words.map(|word| (word, tell(word))));
     }
 
+    /// Both workers are busy: four clients of the first wait, the front of them in the channel.
+    #[track_caller]
+    pub fn four_that_wait(&self) -> Vec<Client> {
+        let mut clients: Vec<Client> = (0..4).map(|_| self.connect(0)).collect();
+        self.block(0);
+        self.block(1);
+        for (place, client) in clients.iter_mut().enumerate() {
+            client.ask("/");
+            self.until_waiting(place as u64 + 1);
+        }
+        until("the front is in the channel", || self.in_channel() == 2);
+        clients
+    }
+
     /// A connection with a worker of our choice, on which it has answered one request.
     #[track_caller]
     pub fn connect(&self, index: usize) -> Client {
