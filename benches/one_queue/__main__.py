@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import signal
 import statistics
 import sys
@@ -20,7 +18,7 @@ from typing import Any
 
 from benches.harness import environment, report
 from benches.harness.open_loop import Clients
-from benches.harness.process import LOAD_CORE, ROOT, DidNotServe, Server, before_other_work, free_port
+from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
 from benches.one_queue import measure, one_slow, pages, theory
 from benches.one_queue.servers import KINDS, SERVERS_OF_A_GROUP, Kind
 
@@ -35,11 +33,7 @@ def main() -> int:
         return check_theory(arguments)
     if arguments.plot:
         return plot(Path(arguments.plot))
-    os.sched_setaffinity(0, {LOAD_CORE})
-    if arguments.realtime:
-        before_other_work()
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    become_generator(realtime=arguments.realtime)
     kinds = [
         kind for kind in KINDS if arguments.servers is None or kind.name.startswith(tuple(arguments.servers.split(",")))
     ]

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import resource
 import shlex
 import signal
 import sys
@@ -21,7 +19,7 @@ from typing import Any
 
 from benches.harness import environment, proc, report
 from benches.harness.open_loop import Clients, Outcome, Planned
-from benches.harness.process import LOAD_CORE, ROOT, DidNotServe, Server, before_other_work, free_port
+from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
 from benches.one_queue.servers import SERVERS_OF_A_GROUP, Kind, granian, like_gunicorn
 from benches.overload import judge, pages
 
@@ -34,11 +32,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if arguments.plot:
         return plot(Path(arguments.plot))
-    os.sched_setaffinity(0, {LOAD_CORE})
-    if arguments.realtime:
-        before_other_work()
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    become_generator(realtime=arguments.realtime)
     phases = judge.Phases(arguments.before, arguments.seconds, arguments.after)
     planned, services = plan(arguments, phases)
     commands: dict[str, str] = {}
