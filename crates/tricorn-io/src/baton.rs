@@ -6,12 +6,14 @@ use crate::claim::Claim;
 use crate::clock::MILLI;
 use crate::config;
 use crate::cork::Cork;
+use crate::hub::Places;
 use crate::lateness::Lateness;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::ops::Index;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What the baton protects.
 pub struct Core {
@@ -26,6 +28,8 @@ pub struct Core {
     pub joined: usize,
     /// Times that app threads came for requests.
     pub rounds: u64,
+    /// Under a hub: which places are free.
+    pub places: Places,
     /// When the share of the concurrency limit is to be looked up again, and of which limit it is one.
     pub share_due: u64,
     pub share_of: Option<u64>,
@@ -77,7 +81,60 @@ impl Baton {
     }
 }
 
-/// One app thread as the others see it.
+/// The places of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
+/// ever under way at once.
+pub struct Slots {
+    places: Box<[OnceLock<Box<Slot>>]>,
+    /// No place from here on was ever taken.
+    used: AtomicUsize,
+}
+
+impl Slots {
+    pub fn new(most: usize) -> Slots {
+        Slots { places: (0..most.max(1)).map(|_| OnceLock::new()).collect(), used: AtomicUsize::new(0) }
+    }
+
+    /// Makes all of them, so that a position of `iter` is that of a place.
+    pub fn all(most: usize) -> Slots {
+        let slots = Slots::new(most);
+        for place in 0..slots.len() {
+            slots.get(place);
+        }
+        slots
+    }
+
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn get(&self, place: usize) -> Option<&Slot> {
+        let make = || {
+            self.used.fetch_max(place + 1, Ordering::Release);
+            Box::default()
+        };
+        Some(self.places.get(place)?.get_or_init(make))
+    }
+
+    /// Those that were made.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+        let used = self.used.load(Ordering::Acquire);
+        self.places[..used].iter().filter_map(|place| place.get().map(Box::as_ref))
+    }
+}
+
+impl Index<usize> for Slots {
+    type Output = Slot;
+
+    #[inline]
+    fn index(&self, place: usize) -> &Slot {
+        match self.places[place].get() {
+            Some(slot) => slot,
+            None => self.get(place).unwrap_or_else(|| unreachable!("a place beyond the last: {place}")),
+        }
+    }
+}
+
+/// One call's place as the others see it.
 #[derive(Default)]
 pub struct Slot {
     /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.

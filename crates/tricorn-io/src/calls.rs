@@ -28,9 +28,12 @@ impl Shared {
     }
 
     #[inline]
-    pub fn end_call(&self, slot: usize) {
+    pub fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
         self.slots[slot].leave();
+        if self.hub.is_some() {
+            core.places.give(slot);
+        }
     }
 
     /// Does what the arbiter ordered by way of the scoreboard.
@@ -58,6 +61,7 @@ impl Shared {
         let all = core.followers.len();
         self.wake_followers(core, all);
         self.kick.ring();
+        self.ring_hub();
         self.signals.kick();
     }
 }

@@ -8,8 +8,10 @@ use tricorn_proto::http1::HeadPolicy;
 /// Times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// App threads that may be inside `serve` at once.
+    /// App threads that may be inside `serve` at once; under a hub, calls that may be under way.
     pub threads: usize,
+    /// One thread has all the calls: it waits in an event loop of its own, which watches our descriptors.
+    pub hub: bool,
     /// Other workers share the listeners: do not take what a sibling could serve at once.
     pub siblings: bool,
     /// Most requests running or waiting at once; beyond it nothing is accepted.
@@ -98,6 +100,9 @@ pub const HALF_CLOSE: u64 = 50 * crate::clock::MILLI;
 pub const SHARE_TICK: u64 = 5 * crate::clock::MILLI;
 /// How often the log is told of requests that were turned away.
 pub const TELL: u64 = crate::clock::SECOND;
+
+/// Most requests that a hub says it could begin at once, however many it could: what is sent to it waits for it.
+pub const HUB_FREE: usize = 8;
 
 /// Output the application is ahead of its client, beyond which it has to wait.
 pub const HIGH_WATER: usize = 256 * 1024;

@@ -1,16 +1,18 @@
 //! The engine: what a worker holds. App threads take requests from it and give them back; one of those that have none
 //! waits for events, the others are parked.
 use crate::access::AccessLog;
-use crate::baton::{Baton, Core, Slot};
+use crate::baton::{Baton, Core, Slots};
 use crate::clock;
 use crate::config::{Config, MaxConcurrency};
 use crate::exchange::{Exchange, Sent};
 use crate::group::GroupWord;
+use crate::hub::{Hub, Places};
 use crate::monitor;
 use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::siblings::Siblings;
+use crate::streams::Streams;
 use crate::sys::fds;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::wake::{Alarm, WakePipe};
@@ -50,7 +52,11 @@ pub(crate) struct Shared {
     pub baton: Baton,
     pub poller: Arc<Poller>,
     pub access: Option<Arc<AccessLog>>,
-    pub slots: Vec<Slot>,
+    pub slots: Slots,
+    /// The corks that are open.
+    pub streams: Streams,
+    /// One thread has all the calls, and waits elsewhere.
+    pub hub: Option<Hub>,
     /// Ends the wait of the polling thread.
     pub kick: Alarm,
     /// Ends the wait of the monitor.
@@ -101,13 +107,16 @@ impl Engine {
             watches_signals: false,
             joined: 0,
             rounds: 0,
+            places: Places::default(),
             share_due: 0,
             share_of: None,
             spare: Events::default(),
             usual: 0,
         };
         let shared = Shared {
-            slots: (0..config.threads.max(1)).map(|_| Slot::default()).collect(),
+            slots: if config.hub { Slots::new(config.threads) } else { Slots::all(config.threads) },
+            streams: Streams::default(),
+            hub: config.hub.then(Hub::new).transpose()?,
             config,
             board,
             baton: Baton::new(core),
@@ -211,6 +220,8 @@ impl Engine {
     }
 
     /// Gives back an exchange that is done and looks for the next one, without waiting.
+    ///
+    /// Under a hub the slot is of no matter: each call gets one of its own.
     #[inline]
     pub fn next(&self, slot: usize, done: Option<Box<Exchange>>) -> Wake {
         let shared = &*self.shared;
@@ -220,7 +231,7 @@ impl Engine {
         if let Some(exchange) = done {
             let now = clock::now();
             core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
-            shared.end_call(slot);
+            shared.end_call(core, exchange.slot);
             core.reactor.finish(*exchange, now);
         }
         shared.stop_covering(core);
@@ -253,14 +264,21 @@ impl Engine {
             };
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
+        let slot = if shared.hub.is_some() { core.places.take() } else { slot };
         shared.begin_call(slot, &mut exchange);
         exchange.hold = core.gathers_answers();
-        if core.is_blocking() && core.polling.is_none() {
+        if shared.hub.is_none() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
         drop(guard);
         shared.tell_of(&exchange);
-        shared.wake_monitor();
+        match &shared.hub {
+            None => shared.wake_monitor(),
+            Some(hub) => {
+                hub.come();
+                shared.note_began(hub, slot, exchange.timing.started);
+            }
+        }
         Wake::Request(Box::new(exchange))
     }
 
@@ -286,9 +304,18 @@ impl Engine {
     fn cork(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
         exchange.open_cork(&shared.slots[exchange.slot].cork);
-        if shared.covering.load(Ordering::Relaxed) {
-            shared.alarm.ring(); // it waits for events only, and must tick from now on
+        shared.streams.add(exchange.slot);
+        if shared.covering.load(Ordering::Relaxed) || shared.hub.is_some() {
+            shared.alarm.ring(); // it may wait for events only, and must tick from now on
         }
+    }
+
+    /// Gives back an exchange that is done, without asking for another.
+    pub fn give_back(&self, done: Box<Exchange>) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        shared.end_call(&mut core, done.slot);
+        core.reactor.finish(*done, clock::now());
     }
 
     /// The app thread leaves, giving back the exchange it was at.
@@ -296,7 +323,7 @@ impl Engine {
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         if let Some(exchange) = done {
-            shared.end_call(slot);
+            shared.end_call(&mut core, slot);
             core.reactor.finish(*exchange, clock::now());
         }
         core.reactor.send_held();
@@ -349,7 +376,7 @@ impl Engine {
             shared.wake_monitor();
         }
         if result.is_err() {
-            shared.stopping.store(true, Ordering::Relaxed);
+            shared.end_now();
         }
     }
 
@@ -379,7 +406,7 @@ impl Engine {
         !self.has_ended(&mut core)
     }
 
-    fn has_ended(&self, core: &mut Core) -> bool {
+    pub(crate) fn has_ended(&self, core: &mut Core) -> bool {
         let shared = &*self.shared;
         let ended = shared.stopping.load(Ordering::Relaxed)
             || core.reactor.is_drained() && !shared.takes_leftovers(core)
@@ -392,6 +419,7 @@ impl Engine {
             if core.polling.is_some() {
                 shared.kick.ring();
             }
+            shared.ring_hub();
         }
         ended
     }
@@ -438,6 +466,12 @@ impl Engine {
 }
 
 impl Shared {
+    /// Nothing can be waited for any more.
+    #[cold]
+    pub fn end_now(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
     /// Wakes up to `count` parked app threads.
     pub fn wake_followers(&self, core: &mut Core, count: usize) {
         for _ in 0..count {
@@ -463,7 +497,7 @@ impl Shared {
 
     /// An app thread is back: the monitor goes back to ticking.
     #[inline]
-    fn stop_covering(&self, core: &mut Core) {
+    pub fn stop_covering(&self, core: &mut Core) {
         self.coming.store(false, Ordering::Relaxed);
         if self.covering.load(Ordering::Relaxed) {
             self.covering.store(false, Ordering::Relaxed);

@@ -34,7 +34,7 @@ impl Lateness {
     }
 
     /// Whether it is the call with this number that is late. Between two calls the number is even: there is none.
-    fn is(&self, call: u32) -> bool {
+    pub fn is(&self, call: u32) -> bool {
         !call.is_multiple_of(2) && self.call.load(Relaxed) == call
     }
 }

@@ -11,8 +11,10 @@ use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
 use crate::config::MaxConcurrency;
-use crate::config::{SHARE_TICK, TICK};
+use crate::config::TICK;
 use crate::engine::Shared;
+use crate::hub::Hub;
+use crate::hub_watch::HubWatch;
 use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
@@ -40,7 +42,7 @@ enum Mode {
 pub fn run(shared: &Shared) {
     signals::block_all();
     let watchdog = Watchdog::new(shared);
-    let seen = vec![0; shared.slots.len()];
+    let seen = vec![0; if shared.hub.is_some() { 0 } else { shared.slots.len() }];
     let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
     let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
     let mut monitor = Monitor {
@@ -53,6 +55,7 @@ pub fn run(shared: &Shared) {
         idle: 0,
         covering_since: 0,
         watchdog,
+        hub: HubWatch::default(),
     };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
@@ -74,6 +77,8 @@ struct Monitor<'s> {
     /// When the last time of covering began.
     covering_since: u64,
     watchdog: Watchdog,
+    /// Under a hub: what was seen of it.
+    hub: HubWatch,
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
 }
@@ -86,8 +91,10 @@ impl Monitor<'_> {
             Mode::Asleep => {
                 shared.monitor_asleep.store(true, Ordering::SeqCst);
                 // A call that began before it saw the flag is seen here; one that begins later rings.
-                if !self.in_flight() && !self.is_somebody_coming() && !self.log_waits() {
-                    shared.alarm.wait(None, self.log_retry());
+                match &shared.hub {
+                    None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
+                    None => shared.alarm.wait(None, self.log_retry()),
+                    Some(hub) => self.sleep_beside(hub),
                 }
                 shared.monitor_asleep.store(false, Ordering::SeqCst);
                 self.mode = Mode::Ticking;
@@ -97,15 +104,37 @@ impl Monitor<'_> {
             Mode::Covering => {
                 let now = clock::now();
                 let timeout = self.queue_timeout(now);
-                let ticks = (self.log_waits() || self.has_streams()).then_some(TICK);
+                let ticks = (self.log_waits() || shared.streams.any()).then_some(TICK);
                 // Whether somebody is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
-                let timeout =
-                    [timeout, ticks, stranded, glance, self.watchdog.due(shared, now)].into_iter().flatten().min();
+                let hub = shared.hub.as_ref().and_then(|_| self.hub.due(shared, now));
+                let dues = [timeout, ticks, stranded, glance, hub, self.watchdog.due(shared, now)];
+                let timeout = dues.into_iter().flatten().min();
                 shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
             }
         }
+    }
+
+    /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
+    fn sleep_beside(&self, hub: &Hub) {
+        let shared = self.shared;
+        let now = clock::now();
+        if self.log_waits() || shared.streams.any() || self.watchdog.is_reporting() {
+            return;
+        }
+        let glance = self.keeper.is_some().then_some(GLANCE);
+        let dues = [
+            self.queue_timeout(now),
+            self.log_retry(),
+            glance,
+            self.watchdog.due(shared, now),
+            self.hub.due(shared, now),
+        ];
+        let timeout = dues.into_iter().flatten().min();
+        hub.until.store(timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout)), Ordering::SeqCst);
+        shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
+        hub.until.store(u64::MAX, Ordering::SeqCst);
     }
 
     fn look_around(&mut self) {
@@ -120,10 +149,13 @@ impl Monitor<'_> {
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
-        for slot in &shared.slots {
-            slot.cork.send_some();
-        }
+        shared.streams.send_some(&shared.slots);
         self.watchdog.look(shared, now);
+        if let Some(hub) = &shared.hub {
+            self.hub.look(shared, hub, now);
+            self.watchdog.look_at_hub(shared, hub, &mut self.hub, now);
+            shared.tick_for(hub, now);
+        }
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
             keeper.tick(siblings.pages().iter().copied(), now);
         }
@@ -140,10 +172,16 @@ impl Monitor<'_> {
         if self.shared.cover_now.swap(false, Ordering::Relaxed) && self.takes_the_watch() {
             return;
         }
-        if self.is_a_call_stuck() | self.is_nobody_coming() {
+        let (stuck, busy) = match &shared.hub {
+            Some(hub) => (self.hub.is_away(hub, now), self.hub.is_awaited() || shared.streams.any()),
+            None => {
+                (self.is_a_call_stuck() | self.is_nobody_coming(), self.in_flight() || self.is_somebody_coming())
+            }
+        };
+        if stuck {
             self.idle = 0;
             self.help();
-        } else if self.in_flight() || self.is_somebody_coming() || self.log_waits() || self.watchdog.is_reporting() {
+        } else if busy || self.log_waits() || self.watchdog.is_reporting() {
             self.idle = 0;
         } else {
             self.idle += 1;
@@ -192,10 +230,6 @@ impl Monitor<'_> {
         }
     }
 
-    fn has_streams(&self) -> bool {
-        self.shared.slots.iter().any(|slot| slot.cork.is_open())
-    }
-
     fn in_flight(&self) -> bool {
         self.shared.slots.iter().any(|slot| slot.calls() % 2 == 1)
     }
@@ -232,10 +266,7 @@ impl Monitor<'_> {
         if core.reactor.has_leftovers() {
             return Some(0);
         }
-        let shares =
-            shared.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
-        let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
-        [core.reactor.timeout(now), due, shares.then_some(SHARE_TICK)].into_iter().flatten().min()
+        [core.reactor.timeout(now), shared.queue_look(&core, now)].into_iter().flatten().min()
     }
 
     /// The last free app thread has said that it will be away for long.
@@ -262,6 +293,8 @@ impl Monitor<'_> {
         shared.leave_channel(core);
         shared.tend_gate(core);
         serve_io(shared, core);
+        // What is read here makes no event any more, and the hub waits for one.
+        shared.ring_hub();
     }
 
     /// The stuck calls would go on if their threads had a processor. Those to whom their requests could be handed over
@@ -293,7 +326,7 @@ impl Monitor<'_> {
             }
             return;
         }
-        if shared.hands_over() && self.wants_processor_only() {
+        if shared.hub.is_none() && shared.hands_over() && self.wants_processor_only() {
             return;
         }
         shared.board.add(Word::Rescues, 1);
@@ -322,7 +355,9 @@ impl Monitor<'_> {
         serve_io(shared, &mut guard);
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);
-        if guard.reactor.queued() > 0 && self.watchdog.is_stranded(shared, covered, now) {
+        let stranded = self.watchdog.is_stranded(shared, covered, now)
+            || shared.is_draining() && self.hub.stuck_for(shared, now).is_some();
+        if guard.reactor.queued() > 0 && stranded {
             guard.reactor.turn_away();
             shared.note_queued(&guard);
         }
@@ -341,6 +376,7 @@ fn serve_io(shared: &Shared, core: &mut Core) {
         // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
         // events would end at once until that thread is back.
         shared.take_wakeups(core);
+        shared.ring_hub();
     }
     shared.look_after_queue(core);
 }

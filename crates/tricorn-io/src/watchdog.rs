@@ -3,6 +3,8 @@
 //! * Over `timeout`: the arbiter is told, with the thread's stack; it will replace the worker.
 //! * Over `request_timeout`: the same, and `RequestTimeout` is raised in the call. A second later, if nothing was sent, the
 //!   client gets its 504 from here.
+//! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
+//!   is late at `request_timeout` and at no other time.
 //! * At `max_requests` the arbiter is told, once.
 //! * All threads over `timeout` and the worker draining: whoever waits behind them is turned away (`is_stranded`).
 //!
@@ -12,8 +14,10 @@
 use crate::clock::MILLI;
 use crate::config::TICK;
 use crate::engine::Shared;
+use crate::hub::{Began, Hub};
+use crate::hub_watch::HubWatch;
 use crate::scoreboard::Word;
-use crate::sys::signals;
+use crate::sys::signals::{self, ThreadId};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use rustix::io;
@@ -30,6 +34,8 @@ pub struct Watchdog {
     /// Something is to be watched at all.
     watches: bool,
     slots: Vec<Watched>,
+    /// Under a hub: the calls that are over `request_timeout`.
+    late: Vec<(Began, Watched)>,
     reports: VecDeque<Report>,
     /// The report whose stack is being written, and when it is over.
     open: Option<(usize, u64)>,
@@ -48,9 +54,17 @@ struct Watched {
 struct Report {
     limit: &'static str,
     slot: usize,
-    call: u32,
+    of: Subject,
     age: u64,
     text: Vec<u8>,
+}
+
+/// Whose stack is to be told, as long as it is at the same.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Call(u32),
+    /// The hub, since it came so many times.
+    Hub(u64),
 }
 
 impl Watchdog {
@@ -58,7 +72,8 @@ impl Watchdog {
         let config = &shared.config;
         Watchdog {
             watches: config.timeout > 0 || config.request_timeout > 0,
-            slots: vec![Watched::default(); shared.slots.len()],
+            slots: vec![Watched::default(); if config.hub { 0 } else { shared.slots.len() }],
+            late: Vec::new(),
             reports: VecDeque::new(),
             open: None,
             retired: config.max_requests == 0 || config.messages.is_none(),
@@ -70,8 +85,13 @@ impl Watchdog {
         if self.watches {
             for slot in 0..self.slots.len() {
                 if let Some((call, started)) = shared.running(slot) {
-                    self.look_at(shared, slot, call, started, now);
+                    let before = self.slots[slot];
+                    let watched = if before.call == call { before } else { Watched { call, ..Watched::default() } };
+                    self.slots[slot] = self.look_at(shared, slot, watched, started, now);
                 }
+            }
+            if let Some(hub) = &shared.hub {
+                self.look_at_late_calls(shared, hub, now);
             }
         }
         if self.is_reporting() {
@@ -95,28 +115,62 @@ impl Watchdog {
         if !self.watches {
             return None;
         }
-        let config = &shared.config;
-        let mut due = u64::MAX;
-        for (slot, watched) in self.slots.iter().enumerate() {
-            let Some((call, started)) = shared.running(slot) else { continue };
-            let done = if watched.call == call { *watched } else { Watched::default() };
-            let steps = [
-                (config.timeout, 0, done.stuck),
-                (config.request_timeout, 0, done.late),
-                (config.request_timeout, GRACE, done.answered),
-            ];
-            for (limit, more, _) in steps.into_iter().filter(|(limit, _, done)| *limit > 0 && !done) {
-                due = due.min(started.saturating_add(limit + more));
-            }
+        let threads = self.slots.iter().enumerate().filter_map(|(slot, watched)| {
+            let (call, started) = shared.running(slot)?;
+            due_of(shared, if watched.call == call { *watched } else { Watched::default() }, started)
+        });
+        let late = self.late.iter().filter_map(|(began, watched)| due_of(shared, *watched, began.started));
+        let limit = shared.config.request_timeout;
+        let next = shared.hub.as_ref().filter(|_| limit > 0).and_then(|hub| hub.began().front().copied());
+        let due = threads.chain(late).chain(next.map(|began| began.started.saturating_add(limit))).min();
+        due.map(|due| due.saturating_sub(now).max(TICK))
+    }
+
+    /// The calls of a hub: all have the same limit, so that those that began first are late first.
+    fn look_at_late_calls(&mut self, shared: &Shared, hub: &Hub, now: u64) {
+        let limit = shared.config.request_timeout;
+        if limit == 0 {
+            return;
         }
-        (due != u64::MAX).then(|| due.saturating_sub(now).max(TICK))
+        let mut began = hub.began();
+        while let Some(first) = began.front() {
+            if shared.is_at(first) {
+                if now.saturating_sub(first.started) < limit {
+                    break;
+                }
+                self.late.push((*first, Watched { call: first.call, ..Watched::default() }));
+            }
+            began.pop_front();
+        }
+        drop(began);
+        let mut late = std::mem::take(&mut self.late);
+        late.retain_mut(|(began, watched)| {
+            *watched = self.look_at(shared, began.place, *watched, began.started, now);
+            shared.is_at(began) && !watched.answered
+        });
+        self.late = late;
+    }
+
+    /// The hub does not come though something waits for it.
+    pub fn look_at_hub(&mut self, shared: &Shared, hub: &Hub, watch: &mut HubWatch, now: u64) {
+        let Some(age) = watch.is_stuck(shared, now) else { return };
+        if shared.config.messages.is_none() {
+            return;
+        }
+        let last = hub.last.load(Ordering::Relaxed);
+        let mut text = shared.board.call_text(last).unwrap_or_else(|| b"the event loop".to_vec());
+        let others = shared.board.get(Word::InFlight).saturating_sub(1);
+        if others > 0 {
+            text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());
+        }
+        self.reports.push_back(Report { limit: "timeout", slot: 0, of: Subject::Hub(hub.rounds()), age, text });
     }
 
     /// The worker is to leave, and no thread will come back to serve what waits: each is stuck in a call, or has had
     /// nothing to do for `covered` and does not come, since one of the stuck calls holds the GIL.
     pub fn is_stranded(&self, shared: &Shared, covered: u64, now: u64) -> bool {
         let limit = shared.config.timeout;
-        if limit == 0 || !shared.is_draining() {
+        if limit == 0 || !shared.is_draining() || shared.hub.is_some() {
             return false;
         }
         let mut stuck = false;
@@ -131,11 +185,9 @@ impl Watchdog {
         stuck
     }
 
-    fn look_at(&mut self, shared: &Shared, slot: usize, call: u32, started: u64, now: u64) {
-        let watched = &mut self.slots[slot];
-        if watched.call != call {
-            *watched = Watched { call, ..Watched::default() };
-        }
+    /// Does what is due for a call; returns what has been done about it.
+    fn look_at(&mut self, shared: &Shared, slot: usize, mut watched: Watched, started: u64, now: u64) -> Watched {
+        let call = watched.call;
         let age = now.saturating_sub(started);
         let config = &shared.config;
         let over = |limit: u64, more: u64, done: bool| limit > 0 && !done && age >= limit + more;
@@ -145,24 +197,24 @@ impl Watchdog {
                 self.note(shared, "request_timeout", slot, call, age);
                 // Before the call is ended: this says where it was.
                 self.report(shared, now);
-                end_call(shared, slot);
+                end_call(shared, Began { place: slot, call, started });
             }
         }
-        let watched = &mut self.slots[slot];
         if over(config.request_timeout, GRACE, watched.answered) {
             watched.answered = true;
             answer(shared, slot, call);
         }
-        if over(config.timeout, 0, watched.stuck) {
+        if !config.hub && over(config.timeout, 0, watched.stuck) {
             watched.stuck = true;
             self.note(shared, "timeout", slot, call, age);
         }
+        watched
     }
 
     fn note(&mut self, shared: &Shared, limit: &'static str, slot: usize, call: u32, age: u64) {
         if shared.config.messages.is_some() {
             let text = shared.board.call_text(slot).unwrap_or_default();
-            self.reports.push_back(Report { limit, slot, call, age, text });
+            self.reports.push_back(Report { limit, slot, of: Subject::Call(call), age, text });
         }
     }
 
@@ -174,23 +226,55 @@ impl Watchdog {
             }
             self.open = None;
         }
-        let Some(Report { limit, slot, call, age, text }) = self.reports.front() else { return };
+        let Some(Report { limit, slot, of, age, text }) = self.reports.front() else { return };
         let mut line = format!("stuck {limit} {slot} {} ", age / MILLI).into_bytes();
         line.extend(text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         line.push(b'\n');
         if !tell(shared, &line) {
             return;
         }
-        let asked = shared.running(*slot).is_some_and(|(now_at, _)| now_at == *call)
-            && signals::stack_signal().is_some_and(|signal| signals::send(shared.slots[*slot].thread(), signal));
+        let asked = whose_stack(shared, *slot, *of)
+            .is_some_and(|thread| signals::stack_signal().is_some_and(|signal| signals::send(thread, signal)));
         self.open = Some((*slot, if asked { now + STACK_TIME } else { now }));
         self.reports.pop_front();
     }
 }
 
+/// When the next step is due for a call about which so much has been done.
+fn due_of(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
+    let config = &shared.config;
+    let steps = [
+        (config.timeout, 0, done.stuck || config.hub),
+        (config.request_timeout, 0, done.late),
+        (config.request_timeout, GRACE, done.answered),
+    ];
+    let open = steps.into_iter().filter(|(limit, _, done)| *limit > 0 && !done);
+    open.map(|(limit, more, _)| started.saturating_add(limit + more)).min()
+}
+
+/// The thread that is at what a report is about; under a hub a call that merely waits is on no thread's stack.
+fn whose_stack(shared: &Shared, slot: usize, of: Subject) -> Option<ThreadId> {
+    match (of, &shared.hub) {
+        (Subject::Call(call), None) => {
+            let is_there = shared.running(slot).is_some_and(|(now_at, _)| now_at == call);
+            is_there.then(|| shared.slots[slot].thread())
+        }
+        (Subject::Hub(rounds), Some(hub)) => (hub.rounds() == rounds).then(|| hub.thread()),
+        (Subject::Call(_), Some(_)) | (Subject::Hub(_), None) => None,
+    }
+}
+
 /// Lets `RequestTimeout` be raised in the call: its thread does it where signals are handled, the main thread elsewhere.
-fn end_call(shared: &Shared, slot: usize) {
-    if shared.main_slot() == Some(slot) {
+/// Under a hub the call may be waiting, or be what the hub is held up by.
+fn end_call(shared: &Shared, began: Began) {
+    let slot = began.place;
+    if let Some(hub) = &shared.hub {
+        hub.late().push(began);
+        if let Some(signal) = signals::late_signal() {
+            signals::send(hub.thread(), signal);
+        }
+        hub.ring();
+    } else if shared.main_slot() == Some(slot) {
         if let Some(signal) = signals::late_signal() {
             signals::send(shared.slots[slot].thread(), signal);
         }

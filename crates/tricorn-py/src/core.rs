@@ -1,7 +1,7 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::late::{self, Thread};
 use crate::options::{self, CoreOptions, GroupOptions};
-use crate::wsgi::{Server, WsgiGateway};
+use crate::wsgi::{Ground, Server, Wait, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ impl Core {
     #[new]
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
         let CoreOptions { config, access_log, sendfile } = options::read(options)?;
-        let threads = config.threads;
+        let (threads, hub) = (config.threads, config.hub);
         let board = page_of(&scoreboard, threads)?;
         let access =
             match &access_log {
@@ -47,7 +47,7 @@ impl Core {
         Ok(Core {
             engine: Arc::new(engine),
             sendfile,
-            late: late::Raiser::new(threads),
+            late: late::Raiser::new(if hub { 0 } else { threads }),
             _page: scoreboard,
             _group: group,
         })
@@ -86,7 +86,8 @@ impl Core {
             PyRuntimeError::new_err(format!("{} threads serve already", self.engine.config().threads))
         })?;
         let thread = self.late.join(slot, Thread::current(py)?);
-        let mut server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, thread) {
+        let ground = Ground { wait: Wait::Thread, context: None };
+        let server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, ground) {
             Ok(server) => server,
             Err(error) => {
                 self.engine.leave(slot, None);
@@ -97,7 +98,11 @@ impl Core {
         loop {
             match self.engine.next(slot, done.take()) {
                 Wake::Request(exchange) => {
-                    let (exchange, outcome) = server.answer(py, exchange);
+                    let (exchange, outcome) = server.answer(py, exchange, |engine, slot| {
+                        if engine.conclude_call(slot) {
+                            thread.forget_raised(py);
+                        }
+                    });
                     if let Err(error) = outcome {
                         // A defect of ours, or no memory: the request is finished, the thread leaves.
                         self.engine.leave(slot, Some(exchange));
@@ -160,6 +165,21 @@ impl Core {
     fn reopen_logs(&self, py: Python<'_>) -> PyResult<()> {
         let result = py.detach(|| self.engine.access().map_or(Ok(()), AccessLog::reopen));
         result.map_err(|error| PyOSError::new_err(format!("the access log cannot be reopened: {error}")))
+    }
+}
+
+impl Core {
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn sendfile(&self) -> bool {
+        self.sendfile
+    }
+
+    /// What is raised in calls that are over `request_timeout`.
+    pub fn late_error(&self, py: Python<'_>) -> Option<Py<PyType>> {
+        self.late.error.get(py).map(|error| error.clone_ref(py))
     }
 }
 

@@ -1,12 +1,15 @@
 //! The extension module `tricorn._core`: converts, calls, maps errors. No parsing, no policy.
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
+//! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
+mod context;
 mod core;
+mod green;
 mod late;
 mod options;
 mod text;
@@ -18,6 +21,8 @@ mod _core {
     use crate::core::Core;
     #[pymodule_export]
     use crate::core::scoreboard_bytes;
+    #[pymodule_export]
+    use crate::green::GreenServer;
     #[pymodule_export]
     use crate::options::check_access_log_format;
     #[pymodule_export]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tricorn import errors
@@ -43,14 +44,16 @@ def enable(messages: int) -> None:
         faulthandler.register(STACK_SIGNAL, file=messages, all_threads=False, chain=False)
 
 
-def listen(core: Core) -> None:
+def listen(core: Core, is_late: Callable[[], bool] | None = None) -> None:
     """Ends the application's calls that are older than the core's `request_timeout`; for the main thread.
 
-    Nothing is installed if there is no such limit.
+    `is_late` tells whether what runs there is such a call; if not given, the core does. Nothing is installed if there
+    is no limit.
     """
     limit = core.request_timeout
     if not limit:
         return
+    is_late = is_late or core.is_late
     error = errors.request_timeout(limit)
     core.raise_when_late(error)
     if LATE_SIGNAL is None:
@@ -58,7 +61,7 @@ def listen(core: Core) -> None:
 
     def end_call(*_: object) -> None:
         # The call may have ended, and another begun, since the monitor sent this.
-        if core.is_late():
+        if is_late():
             raise error
 
     signal.signal(LATE_SIGNAL, end_call)

@@ -89,7 +89,10 @@ impl Reactor {
     /// Tells siblings how many requests could begin here at once.
     #[inline]
     pub fn tell_free(&self) {
-        let free = if self.draining { 0 } else { self.ready_threads().saturating_sub(self.ready.len()) };
+        let mut free = if self.draining { 0 } else { self.ready_threads().saturating_sub(self.ready.len()) };
+        if self.config.hub {
+            free = free.min(config::HUB_FREE);
+        }
         self.board.set(Word::Free, free as u64);
     }
 
@@ -112,7 +115,8 @@ impl Reactor {
 
     #[inline]
     pub fn may_start(&self) -> bool {
-        self.busy < self.share
+        // A thread that asks is free; a hub may have calls enough.
+        self.busy < self.share && (!self.config.hub || self.busy < self.joined)
     }
 
     /// An app thread came or left.

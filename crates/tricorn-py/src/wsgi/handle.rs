@@ -3,6 +3,7 @@
 //! All three are plain C functions bound to one `Handle`. They may outlive the request (an application may keep what it
 //! likes); the handle is then empty, and calling them raises.
 use super::respond;
+use super::wait::Wait;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -18,6 +19,7 @@ use tricorn_proto::exchange::Fault;
 #[pyclass(frozen, module = "tricorn._core", name = "Exchange")]
 pub struct Handle {
     engine: Arc<Engine>,
+    wait: Arc<Wait>,
     place: Mutex<Place>,
     back: Condvar,
 }
@@ -27,26 +29,40 @@ struct Place {
     exchange: Option<Box<Exchange>>,
     /// Somebody waits for it to come back; without this each return would cost a system call.
     awaited: bool,
+    /// The event that a greenlet waits for.
+    event: Option<Py<PyAny>>,
 }
 
 impl Handle {
-    pub fn new(engine: Arc<Engine>) -> Handle {
-        Handle { engine, place: Mutex::default(), back: Condvar::new() }
+    pub fn new(engine: Arc<Engine>, wait: Arc<Wait>) -> Handle {
+        Handle { engine, wait, place: Mutex::default(), back: Condvar::new() }
     }
 
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
+    /// How the application's call waits.
+    pub fn wait(&self) -> &Wait {
+        &self.wait
+    }
+
     fn place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn put(&self, exchange: Box<Exchange>) {
+    pub fn put(&self, py: Python<'_>, exchange: Box<Exchange>) {
         let mut place = self.place();
         place.exchange = Some(exchange);
         if std::mem::take(&mut place.awaited) {
             self.back.notify_all();
+        }
+        let event = place.event.take();
+        drop(place);
+        if let Some(event) = event
+            && let Err(error) = event.call_method0(py, pyo3::intern!(py, "set"))
+        {
+            error.write_unraisable(py, None);
         }
     }
 
@@ -54,10 +70,22 @@ impl Handle {
         self.place().exchange.take()
     }
 
-    /// Waits for a thread of the application that is still writing.
+    /// Waits for a thread of the application, or a greenlet, that is still writing.
     pub fn take_back(&self, py: Python<'_>) -> Box<Exchange> {
         if let Some(exchange) = self.take() {
             return exchange;
+        }
+        if let Wait::Hub(hub) = &*self.wait {
+            loop {
+                // Whoever kills this greenlet while it waits here ends a request that is over.
+                let _ = hub.event(py).and_then(|event| {
+                    self.place().event = Some(event.clone().unbind());
+                    event.call_method0(pyo3::intern!(py, "wait"))
+                });
+                if let Some(exchange) = self.take() {
+                    return exchange;
+                }
+            }
         }
         py.detach(|| {
             let mut place = self.place();
@@ -113,12 +141,11 @@ impl Handle {
         let piece = respond::bytes_of(piece)?;
         let mut exchange = self.take().ok_or_else(over)?;
         let outcome = if exchange.request.reply.has_status() {
-            respond::send(py, &self.engine, &mut exchange, &piece);
-            Ok(())
+            respond::send(py, self, &mut exchange, &piece).map(|_| ())
         } else {
             Err(PyAssertionError::new_err("write was called before start_response"))
         };
-        self.put(exchange);
+        self.put(py, exchange);
         outcome
     }
 

@@ -15,6 +15,8 @@ mod peer;
 mod respond;
 mod server;
 mod socket;
+mod wait;
 
 pub use buffer::BytesBuffer;
-pub use server::{Server, WsgiGateway};
+pub use server::{Ground, Server, WsgiGateway};
+pub use wait::{Hub, Wait};

@@ -68,22 +68,22 @@ impl<'py> Response<'_, 'py> {
     }
 
     /// Works on the exchange of an application that has called `start_response`.
-    fn begun<T>(&self, work: impl FnOnce(&Engine, &mut Exchange) -> T) -> PyResult<T> {
+    fn begun<T>(&self, work: impl FnOnce(&Engine, &mut Exchange) -> PyResult<T>) -> PyResult<T> {
         let handle = self.handle.get();
         let mut exchange = handle.take_back(self.handle.py());
         let outcome = if exchange.request.reply.has_status() {
-            Ok(work(handle.engine(), &mut exchange))
+            work(handle.engine(), &mut exchange)
         } else {
             Err(PyAssertionError::new_err("the application yielded a body before it called start_response"))
         };
-        handle.put(exchange);
+        handle.put(self.handle.py(), exchange);
         outcome
     }
 
     fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
         self.begun(|engine, exchange| {
             exchange.answered();
-            Some(send_last(piece.py(), engine, exchange, piece))
+            Ok(Some(send_last(piece.py(), engine, exchange, piece)))
         })
     }
 
@@ -98,9 +98,9 @@ impl<'py> Response<'_, 'py> {
         self.begun(|engine, exchange| {
             exchange.answered();
             for piece in first.iter().filter(|piece| !piece.as_bytes().is_empty()) {
-                send_part(py, engine, exchange, piece, Some(total));
+                send_part(py, self.handle.get(), exchange, piece, Some(total))?;
             }
-            Some(send_last(py, engine, exchange, last))
+            Ok(Some(send_last(py, engine, exchange, last)))
         })
     }
 
@@ -113,7 +113,8 @@ impl<'py> Response<'_, 'py> {
                 continue; // the head waits for the first byte (PEP 3333, "The start_response() Callable")
             }
             whole = self.send_if_whole(&piece)?;
-            if whole.is_none() && self.begun(|engine, exchange| send(py, engine, exchange, &piece))? == Sent::Gone {
+            if whole.is_none() && self.begun(|_, exchange| send(py, self.handle.get(), exchange, &piece))? == Sent::Gone
+            {
                 return Ok(None);
             }
         }
@@ -122,11 +123,11 @@ impl<'py> Response<'_, 'py> {
         }
         self.begun(|engine, exchange| {
             exchange.answered();
-            Some(if exchange.request.reply.head_sent() {
+            Ok(Some(if exchange.request.reply.head_sent() {
                 exchange.end()
             } else {
                 send_last(py, engine, exchange, &PyBytes::new(py, b""))
-            })
+            }))
         })
     }
 
@@ -137,10 +138,10 @@ impl<'py> Response<'_, 'py> {
             let reply = &exchange.request.reply;
             let length = piece.as_bytes().len() as u64;
             if reply.head_sent() || reply.content_length() != Some(length) {
-                return None;
+                return Ok(None);
             }
             exchange.answered();
-            Some(send_last(piece.py(), engine, exchange, piece))
+            Ok(Some(send_last(piece.py(), engine, exchange, piece)))
         })
     }
 
@@ -162,7 +163,7 @@ impl<'py> Response<'_, 'py> {
             let wall = exchange.wall.clone();
             let inputs = HeadInputs { date: wall.date(), server, body_length: Some(rest), close };
             py.detach(|| exchange.write_file(&inputs, file, offset, length));
-            Some(exchange.end())
+            Ok(Some(exchange.end()))
         })
     }
 }
@@ -184,18 +185,20 @@ pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
     })
 }
 
-/// Sends a piece of a body whose length is not known, and waits while the client is too far behind.
-pub fn send(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
-    send_part(py, engine, exchange, piece, None)
+/// Sends a piece of a body whose length is not known, and waits while the client is too far behind. Raises what is thrown
+/// into a greenlet that waits.
+pub fn send(py: Python<'_>, handle: &Handle, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> PyResult<Sent> {
+    send_part(py, handle, exchange, piece, None)
 }
 
 fn send_part(
     py: Python<'_>,
-    engine: &Engine,
+    handle: &Handle,
     exchange: &mut Exchange,
     piece: &Bound<'_, PyBytes>,
     body_length: Option<u64>,
-) -> Sent {
+) -> PyResult<Sent> {
+    let engine = handle.engine();
     let wall = exchange.wall.clone();
     let (server, close) = (&engine.config().server, engine.closes_connections());
     let inputs = HeadInputs { date: wall.date(), server, body_length, close };
@@ -207,8 +210,8 @@ fn send_part(
         engine.write(exchange, &inputs, bytes, || Box::new(KeptBytes::of(piece)))
     };
     match sent {
-        Sent::OverMark => py.detach(|| exchange.wait_for_room(engine.config())),
-        sent => sent,
+        Sent::OverMark => handle.wait().for_room(py, engine, exchange),
+        sent => Ok(sent),
     }
 }
 

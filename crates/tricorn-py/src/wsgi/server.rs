@@ -5,13 +5,15 @@ use super::handle::{self, Handle};
 use super::input::EmptyInput;
 use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
+use super::wait::Wait;
+use crate::context::Entered;
 use crate::core::drop_chores;
-use crate::late::Thread;
 use crate::text::as_latin1;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
+use std::cell::RefCell;
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
@@ -57,9 +59,18 @@ struct Kit {
     template: Py<PyDict>,
 }
 
+/// Most kits kept for later.
+const KITS: usize = 64;
+
 impl Kit {
-    fn new(py: Python<'_>, maker: &Maker, gateway: &WsgiGateway, engine: &Arc<Engine>) -> PyResult<Kit> {
-        let handle = Py::new(py, Handle::new(engine.clone()))?;
+    fn new(
+        py: Python<'_>,
+        maker: &Maker,
+        gateway: &WsgiGateway,
+        engine: &Arc<Engine>,
+        wait: &Arc<Wait>,
+    ) -> PyResult<Kit> {
+        let handle = Py::new(py, Handle::new(engine.clone(), wait.clone()))?;
         let early_hints = handle::early_hints(py, &handle)?;
         let socket = Py::new(py, RequestSocket::new(handle.clone_ref(py)))?;
         let template = maker.template(gateway.base_environ.bind(py))?;
@@ -79,18 +90,27 @@ impl Kit {
     }
 }
 
-/// An app thread's gateway.
+/// What a server's calls stand on.
+pub struct Ground {
+    pub wait: Wait,
+    /// Each call runs in a copy of this context; without it, in that of its thread.
+    pub context: Option<Py<PyAny>>,
+}
+
+/// A thread's gateway. Under a hub many of its calls are under way at once, each on a greenlet of its own: nothing is
+/// borrowed while the application runs.
 pub struct Server {
     engine: Arc<Engine>,
     gateway: Py<WsgiGateway>,
     file_wrapper: Option<Py<PyAny>>,
     sendfile: bool,
-    maker: Maker,
-    kit: Kit,
+    maker: RefCell<Maker>,
+    kits: RefCell<Vec<Kit>>,
     /// With `request_id`: makes those that no client gave.
-    ids: Option<request_id::Maker>,
+    ids: Option<RefCell<request_id::Maker>>,
     pid: u32,
-    thread: Thread,
+    wait: Arc<Wait>,
+    context: Option<Py<PyAny>>,
 }
 
 impl Server {
@@ -99,12 +119,14 @@ impl Server {
         gateway: &Bound<'_, WsgiGateway>,
         engine: Arc<Engine>,
         sendfile: bool,
-        thread: Thread,
+        ground: Ground,
     ) -> PyResult<Server> {
         let settings = gateway.get();
         let base = settings.base_environ.bind(py);
         let maker = Maker::new(py, base)?;
-        let kit = Kit::new(py, &maker, settings, &engine)?;
+        let Ground { wait, context } = ground;
+        let wait = Arc::new(wait);
+        let kit = Kit::new(py, &maker, settings, &engine, &wait)?;
         let ids = engine.config().request_id.then(|| request_id::Maker::new(tricorn_io::random_seed()));
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
         Ok(Server {
@@ -112,31 +134,66 @@ impl Server {
             gateway: gateway.clone().unbind(),
             file_wrapper,
             sendfile,
-            maker,
-            kit,
-            ids,
+            maker: RefCell::new(maker),
+            kits: RefCell::new(vec![kit]),
+            ids: ids.map(RefCell::new),
             pid: std::process::id(),
-            thread,
+            wait,
+            context,
         })
+    }
+
+    fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
+        if let Some(kit) = self.kits.borrow_mut().pop() {
+            return Ok(kit);
+        }
+        Kit::new(py, &self.maker.borrow(), self.gateway.get(), &self.engine, &self.wait)
+    }
+
+    /// Keeps a kit for the next request, unless the application has kept something of it.
+    fn give_kit(&self, kit: Kit) {
+        if kit.is_unused() {
+            let mut kits = self.kits.borrow_mut();
+            if kits.len() < KITS {
+                kits.push(kit);
+            }
+        }
     }
 
     /// Answers one request. What the application lets out, `SystemExit` included, ends this request and nothing else; an
     /// error is a defect of ours.
-    pub fn answer(&mut self, py: Python<'_>, mut exchange: Box<Exchange>) -> (Box<Exchange>, PyResult<()>) {
-        if let Some(ids) = &mut self.ids {
-            exchange.request.identify(ids);
+    ///
+    /// `conclude` is called when the application has returned: nothing may be raised in this call any more.
+    pub fn answer(
+        &self,
+        py: Python<'_>,
+        mut exchange: Box<Exchange>,
+        conclude: impl FnOnce(&Engine, usize),
+    ) -> (Box<Exchange>, PyResult<()>) {
+        if let Some(ids) = &self.ids {
+            exchange.request.identify(&mut ids.borrow_mut());
         }
         exchange.measure_queue();
-        let template = self.kit.template.bind(py);
-        let environ = match self.maker.build(template, &self.engine, &mut exchange) {
+        let prepared = self.take_kit(py).and_then(|kit| Ok((kit, Entered::copy_of(py, self.context.as_ref())?)));
+        let (kit, context) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                exchange.answer_error(500, "");
+                return (exchange, Err(error));
+            }
+        };
+        let built = self.maker.borrow_mut().build(kit.template.bind(py), &self.engine, &mut exchange);
+        let environ = match built {
             Ok(Built::Environ(environ)) => environ,
             Ok(Built::Misplaced(why)) => {
                 exchange.answer_error(500, &why.0);
                 self.log(py, &exchange, None);
+                self.give_kit(kit);
                 return (exchange, Ok(()));
             }
             Err(error) => {
                 self.failed(py, &mut exchange, error);
+                self.give_kit(kit);
                 return (exchange, Ok(()));
             }
         };
@@ -144,13 +201,11 @@ impl Server {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
         let slot = exchange.slot();
-        self.kit.handle.get().put(exchange);
+        kit.handle.get().put(py, exchange);
         let mut token = None;
-        let outcome = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &environ));
-        if self.engine.conclude_call(slot) {
-            self.thread.forget_raised(py);
-        }
-        let mut exchange = self.kit.handle.get().take_back(py);
+        let outcome = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &kit, &environ));
+        conclude(&self.engine, slot);
+        let mut exchange = kit.handle.get().take_back(py);
         match outcome {
             Ok(Some(End::Short { missing })) => self.complain(py, &exchange, missing),
             Ok(_) => {}
@@ -163,12 +218,8 @@ impl Server {
         self.log(py, &exchange, Some(&environ));
         self.after(py, &exchange, &environ, token);
         drop(environ);
-        if !self.kit.is_unused() {
-            match Kit::new(py, &self.maker, self.gateway.get(), &self.engine) {
-                Ok(kit) => self.kit = kit,
-                Err(error) => return (exchange, Err(error)),
-            }
-        }
+        self.give_kit(kit);
+        drop(context);
         (exchange, Ok(()))
     }
 
@@ -200,8 +251,8 @@ impl Server {
         }
     }
 
-    fn call<'py>(&self, py: Python<'py>, environ: &Bound<'py, PyDict>) -> PyResult<Option<End>> {
-        let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), self.kit.start_response.as_ptr()];
+    fn call<'py>(&self, py: Python<'py>, kit: &Kit, environ: &Bound<'py, PyDict>) -> PyResult<Option<End>> {
+        let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), kit.start_response.as_ptr()];
         // SAFETY: the callable and both arguments are alive; the slot before the first argument is ours, as
         // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
         let result = unsafe {
@@ -214,7 +265,7 @@ impl Server {
             Bound::from_owned_ptr_or_err(py, result)?
         };
         let response = Response {
-            handle: self.kit.handle.bind(py),
+            handle: kit.handle.bind(py),
             file_wrapper: self.file_wrapper.as_ref().map(|wrapper| wrapper.bind(py)),
             sendfile: self.sendfile,
         };

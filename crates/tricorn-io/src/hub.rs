@@ -1,0 +1,317 @@
+//! The engine under a hub: one thread with an event loop of its own (gevent's, eventlet's, asyncio's) has many calls under
+//! way at once.
+//!
+//! ```text
+//!   hub waits ── the poller or the bell is readable ──▶ look ──▶ next, next, … ──▶ rest ──▶ hub waits
+//!                                                       │         │ a call that waits gives control back to the hub,
+//!                                                  reads, parses  ▼ which comes for the next one
+//!                                                             Exchange
+//! ```
+//!
+//! The hub does not wait in our poller, it watches the poller's descriptor; so nobody waits here with a timeout, and what
+//! time brings is the monitor's. Whether the hub is stuck cannot be told from the age of a call either, since most calls
+//! merely wait: it is stuck when it does not come though something happened ([`crate::hub_watch`]).
+use crate::baton::Core;
+use crate::clock;
+use crate::engine::{Engine, Shared};
+use crate::reactor::WAKE;
+use crate::sys::signals::{self, AtomicThreadId, ThreadId};
+use crate::sys::wake::Alarm;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsRawFd, RawFd};
+use rustix::io;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A call as the watchdog finds it again: its place, its number there, and when it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Began {
+    pub place: usize,
+    pub call: u32,
+    pub started: u64,
+}
+
+/// What hub and monitor tell each other.
+pub struct Hub {
+    /// Makes the hub come although no descriptor of the poller is readable.
+    bell: Alarm,
+    rung: AtomicBool,
+    /// How often the hub came for something.
+    rounds: AtomicU64,
+    /// Until when the monitor sleeps, if it does.
+    pub until: AtomicU64,
+    thread: AtomicThreadId,
+    /// The place of the call that began last.
+    pub last: AtomicUsize,
+    /// With `request_timeout`: calls in the order in which they began, some of them over.
+    began: Mutex<VecDeque<Began>>,
+    /// Calls that are late; in each of them an exception should be raised.
+    late: Mutex<Vec<Began>>,
+}
+
+/// The places of calls that are not taken; under the baton.
+#[derive(Debug, Default)]
+pub struct Places {
+    free: Vec<usize>,
+    next: usize,
+}
+
+impl Places {
+    /// The place that was given back last, or one that was never used.
+    pub fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    pub fn give(&mut self, place: usize) {
+        self.free.push(place);
+    }
+}
+
+impl Hub {
+    pub fn new() -> io::Result<Hub> {
+        Ok(Hub {
+            bell: Alarm::new()?,
+            rung: AtomicBool::new(false),
+            rounds: AtomicU64::new(0),
+            until: AtomicU64::new(u64::MAX),
+            thread: AtomicThreadId::new(0),
+            last: AtomicUsize::new(0),
+            began: Mutex::default(),
+            late: Mutex::default(),
+        })
+    }
+
+    pub fn ring(&self) {
+        if !self.rung.swap(true, Ordering::SeqCst) {
+            self.bell.ring();
+        }
+    }
+
+    fn answer(&self) {
+        if self.rung.swap(false, Ordering::SeqCst) {
+            self.bell.clear();
+        }
+    }
+
+    pub fn is_rung(&self) -> bool {
+        self.rung.load(Ordering::SeqCst)
+    }
+
+    #[inline]
+    pub fn come(&self) {
+        self.rounds.store(self.rounds.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    pub fn thread(&self) -> ThreadId {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Calls with a time limit, the oldest first.
+    pub fn began(&self) -> MutexGuard<'_, VecDeque<Began>> {
+        self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn late(&self) -> MutexGuard<'_, Vec<Began>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// The calling thread's hub comes to serve. It is the process's main thread: signals are its own.
+    pub fn join_hub(&self) -> bool {
+        let shared = &*self.shared;
+        let Some(hub) = &shared.hub else { return false };
+        let mut core = shared.baton.take();
+        hub.thread.store(signals::this_thread(), Ordering::Relaxed);
+        // Failing that, signals are handled whenever something else wakes the thread.
+        let _ = shared.poller.add_wake(shared.signals.reader(), WAKE);
+        core.watches_signals = true;
+        core.joined = shared.slots.len();
+        let joined = core.joined;
+        core.reactor.staff(joined);
+        hub.ring();
+        true
+    }
+
+    /// The hub leaves: nothing more is begun.
+    pub fn leave_hub(&self) {
+        let mut core = self.shared.baton.take();
+        core.reactor.send_held();
+        core.joined = 0;
+        core.reactor.staff(0);
+    }
+
+    /// The descriptors that the hub watches for reading: the poller's and the bell's.
+    pub fn hub_descriptors(&self) -> Option<(RawFd, RawFd)> {
+        let hub = self.shared.hub.as_ref()?;
+        Some((self.shared.poller.as_fd().as_raw_fd(), hub.bell.as_fd().as_raw_fd()))
+    }
+
+    /// Looks for events without waiting. Whether there is anything to do.
+    pub fn look(&self) -> bool {
+        let shared = &*self.shared;
+        let Some(hub) = &shared.hub else { return false };
+        hub.come();
+        hub.answer();
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        shared.stop_covering(core);
+        // An unfinished batch is never replaced.
+        if core.reactor.events.is_empty() {
+            shared.open_doors(core);
+            if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
+                shared.end_now();
+                return true;
+            }
+            core.reactor.arrived(&mut core.spare, clock::now());
+        }
+        self.has_things(core)
+    }
+
+    /// Whether there is something for `next`.
+    pub fn has_more(&self) -> bool {
+        self.has_things(&mut self.shared.baton.take())
+    }
+
+    fn has_things(&self, core: &mut Core) -> bool {
+        self.has_ended(core) || core.reactor.has_work() || core.reactor.woken || core.reactor.chores_weight() > 0
+    }
+
+    /// Whether the last look brought more than one event: there are likely to be more by now.
+    pub fn was_batch(&self) -> bool {
+        self.shared.baton.take().reactor.events.was_batch()
+    }
+
+    /// The hub is about to wait. False if there is something to do.
+    pub fn rest(&self) -> bool {
+        let shared = &*self.shared;
+        let Some(hub) = &shared.hub else { return true };
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        let now = clock::now();
+        shared.open_doors(core);
+        shared.before_wait(core, now);
+        if self.has_things(core) {
+            return false;
+        }
+        let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
+        if shared.monitor_asleep.load(Ordering::SeqCst) {
+            // What has to be done at some time is the monitor's.
+            let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
+            let until = hub.until.load(Ordering::SeqCst);
+            if log_is_due || due.is_some_and(|due| now.saturating_add(due) < until) {
+                shared.alarm.ring();
+            }
+        }
+        true
+    }
+
+    /// The hub is to come soon.
+    pub fn ring_hub(&self) {
+        self.shared.ring_hub();
+    }
+
+    /// The calls in which an exception should be raised because they are late: their places.
+    pub fn take_late(&self) -> Vec<usize> {
+        let Some(hub) = &self.shared.hub else { return Vec::new() };
+        let late = std::mem::take(&mut *hub.late());
+        late.into_iter().filter(|began| self.shared.is_at(began)).map(|began| began.place).collect()
+    }
+
+    /// Whether the call at this place is late, and the application at it still.
+    pub fn is_late_at(&self, place: usize) -> bool {
+        self.shared.slots.get(place).is_some_and(|slot| slot.lateness.is(slot.calls()))
+    }
+}
+
+impl Shared {
+    pub fn ring_hub(&self) {
+        if let Some(hub) = &self.hub {
+            hub.ring();
+        }
+    }
+
+    /// Whether something waits for the hub.
+    pub fn awaits_hub(&self, hub: &Hub) -> bool {
+        if hub.is_rung() {
+            return true;
+        }
+        let mut fds = [PollFd::from_borrowed_fd(self.poller.as_fd(), PollFlags::IN)];
+        let at_once = crate::sys::poll::timespec(0);
+        poll(&mut fds, Some(&at_once)).is_ok_and(|count| count > 0)
+    }
+
+    /// Whether this call still runs.
+    pub fn is_at(&self, began: &Began) -> bool {
+        self.slots[began.place].calls() == began.call
+    }
+
+    /// A call begins under the hub.
+    #[inline]
+    pub fn note_began(&self, hub: &Hub, place: usize, started: u64) {
+        hub.last.store(place, Ordering::Relaxed);
+        if self.config.request_timeout > 0 {
+            let call = self.slots[place].calls();
+            hub.began().push_back(Began { place, call, started });
+        }
+    }
+
+    /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do.
+    pub fn tick_for(&self, hub: &Hub, now: u64) {
+        let mut guard = self.baton.take();
+        let core = &mut *guard;
+        if core.reactor.timeout(now) == Some(0) {
+            core.reactor.tick(now);
+        }
+        if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
+            self.look_after_queue(core);
+        }
+        if core.reactor.is_drained() || core.reactor.chores_weight() > 0 || self.baton.is_broken() {
+            hub.ring();
+        }
+    }
+
+    /// When the requests that wait have to be looked at again, in nanoseconds.
+    pub fn queue_look(&self, core: &Core, now: u64) -> Option<u64> {
+        let shares =
+            self.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
+        let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
+        [due, shares.then_some(crate::config::SHARE_TICK)].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+
+    #[test]
+    fn the_place_given_back_last_is_taken_first() {
+        let mut places = Places::default();
+        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 2));
+        places.give(1);
+        places.give(0);
+        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 3));
+    }
+
+    #[test]
+    fn a_bell_rings_once_until_it_is_answered() {
+        let hub = Hub::new().expect("an eventfd");
+        hub.ring();
+        hub.ring();
+        assert!(hub.is_rung());
+        hub.answer();
+        assert!(!hub.is_rung());
+        let mut fds = [PollFd::from_borrowed_fd(hub.bell.as_fd(), PollFlags::IN)];
+        let at_once = crate::sys::poll::timespec(0);
+        assert_eq!(poll(&mut fds, Some(&at_once)), Ok(0));
+    }
+}

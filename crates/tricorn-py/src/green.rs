@@ -1,0 +1,413 @@
+//! Requests on greenlets: many calls under way at once on the thread of a hub (gevent's or eventlet's).
+//!
+//! ```text
+//!   hub: a descriptor is readable ──▶ poll ──switch──▶ run: request, request, … ──nothing more──▶ parked
+//!                                      ▲                 │ the application waits
+//!                                      └─────────────────┘ the next request gets another greenlet
+//! ```
+//!
+//! A new greenlet costs as much as two small requests, so one that has answered is used again, if nobody can tell: nobody
+//! holds it, nothing was attached to it, no link or weak reference watches it. Otherwise it ends with its request, as any
+//! greenlet would. A greenlet that has waited is held by its hub until it gives control back; it is looked at once more then.
+//!
+//! A greenlet's stack is copied away while it waits: nothing here borrows from a `RefCell` across a switch, and no address
+//! on the stack is told to anybody.
+use crate::core::Core;
+use crate::wsgi::{Ground, Hub, Server, Wait, WsgiGateway};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rustc_hash::FxHashMap;
+use std::cell::{Cell, RefCell};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use tricorn_io::clock::{self, MILLI};
+use tricorn_io::{Engine, Exchange, Wake};
+
+/// How long requests are begun one after another before other greenlets get their turn.
+const TURN: u64 = MILLI;
+/// Most greenlets that are kept for later.
+const PARKED: usize = 256;
+
+/// How a greenlet looked when it had answered nothing.
+struct Untouched {
+    attributes: usize,
+    weak: usize,
+}
+
+/// What a request greenlet does next.
+enum Next {
+    Serve,
+    End,
+}
+
+/// Serves requests on greenlets until the core is drained or stopped.
+#[pyclass(frozen, unsendable, module = "tricorn._core")]
+pub struct GreenServer {
+    engine: Arc<Engine>,
+    core: Py<Core>,
+    server: Server,
+    hub: Py<PyAny>,
+    /// Gives control to the hub.
+    switch: Py<PyAny>,
+    /// Called when the core has ended.
+    done: Py<PyAny>,
+    getcurrent: Py<PyAny>,
+    weak_references: Py<PyAny>,
+    parked: RefCell<Vec<Py<PyAny>>>,
+    /// Greenlets that have answered and were held by somebody: by their hub, or by the application.
+    unsure: RefCell<Vec<Py<PyAny>>>,
+    /// How many hold a greenlet that is parked and has answered nothing yet.
+    holders: Cell<isize>,
+    /// The greenlet that is switched to next is to end.
+    dismisses: Cell<bool>,
+    /// `poll` runs: it starts what there is to be started.
+    polls: Cell<bool>,
+    ended: Cell<bool>,
+    error: RefCell<Option<PyErr>>,
+    /// With `request_timeout`: who is at which place.
+    running: RefCell<FxHashMap<usize, Py<PyAny>>>,
+    made: Cell<u64>,
+}
+
+#[pymethods]
+impl GreenServer {
+    /// `hub` is a `tricorn.workers.green.Hub`; `done` is called once, in the hub or in a greenlet, when the core has ended.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        core: Bound<'_, Core>,
+        gateway: &Bound<'_, WsgiGateway>,
+        hub: Py<PyAny>,
+        done: Py<PyAny>,
+    ) -> PyResult<GreenServer> {
+        let engine = core.get().engine().clone();
+        if !engine.join_hub() {
+            return Err(PyRuntimeError::new_err("this core was not made for a hub (core option hub)"));
+        }
+        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
+        let ground = Ground { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
+        let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
+        Ok(GreenServer {
+            engine,
+            core: core.unbind(),
+            server,
+            switch: hub.getattr(py, "switch")?,
+            hub,
+            done,
+            getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
+            weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
+            parked: RefCell::default(),
+            unsure: RefCell::default(),
+            holders: Cell::new(0),
+            dismisses: Cell::new(false),
+            polls: Cell::new(false),
+            ended: Cell::new(false),
+            error: RefCell::default(),
+            running: RefCell::default(),
+            made: Cell::new(0),
+        })
+    }
+
+    /// The descriptors to be watched for reading.
+    #[getter]
+    fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
+        self.engine.hub_descriptors().ok_or_else(|| PyRuntimeError::new_err("this core was not made for a hub"))
+    }
+
+    /// How many greenlets were made so far.
+    #[getter]
+    fn made(&self) -> u64 {
+        self.made.get()
+    }
+
+    /// How many greenlets wait for a request.
+    #[getter]
+    fn parked(&self) -> usize {
+        self.parked.borrow().len()
+    }
+
+    /// Does what there is to do; called in the hub whenever a descriptor is readable.
+    #[pyo3(signature = (_descriptor=None))]
+    fn poll(slf: &Bound<'_, GreenServer>, _descriptor: Option<Bound<'_, PyAny>>) {
+        let this = slf.borrow();
+        if this.ended.get() {
+            return;
+        }
+        this.polls.set(true);
+        let outcome = this.take_turn(slf);
+        this.polls.set(false);
+        if let Err(error) = outcome {
+            this.end(slf.py(), Some(error));
+        }
+    }
+
+    /// What a request greenlet runs.
+    fn run(&self, py: Python<'_>) {
+        if let Err(error) = self.serve(py) {
+            self.end(py, Some(error));
+        }
+    }
+
+    /// Whether the calling greenlet's request is over `request_timeout`, and the application at it still.
+    fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
+        let current = self.getcurrent.bind(py).call0()?;
+        let running = self.running.borrow();
+        let place = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(place, _)| *place);
+        Ok(place.is_some_and(|place| self.engine.is_late_at(place)))
+    }
+
+    /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.ended.set(true);
+        let parked = std::mem::take(&mut *self.parked.borrow_mut());
+        let unsure = std::mem::take(&mut *self.unsure.borrow_mut());
+        drop((parked, unsure)); // their own frames hold them: they end with the process
+        self.engine.leave_hub();
+        self.server.do_chores(py, self.engine.take_chores());
+        match self.error.take() {
+            Some(error) => Err(error),
+            None if self.engine.is_broken() => Err(PyRuntimeError::new_err(
+                "the core broke (this is a defect of tricorn); the worker must go",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// In the hub.
+impl GreenServer {
+    fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
+        let py = slf.py();
+        self.sort(py)?;
+        let end = clock::now() + TURN;
+        while self.engine.look() {
+            self.raise_in_late_calls(py);
+            while self.engine.has_more() {
+                self.start_one(slf)?;
+                if self.ended.get() {
+                    return Ok(());
+                }
+            }
+            if !self.engine.was_batch() {
+                break;
+            }
+            if clock::now() > end {
+                break;
+            }
+        }
+        if !self.engine.rest() || !self.unsure.borrow().is_empty() {
+            self.engine.ring_hub();
+        }
+        Ok(())
+    }
+
+    /// Gives control to a greenlet until it waits, or has nothing more to do.
+    fn start_one(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
+        let py = slf.py();
+        let parked = self.parked.borrow_mut().pop();
+        let greenlet = match parked {
+            Some(greenlet) => greenlet,
+            None => match self.make(slf)? {
+                Some(greenlet) => greenlet,
+                None => return Ok(()),
+            },
+        };
+        let result = greenlet.call_method0(py, intern!(py, "switch"));
+        drop(greenlet);
+        result.map(drop)
+    }
+
+    /// A new greenlet, parked and taken.
+    fn make(&self, slf: &Bound<'_, GreenServer>) -> PyResult<Option<Py<PyAny>>> {
+        let py = slf.py();
+        self.made.set(self.made.get() + 1);
+        let run = slf.getattr(intern!(py, "run"))?;
+        let greenlet = self.hub.bind(py).call_method1(intern!(py, "new_greenlet"), (run,))?;
+        greenlet.call_method0(intern!(py, "switch"))?;
+        drop(greenlet);
+        let parked = self.parked.borrow_mut().pop();
+        if let Some(greenlet) = &parked
+            && self.holders.get() == 0
+        {
+            self.holders.set(holders_of(greenlet.bind(py)));
+        }
+        Ok(parked)
+    }
+
+    /// Sorts those that had answered while somebody held them: nobody does any more, and they are parked; or they end.
+    fn sort(&self, py: Python<'_>) -> PyResult<()> {
+        for greenlet in std::mem::take(&mut *self.unsure.borrow_mut()) {
+            let is_full = self.parked.borrow().len() >= PARKED;
+            if holders_of(greenlet.bind(py)) == self.holders.get() && !is_full {
+                self.parked.borrow_mut().push(greenlet);
+                continue;
+            }
+            self.dismisses.set(true);
+            let result = greenlet.call_method0(py, intern!(py, "switch"));
+            self.dismisses.set(false);
+            result?;
+        }
+        Ok(())
+    }
+
+    fn raise_in_late_calls(&self, py: Python<'_>) {
+        for place in self.engine.take_late() {
+            let greenlet = self.running.borrow().get(&place).map(|greenlet| greenlet.clone_ref(py));
+            let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py)) else { continue };
+            if let Err(error) = greenlet.call_method1(py, intern!(py, "throw"), (error,)) {
+                error.write_unraisable(py, Some(greenlet.bind(py)));
+            }
+        }
+    }
+}
+
+/// In a request greenlet.
+impl GreenServer {
+    /// Answers requests until there are none, waits, and goes on. Returns when the greenlet is to end.
+    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+        let me = self.getcurrent.bind(py).call0()?;
+        let untouched = self.look_at(&me)?;
+        // The first time only to be counted.
+        if let Next::End = self.park(py, &me, &self.parked) {
+            return Ok(());
+        }
+        let mut done = None;
+        loop {
+            match self.engine.next(0, done.take()) {
+                Wake::Request(exchange) => {
+                    let before = holders_of(&me);
+                    let (exchange, is_late) = self.answer(py, &me, exchange)?;
+                    if is_late || self.is_touched(&me, &untouched)? {
+                        self.give_back(exchange);
+                        return Ok(());
+                    }
+                    if holders_of(&me) == before {
+                        done = Some(exchange);
+                        continue;
+                    }
+                    self.give_back(exchange);
+                    if !self.polls.get() {
+                        self.engine.ring_hub(); // it sorts
+                    }
+                    if let Next::End = self.park(py, &me, &self.unsure) {
+                        return Ok(());
+                    }
+                }
+                Wake::Chores => self.server.do_chores(py, self.engine.take_chores()),
+                Wake::Signal => py.check_signals()?,
+                Wake::Nothing => {
+                    if let Next::End = self.park(py, &me, &self.parked) {
+                        return Ok(());
+                    }
+                }
+                Wake::Ended => {
+                    self.end(py, None);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Whether it was late, with the exchange.
+    fn answer(
+        &self,
+        py: Python<'_>,
+        me: &Bound<'_, PyAny>,
+        exchange: Box<Exchange>,
+    ) -> PyResult<(Box<Exchange>, bool)> {
+        let place = exchange.slot();
+        let has_limit = self.engine.config().request_timeout > 0;
+        if has_limit {
+            self.running.borrow_mut().insert(place, me.clone().unbind());
+        }
+        let mut was_late = false;
+        let (exchange, outcome) = self.server.answer(py, exchange, |engine, place| {
+            was_late = has_limit && engine.is_late_at(place);
+            engine.conclude_call(place);
+        });
+        if has_limit {
+            self.running.borrow_mut().remove(&place);
+        }
+        if let Err(error) = outcome {
+            self.engine.give_back(exchange);
+            return Err(error);
+        }
+        Ok((exchange, was_late))
+    }
+
+    /// Gives an exchange back without going on with the next request: the hub does, if there is one.
+    fn give_back(&self, exchange: Box<Exchange>) {
+        self.engine.give_back(exchange);
+        if !self.polls.get() && self.engine.has_more() {
+            self.engine.ring_hub();
+        }
+    }
+
+    /// Gives control to the hub until there is a request.
+    fn park(&self, py: Python<'_>, me: &Bound<'_, PyAny>, list: &RefCell<Vec<Py<PyAny>>>) -> Next {
+        if self.ended.get() {
+            return Next::End;
+        }
+        list.borrow_mut().push(me.clone().unbind());
+        if self.switch.bind(py).call0().is_err() {
+            // Somebody who has found this greenlet ends it.
+            for list in [&self.parked, &self.unsure] {
+                list.borrow_mut().retain(|parked| !parked.is(me));
+            }
+            return Next::End;
+        }
+        if self.dismisses.take() || self.ended.get() { Next::End } else { Next::Serve }
+    }
+
+    fn look_at(&self, me: &Bound<'_, PyAny>) -> PyResult<Untouched> {
+        Ok(Untouched { attributes: attributes(me)?, weak: self.weak(me)? })
+    }
+
+    fn weak(&self, me: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.weak_references.bind(me.py()).call1((me,))?.extract()
+    }
+
+    /// Whether the application left something on the greenlet by which it could be told from a new one.
+    fn is_touched(&self, me: &Bound<'_, PyAny>, before: &Untouched) -> PyResult<bool> {
+        if attributes(me)? != before.attributes || self.weak(me)? != before.weak {
+            return Ok(true);
+        }
+        self.hub.bind(me.py()).call_method1(intern!(me.py(), "is_linked"), (me,))?.is_truthy()
+    }
+
+    /// The service is over.
+    fn end(&self, py: Python<'_>, error: Option<PyErr>) {
+        if let Some(error) = error {
+            self.error.borrow_mut().get_or_insert(error);
+        }
+        if !self.ended.replace(true)
+            && let Err(error) = self.done.bind(py).call0()
+        {
+            error.write_unraisable(py, None);
+        }
+    }
+}
+
+/// How many attributes of its own an object has.
+fn attributes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let own = object.getattr(intern!(object.py(), "__dict__"))?;
+    Ok(own.cast::<PyDict>().map_or(0, |own| own.len()))
+}
+
+/// How many hold an object.
+#[cfg(not(Py_GIL_DISABLED))]
+fn holders_of(object: &Bound<'_, PyAny>) -> isize {
+    // SAFETY: the object is alive.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) as isize }
+}
+
+/// Reference counts are split between threads here and say nothing: no number is ever the same.
+#[cfg(Py_GIL_DISABLED)]
+fn holders_of(_: &Bound<'_, PyAny>) -> isize {
+    use std::sync::atomic::{AtomicIsize, Ordering};
+    static NEVER: AtomicIsize = AtomicIsize::new(0);
+    NEVER.fetch_add(1, Ordering::Relaxed)
+}

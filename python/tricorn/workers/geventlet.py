@@ -1,0 +1,86 @@
+"""Many requests at a time, each on an eventlet greenthread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import eventlet.event
+from eventlet import hubs
+from eventlet.greenthread import GreenThread, spawn_n
+
+from tricorn.workers import green
+
+
+class Hub(green.Hub):
+    """eventlet's hub."""
+
+    def __init__(self) -> None:
+        self._hub = hubs.get_hub()
+        self._listeners: list[Any] = []
+        self.switch = self._hub.switch
+
+    def watch(self, fd: int, callback: Callable[[], object]) -> None:
+        listener = self._hub.add(self._hub.READ, fd, callback, _raise, _nothing)
+        self._listeners.append(listener)
+
+    def unwatch(self) -> None:
+        for listener in self._listeners:
+            self._hub.remove(listener)
+        self._listeners.clear()
+
+    def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
+        return RequestGreenlet(self._hub.greenlet, run)
+
+    def is_linked(self, greenlet: RequestGreenlet) -> object:
+        return greenlet.has_links()
+
+    def wait_writable(self, fd: int, seconds: float) -> None:
+        with suppress(_TooLong):
+            hubs.trampoline(fd, write=True, timeout=seconds, timeout_exc=_TooLong)
+
+    def event(self) -> Event:
+        return Event()
+
+    def spawn(self, function: Callable[..., object], *args: object) -> None:
+        spawn_n(function, *args)
+
+
+class RequestGreenlet(GreenThread):  # type: ignore[misc]
+    """What `eventlet.getcurrent()` returns in a request."""
+
+    def __init__(self, parent: Any, run: Callable[[], object]) -> None:
+        super().__init__(parent)
+        self.run = partial(self.main, run, (), {})
+
+    def has_links(self) -> bool:
+        return bool(self._exit_funcs) or self._exit_event.has_waiters()
+
+
+class Event(eventlet.event.Event):  # type: ignore[misc]
+    """Under the name that others use."""
+
+    def set(self) -> None:
+        if not self.ready():
+            self.send()
+
+
+class EventletWorker(green.GreenWorker):
+    """Waits in eventlet's hub."""
+
+    def make_hub(self) -> Hub:
+        return Hub()
+
+
+class _TooLong(BaseException):
+    """A wait is over, and nobody else's."""
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def _nothing() -> None:
+    """A descriptor of ours is never closed under the hub's eyes."""

@@ -1,0 +1,67 @@
+"""Many requests at a time, each on a gevent greenlet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gevent import event, get_hub, spawn, timeout
+from gevent.greenlet import Greenlet
+
+from tricorn.workers import green
+
+
+class Hub(green.Hub):
+    """gevent's hub."""
+
+    def __init__(self) -> None:
+        self._hub = get_hub()
+        self._watchers: list[Any] = []
+        self.switch = self._hub.switch
+
+    def watch(self, fd: int, callback: Callable[[], object]) -> None:
+        watcher = self._hub.loop.io(fd, READ)
+        watcher.start(callback)
+        self._watchers.append(watcher)
+
+    def unwatch(self) -> None:
+        for watcher in self._watchers:
+            watcher.stop()
+            watcher.close()
+        self._watchers.clear()
+
+    def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
+        return RequestGreenlet(run)
+
+    def is_linked(self, greenlet: RequestGreenlet) -> int:
+        links: int = greenlet.has_links()
+        return links
+
+    def wait_writable(self, fd: int, seconds: float) -> None:
+        watcher = self._hub.loop.io(fd, WRITE)
+        try:
+            with timeout.Timeout(seconds, False):
+                self._hub.wait(watcher)
+        finally:
+            watcher.close()
+
+    def event(self) -> event.Event:
+        return event.Event()
+
+    def spawn(self, function: Callable[..., object], *args: object) -> None:
+        spawn(function, *args)
+
+
+class RequestGreenlet(Greenlet):  # type: ignore[misc]
+    """What `gevent.getcurrent()` returns in a request."""
+
+
+class GeventWorker(green.GreenWorker):
+    """Waits in gevent's hub."""
+
+    def make_hub(self) -> Hub:
+        return Hub()
+
+
+READ = 1
+WRITE = 2

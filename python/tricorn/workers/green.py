@@ -1,0 +1,90 @@
+"""What the greenlet workers share: many requests at a time on one thread, each on a greenlet of its own.
+
+The native side (`crates/tricorn-py/src/green.rs`) begins requests and reuses greenlets. A worker class says how its hub
+watches descriptors, makes and wakes greenlets: that is a `Hub`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tricorn.workers import watch
+from tricorn.workers.base import Worker
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import Core, WsgiGateway
+
+
+class Event(Protocol):
+    """Something that greenlets wait for until it is set."""
+
+    def set(self) -> object: ...
+
+    def wait(self) -> object: ...
+
+
+class Hub(ABC):
+    """The event loop of the main thread, and what is done in it. Made in the greenlet that will wait for the end."""
+
+    switch: Callable[[], object]
+    """Gives control to the hub; returns when somebody switches back."""
+
+    @abstractmethod
+    def watch(self, fd: int, callback: Callable[[], object]) -> None:
+        """Calls back in the hub whenever `fd` is readable, until `unwatch`."""
+
+    @abstractmethod
+    def unwatch(self) -> None:
+        """Watches nothing any more."""
+
+    @abstractmethod
+    def new_greenlet(self, run: Callable[[], object]) -> Any:
+        """A greenlet that calls `run` when it is switched to for the first time, and whose parent is the hub."""
+
+    @abstractmethod
+    def is_linked(self, greenlet: Any) -> object:
+        """Whether somebody is to be told when the greenlet ends."""
+
+    @abstractmethod
+    def wait_writable(self, fd: int, seconds: float) -> None:
+        """Lets others go on until `fd` takes bytes, or the time is over."""
+
+    @abstractmethod
+    def event(self) -> Event:
+        """A new event."""
+
+    @abstractmethod
+    def spawn(self, function: Callable[..., object], *args: object) -> None:
+        """Calls a function in a greenlet of its own."""
+
+
+class GreenWorker(Worker):
+    """Up to `worker_connections` requests at a time; those that wait let others go on."""
+
+    @abstractmethod
+    def make_hub(self) -> Hub:
+        """The hub of this thread, made when it serves."""
+
+    def serve(self, core: Core, gateway: WsgiGateway) -> None:
+        from tricorn._core import GreenServer
+
+        hub = self._hub = self.make_hub()
+        done = hub.event()
+        server = GreenServer(core, gateway, hub, done.set)
+        watch.listen(core, server.is_late)
+        for descriptor in server.descriptors:
+            hub.watch(descriptor, server.poll)
+        try:
+            done.wait()
+        finally:
+            hub.unwatch()
+            server.close()
+
+    def spawn(self, function: Callable[..., object], *args: object) -> None:
+        """A signal handler may run in the hub itself, where nothing may wait."""
+        if hasattr(self, "_hub"):
+            self._hub.spawn(function, *args)
+        else:
+            function(*args)
