@@ -14,8 +14,8 @@ __all__ = [
 
 SCOREBOARD_VERSION: int
 
-def scoreboard_bytes(threads: int) -> int:
-    """The size of the page of a worker with so many app threads: a multiple of 4096."""
+def scoreboard_bytes(entries: int) -> int:
+    """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
 
 def check_access_log_format(text: str) -> None:
     """Raises `ValueError`, naming the known atoms, for a format with another one."""

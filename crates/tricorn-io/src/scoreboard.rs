@@ -1,17 +1,21 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 3: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! Layout, version 4: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
 //! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
 //! `tricorn.metrics.scoreboard` is a reader.
 //!
 //! All words but `STATE` are written under the baton or by the monitor, never by two threads at once, so that a counter
-//! is a plain load and store. An entry of the table of requests is its app thread's. `ORDERS` is the arbiter's.
+//! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
+//!
+//! The table of requests may be long and is mostly not used: ten thousand entries are more than a megabyte. Shared memory
+//! is allocated by whoever reads it, too. So nobody looks beyond the first `ENTRIES`, and what lies beyond was never
+//! written: it is zero, and takes no memory.
 
 use crate::sys::fds;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-pub const VERSION: u64 = 3;
+pub const VERSION: u64 = 4;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -66,6 +70,10 @@ pub enum Word {
     QueueLate = 43,
     /// Clients that left while their request waited.
     LeftQueue = 44,
+    /// Connections to databases that this worker holds; a gauge, written by its Python.
+    Databases = 45,
+    /// How many entries of the table, from the first one on, were ever used.
+    Entries = 46,
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -81,7 +89,7 @@ pub const DRAIN: u64 = 2;
 pub const YIELD: u64 = 4;
 pub const REPLACED: u64 = 8;
 
-/// The requests with the application, one entry for each app thread: start (monotonic nanoseconds, 0: none), length of the
+/// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text, text (`METHOD target`), and a word to spare.
 pub const TABLE: usize = TOTAL_TIME + BUCKETS;
 pub const ENTRY: usize = 16;
@@ -90,21 +98,21 @@ pub const TEXT: usize = 104;
 
 // Counters, classes, histograms and entries do not overlap.
 const _: () =
-    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::LeftQueue as usize) < QUEUE_TIME);
+    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::Entries as usize) < QUEUE_TIME);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
-/// Words of a page for so many app threads.
-const fn words(threads: usize) -> usize {
-    let threads = if threads == 0 { 1 } else { threads };
-    (TABLE + threads * ENTRY).next_multiple_of(PAGE_WORDS)
+/// Words of a page with so many entries.
+const fn words(entries: usize) -> usize {
+    let entries = if entries == 0 { 1 } else { entries };
+    (TABLE + entries * ENTRY).next_multiple_of(PAGE_WORDS)
 }
 
 /// Whole pages of the system, so that no two workers write to the same one.
 const PAGE_WORDS: usize = 512;
 
-/// Size of a worker's page for so many app threads.
-pub const fn page_bytes(threads: usize) -> usize {
-    words(threads) * 8
+/// Size of the page of a worker that runs so many requests at once.
+pub const fn page_bytes(entries: usize) -> usize {
+    words(entries) * 8
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,23 +152,25 @@ pub struct Scoreboard {
 
 impl Scoreboard {
     /// # Safety
-    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(threads)` bytes from it stay mapped and writable for the rest of
+    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(entries)` bytes from it stay mapped and writable for the rest of
     /// the process.
-    pub unsafe fn at(address: *mut u8, threads: usize) -> Scoreboard {
+    pub unsafe fn at(address: *mut u8, entries: usize) -> Scoreboard {
         // SAFETY: promised by the caller.
-        Scoreboard { words: unsafe { fds::shared_words(address, words(threads)) } }
+        Scoreboard { words: unsafe { fds::shared_words(address, words(entries)) } }
     }
 
     /// A page of this process's own, for tests and embedders.
-    pub fn private(threads: usize) -> Scoreboard {
-        let words: Vec<AtomicU64> = (0..words(threads)).map(|_| AtomicU64::new(0)).collect();
+    pub fn private(entries: usize) -> Scoreboard {
+        let words: Vec<AtomicU64> = (0..words(entries)).map(|_| AtomicU64::new(0)).collect();
         Scoreboard { words: Vec::leak(words) }
     }
 
-    /// Everything at its beginning, but for orders that the arbiter gave before the worker was up.
+    /// Everything at its beginning, but for orders that the arbiter gave before the worker was up, and connections that the
+    /// application opened while it was loaded.
     pub fn begin(&self, threads: usize) {
-        for (index, word) in self.words.iter().enumerate() {
-            if index != Word::Orders as usize {
+        let used = (self.entries() * ENTRY + TABLE).min(self.words.len());
+        for (index, word) in self.words[..used].iter().enumerate() {
+            if index != Word::Orders as usize && index != Word::Databases as usize {
                 word.store(0, Relaxed);
             }
         }
@@ -227,10 +237,19 @@ impl Scoreboard {
         self.get(Word::Orders) & YIELD != 0
     }
 
-    /// Notes which request an app thread is at. `text` is the request line's beginning, in up to three parts.
+    /// How many entries were ever used: a reader looks at no more.
+    fn entries(&self) -> usize {
+        (self.get(Word::Entries) as usize).min((self.words.len() - TABLE) / ENTRY)
+    }
+
+    /// Notes which request a call is at. `text` is the request line's beginning, in up to three parts.
     #[inline]
     pub fn call_begins(&self, slot: usize, started: u64, text: [&[u8]; 3]) {
         let Some(entry) = self.entry(slot) else { return };
+        if slot as u64 >= self.get(Word::Entries) {
+            // Before the entry is written: what was written is counted, though the process may be killed in between.
+            self.words[Word::Entries as usize].fetch_max(slot as u64 + 1, Relaxed);
+        }
         let mut bytes = [0u8; TEXT];
         let mut length = 0;
         for part in text {
@@ -249,20 +268,20 @@ impl Scoreboard {
 
     #[inline]
     pub fn call_ends(&self, slot: usize) {
-        if let Some(entry) = self.entry(slot) {
+        if let Some(entry) = self.used_entry(slot) {
             entry[0].store(0, Relaxed);
         }
     }
 
-    /// When the call of an app thread began; 0: it is at none.
+    /// When the call at this place began; 0: there is none.
     #[inline]
     pub fn call_started(&self, slot: usize) -> u64 {
-        self.entry(slot).map_or(0, |entry| entry[0].load(Acquire))
+        self.used_entry(slot).map_or(0, |entry| entry[0].load(Acquire))
     }
 
-    /// The text of an app thread's request; `None` if it is at none or changed meanwhile.
+    /// The text of the request at this place; `None` if there is none or it changed meanwhile.
     pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
-        let entry = self.entry(slot)?;
+        let entry = self.used_entry(slot)?;
         let started = entry[0].load(Acquire);
         let length = (entry[1].load(Relaxed) as usize).min(TEXT);
         let words = entry[2..2 + TEXT / 8].iter().map(|word| word.load(Relaxed).to_ne_bytes());
@@ -270,6 +289,11 @@ impl Scoreboard {
         text.truncate(length);
         fence(Acquire);
         (started != 0 && entry[0].load(Relaxed) == started).then_some(text)
+    }
+
+    #[inline]
+    fn used_entry(&self, slot: usize) -> Option<&[AtomicU64]> {
+        if (slot as u64) < self.get(Word::Entries) { self.entry(slot) } else { None }
     }
 
     #[inline]
@@ -328,11 +352,50 @@ mod tests {
     }
 
     #[test]
-    fn orders_given_before_the_page_was_begun_stand() {
+    fn entries_are_counted_from_the_first_use_on_and_nothing_beyond_is_looked_at() {
+        let board = Scoreboard::private(1000);
+        board.begin(1000);
+        assert_eq!(board.get(Word::Entries), 0);
+        board.call_ends(700);
+        assert_eq!((board.call_started(700), board.get(Word::Entries)), (0, 0));
+        board.call_begins(2, 7, [b"GET /", b"", b""]);
+        board.call_begins(0, 8, [b"GET /", b"", b""]);
+        assert_eq!((board.call_started(2), board.get(Word::Entries)), (7, 3));
+        board.words[TABLE + 3 * ENTRY].store(9, Relaxed);
+        assert_eq!((board.call_started(3), board.call_text(3)), (0, None));
+    }
+
+    #[test]
+    fn a_page_that_is_begun_anew_has_no_request_of_its_last_worker() {
+        let board = Scoreboard::private(1000);
+        board.begin(1000);
+        for slot in 0..600 {
+            board.call_begins(slot, 7, [b"GET /", b"", b""]);
+        }
+        board.begin(1000);
+        assert_eq!(board.get(Word::Entries), 0);
+        board.call_begins(599, 8, [b"GET /", b"", b""]);
+        assert_eq!((0..1000).filter(|slot| board.call_started(*slot) != 0).count(), 1);
+    }
+
+    #[test]
+    fn a_count_of_entries_that_is_none_harms_nobody() {
+        let board = Scoreboard::private(1);
+        board.set(Word::Entries, u64::MAX);
+        assert_eq!(board.call_started(usize::MAX >> 8), 0);
+        board.begin(1);
+        assert_eq!(board.get(Word::Entries), 0);
+    }
+
+    #[test]
+    fn what_was_told_before_the_page_was_begun_stands() {
         let board = Scoreboard::private(1);
         board.set(Word::Orders, DRAIN);
+        board.set(Word::Databases, 3);
+        board.set(Word::Requests, 3);
         board.begin(1);
         assert!(board.orders_drain());
+        assert_eq!((board.get(Word::Databases), board.get(Word::Requests)), (3, 0));
     }
 
     #[test]

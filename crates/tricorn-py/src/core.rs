@@ -202,10 +202,10 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     threading.call_method0("current_thread")?.eq(threading.call_method0("main_thread")?)
 }
 
-/// The size of the scoreboard page of a worker with so many app threads.
+/// The size of the scoreboard page of a worker that runs so many requests at once.
 #[pyfunction]
-pub fn scoreboard_bytes(threads: usize) -> usize {
-    page_bytes(threads)
+pub fn scoreboard_bytes(entries: usize) -> usize {
+    page_bytes(entries)
 }
 
 /// All pages of the group, of which `page` is one.

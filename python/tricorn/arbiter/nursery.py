@@ -22,6 +22,9 @@ from tricorn.metrics import scoreboard
 from tricorn.workers import load
 from tricorn.workers.base import Assignment, Place, Worker
 
+NAMED = 10
+"""Most requests of a worker that is gone that the log names: the oldest."""
+
 
 @dataclass(slots=True)
 class Nursery:
@@ -162,4 +165,8 @@ def _serving(handle: WorkerHandle) -> tuple[str, ...]:
     snapshot = scoreboard.read(handle.pages.page(handle.page))
     if snapshot is None:
         return ()
-    return tuple(f"{request.text} ({request.age:.1f} s)" for request in snapshot.requests)
+    requests = sorted(snapshot.requests, key=lambda request: -request.age)
+    named = [f"{request.text} ({request.age:.1f} s)" for request in requests[:NAMED]]
+    if len(requests) > NAMED:
+        named.append(f"and {len(requests) - NAMED} more")
+    return tuple(named)

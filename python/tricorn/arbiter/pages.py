@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from mmap import mmap
 
+from tricorn.metrics import scoreboard
+
 
 class Pages:
     """Pages that nobody wrote to cost address space and no memory, so there are more than workers."""
 
     def __init__(self, size: int, count: int) -> None:
-        self._size = size
+        self.size = size
+        """Bytes of each."""
         self.region = memoryview(mmap(-1, size * count))
         """All pages, one after another: the cores look into one another's."""
         self._free = list(range(count - 1, -1, -1))
@@ -19,11 +22,11 @@ class Pages:
         if not self._free:
             return None
         number = self._free.pop()
-        self.page(number)[:] = bytes(self._size)
+        scoreboard.clear(self.page(number))
         return number
 
     def give_back(self, number: int) -> None:
         self._free.append(number)
 
     def page(self, number: int) -> memoryview:
-        return self.region[number * self._size : (number + 1) * self._size]
+        return self.region[number * self.size : (number + 1) * self.size]

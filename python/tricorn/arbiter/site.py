@@ -109,11 +109,8 @@ def set_title(site: Site, role: str) -> None:
 
 
 def open_pages(site: Site) -> None:
-    from tricorn.workers import native
-
-    size = native.scoreboard_bytes(site.config.threads)
     # For twice the workers there can be: those that leave still have theirs while their successors boot.
-    site.pages = Pages(size, 2 * _most_workers(site.config))
+    site.pages = Pages(_page_bytes(site), 2 * _most_workers(site.config))
 
 
 def settle_memory() -> None:
@@ -220,8 +217,8 @@ class Generations:
         return app
 
     def _share_pages(self, site: Site, old: Site) -> None:
-        same = old.config.threads == site.config.threads and _most_workers(old.config) >= _most_workers(site.config)
-        if same and old.pages is not None:
+        enough = _most_workers(old.config) >= _most_workers(site.config)
+        if enough and old.pages is not None and old.pages.size == _page_bytes(site):
             site.pages = old.pages
         else:
             open_pages(site)
@@ -276,6 +273,12 @@ def _preload(site: Site) -> None:
     except Exception as error:
         site.log.exception("Exception while the application was loaded")
         raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
+
+
+def _page_bytes(site: Site) -> int:
+    from tricorn.workers import native
+
+    return native.scoreboard_bytes(native.entries(site.config, site.worker_class))
 
 
 def _most_workers(config: Config) -> int:

@@ -63,8 +63,10 @@ class Watcher:
 
     def _see(self, worker: Worker, state: State) -> WorkerSeen | None:
         handle = self._hands.nursery.handles.get(worker.nr)
-        snapshot = scoreboard.read(handle.pages.page(handle.page)) if handle is not None else None
-        if handle is None or snapshot is None:
+        if handle is None:
+            return None
+        snapshot = scoreboard.read(handle.pages.page(handle.page), requests=False)
+        if snapshot is None:
             return None
         rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None
         in_flight, queued = snapshot.gauges["in_flight"], snapshot.gauges["queued"]

@@ -1,8 +1,11 @@
-"""A reader of the scoreboard: one page of shared memory per worker, and one for all of them; layout version 3.
+"""A reader of the scoreboard: one page of shared memory per worker, and one for all of them; layout version 4.
 
 The layout is the core's (`crates/tricorn-io/src/scoreboard.rs`, docs/ARCHITECTURE.md): words of 64 bits in native byte
 order, each written whole. A page is read without stopping its writer, so figures that belong together may be a request
 apart. The page of a worker that was killed says what it was doing: the requests in it are those it was serving.
+
+A page may have room for ten thousand requests. Shared memory is allocated by reading it, too, so nobody looks at more
+of them than the worker ever had at once.
 
 One word goes the other way: `order` is how the arbiter tells a worker whose Python may never run again. And workers
 read one another's pages, to find who is idle: `vacate` is how the arbiter says that a worker will never be again.
@@ -17,7 +20,7 @@ from dataclasses import dataclass
 from mmap import mmap
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 3
+VERSION = 4
 WORDS = 512
 """At least so many; more where the table of requests needs them."""
 
@@ -33,16 +36,25 @@ YIELD = 4
 REPLACED = 8
 
 TABLE = TOTAL_TIME + BUCKETS
-"""Where the running requests stand: an entry per app thread, of a start time, a length, and text."""
+"""Where the running requests stand: an entry for each that can run at once, of a start time, a length, and text."""
 ENTRY = 16
 TEXT_WORDS = 13
 
 FREE = 12
 OLDEST = 13
+DATABASES = 45
+ENTRIES = 46
 
 GROUP_BYTES = 4096
 
-_GAUGES = {"connections": 8, "in_flight": 9, "queued": 10, "body_bytes": 11, "free": FREE}
+_GAUGES = {
+    "connections": 8,
+    "in_flight": 9,
+    "queued": 10,
+    "body_bytes": 11,
+    "free": FREE,
+    "databases": DATABASES,
+}
 _COUNTERS = {
     "accepted": 16,
     "requests": 17,
@@ -110,7 +122,7 @@ class RunningRequest:
     """A request that is with the application."""
 
     slot: int
-    """Which app thread."""
+    """Its place among the requests that can run at once."""
     age: float
     """Seconds since the application was called."""
     text: str
@@ -126,6 +138,7 @@ class Snapshot:
     heartbeat: int
     """Monotonic nanoseconds; it rests while nothing is in flight."""
     threads: int
+    """How many requests can run at once."""
     gauges: dict[str, int]
     oldest_wait: float
     """Seconds that the request has waited that waits longest; 0 if none does."""
@@ -168,10 +181,11 @@ def read_group(page: bytes | bytearray | memoryview | mmap) -> Group:
         return Group(sent, taken, pages, limit, leader, latency / 1e9)
 
 
-def read(page: bytes | bytearray | memoryview | mmap) -> Snapshot | None:
+def read(page: bytes | bytearray | memoryview | mmap, *, requests: bool = True) -> Snapshot | None:
     """The worker that writes this page; `None` for a page no worker has begun.
 
-    Raises `ValueError` for a page of another layout.
+    Without `requests` those are left out: there may be thousands, and some look often. Raises `ValueError` for a page
+    of another layout.
     """
     with _words(page) as words:
         if words[0] != MAGIC:
@@ -190,7 +204,7 @@ def read(page: bytes | bytearray | memoryview | mmap) -> Snapshot | None:
             queue_time=_histogram(words, QUEUE_TIME),
             app_time=_histogram(words, APP_TIME),
             total_time=_histogram(words, TOTAL_TIME),
-            requests=tuple(_requests(words, words[5])),
+            requests=tuple(_requests(words)) if requests else (),
         )
 
 
@@ -222,10 +236,23 @@ def order(
         words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields | REPLACED * replaced
 
 
+def count_databases(page: memoryview | mmap | bytearray, count: int) -> None:
+    """Says in the worker's own page how many connections to databases it holds."""
+    with _words(page) as words:
+        words[DATABASES] = count
+
+
+def clear(page: memoryview | mmap | bytearray) -> None:
+    """Makes a page that a worker had one that nobody has begun. What no worker used is not touched."""
+    with _words(page) as words:
+        used = TABLE + _entries(words) * ENTRY
+        words.cast("B")[: used * 8] = bytes(used * 8)
+
+
 def vacate(page: memoryview | mmap | bytearray) -> None:
     """The worker of this page is gone: nobody counts on its threads, or waits for those that waited there."""
     with _words(page) as words:
-        words[FREE] = words[OLDEST] = 0
+        words[FREE] = words[OLDEST] = words[DATABASES] = 0
         if words[0] == MAGIC:
             words[3] = State.STOPPED.value
 
@@ -243,8 +270,13 @@ def _seconds_since(moment: int) -> float:
     return max(0, time.monotonic_ns() - moment) / 1e9 if moment else 0.0
 
 
-def _requests(words: memoryview, threads: int) -> Iterator[RunningRequest]:
-    for slot in range(min(threads, (len(words) - TABLE) // ENTRY)):
+def _entries(words: memoryview) -> int:
+    """How many entries were ever used, if the page has so many."""
+    return min(words[ENTRIES], (len(words) - TABLE) // ENTRY)
+
+
+def _requests(words: memoryview) -> Iterator[RunningRequest]:
+    for slot in range(_entries(words)):
         entry = words[TABLE + slot * ENTRY :][:ENTRY]
         started, length = entry[0], min(entry[1], TEXT_WORDS * 8)
         text = entry[2 : 2 + TEXT_WORDS].tobytes()[:length]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 NAMES = ("sync", "gthread")
 
+GREEN = ("gevent", "eventlet")
+"""Those whose requests are greenlets."""
+
 
 def choose(name: str | type, threads: int) -> str:
     """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn.

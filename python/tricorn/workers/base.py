@@ -284,7 +284,7 @@ class Tmp:
 
     def last_update(self) -> float:
         """Monotonic seconds; it rests while no request is running."""
-        snapshot = scoreboard.read(self._page)
+        snapshot = scoreboard.read(self._page, requests=False)
         return snapshot.heartbeat / 1e9 if snapshot is not None else 0.0
 
     def notify(self) -> None:

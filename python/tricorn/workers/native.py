@@ -9,11 +9,12 @@ from tricorn._core import Core, WsgiGateway, check_access_log_format, check_uplo
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
+from tricorn.workers import GREEN
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
-__all__ = ["Core", "WsgiGateway", "check", "make_core", "make_gateway", "scoreboard_bytes"]
+__all__ = ["Core", "WsgiGateway", "check", "entries", "make_core", "make_gateway", "scoreboard_bytes"]
 
 MEASURED = -1
 """The core's word for a limit that follows the latency."""
@@ -65,10 +66,17 @@ def make_gateway(worker: Worker) -> WsgiGateway:
     )
 
 
+def entries(config: Config, alias: str) -> int:
+    """How many requests a worker of this class can run at once."""
+    if alias in GREEN:
+        return max(config.worker_connections, 1)
+    return config.threads if alias == "gthread" else 1
+
+
 def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, object]:
     """What settings say of any core, under the core's own names."""
     return {
-        "threads": config.threads if alias == "gthread" else 1,
+        "threads": entries(config, alias),
         "siblings": siblings,
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import socket
+import sys
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tricorn.arbiter.channel import Channel, Common, open_channel
-from tricorn.arbiter.nursery import Nursery
+from tricorn.arbiter.nursery import Nursery, _serving
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.metrics import scoreboard
+from tricorn.workers.native import scoreboard_bytes
 
 from tests.unit.arbiter.log import Log
 
@@ -27,7 +30,7 @@ class House:
 
     def __init__(self, channel: Channel | None) -> None:
         self.log = Warnings()
-        self.pages = Pages(4096, 4)
+        self.pages = Pages(scoreboard_bytes(30), 4)
         server: Any = SimpleNamespace(log=self.log, attach=lambda workers: None)
         self.nursery = Nursery(server, [], [], Common(channel))
 
@@ -108,3 +111,22 @@ def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:
     words[0], words[1], words[3], words[scoreboard.FREE] = scoreboard.MAGIC, scoreboard.VERSION, 2, 4
     house.nursery.bury(handle)
     assert words[scoreboard.FREE] == 0
+
+
+def test_of_many_requests_the_oldest_are_named_and_the_others_counted() -> None:
+    house = House(None)
+    handle = house.worker(1, hands_over=True)
+    words = house.pages.page(handle.page).cast("Q")
+    words[0], words[1], words[3], words[scoreboard.ENTRIES] = scoreboard.MAGIC, scoreboard.VERSION, 2, 30
+    now = time.monotonic_ns()
+    for slot in range(25):
+        text = f"GET /{slot:02}".encode()
+        entry = words[scoreboard.TABLE + slot * scoreboard.ENTRY :][: scoreboard.ENTRY]
+        entry[0], entry[1], entry[2] = (
+            now - slot * 10**9,
+            len(text),
+            int.from_bytes(text.ljust(8, b"\0"), sys.byteorder),
+        )
+    serving = _serving(handle)
+    assert [text.split(" (")[0] for text in serving[:-1]] == [f"GET /{slot}" for slot in range(24, 14, -1)]
+    assert serving[-1] == "and 15 more"

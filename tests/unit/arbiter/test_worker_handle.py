@@ -6,9 +6,13 @@ import os
 from signal import Signals
 from typing import Any
 
+import pytest
+from tricorn.arbiter import pages as arbiter_pages
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.workers.messages import BootFailed, Ready
+
+from tests.harness.shared_memory import SharedMemory
 
 
 def pair() -> tuple[WorkerHandle, int]:
@@ -46,31 +50,45 @@ def test_a_signal_to_a_worker_that_is_gone_is_no_error() -> None:
     handle.close()
 
 
+SIZE = 4096
+
+
 class TestPages:
     def test_a_page_that_comes_back_is_empty_again(self) -> None:
-        pages = Pages(16, 2)
+        pages = Pages(SIZE, 2)
         first = pages.take()
         assert first is not None
         pages.page(first)[:4] = b"beat"
         pages.give_back(first)
         assert pages.take() == first
-        assert bytes(pages.page(first)) == bytes(16)
+        assert bytes(pages.page(first)) == bytes(SIZE)
 
     def test_pages_do_not_overlap(self) -> None:
-        pages = Pages(16, 2)
+        pages = Pages(SIZE, 2)
         one, two = pages.take(), pages.take()
         assert one is not None
         assert two is not None
-        pages.page(one)[:] = b"x" * 16
-        assert bytes(pages.page(two)) == bytes(16)
+        pages.page(one)[:] = b"x" * SIZE
+        assert bytes(pages.page(two)) == bytes(SIZE)
 
     def test_all_of_them_are_one_piece_of_memory(self) -> None:
-        pages = Pages(16, 2)
+        pages = Pages(SIZE, 2)
         pages.page(1)[:4] = b"beat"
-        assert len(pages.region) == 32
-        assert bytes(pages.region[16:20]) == b"beat"
+        assert len(pages.region) == 2 * SIZE
+        assert bytes(pages.region[SIZE : SIZE + 4]) == b"beat"
 
     def test_when_all_are_in_use_there_is_none(self) -> None:
-        pages = Pages(16, 1)
+        pages = Pages(SIZE, 1)
         pages.take()
         assert pages.take() is None
+
+    def test_a_large_page_takes_no_memory_before_it_is_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        size = 400 * SIZE
+        memory = SharedMemory(4 * size)
+        monkeypatch.setattr(arbiter_pages, "mmap", lambda _, length: memory.map)
+        pages = Pages(size, 4)
+        for _ in range(2):
+            first = pages.take()
+            assert first is not None
+            pages.give_back(first)
+        assert memory.allocated() == SIZE

@@ -15,6 +15,8 @@ from tricorn.config.resolve import resolve
 from tricorn.metrics import scoreboard
 from tricorn.workers.native import core_options
 
+from tests.harness.shared_memory import SharedMemory
+
 OPTIONS = core_options(resolve([]), "gthread", siblings=False)
 
 
@@ -74,10 +76,11 @@ def test_a_page_nobody_began_is_no_worker() -> None:
     assert scoreboard.read(bytes(4096)) is None
 
 
-def begun(threads: int = 2, words: int = scoreboard.WORDS) -> memoryview:
+def begun(entries: int = 2, words: int = scoreboard.WORDS) -> memoryview:
     """A page as a core leaves it that has just begun."""
     page = memoryview(bytearray(words * 8)).cast("Q")
-    page[0], page[1], page[3], page[5] = scoreboard.MAGIC, scoreboard.VERSION, 1, threads
+    page[0], page[1], page[3], page[5] = scoreboard.MAGIC, scoreboard.VERSION, 1, 4
+    page[scoreboard.ENTRIES] = entries
     return page
 
 
@@ -115,12 +118,69 @@ def test_a_target_that_is_no_text_and_a_length_that_is_none_harm_nobody() -> Non
     assert snapshot.requests[1].age == 0
 
 
-def test_a_page_that_is_too_short_for_its_threads_is_read_as_far_as_it_goes() -> None:
-    page = begun(threads=10**9)
+def test_a_page_that_is_too_short_for_its_entries_is_read_as_far_as_it_goes() -> None:
+    page = begun(entries=10**9)
     put(page, 3, 1, b"GET /")
     snapshot = scoreboard.read(page)
     assert snapshot is not None
     assert [request.slot for request in snapshot.requests] == [3]
+
+
+def test_no_entry_is_looked_at_that_was_never_used() -> None:
+    page = begun(entries=1)
+    put(page, 0, 1, b"GET /used")
+    put(page, 1, 1, b"GET /not")
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert [request.text for request in snapshot.requests] == ["GET /used"]
+
+
+def test_who_wants_no_requests_gets_none() -> None:
+    page = begun()
+    put(page, 0, 1, b"GET /")
+    snapshot = scoreboard.read(page, requests=False)
+    assert snapshot is not None
+    assert (snapshot.threads, snapshot.requests) == (4, ())
+
+
+def test_a_cleared_page_is_one_that_nobody_began() -> None:
+    page = begun(entries=3)
+    put(page, 2, 1, b"GET /")
+    scoreboard.order(page, drain=True)
+    scoreboard.clear(page)
+    assert scoreboard.read(page) is None
+    assert bytes(page) == bytes(len(page) * 8)
+
+
+def test_the_page_says_how_many_connections_to_databases_there_are() -> None:
+    page = begun()
+    scoreboard.count_databases(page, 7)
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert snapshot.gauges["databases"] == 7
+    scoreboard.vacate(page)
+    snapshot = scoreboard.read(page)
+    assert snapshot is not None
+    assert snapshot.gauges["databases"] == 0
+
+
+def test_room_for_ten_thousand_requests_takes_no_memory_until_they_come() -> None:
+    size = _core.scoreboard_bytes(10_000)
+    memory = SharedMemory(size)
+    page = memory.map
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        core = _core.Core([os.dup(listener.fileno())], OPTIONS | {"threads": 10_000}, page)
+    core.start()
+    try:
+        snapshot = scoreboard.read(page)
+        assert snapshot is not None
+        assert (snapshot.threads, snapshot.requests) == (10_000, ())
+    finally:
+        core.close()
+    scoreboard.vacate(page)
+    scoreboard.clear(page)
+    assert size > 1_280_000
+    assert memory.allocated() == 4096
 
 
 def test_the_page_says_how_long_somebody_has_waited_and_who_is_free() -> None:

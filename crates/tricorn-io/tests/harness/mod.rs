@@ -25,7 +25,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// An hour: a limit that the test does not mean to reach.
 pub const NEVER: u64 = 3600 * SECOND;
 
-/// Words of the scoreboard, version 3, as a reader in another process knows them.
+/// Words of the scoreboard, version 4, as a reader in another process knows them.
 #[derive(Debug, Clone, Copy)]
 pub enum Word {
     State = 3,
@@ -62,6 +62,7 @@ pub enum Word {
     QueueFull = 42,
     QueueLate = 43,
     LeftQueue = 44,
+    Entries = 46,
 }
 
 /// The states of a worker.
