@@ -12,7 +12,7 @@ from tricorn.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
-NAMES = ("sync", "gthread")
+NAMES = ("sync", "gthread", "gevent", "eventlet")
 
 GREEN = ("gevent", "eventlet")
 """Those whose requests are greenlets."""
@@ -27,7 +27,7 @@ def choose(name: str | type, threads: int) -> str:
         name = f"{name.__module__}.{name.__qualname__}"
     alias = _DOTTED.get(name, name)
     if alias in NAMES:
-        return "gthread" if threads > 1 else alias
+        return "gthread" if threads > 1 and alias == "sync" else alias
     family = name.split(".")[-1].lower() if "." in name else name
     if family in _NOT_YET or name.startswith(("uvicorn", "aiohttp", "gunicorn.workers.")):
         use = " or ".join(NAMES)
@@ -39,6 +39,14 @@ def choose(name: str | type, threads: int) -> str:
 
 def load(alias: str) -> type[Worker]:
     """The class of an alias, importing only that one."""
+    if alias == "gevent":
+        from tricorn.workers.ggevent import GeventWorker
+
+        return GeventWorker
+    if alias == "eventlet":
+        from tricorn.workers.geventlet import EventletWorker
+
+        return EventletWorker
     if alias == "gthread":
         from tricorn.workers.gthread import ThreadWorker
 

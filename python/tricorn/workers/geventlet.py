@@ -56,7 +56,7 @@ class RequestGreenlet(GreenThread):  # type: ignore[misc]
         self.run = partial(self.main, run, (), {})
 
     def has_links(self) -> bool:
-        return bool(self._exit_funcs) or self._exit_event.has_waiters()
+        return bool(self._exit_funcs or self._exit_event._waiters)
 
 
 class Event(eventlet.event.Event):  # type: ignore[misc]

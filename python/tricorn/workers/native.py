@@ -59,7 +59,7 @@ def make_gateway(worker: Worker) -> WsgiGateway:
     return wsgi.make_gateway(
         worker.wsgi,
         worker.log,
-        multithread=assignment.worker_class == "gthread" and worker.cfg.threads > 1,
+        multithread=entries(worker.cfg, assignment.worker_class) > 1,
         multiprocess=assignment.siblings,
         before=before,
         after=after,
@@ -77,6 +77,7 @@ def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, obj
     """What settings say of any core, under the core's own names."""
     return {
         "threads": entries(config, alias),
+        "hub": alias in GREEN,
         "siblings": siblings,
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,
