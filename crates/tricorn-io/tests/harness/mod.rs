@@ -76,6 +76,7 @@ pub const BUCKETS: usize = 128;
 pub fn config() -> Config {
     Config {
         threads: 1,
+        hub: false,
         siblings: false,
         worker_connections: 1000,
         max_connections: 20_000,
