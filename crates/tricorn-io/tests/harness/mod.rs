@@ -102,6 +102,8 @@ pub fn config() -> Config {
         fault: None,
         max_requests: 0,
         messages: None,
+        life: None,
+        graceful_timeout: 0,
     }
 }
 
