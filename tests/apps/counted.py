@@ -1,8 +1,8 @@
 """An application that keeps a ledger: a line for each call, of the request's id and the pid, in the file LEDGER.
 
 `/?id=&s=&gate=` sleeps for `s` seconds, or waits until the file `gate` exists, and answers with JSON of what it got;
-`/c?fifo=` keeps the GIL until somebody opens that to write. `/board` has the scoreboards of all workers, if the
-configuration calls `meet`.
+`/c?fifo=` keeps the GIL until somebody opens that to write, `/locked` for good. `/board` has the scoreboards of all
+workers, if the configuration calls `meet`.
 """
 
 from __future__ import annotations
@@ -75,6 +75,10 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     body = environ["wsgi.input"].read()
     if path == "/c":
         hold_the_gil(given["fifo"])
+    elif path == "/locked":
+        import stuck  # which only this application's process finds
+
+        stuck.holds_the_lock_in_c()
     elif "gate" in given:
         end = time.monotonic() + 30
         while not os.path.exists(given["gate"]) and time.monotonic() < end:

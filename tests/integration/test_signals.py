@@ -143,13 +143,6 @@ def test_one_worker_more_and_one_less() -> None:
         assert server.get("/hello").status == 200
 
 
-def test_workers_leave_when_their_arbiter_is_gone() -> None:
-    with Server(workers=2) as server:
-        server.signal(signal.SIGKILL)
-        server.process.wait(5)
-        until(lambda: not server.leftovers(), "the workers notice", within=10)
-
-
 @CLASSES
 def test_max_requests(worker_class: str) -> None:
     with Server(worker_class=worker_class, workers=1, extra=["--max-requests", "50"]) as server:

@@ -61,6 +61,10 @@ pub struct Config {
     pub fault: Option<Fault>,
     /// The pipe to the arbiter.
     pub messages: Option<Arc<OwnedFd>>,
+    /// The read end of a pipe that ends when the arbiter does.
+    pub life: Option<Arc<OwnedFd>>,
+    /// How long this worker may finish what it has when the arbiter is gone.
+    pub graceful_timeout: u64,
 }
 
 /// Which of the waiting requests is served first.

@@ -35,6 +35,7 @@ mod lateness;
 mod limiter;
 mod monitor;
 mod one_queue;
+mod orphan;
 mod outbox;
 mod parcel;
 mod peer;

@@ -6,7 +6,7 @@
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
 //!
-//! It also sends what streams have gathered (`cork.rs`), and writes the access log and the heartbeat. It never meets the GIL.
+//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), and writes the access log and the heartbeat. It never meets the GIL.
 use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;
@@ -16,10 +16,12 @@ use crate::engine::Shared;
 use crate::hub::Hub;
 use crate::hub_watch::HubWatch;
 use crate::limiter::{GLANCE, Keeper};
+use crate::orphan;
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::watchdog::Watchdog;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
@@ -47,6 +49,7 @@ pub fn run(shared: &Shared) {
     let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
     let mut monitor = Monitor {
         shared,
+        life: shared.config.life.as_ref().map(|pipe| pipe.as_fd()),
         keeper,
         mode: Mode::Ticking,
         worked: vec![(0, 0); seen.len()],
@@ -66,6 +69,8 @@ pub fn run(shared: &Shared) {
 
 struct Monitor<'s> {
     shared: &'s Shared,
+    /// The pipe that ends with the arbiter, until it has.
+    life: Option<BorrowedFd<'s>>,
     mode: Mode,
     /// Each slot's call count at the last tick.
     seen: Vec<u32>,
@@ -93,14 +98,14 @@ impl Monitor<'_> {
                 // A call that began before it saw the flag is seen here; one that begins later rings.
                 match &shared.hub {
                     None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
-                    None => shared.alarm.wait(None, self.log_retry()),
+                    None => self.wait(None, self.log_retry()),
                     Some(hub) => self.sleep_beside(hub),
                 }
                 shared.monitor_asleep.store(false, Ordering::SeqCst);
                 self.mode = Mode::Ticking;
                 self.idle = 0;
             }
-            Mode::Ticking => shared.alarm.wait(None, Some(TICK)),
+            Mode::Ticking => self.wait(None, Some(TICK)),
             Mode::Covering => {
                 let now = clock::now();
                 let timeout = self.queue_timeout(now);
@@ -111,13 +116,13 @@ impl Monitor<'_> {
                 let hub = shared.hub.as_ref().and_then(|_| self.hub.due(shared, now));
                 let dues = [timeout, ticks, stranded, glance, hub, self.watchdog.due(shared, now)];
                 let timeout = dues.into_iter().flatten().min();
-                shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
+                self.wait(Some(shared.poller.as_fd()), timeout);
             }
         }
     }
 
     /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
-    fn sleep_beside(&self, hub: &Hub) {
+    fn sleep_beside(&mut self, hub: &Hub) {
         let shared = self.shared;
         let now = clock::now();
         if self.log_waits() || shared.streams.any() || self.watchdog.is_reporting() {
@@ -133,8 +138,15 @@ impl Monitor<'_> {
         ];
         let timeout = dues.into_iter().flatten().min();
         hub.until.store(timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout)), Ordering::SeqCst);
-        shared.alarm.wait(Some(shared.poller.as_fd()), timeout);
+        self.wait(Some(shared.poller.as_fd()), timeout);
         hub.until.store(u64::MAX, Ordering::SeqCst);
+    }
+
+    fn wait(&mut self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+        if self.shared.alarm.wait(other, self.life, timeout) {
+            self.life = None;
+            orphan::leave(self.shared);
+        }
     }
 
     fn look_around(&mut self) {
@@ -174,9 +186,7 @@ impl Monitor<'_> {
         }
         let (stuck, busy) = match &shared.hub {
             Some(hub) => (self.hub.is_away(hub, now), self.hub.is_awaited() || shared.streams.any()),
-            None => {
-                (self.is_a_call_stuck() | self.is_nobody_coming(), self.in_flight() || self.is_somebody_coming())
-            }
+            None => (self.is_a_call_stuck() | self.is_nobody_coming(), self.in_flight() || self.is_somebody_coming()),
         };
         if stuck {
             self.idle = 0;

@@ -169,9 +169,9 @@ impl GreenServer {
         self.server.do_chores(py, self.engine.take_chores());
         match self.error.take() {
             Some(error) => Err(error),
-            None if self.engine.is_broken() => Err(PyRuntimeError::new_err(
-                "the core broke (this is a defect of tricorn); the worker must go",
-            )),
+            None if self.engine.is_broken() => {
+                Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"))
+            }
             None => Ok(()),
         }
     }

@@ -37,14 +37,14 @@ impl<'a, 'py> Options<'a, 'py> {
         self.optional(name).map(nanoseconds)
     }
 
-    /// The pipe to the arbiter, duplicated; -1 or nothing: there is none.
-    fn messages(&self) -> PyResult<Option<Arc<OwnedFd>>> {
-        let fd: i32 = if self.0.contains("messages")? { self.get("messages")? } else { -1 };
+    /// A pipe from or to the arbiter, duplicated; -1 or nothing: there is none.
+    fn pipe(&self, name: &str) -> PyResult<Option<Arc<OwnedFd>>> {
+        let fd: i32 = if self.0.contains(name)? { self.get(name)? } else { -1 };
         if fd < 0 {
             return Ok(None);
         }
         let pipe = tricorn_io::duplicate(fd)
-            .map_err(|error| PyOSError::new_err(format!("core option messages: descriptor {fd}: {error}")))?;
+            .map_err(|error| PyOSError::new_err(format!("core option {name}: descriptor {fd}: {error}")))?;
         Ok(Some(Arc::new(pipe)))
     }
 }
@@ -101,7 +101,9 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
             most => MaxConcurrency::Fixed(most as usize),
         },
         fault: fault(&options)?,
-        messages: options.messages()?,
+        messages: options.pipe("messages")?,
+        life: options.pipe("life")?,
+        graceful_timeout: options.optional_seconds("graceful_timeout")?,
     };
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
 }

@@ -187,7 +187,6 @@ class Worker(ABC):
         self.booted = True
         self.cfg.post_worker_init(self)
         gateway = native.make_gateway(self)  # after the hook, which may have put something around the application
-        self._watch_arbiter()
         core.start()
         return Booted(core, gateway, stand_in)
 
@@ -238,31 +237,11 @@ class Worker(ABC):
         self._say_goodbye()
         os._exit(CRASHED)
 
-    def _watch_arbiter(self) -> None:
-        """Leaves gracefully when the arbiter dies: nobody else would ever tell this process to.
-
-        A thread and not a poll of getppid(): it costs nothing while nothing happens, and knows at once.
-        """
-        import _thread  # `threading` is for those who join
-
-        _thread.start_new_thread(self._outlive, ())
-
-    def _outlive(self) -> None:
-        import signal
-        import time
-
-        while os.read(self.place.life, 1):
-            pass
-        self.log.warning("Parent changed, shutting down: worker (pid: %s)", self.pid)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(self.cfg.graceful_timeout)
-        os.kill(os.getpid(), signal.SIGKILL)
-
     def _report_change(self, path: str) -> None:
         self._tell(Changed(path))
 
     def _tell(self, message: Message) -> None:
-        with suppress(BrokenPipeError):  # the arbiter is gone; `_outlive` deals with that
+        with suppress(BrokenPipeError):  # the arbiter is gone; the core deals with that
             os.write(self.place.messages, encode(message))
 
     def __str__(self) -> str:

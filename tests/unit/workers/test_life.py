@@ -16,7 +16,6 @@ import pytest
 from tricorn import log, workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
-from tricorn.workers import base
 from tricorn.workers.application import Application
 from tricorn.workers.base import Assignment, Place, Worker
 from tricorn.workers.messages import BootFailed, Decoder, Message, Ready
@@ -146,8 +145,6 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         worker.move_in(Place([], [], messages[1], life[0]))
         return Arbiter(messages[0], worker, [])
 
-    # No thread: in this process it would outlive the test.
-    monkeypatch.setattr(base.Worker, "_watch_arbiter", lambda self: None)
     yield make
     for end in ends:
         os.close(end)
@@ -254,6 +251,14 @@ def test_the_core_is_told_what_may_wait(core: Core, hire: Callable[..., Arbiter]
 def test_a_limit_that_is_measured_has_a_number_of_its_own(core: Core, hire: Callable[..., Arbiter]) -> None:
     hire(argv="--max-concurrency auto").worker.run()
     assert core.options["max_concurrency"] == -1
+
+
+def test_the_core_knows_when_its_arbiter_dies_and_how_long_it_may_stay(
+    core: Core, hire: Callable[..., Arbiter]
+) -> None:
+    worker = hire(argv="--graceful-timeout 7").worker
+    worker.run()
+    assert (core.options["life"], core.options["graceful_timeout"]) == (worker.place.life, 7)
 
 
 def test_the_core_gets_what_the_workers_share(core: Core, hire: Callable[..., Arbiter]) -> None:

@@ -71,24 +71,25 @@ impl Alarm {
         let _ = io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a ring, for `other` to become readable, or for `timeout` nanoseconds.
-    pub fn wait(&self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+    /// Waits for a ring, for `other` to become readable, for the pipe `life` to end, or for `timeout` nanoseconds. Whether
+    /// the pipe has ended.
+    pub fn wait(&self, other: Option<BorrowedFd<'_>>, life: Option<BorrowedFd<'_>>, timeout: Option<u64>) -> bool {
         let timespec = timeout.map(super::poll::timespec);
-        let mine = PollFd::new(&self.fd, PollFlags::IN);
-        let (rung, _) = match other {
-            Some(other) => {
-                let mut fds = [mine, PollFd::from_borrowed_fd(other, PollFlags::IN)];
-                let count = poll(&mut fds, timespec.as_ref());
-                (fds[0].revents().contains(PollFlags::IN), count)
-            }
-            None => {
-                let mut fds = [mine];
-                let count = poll(&mut fds, timespec.as_ref());
-                (fds[0].revents().contains(PollFlags::IN), count)
-            }
-        };
-        if rung {
+        // Of the pipe only its end is asked for, which is always reported (poll(2), POLLHUP).
+        let others = [(other, PollFlags::IN), (life, PollFlags::empty())];
+        let mut fds: [_; 3] = std::array::from_fn(|_| PollFd::new(&self.fd, PollFlags::IN));
+        let mut count = 1;
+        for (fd, flags) in others {
+            let Some(fd) = fd else { continue };
+            fds[count] = PollFd::from_borrowed_fd(fd, flags);
+            count += 1;
+        }
+        if poll(&mut fds[..count], timespec.as_ref()).is_err() {
+            return false;
+        }
+        if fds[0].revents().contains(PollFlags::IN) {
             self.clear();
         }
+        life.is_some() && fds[count - 1].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
     }
 }

@@ -103,6 +103,8 @@ pub fn config() -> Config {
         fault: None,
         max_requests: 0,
         messages: None,
+        life: None,
+        graceful_timeout: 0,
     }
 }
 
