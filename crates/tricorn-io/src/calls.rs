@@ -1,10 +1,58 @@
-//! Where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
+//! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
 use crate::baton::Core;
 use crate::clock;
-use crate::engine::Shared;
+use crate::engine::{Engine, Shared};
 use crate::exchange::Exchange;
+use crate::reactor::WAKE;
 use crate::scoreboard::State;
 use std::sync::atomic::Ordering;
+
+impl Engine {
+    /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
+    pub fn join(&self, main_thread: bool) -> Option<usize> {
+        let mut core = self.shared.baton.take();
+        let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
+        if main_thread {
+            // Failing that, signals are handled whenever something else wakes the thread.
+            let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
+            core.watches_signals = true;
+            self.shared.main_slot.store(slot, Ordering::Relaxed);
+        }
+        self.shared.slots[slot].occupy();
+        core.joined += 1;
+        let joined = core.joined;
+        core.reactor.staff(joined);
+        Some(slot)
+    }
+
+    /// Gives back an exchange that is done, without asking for another.
+    pub fn give_back(&self, done: Box<Exchange>) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        shared.end_call(&mut core, done.slot);
+        core.reactor.finish(*done, clock::now());
+    }
+
+    /// The app thread leaves, giving back the exchange it was at.
+    pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        if let Some(exchange) = done {
+            shared.end_call(&mut core, slot);
+            core.reactor.finish(*exchange, clock::now());
+        }
+        core.reactor.send_held();
+        core.joined = core.joined.saturating_sub(1);
+        let joined = core.joined;
+        core.reactor.staff(joined);
+        shared.slots[slot].vacate();
+        if shared.main_slot.load(Ordering::Relaxed) == slot {
+            shared.main_slot.store(usize::MAX, Ordering::Relaxed);
+        }
+        // Whoever is parked may have to take over.
+        shared.wake_followers(&mut core, 1);
+    }
+}
 
 impl Shared {
     /// The exchange goes to the application. A full barrier, see `Slot::enter`.

@@ -13,7 +13,6 @@ use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::siblings::Siblings;
 use crate::streams::Streams;
-use crate::sys::fds;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::wake::{Alarm, WakePipe};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
@@ -202,23 +201,6 @@ impl Engine {
             || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
     }
 
-    /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
-    pub fn join(&self, main_thread: bool) -> Option<usize> {
-        let mut core = self.shared.baton.take();
-        let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
-        if main_thread {
-            // Failing that, signals are handled whenever something else wakes the thread.
-            let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
-            core.watches_signals = true;
-            self.shared.main_slot.store(slot, Ordering::Relaxed);
-        }
-        self.shared.slots[slot].occupy();
-        core.joined += 1;
-        let joined = core.joined;
-        core.reactor.staff(joined);
-        Some(slot)
-    }
-
     /// Gives back an exchange that is done and looks for the next one, without waiting.
     ///
     /// Under a hub the slot is of no matter: each call gets one of its own.
@@ -308,34 +290,6 @@ impl Engine {
         if shared.covering.load(Ordering::Relaxed) || shared.hub.is_some() {
             shared.alarm.ring(); // it may wait for events only, and must tick from now on
         }
-    }
-
-    /// Gives back an exchange that is done, without asking for another.
-    pub fn give_back(&self, done: Box<Exchange>) {
-        let shared = &*self.shared;
-        let mut core = shared.baton.take();
-        shared.end_call(&mut core, done.slot);
-        core.reactor.finish(*done, clock::now());
-    }
-
-    /// The app thread leaves, giving back the exchange it was at.
-    pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
-        let shared = &*self.shared;
-        let mut core = shared.baton.take();
-        if let Some(exchange) = done {
-            shared.end_call(&mut core, slot);
-            core.reactor.finish(*exchange, clock::now());
-        }
-        core.reactor.send_held();
-        core.joined = core.joined.saturating_sub(1);
-        let joined = core.joined;
-        core.reactor.staff(joined);
-        shared.slots[slot].vacate();
-        if shared.main_slot.load(Ordering::Relaxed) == slot {
-            shared.main_slot.store(usize::MAX, Ordering::Relaxed);
-        }
-        // Whoever is parked may have to take over.
-        shared.wake_followers(&mut core, 1);
     }
 
     /// Waits until `next` may have something: as the one who polls, or parked. Without the GIL.
@@ -513,21 +467,4 @@ impl Shared {
     pub fn note_queued(&self, core: &Core) {
         self.queued.store(core.reactor.queued(), Ordering::Relaxed);
     }
-}
-
-/// A second descriptor for the same file or socket, which its other owner cannot close.
-pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
-    fds::duplicate(fd)
-}
-
-/// The soft limit on open descriptors.
-pub fn descriptor_limit() -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current.map_or(usize::MAX, |limit| limit as usize)
-}
-
-/// The size of a regular file; `None` for anything else.
-pub fn file_size(fd: RawFd) -> Option<u64> {
-    let stat = rustix::fs::fstat(fds::duplicate(fd).ok()?).ok()?;
-    rustix::fs::FileType::from_raw_mode(stat.st_mode).is_file().then_some(stat.st_size as u64)
 }

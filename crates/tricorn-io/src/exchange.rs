@@ -3,12 +3,11 @@ use crate::body::Body;
 use crate::buffers::Request;
 use crate::claim;
 use crate::clock::{self, WallText};
-use crate::config::{Config, HIGH_WATER, LOW_WATER};
+use crate::config::HIGH_WATER;
 use crate::cork::{self, Cork};
 use crate::outbox::{Flush, Outbox, SharedBytes};
 use crate::peer::Peer;
 use crate::reactor::{Attachment, Token};
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
@@ -25,23 +24,6 @@ pub enum Sent {
     OverMark,
     /// Nobody is there to read any more.
     Gone,
-}
-
-/// How long a client may take to come nearer.
-#[derive(Debug)]
-pub struct Patience {
-    wanted: u64,
-    mark: u64,
-    deadline: u64,
-    late: u64,
-}
-
-/// Whether there is room for the next piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
-    /// The socket should take bytes within so many nanoseconds.
-    Wanted(u64),
-    Over(Sent),
 }
 
 /// When things happened (monotonic nanoseconds) and how much was sent.
@@ -76,6 +58,8 @@ pub struct Exchange {
     /// The clock's texts at the time the request was taken.
     pub wall: WallText,
     pub(crate) gone: bool,
+    /// The application has taken the socket for itself.
+    pub(crate) taken: bool,
     /// The monitor has answered in our place.
     pub(crate) answered_for: bool,
     pub(crate) reuse: bool,
@@ -121,6 +105,7 @@ impl Exchange {
             timing,
             wall,
             gone: false,
+            taken: false,
             answered_for: false,
             reuse: false,
             slot: 0,
@@ -226,7 +211,7 @@ impl Exchange {
     }
 
     /// Leaves what waits to the monitor, until the next piece comes.
-    fn recork(&mut self) {
+    pub(crate) fn recork(&mut self) {
         if let Some(cork) = &self.cork
             && !self.outbox.is_empty()
         {
@@ -236,7 +221,7 @@ impl Exchange {
     }
 
     /// Takes back what was left to the monitor.
-    fn uncork(&mut self) {
+    pub(crate) fn uncork(&mut self) {
         if let Some(cork) = self.cork.as_ref().filter(|_| self.corked) {
             cork.take(&mut self.outbox, &mut self.spent);
             self.corked = false;
@@ -327,7 +312,7 @@ impl Exchange {
     fn conclude(&mut self, end: End) {
         self.hold &= !self.outbox.is_empty() && self.cork.is_none();
         self.close_cork();
-        self.reuse = end == End::Reuse && !self.gone;
+        self.reuse = end == End::Reuse && !self.gone && !self.taken;
     }
 
     /// Sends `length` bytes of a file from `offset` as one piece of the body.
@@ -424,7 +409,7 @@ impl Exchange {
         self.flush()
     }
 
-    fn flush(&mut self) -> Sent {
+    pub(crate) fn flush(&mut self) -> Sent {
         match self.outbox.flush(self.socket.as_fd(), &mut self.spent) {
             Flush::Empty => Sent::Accepted,
             Flush::Blocked if self.outbox.in_memory() > HIGH_WATER => Sent::OverMark,
@@ -440,57 +425,6 @@ impl Exchange {
         self.reuse = false;
         self.outbox.clear(&mut self.spent);
         Sent::Gone
-    }
-
-    /// Blocks until the client is near enough again, or the write deadline passes without progress, or the call has taken
-    /// as long as it may. For threads that hold no lock and no GIL.
-    pub fn wait_for_room(&mut self, config: &Config) -> Sent {
-        let mut patience = self.patience(config);
-        loop {
-            match self.room(config, &mut patience) {
-                Room::Wanted(nanos) => {
-                    let timeout = crate::sys::poll::timespec(nanos);
-                    let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
-                    let _ = poll(&mut fds, Some(&timeout));
-                }
-                Room::Over(sent) => return sent,
-            }
-        }
-    }
-
-    /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
-    /// the socket takes bytes, until that is over.
-    pub fn patience(&mut self, config: &Config) -> Patience {
-        self.uncork();
-        // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
-        Patience {
-            wanted: config.body_min_rate.saturating_mul(config.write_timeout / clock::SECOND).max(1),
-            mark: self.outbox.sent(),
-            deadline: clock::now() + config.write_timeout,
-            late: if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX },
-        }
-    }
-
-    /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
-    pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        if self.flush() == Sent::Gone {
-            return Room::Over(Sent::Gone);
-        }
-        if self.outbox.in_memory() <= LOW_WATER {
-            self.recork();
-            return Room::Over(Sent::Accepted);
-        }
-        let now = clock::now();
-        if self.outbox.sent() - patience.mark >= patience.wanted {
-            patience.mark = self.outbox.sent();
-            patience.deadline = now + config.write_timeout;
-        }
-        let end = patience.deadline.min(patience.late);
-        if now >= end {
-            self.timing.timed_out = true;
-            return Room::Over(self.lost());
-        }
-        Room::Wanted(end - now)
     }
 }
 

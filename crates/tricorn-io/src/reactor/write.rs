@@ -7,7 +7,7 @@ use crate::config;
 use crate::exchange::Exchange;
 use crate::outbox::Flush;
 use crate::scoreboard::{self, Word};
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
@@ -18,7 +18,12 @@ impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
     pub fn finish(&mut self, mut exchange: Exchange, now: u64) {
         let answered_for = exchange.settle();
+        let elsewhere = exchange.is_elsewhere();
         let Exchange { token, socket, request, attachment, outbox, mut spent, .. } = exchange;
+        if exchange.taken {
+            // The application may have made it a blocking one.
+            let _ = rustix::io::ioctl_fionbio(&socket, true);
+        }
         self.busy = self.busy.saturating_sub(1);
         self.count(&exchange.timing, outbox.sent(), &request, now);
         self.chores.spent.append(&mut spent);
@@ -26,7 +31,9 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         conn.socket = Some(socket);
         conn.attachment = attachment;
-        if exchange.gone {
+        if elsewhere {
+            self.close(token);
+        } else if exchange.gone {
             let why = if exchange.timing.timed_out { Word::WriteTimeouts } else { Word::ClientGone };
             self.board.add(why, u64::from(!answered_for));
             if let Some(conn) = self.conns.get_mut(token) {
@@ -47,6 +54,18 @@ impl Reactor {
                 self.flush(token, false);
             }
         }
+    }
+
+    /// The application has taken this socket: nothing is waited for there any more. Returns what was read already.
+    pub fn let_go(&mut self, token: Token, socket: BorrowedFd<'_>) -> Vec<u8> {
+        let Some(conn) = self.conns.get_mut(token) else { return Vec::new() };
+        if std::mem::take(&mut conn.registered) {
+            let _ = self.poller.remove(socket);
+        }
+        let Some(mut request) = conn.request.take() else { return Vec::new() };
+        let unread = std::mem::take(&mut request.input);
+        self.recycle(request);
+        unread
     }
 
     fn hold(&mut self, token: Token, now: u64) {

@@ -116,6 +116,14 @@ impl Handle {
         }
     }
 
+    /// The socket is the application's from now on; with what was read behind the request.
+    pub fn take_socket(&self) -> Result<(RawFd, Vec<u8>), String> {
+        let mut place = self.place();
+        let exchange = place.exchange.as_mut().ok_or("it is closed or serves another request")?;
+        let fd = tricorn_io::duplicate(exchange.socket().as_raw_fd()).map_err(|error| error.to_string())?;
+        Ok((fd.into_raw_fd(), self.engine.let_go(exchange)))
+    }
+
     fn start_response(
         &self,
         status: &Bound<'_, PyAny>,

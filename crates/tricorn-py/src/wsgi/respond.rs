@@ -1,6 +1,6 @@
 //! From the application's iterable to bytes on the socket.
 use super::handle::{Handle, KeptBytes};
-use pyo3::exceptions::{PyAssertionError, PyTypeError};
+use pyo3::exceptions::{PyAssertionError, PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -67,12 +67,15 @@ impl<'py> Response<'_, 'py> {
         Some(self.send_pieces(&pieces))
     }
 
-    /// Works on the exchange of an application that has called `start_response`.
+    /// Works on the exchange of an application that has called `start_response`. One that has taken the socket for itself has
+    /// nothing to send (`StopIteration`).
     fn begun<T>(&self, work: impl FnOnce(&Engine, &mut Exchange) -> PyResult<T>) -> PyResult<T> {
         let handle = self.handle.get();
         let mut exchange = handle.take_back(self.handle.py());
         let outcome = if exchange.request.reply.has_status() {
             work(handle.engine(), &mut exchange)
+        } else if exchange.is_elsewhere() {
+            Err(PyStopIteration::new_err(()))
         } else {
             Err(PyAssertionError::new_err("the application yielded a body before it called start_response"))
         };

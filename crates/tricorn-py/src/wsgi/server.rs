@@ -9,6 +9,7 @@ use super::wait::Wait;
 use crate::context::Entered;
 use crate::core::drop_chores;
 use crate::text::as_latin1;
+use pyo3::exceptions::PyStopIteration;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::exchange::End;
+use tricorn_proto::http1::Known;
 use tricorn_proto::peer::request_id;
 
 /// How a WSGI application is called.
@@ -207,6 +209,7 @@ impl Server {
         conclude(&self.engine, slot);
         let mut exchange = kit.handle.get().take_back(py);
         match outcome {
+            outcome if exchange.is_elsewhere() => self.was_taken(py, &mut exchange, outcome),
             Ok(Some(End::Short { missing })) => self.complain(py, &exchange, missing),
             Ok(_) => {}
             Err(error) => self.failed(py, &mut exchange, error),
@@ -272,6 +275,18 @@ impl Server {
         response.send(&result)
     }
 
+    /// The application has spoken for itself over the socket: nothing more is sent there. That it ends by `StopIteration`, or
+    /// without an answer, is how gunicorn's users say so.
+    #[cold]
+    fn was_taken(&self, py: Python<'_>, exchange: &mut Exchange, outcome: PyResult<Option<End>>) {
+        if let Err(error) = outcome
+            && !error.is_instance_of::<PyStopIteration>(py)
+        {
+            exchange.app_failed();
+            self.report(py, format!("Error handling request {}", request_line(exchange)), error);
+        }
+    }
+
     /// The application let an exception out: a 500 (a 504, if it was told to end) if nothing was sent yet, else a closed
     /// connection.
     #[cold]
@@ -331,13 +346,18 @@ impl Server {
             as_latin1(&text).map(<[u8]>::to_vec)
         };
         let request = &*exchange.request;
+        let status = match exchange.is_elsewhere() {
+            false => request.reply.status_code(),
+            true if request.head.fields.iter().any(|field| field.known == Known::Upgrade) => 101,
+            true => return, // what was answered over the socket is not known here
+        };
         let remote = exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<super::peer::Names>());
         let remote = remote.map(|names| names.remote.bind(py));
         let record = Record {
             head: &request.head,
             bytes: request.head_bytes(),
             remote: remote.and_then(|text| as_latin1(text)).unwrap_or(b""),
-            status: request.reply.status_code(),
+            status,
             fields: request.reply.fields(),
             sent: request.reply.body_sent(),
             micros: exchange.micros(clock::now()),

@@ -1,36 +1,63 @@
 //! `environ["gunicorn.socket"]`: the connection's socket for those who ask, made when they do.
+//!
+//! Who only asks what it is connected to changes nothing. Who does anything else takes the connection: the server lets go
+//! of it and closes it when the application returns.
 use super::handle::Handle;
+use super::wait::Wait;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyBytes;
+
+/// What can be asked of a socket without taking it.
+const HARMLESS: [&str; 7] = ["family", "type", "proto", "getpeername", "getsockname", "getsockopt", "gettimeout"];
 
 /// Stands for the client's socket; any attribute is that of a `socket.socket` over a duplicate of it.
 #[pyclass(frozen, module = "tricorn._core", name = "RequestSocket")]
 pub struct RequestSocket {
     handle: Py<Handle>,
-    real: PyOnceLock<Py<PyAny>>,
+    shown: PyOnceLock<Py<PyAny>>,
+    taken: PyOnceLock<Py<PyAny>>,
 }
 
 impl RequestSocket {
     pub fn new(handle: Py<Handle>) -> RequestSocket {
-        RequestSocket { handle, real: PyOnceLock::new() }
+        RequestSocket { handle, shown: PyOnceLock::new(), taken: PyOnceLock::new() }
+    }
+
+    fn show(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let fd = self.handle.get().duplicate_socket().map_err(over)?;
+        python_socket(py)?.call_method1("show", (fd,)).map(Bound::unbind)
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let handle = self.handle.get();
+        let (fd, unread) = handle.take_socket().map_err(over)?;
+        let blocks = matches!(handle.wait(), Wait::Thread);
+        python_socket(py)?.call_method1("take", (fd, PyBytes::new(py, &unread), blocks)).map(Bound::unbind)
     }
 }
-
-static SOCKET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 #[pymethods]
 impl RequestSocket {
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let real = self.real.get_or_try_init(py, || {
-            let fd = self.handle.get().duplicate_socket().map_err(|error| {
-                PyOSError::new_err(format!("the socket of a request that is over cannot be used: {error}"))
-            })?;
-            let socket = SOCKET.import(py, "socket", "socket")?;
-            let keywords = pyo3::types::PyDict::new(py);
-            keywords.set_item("fileno", fd)?;
-            Ok::<_, PyErr>(socket.call((), Some(&keywords))?.unbind())
-        })?;
+        let real = match self.taken.get(py) {
+            Some(taken) => taken,
+            None if HARMLESS.contains(&name) => self.shown.get_or_try_init(py, || self.show(py))?,
+            // What Python itself looks for (`copy`, `inspect`, `hasattr(…, "__len__")`) takes nothing.
+            None if name.starts_with("__") => {
+                return Err(pyo3::exceptions::PyAttributeError::new_err(name.to_owned()));
+            }
+            None => self.taken.get_or_try_init(py, || self.take(py))?,
+        };
         real.bind(py).getattr(name)
     }
+}
+
+fn python_socket(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("tricorn.gateway.taken_socket")
+}
+
+fn over(error: String) -> PyErr {
+    PyOSError::new_err(format!("the socket of a request that is over cannot be used: {error}"))
 }

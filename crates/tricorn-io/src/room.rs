@@ -1,0 +1,76 @@
+//! A producer that is too far ahead of its client waits: its thread does, or whoever asks waits in a way of its own.
+use crate::clock;
+use crate::config::{Config, LOW_WATER};
+use crate::exchange::{Exchange, Sent};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::AsFd;
+
+/// How long a client may take to come nearer.
+#[derive(Debug)]
+pub struct Patience {
+    wanted: u64,
+    mark: u64,
+    deadline: u64,
+    late: u64,
+}
+
+/// Whether there is room for the next piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// The socket should take bytes within so many nanoseconds.
+    Wanted(u64),
+    Over(Sent),
+}
+
+impl Exchange {
+    /// Blocks until the client is near enough again, or the write deadline passes without progress, or the call has taken
+    /// as long as it may. For threads that hold no lock and no GIL.
+    pub fn wait_for_room(&mut self, config: &Config) -> Sent {
+        let mut patience = self.patience(config);
+        loop {
+            match self.room(config, &mut patience) {
+                Room::Wanted(nanos) => {
+                    let timeout = crate::sys::poll::timespec(nanos);
+                    let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
+                    let _ = poll(&mut fds, Some(&timeout));
+                }
+                Room::Over(sent) => return sent,
+            }
+        }
+    }
+
+    /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
+    /// the socket takes bytes, until that is over.
+    pub fn patience(&mut self, config: &Config) -> Patience {
+        self.uncork();
+        // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
+        Patience {
+            wanted: config.body_min_rate.saturating_mul(config.write_timeout / clock::SECOND).max(1),
+            mark: self.outbox.sent(),
+            deadline: clock::now() + config.write_timeout,
+            late: if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX },
+        }
+    }
+
+    /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
+    pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
+        if self.flush() == Sent::Gone {
+            return Room::Over(Sent::Gone);
+        }
+        if self.outbox.in_memory() <= LOW_WATER {
+            self.recork();
+            return Room::Over(Sent::Accepted);
+        }
+        let now = clock::now();
+        if self.outbox.sent() - patience.mark >= patience.wanted {
+            patience.mark = self.outbox.sent();
+            patience.deadline = now + config.write_timeout;
+        }
+        let end = patience.deadline.min(patience.late);
+        if now >= end {
+            self.timing.timed_out = true;
+            return Room::Over(self.lost());
+        }
+        Room::Wanted(end - now)
+    }
+}
