@@ -84,8 +84,9 @@ impl Kit {
     }
 
     /// Whether the application kept none of it. The holders: this kit, the template, and for the handle its three users.
-    fn is_unused(&self) -> bool {
-        is_ours_alone(&self.start_response, 1)
+    fn is_unused(&self, py: Python<'_>) -> bool {
+        self.socket.get().is_unused(py)
+            && is_ours_alone(&self.start_response, 1)
             && is_ours_alone(&self.early_hints, 2)
             && is_ours_alone(&self.socket, 2)
             && is_ours_alone(&self.handle, 4)
@@ -153,8 +154,8 @@ impl Server {
     }
 
     /// Keeps a kit for the next request, unless the application has kept something of it.
-    fn give_kit(&self, kit: Kit) {
-        if kit.is_unused() {
+    fn give_kit(&self, py: Python<'_>, kit: Kit) {
+        if kit.is_unused(py) {
             let mut kits = self.kits.borrow_mut();
             if kits.len() < KITS {
                 kits.push(kit);
@@ -190,12 +191,12 @@ impl Server {
             Ok(Built::Misplaced(why)) => {
                 exchange.answer_error(500, &why.0);
                 self.log(py, &exchange, None);
-                self.give_kit(kit);
+                self.give_kit(py, kit);
                 return (exchange, Ok(()));
             }
             Err(error) => {
                 self.failed(py, &mut exchange, error);
-                self.give_kit(kit);
+                self.give_kit(py, kit);
                 return (exchange, Ok(()));
             }
         };
@@ -221,7 +222,7 @@ impl Server {
         self.log(py, &exchange, Some(&environ));
         self.after(py, &exchange, &environ, token);
         drop(environ);
-        self.give_kit(kit);
+        self.give_kit(py, kit);
         drop(context);
         (exchange, Ok(()))
     }

@@ -25,6 +25,11 @@ impl RequestSocket {
         RequestSocket { handle, shown: PyOnceLock::new(), taken: PyOnceLock::new() }
     }
 
+    /// Nobody has asked: it may stand for another connection next time.
+    pub fn is_unused(&self, py: Python<'_>) -> bool {
+        self.shown.get(py).is_none() && self.taken.get(py).is_none()
+    }
+
     fn show(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let fd = self.handle.get().duplicate_socket().map_err(over)?;
         python_socket(py)?.call_method1("show", (fd,)).map(Bound::unbind)
