@@ -12,13 +12,14 @@ arbiter has patched its workers inherit, and the hub, if the application has use
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from tricorn import log as logs
-from tricorn.config import importers
+from tricorn.config import config_file, importers
 from tricorn.errors import ConfigError
 from tricorn.green import early
 from tricorn.unpatched import os, signal
@@ -77,14 +78,21 @@ def _patch(alias: str, log: Log) -> None:
         _LIBRARIES[alias]()
     logs.settle_after_patching()
     for finding in (*early.mend(before), *threads):
-        who = importers.importer(finding.module)
         log.warning(
-            "%s before it could be patched for %s, and keeps %s. What waits there stops all requests of the worker: "
-            "import it later, in the application or in the hook post_fork.",
-            f"The module {finding.module} was imported{f' (by {who})' if who else ''}",
+            "%s before it could be patched for %s, and keeps %s. They block all requests of a worker, or are shared by "
+            "them: import it later, in the application or in the hook post_fork.",
+            _imported(finding.module),
             alias,
             ", ".join(finding.kept),
         )
+
+
+def _imported(module: str) -> str:
+    if module == config_file.MODULE_NAME:
+        path = str(getattr(sys.modules[module], "__file__", ""))
+        return f"The configuration file {os.path.relpath(path)} was executed"
+    who = importers.importer(module)
+    return f"The module {module} was imported{f' (by {who})' if who else ''}"
 
 
 def _gevent() -> None:

@@ -200,7 +200,10 @@ def _sources() -> Iterator[str]:
         if not isinstance(module, ModuleType):
             continue
         # Past a module's own __getattr__, which may import, or fail in any manner.
-        path = object.__getattribute__(module, "__dict__").get("__file__")
+        try:
+            path = object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:  # cffi's libraries call themselves modules, and are none
+            continue
         if isinstance(path, str) and path:
             yield _source(path if path[0] == "/" else os.path.abspath(path))
 
