@@ -9,13 +9,12 @@ arbiter reads no message while there are workers: what one that was killed has s
 
 from __future__ import annotations
 
-import os
-import socket
 from contextlib import suppress
 from dataclasses import dataclass, field
 from mmap import mmap
 
 from tricorn.metrics import scoreboard
+from tricorn.unpatched import os, socket
 
 SEND_BUFFER = 4 << 20
 """Asked for; the system cuts it to net.core.wmem_max."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 from tricorn.errors import ConfigError
+from tricorn.unpatched import os
 
 UMASK = 0o022
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +36,7 @@ from tricorn.arbiter.site import Generations, Site
 from tricorn.arbiter.systemd import Notifier
 from tricorn.errors import TricornError
 from tricorn.metrics import scoreboard
+from tricorn.unpatched import os, time
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from tricorn.errors import ConfigError
+from tricorn.green import patching
 
 
 class Log(Protocol):
@@ -19,6 +20,8 @@ def must(log: Log, name: str, hook: Callable[..., Any], *arguments: object) -> N
     except Exception as error:
         log.exception("Exception in the hook %s", name)
         raise ConfigError(f"The hook {name} failed: {type(error).__name__}: {error}") from None
+    finally:
+        patching.take_signals_back()
 
 
 def may(log: Log, name: str, hook: Callable[..., Any], *arguments: object) -> bool:
@@ -28,4 +31,6 @@ def may(log: Log, name: str, hook: Callable[..., Any], *arguments: object) -> bo
     except Exception:
         log.exception("Exception in the hook %s", name)
         return False
+    finally:
+        patching.take_signals_back()
     return True

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
-import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
@@ -31,6 +27,7 @@ from tricorn.arbiter.mind.events import (
 from tricorn.arbiter.mind.state import NEVER, State
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.unpatched import os, select, signal, time
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, Changed, Message, Ready, Retire, StackLines, Stuck
 

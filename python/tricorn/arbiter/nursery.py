@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from tricorn.arbiter.site import Site
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
 from tricorn.metrics import scoreboard
+from tricorn.unpatched import os
 from tricorn.workers import load
 from tricorn.workers.base import Assignment, Place, Worker
 

@@ -7,10 +7,10 @@ After a reboot or in a new container a pid of the past usually is somebody else'
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 from tricorn.errors import ConfigError
+from tricorn.unpatched import os
 
 MODE = 0o644
 

@@ -9,12 +9,11 @@ listening sockets; the variables below say which ones.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 from tricorn.errors import ConfigError
+from tricorn.unpatched import os, signal
 
 # Not near the name of any setting: TRICORN_PID would be, and may be a misspelt TRICORN_PIDFILE.
 PID = "TRICORN_UPGRADE_PID"

@@ -18,13 +18,13 @@ A unix socket or an inherited one cannot be bound twice; those are shared as wit
 from __future__ import annotations
 
 import errno
-import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tricorn.arbiter import sockets
 from tricorn.arbiter.sockets import Address, Listener, Log, TcpAddress
 from tricorn.errors import BindError
+from tricorn.unpatched import socket
 
 
 @dataclass(slots=True, eq=False)

@@ -13,10 +13,11 @@ from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.mind.state import Policy
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.sockets import Listener
-from tricorn.config import load
+from tricorn.config import importers, load
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import AppImportError, BootError, ConfigError
+from tricorn.green import patching
 from tricorn.log import Logger
 from tricorn.workers import privileges, title
 from tricorn.workers.application import Application
@@ -80,6 +81,8 @@ def prepare(config: Config, log: Logger, app: Application | None = None) -> Site
     alias = workers.choose(config.worker_class, config.threads)
     # Before the fork, so that workers share the pages of the class.
     workers.load(alias)
+    if alias not in workers.GREEN:
+        importers.stop()
     site = Site(config, alias, log, app or Application(config))
     if config.preload_app and site.app.callable is None:
         _preload(site)
@@ -266,6 +269,8 @@ def _discard(listeners: list[Listener]) -> None:
 
 
 def _preload(site: Site) -> None:
+    if site.worker_class in workers.GREEN:
+        patching.patch(site.worker_class, site.log)
     try:
         site.app.wsgi()
     except AppImportError:
@@ -273,6 +278,8 @@ def _preload(site: Site) -> None:
     except Exception as error:
         site.log.exception("Exception while the application was loaded")
         raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
+    finally:
+        patching.take_signals_back()
 
 
 def _page_bytes(site: Site) -> int:

@@ -6,12 +6,9 @@ HOST  HOST:PORT  [V6]:PORT  tcp://HOST:PORT  unix:PATH  unix://PATH  unix:@NAME 
 from __future__ import annotations
 
 import errno
-import os
-import socket
 import stat
 import struct
 import sys
-import time
 from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -19,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tricorn.errors import BindError, ConfigError
+from tricorn.unpatched import os, socket, time
 from tricorn.workers import privileges
 
 Socket = socket.socket

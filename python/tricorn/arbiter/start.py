@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -23,6 +22,7 @@ from tricorn.arbiter.site import Generations, Site
 from tricorn.arbiter.systemd import Notifier
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
+from tricorn.unpatched import os
 from tricorn.workers import title
 
 SUCCESSOR_SUFFIX = ".2"

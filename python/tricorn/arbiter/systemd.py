@@ -6,12 +6,11 @@ that serves is worth more than one that stopped because nobody listened.
 
 from __future__ import annotations
 
-import os
-import socket
-import time
 from collections.abc import MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
+
+from tricorn.unpatched import os, socket, time
 
 SEND_TIMEOUT = 1.0
 """Seconds. The manager's queue may be full, and the arbiter has other things to do."""

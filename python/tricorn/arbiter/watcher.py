@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from tricorn.arbiter import memory
 from tricorn.arbiter.mind.events import Event, WorkerSeen
 from tricorn.arbiter.mind.state import NEVER, State, Worker
 from tricorn.metrics import scoreboard
+from tricorn.unpatched import time
 
 if TYPE_CHECKING:
     from tricorn.arbiter.hands import Hands

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tricorn.arbiter.pages import Pages
+from tricorn.unpatched import os, signal
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 from tricorn.config.load import Sources, load
 from tricorn.errors import TricornError
 

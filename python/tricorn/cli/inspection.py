@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Mapping
 from types import TracebackType
 
+from tricorn import workers
 from tricorn.arbiter import site
 from tricorn.arbiter.environment import Environment
 from tricorn.config import foreign
@@ -19,6 +20,7 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ExitCode, TricornError
 from tricorn.gateway import app_loader
+from tricorn.green import patching
 
 HIDDEN = "***"
 
@@ -50,7 +52,10 @@ def render(config: Config) -> str:
 
 def check_application(config: Config) -> int:
     Environment().enter(config)
+    alias = workers.choose(config.worker_class, config.threads)
     try:
+        if alias in workers.GREEN:
+            patching.patch(alias, _Printer())
         app_loader.load(config.wsgi_app or "")
     except TricornError as error:
         print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
@@ -60,6 +65,13 @@ def check_application(config: Config) -> int:
         traceback.print_exception(type(error), error, _of_the_application(error.__traceback__))
         return ExitCode.CONFIG
     return ExitCode.OK
+
+
+class _Printer:
+    """In the place of a log: what is only checked opens no files."""
+
+    def warning(self, message: str, *args: object) -> None:
+        print(f"Warning: {message % args}", file=sys.stderr)
 
 
 def _of_the_application(trace: TracebackType | None) -> TracebackType | None:

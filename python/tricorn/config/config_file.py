@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from tricorn.config import misspelt
+from tricorn.config import importers, misspelt
 from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
@@ -121,6 +121,7 @@ def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
     """The names that the file defines, and the path of its source."""
     # Lets the file `import gunicorn`. By name: the package below must not know the one above it.
     importlib.import_module("tricorn.compat").install()
+    importers.watch()
     name = location.module_name
     try:
         module, code = _find_module(name) if location.module is not None else _find_file(path)

@@ -5,6 +5,7 @@
     may_be_native(config)             whether it will, as far as one can tell before there is a logger
     python_access(config, logger)     whether `logger.access` is to be called for every request
     write(logger, text)               how `wsgi.errors` writes
+    settle_after_patching()           what monkey-patching must not change, and what it must
 
 The standard library's loggers belong to the process. So `make` at a reload changes the running log: completely, or
 not at all if the configuration is bad.
@@ -12,16 +13,19 @@ not at all if the configuration is bad.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from tricorn.errors import ConfigError, TricornError
+from tricorn.log import names
 from tricorn.log.access import may_be_native, native_access, python_access
 from tricorn.log.logger import Logger
+from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
 
-__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "write"]
+__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "settle_after_patching", "write"]
 
 
 def make(config: Config) -> Logger:
@@ -42,6 +46,21 @@ def make(config: Config) -> Logger:
             raise ConfigError(
                 f"The logger class {name} (logger_class) failed: {type(error).__name__}: {error}."
             ) from error
+
+
+def settle_after_patching() -> None:
+    """To be called when the standard library has been patched, which gives `logging` locks that only greenlets know.
+
+    Gives back real ones to what the server's own threads and signal handlers come through.
+    """
+    from tricorn.log import raw_text, targets
+
+    setattr(logging, "_lock", _thread.RLock())  # noqa: B010  (not an attribute a type checker knows)
+    for logger in names.all_loggers():
+        for handler in logger.handlers:
+            if isinstance(handler, targets.Quiet):
+                handler.createLock()
+    raw_text.settle_after_patching()
 
 
 def write(logger: Logger, text: str) -> None:

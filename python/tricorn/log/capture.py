@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import io
 import logging
-import os
 import sys
 from contextlib import suppress
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from tricorn.errors import ConfigError
 from tricorn.log import stream as streams
 from tricorn.log.targets import STDERR, STDOUT
+from tricorn.unpatched import os
 
 _originals: dict[int, int] = {}
 """Copies of stdout and stderr as the process was given them, for the day capturing is switched off. Kept for good,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tricorn.log import atoms as atom
 from tricorn.log import capture, configured, formats, names, raw_text, rotation, targets
 from tricorn.log.transaction import is_managed, made_here, transaction
+from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -52,7 +52,7 @@ class Logger:
         self.access_handlers: list[logging.Handler] = []
         self.logfile: LogStream | None = None
         # Reentrant: a second USR1 may come while a signal handler is still busy with the first.
-        self.lock = threading.RLock()
+        self.lock = _thread.RLock()
         self.cfg = cfg
         self._captured = ""
         self.setup(cfg)

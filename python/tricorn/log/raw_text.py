@@ -31,6 +31,12 @@ def write(log: logging.Logger, text: str) -> None:
         _write_text(None, sys.stderr, text)
 
 
+def settle_after_patching() -> None:
+    """Unfinished lines are a greenlet's from now on."""
+    global _unfinished
+    _unfinished = threading.local()
+
+
 def flush(log: logging.Logger) -> None:
     """Makes a record of what this thread has begun."""
     rest = getattr(_unfinished, "text", "")

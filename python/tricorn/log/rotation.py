@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 from typing import Any
 
 from tricorn.log import stream as streams
 from tricorn.log import targets
+from tricorn.unpatched import os
 
 
 def file_handlers() -> list[logging.FileHandler]:

@@ -7,9 +7,9 @@ that was opened for appending is not torn either, however many workers share the
 
 from __future__ import annotations
 
-import os
-import select
 import stat
+
+from tricorn.unpatched import os, select
 
 ENCODING = "utf-8"
 PATIENCE = 1000

@@ -8,6 +8,7 @@ from typing import Any
 
 from tricorn.errors import ConfigError
 from tricorn.log import stream as streams
+from tricorn.unpatched import _thread
 
 STDOUT, STDERR = 1, 2
 
@@ -37,6 +38,14 @@ class Quiet(logging.Handler):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.lost = Lost()
+
+    def createLock(self) -> None:
+        """A real lock also where `threading` is patched: who has it writes, and does not wait for a greenlet.
+
+        To greenlets it is no lock, since they are of one thread. Nothing is torn for that: a record is written at once.
+        """
+        super().createLock()
+        self.lock = _thread.RLock()
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -10,7 +10,6 @@ worker. The parent's side is `arbiter.worker_handle`.
 
 from __future__ import annotations
 
-import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.errors import AppImportError, ConfigError, ExitCode
 from tricorn.metrics import scoreboard
+from tricorn.unpatched import os
 from tricorn.workers import watch
 from tricorn.workers.handlers import Handlers, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Message, Ready, encode
@@ -119,6 +119,10 @@ class Worker(ABC):
     @abstractmethod
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         """Serves until the core is drained or stopped."""
+
+    def spawn(self, function: Callable[..., object], *arguments: object) -> None:
+        """Runs what a signal asks for and what may wait: a hook, a file. A class on whose hub nothing may says how."""
+        function(*arguments)
 
     def move_in(self, place: Place) -> None:
         """After the fork, in the child."""

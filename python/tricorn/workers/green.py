@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tricorn.errors import ConfigError, ExitCode
+from tricorn.green import patching
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 
@@ -66,6 +68,15 @@ class GreenWorker(Worker):
     @abstractmethod
     def make_hub(self) -> Hub:
         """The hub of this thread, made when it serves."""
+
+    def run(self) -> int:
+        # Before anything of the application's, a hook or a module, can import what is to be patched.
+        try:
+            patching.patch(self.assignment.worker_class, self.log)
+        except ConfigError as error:
+            self.log.error("%s", error)
+            return self._failed(ExitCode.WORKER_BOOT, str(error))
+        return super().run()
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         from tricorn._core import GreenServer

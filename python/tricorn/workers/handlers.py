@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from typing import TYPE_CHECKING
+
+from tricorn.unpatched import os, signal
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -17,7 +17,10 @@ HARMLESS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTTIN, sign
 
 
 class Handlers:
-    """TERM drains, INT and QUIT stop, USR1 reopens the logs, ABRT ends; others do nothing."""
+    """TERM drains, INT and QUIT stop, USR1 reopens the logs, ABRT ends; others do nothing.
+
+    A handler may run in the midst of a hub, where nothing may wait. What may wait is run by `worker.spawn`.
+    """
 
     def __init__(self, worker: Worker, core: Core) -> None:
         self._worker = worker
@@ -46,15 +49,25 @@ class Handlers:
     def _stop(self, *_: object) -> None:
         worker = self._worker
         worker.alive = False
-        if not worker.quick:
+        if worker.quick:
+            self._core.stop()
+        else:
             worker.quick = True
-            try:
-                worker.cfg.worker_int(worker)
-            except Exception:
-                worker.log.exception("Exception in the hook worker_int")
-        self._core.stop()
+            worker.spawn(self._tell_and_stop)
+
+    def _tell_and_stop(self) -> None:
+        worker = self._worker
+        try:
+            worker.cfg.worker_int(worker)
+        except Exception:
+            worker.log.exception("Exception in the hook worker_int")
+        finally:  # a hook may raise SystemExit
+            self._core.stop()
 
     def _reopen(self, *_: object) -> None:
+        self._worker.spawn(self._reopen_logs)
+
+    def _reopen_logs(self) -> None:
         log = self._worker.log
         log.reopen_files()
         try:

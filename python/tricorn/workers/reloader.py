@@ -11,9 +11,7 @@ decides is always a look at the files themselves; an engine only says when to lo
 from __future__ import annotations
 
 import glob
-import os
 import sys
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from importlib.util import find_spec
@@ -21,6 +19,9 @@ from types import ModuleType
 from typing import NamedTuple
 
 from tricorn.errors import ConfigError
+from tricorn.unpatched import os
+from tricorn.workers import real_threads
+from tricorn.workers.real_threads import Event
 
 INTERVAL = 1.0
 """Seconds between two looks of `poll`, and between two looks of `inotify` for what is new to watch."""
@@ -51,7 +52,9 @@ def start(extra_files: Iterable[str], engine: str, report: Callable[[str], objec
     files = Files(extra_files)
     files.look()  # from here on, and not from when the thread gets its turn
     reloader = Reloader(files, report)
-    threading.Thread(target=reloader.run, args=(by_events,), name="tricorn-reloader", daemon=True).start()
+    if by_events:
+        _load_watchfiles()
+    real_threads.start(reloader.run, by_events)
     return reloader
 
 
@@ -61,7 +64,7 @@ class Reloader:
     def __init__(self, files: Files, report: Callable[[str], object]) -> None:
         self._files = files
         self._report = report
-        self._over = threading.Event()
+        self._over = Event()
 
     def add(self, path: str) -> None:
         """Watches one more file: one that could not be imported, because of a syntax error in it."""
@@ -197,7 +200,10 @@ def _sources() -> Iterator[str]:
         if not isinstance(module, ModuleType):
             continue
         # Past a module's own __getattr__, which may import, or fail in any manner.
-        path = object.__getattribute__(module, "__dict__").get("__file__")
+        try:
+            path = object.__getattribute__(module, "__dict__").get("__file__")
+        except AttributeError:  # cffi's libraries call themselves modules, and are none
+            continue
         if isinstance(path, str) and path:
             yield _source(path if path[0] == "/" else os.path.abspath(path))
 
@@ -207,12 +213,12 @@ def _source(path: str) -> str:
     return path[:-1] if path.endswith(".pyc") and os.path.exists(path[:-1]) else path
 
 
-def _looks_by_time(over: threading.Event) -> Iterator[None]:
+def _looks_by_time(over: Event) -> Iterator[None]:
     while not over.wait(INTERVAL):
         yield
 
 
-def _looks_by_events(files: Files, over: threading.Event) -> Iterator[str | None]:
+def _looks_by_events(files: Files, over: Event) -> Iterator[str | None]:
     """Yields when a look is due, or a change that it has found itself.
 
     A watch is for certain directories: when there are others, or new ones under an old name, it begins anew.
@@ -237,7 +243,7 @@ def _looks_by_events(files: Files, over: threading.Event) -> Iterator[str | None
                 yield None
 
 
-def _events(files: Files, directories: Iterable[str], over: threading.Event) -> Generator[bool, None, None]:
+def _events(files: Files, directories: Iterable[str], over: Event) -> Generator[bool, None, None]:
     """True: something happened to a file. False: an INTERVAL has gone by."""
     import watchfiles
 
@@ -255,6 +261,13 @@ def _events(files: Files, directories: Iterable[str], over: threading.Event) -> 
     with closing(changes):
         for each in changes:
             yield bool(each)
+
+
+def _load_watchfiles() -> None:
+    """Before the thread needs it, which must neither import nor log: locks of either may be a greenlet's."""
+    import watchfiles.main
+
+    watchfiles.main.logger.disabled = True
 
 
 def _has_watchfiles() -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
 from tricorn.arbiter import channel as channels
 from tricorn.arbiter.channel import Channel, Common, open_channel
+from tricorn.unpatched import os, socket
 
 MESSAGE = b"opaque" * 1000
 """What workers write there is none of the arbiter's business."""

@@ -119,14 +119,14 @@ class TestFiles:
         self, configure: Configure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         given: list[tuple[int, int]] = []
-        monkeypatch.setattr(os, "fchown", lambda descriptor, user, group: given.append((user, group)))
+        monkeypatch.setattr("tricorn.log.stream.os.fchown", lambda descriptor, user, group: given.append((user, group)))
         log = logs.make(configure(errorlog=str(tmp_path / "e"), accesslog=str(tmp_path / "a"), user=4711, group=4712))
         assert given == [(4711, 4712)] * 2
         log.reopen_files()
         assert given == [(4711, 4712)] * 4
 
     def test_a_device_stays_everybodys(self, configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(os, "fchown", lambda *_: pytest.fail("/dev/null was given away"))
+        monkeypatch.setattr("tricorn.log.stream.os.fchown", lambda *_: pytest.fail("/dev/null was given away"))
         logs.make(configure(errorlog="/dev/null", user=4711)).info("nowhere")
 
 

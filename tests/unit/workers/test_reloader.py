@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import importlib
 import importlib.util
 import os
 import queue
 import shutil
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,8 +29,9 @@ WITHIN = 10.0
 
 @pytest.fixture(autouse=True)
 def _no_threads_left() -> Iterator[None]:
+    before = _thread._count()
     yield
-    until(lambda: all(thread.name != "tricorn-reloader" for thread in threading.enumerate()), "the watch has ended")
+    until(lambda: _thread._count() == before, "the watch has ended")
 
 
 @pytest.fixture

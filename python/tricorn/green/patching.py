@@ -1,0 +1,176 @@
+"""Monkey-patching: at the right time, in full, and with what was imported too early set right.
+
+    patch   the library patches     its warnings are kept from the log: ours say more
+            the log of the server   back to real locks, since its real threads and its signal handlers log
+            early modules           names, defaults, locks that are still the original ones (`early`)
+            what is left            one warning per module: what, and who imported it
+
+The process that patches is the one that imports the application: a worker, or the arbiter with `preload_app`. What an
+arbiter has patched its workers inherit, and the hub, if the application has used it: `patch` makes it the worker's own.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from tricorn import log as logs
+from tricorn.config import config_file, importers
+from tricorn.errors import ConfigError
+from tricorn.green import early
+from tricorn.unpatched import os, signal
+
+
+class Log(Protocol):
+    def warning(self, message: str, /, *args: object) -> object: ...
+
+
+def patch(alias: str, log: Log) -> None:
+    """Patches the standard library for the worker class `alias` ("gevent", "eventlet"), once per process.
+
+    Later calls do nothing; the first one after a fork makes what it inherited its own. To be called before the
+    application is imported. Warns of each module that was imported too early and cannot be set right, and of who
+    imported it. ConfigError if the process is patched for the other class.
+    """
+    global _patched
+    if _patched is None:
+        _patch(alias, log)
+    elif _patched[0] != alias:
+        raise ConfigError(
+            f"The worker class {alias!r} cannot take over from {_patched[0]!r}, for which the arbiter is patched "
+            "(preload_app): restart the server."
+        )
+    elif _patched[1] != os.getpid():
+        _OWNERS[alias]()
+    importers.stop()
+    _patched = alias, os.getpid()
+
+
+def take_signals_back() -> None:
+    """In the arbiter, when code of the user's has run there: its children are its own to wait for.
+
+    gevent's hub takes SIGCHLD for itself when that code starts a program.
+    """
+    if _patched is None or _patched[0] != "gevent":
+        return
+    from gevent._hub_local import get_hub_if_exists
+
+    hub = get_hub_if_exists()
+    if hub is not None:
+        handler = signal.getsignal(signal.SIGCHLD)
+        hub.loop.reset_sigchld()
+        signal.signal(signal.SIGCHLD, handler)
+        os.kill(os.getpid(), signal.SIGCHLD)  # one may have ended meanwhile
+
+
+_patched: tuple[str, int] | None = None
+"""The class, and the process that it is set up for."""
+
+
+def _patch(alias: str, log: Log) -> None:
+    threads = early.other_threads()
+    before = early.remember()
+    with _quiet(alias, log):
+        _LIBRARIES[alias]()
+    logs.settle_after_patching()
+    for finding in (*early.mend(before), *threads):
+        log.warning(
+            "%s before it could be patched for %s, and keeps %s. They block all requests of a worker, or are shared by "
+            "them: import it later, in the application or in the hook post_fork.",
+            _imported(finding.module),
+            alias,
+            ", ".join(finding.kept),
+        )
+
+
+def _imported(module: str) -> str:
+    if module == config_file.MODULE_NAME:
+        path = str(getattr(sys.modules[module], "__file__", ""))
+        return f"The configuration file {os.path.relpath(path)} was executed"
+    who = importers.importer(module)
+    return f"The module {module} was imported{f' (by {who})' if who else ''}"
+
+
+def _gevent() -> None:
+    from gevent import monkey
+
+    monkey.patch_all()
+
+
+def _eventlet() -> None:
+    import eventlet
+
+    eventlet.monkey_patch()
+
+
+_LIBRARIES: dict[str, Callable[[], None]] = {"gevent": _gevent, "eventlet": _eventlet}
+
+
+@contextmanager
+def _quiet(alias: str, log: Log) -> Iterator[None]:
+    """Keeps what a library says while it patches from stderr. What we do not know goes to the log in one line."""
+    said: list[str] = []
+    catcher = _Catcher(said)
+    # eventlet makes loggers without a parent, and so without a handler but this one.
+    last_resort, logging.lastResort = logging.lastResort, catcher
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+    finally:
+        logging.lastResort = last_resort
+    for text in (*said, *(str(each.message) for each in caught if not issubclass(each.category, _IGNORED))):
+        if not any(known in text for known in _SAID_BETTER):
+            log.warning("%s: %s", alias, " ".join(text.split()))
+
+
+class _Catcher(logging.Handler):
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(logging.WARNING)
+        self._said = said
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._said.append(record.getMessage())
+
+
+_IGNORED = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning, ImportWarning)
+"""About the library's own code."""
+
+_SAID_BETTER = (
+    "Monkey-patching ssl after ssl has already been imported",
+    "RLock(s) were not greened",
+    "Eventlet is deprecated",
+)
+
+
+# After a fork
+
+
+def _own_gevent() -> None:
+    from gevent import reinit
+    from gevent._hub_local import get_hub_if_exists
+
+    hub = get_hub_if_exists()
+    if hub is not None:
+        hub.loop.reset_sigchld()  # else the loop believes that it still hears of children
+        reinit(hub)
+
+
+def _own_eventlet() -> None:
+    """Its epoll descriptor is shared with the arbiter and all siblings."""
+    from eventlet import hubs
+
+    hub: Any = getattr(hubs._threadlocal, "hub", None)
+    if hub is None or not hasattr(hub, "poll"):
+        return
+    fresh = type(hub)().poll
+    hub.poll = fresh
+    for number in {*hub.listeners[hub.READ], *hub.listeners[hub.WRITE]}:
+        hub.register(number, new=True)
+
+
+_OWNERS: dict[str, Callable[[], None]] = {"gevent": _own_gevent, "eventlet": _own_eventlet}
