@@ -1,0 +1,1 @@
+"""The greenlet workers' ground: patched modules, cooperative drivers."""
