@@ -12,8 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-DATABASES = 45
-"""The word of the worker's page: connections to databases that it holds."""
+from tricorn.metrics import scoreboard
 
 _REFUSAL = re.compile(
     r"sorry, too many clients already"
@@ -28,7 +27,7 @@ class Connections:
 
     def __init__(self, page: memoryview, tell: Callable[[str, str], None]) -> None:
         """`page` is the worker's page of the scoreboard; `tell` says to the arbiter who refused, and in what words."""
-        self._words = memoryview(page).cast("B").cast("Q")
+        self._page = page
         self._tell = tell
         self._held: dict[weakref.ref[Any], tuple[str, Callable[[Any], bool]]] = {}
         self._look_again = 16
@@ -68,7 +67,7 @@ class Connections:
         self._publish()
 
     def _publish(self) -> None:
-        self._words[DATABASES] = len(self._held)
+        scoreboard.count_databases(self._page, len(self._held))
 
 
 def address_of(host: str | None, port: str | int | None) -> str:

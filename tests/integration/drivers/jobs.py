@@ -8,6 +8,8 @@ import sys
 import time
 from typing import Any
 
+from tricorn.metrics import scoreboard
+
 from tests.harness.sibling import Watch
 
 WAIT = 0.4
@@ -131,13 +133,13 @@ def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, attem
     for greenlet in [watch.spawn(one) for _ in range(attempts)]:
         watch.wait(greenlet)
     watch.notes["held"] = watch.connections.held()
-    watch.notes["page"] = watch.connections._words[45]
+    watch.notes["page"] = scoreboard.databases(watch.connections._page)
     connections.pop().close()
     kept = connections.pop()
     kept.close()
     watch.notes["held after two were closed"] = watch.connections.held()
     connections.clear()
-    watch.notes["page at the end"] = watch.connections._words[45]
+    watch.notes["page at the end"] = scoreboard.databases(watch.connections._page)
 
 
 def psycopg_waits(watch: Watch, dsn: str, silent: str) -> None:
