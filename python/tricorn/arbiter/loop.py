@@ -20,6 +20,7 @@ from tricorn.arbiter.mind.events import (
     Upgraded,
     WorkerBootFailed,
     WorkerReady,
+    WorkerRefused,
     WorkerRetires,
     WorkerStack,
     WorkerStuck,
@@ -29,7 +30,7 @@ from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal, time
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import BootFailed, Changed, Message, Ready, Retire, StackLines, Stuck
+from tricorn.workers.messages import BootFailed, Changed, DatabaseFull, Message, Ready, Retire, StackLines, Stuck
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
@@ -113,7 +114,24 @@ class Loop:
 
     def _receive(self, handle: WorkerHandle) -> None:
         for message in handle.receive():
-            self._events.append(_told(handle.nr, message))
+            self._events.append(self._told(handle.nr, message))
+
+    def _told(self, nr: int, message: Message) -> Event:
+        match message:
+            case Ready():
+                return WorkerReady(nr, message.stand_in)
+            case BootFailed(code, reason):
+                return WorkerBootFailed(nr, code, reason)
+            case Stuck(limit, _, age, request, stack):
+                return WorkerStuck(nr, limit, age, request, tuple(_of_application(stack)))
+            case Retire(reason):
+                return WorkerRetires(nr, reason)
+            case Changed(path):
+                return CodeChanged(nr, path)
+            case DatabaseFull(address, text):
+                return WorkerRefused(nr, address, text, self._hands.nursery.held_connections())
+            case StackLines(lines):
+                return WorkerStack(nr, lines)
 
     def _reap(self) -> None:
         hands = self._hands
@@ -127,22 +145,6 @@ class Loop:
                 hands.nursery.bury(who)
                 hooks.may(hands.site.log, "child_exit", hands.site.config.child_exit, hands.server, who.worker)
                 self._events.append(event)
-
-
-def _told(nr: int, message: Message) -> Event:
-    match message:
-        case Ready():
-            return WorkerReady(nr, message.stand_in)
-        case BootFailed(code, reason):
-            return WorkerBootFailed(nr, code, reason)
-        case Stuck(limit, _, age, request, stack):
-            return WorkerStuck(nr, limit, age, request, tuple(_of_application(stack)))
-        case Retire(reason):
-            return WorkerRetires(nr, reason)
-        case Changed(path):
-            return CodeChanged(nr, path)
-        case StackLines(lines):
-            return WorkerStack(nr, lines)
 
 
 def _of_application(stack: Sequence[str]) -> Iterator[str]:

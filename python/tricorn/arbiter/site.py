@@ -50,6 +50,7 @@ class Site:
             stand_in=config.reload,
             daemon=config.daemon,
             reuse_port=config.reuse_port,
+            at_once=config.worker_connections,
             most=_most_workers(config),
         )
 

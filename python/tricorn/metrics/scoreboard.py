@@ -242,6 +242,12 @@ def count_databases(page: memoryview | mmap | bytearray, count: int) -> None:
         words[DATABASES] = count
 
 
+def databases(page: memoryview | mmap | bytearray) -> int:
+    """How many connections to databases the worker of this page holds, as far as it can tell."""
+    with _words(page) as words:
+        return words[DATABASES]
+
+
 def clear(page: memoryview | mmap | bytearray) -> None:
     """Makes a page that a worker had one that nobody has begun. What no worker used is not touched."""
     with _words(page) as words:

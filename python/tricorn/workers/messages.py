@@ -4,6 +4,7 @@
     boot-failed <exit code> <reason>
     retire <reason>
     changed <path>
+    database-full <address> <text>                     the database there takes no more connections, in its own words
     stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
       File "app.py", line 3 in slow
@@ -22,6 +23,7 @@ from typing import Literal
 
 TEXT_BYTES = 2048
 """Most bytes of a reason, a path or a request in a line."""
+ADDRESS_BYTES = 512
 LINE_BYTES = 4096
 """What is longer was not written by a worker's own hand."""
 STACK_LINES = 200
@@ -62,6 +64,16 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class DatabaseFull:
+    """A database refused a connection because it has too many."""
+
+    address: str
+    """`host:port`, or the path of a socket."""
+    text: str
+    """What the database said."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stuck:
     """A call is older than the setting `limit` allows; told once for each call and limit."""
 
@@ -86,7 +98,7 @@ class StackLines:
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Changed | Stuck | StackLines
+Message = Ready | BootFailed | Retire | Changed | DatabaseFull | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
@@ -100,6 +112,10 @@ def encode(message: Message) -> bytes:
             return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
         case Changed(path):
             return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
+        case DatabaseFull(address, text):
+            # A path may have spaces; in the line it has none.
+            where = b"?".join(os.fsencode(address).split())[:ADDRESS_BYTES]
+            return b"database-full %s %s\n" % (where or b"?", _line(text.encode("utf-8", "replace")))
         case Stuck(limit, slot, age, request, stack):
             first = b"stuck %s %d %d %s\n" % (limit.encode(), slot, round(age * 1000), _line(os.fsencode(request)))
             return first + (encode(StackLines(stack)) if stack else b"") + b"stuck-end %d\n" % slot
@@ -193,6 +209,8 @@ def _decode(line: bytes) -> Message | None:
             return BootFailed(int(code), _text(reason))
         case [b"retire", reason]:
             return Retire(_text(reason))
+        case [b"database-full", address, text]:
+            return DatabaseFull(os.fsdecode(address), _text(text))
     return None
 
 

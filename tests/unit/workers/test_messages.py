@@ -6,6 +6,7 @@ import pytest
 from tricorn.workers.messages import (
     BootFailed,
     Changed,
+    DatabaseFull,
     Decoder,
     Message,
     Ready,
@@ -37,6 +38,8 @@ stuck-end 3
         Retire("max_requests"),
         Changed("/srv/my  app/ü.py"),
         Changed("/srv/\udcff.py"),
+        DatabaseFull("127.0.0.1:5432", "sorry, too many clients already"),
+        DatabaseFull("/run/postgresql/\udcff/.s.PGSQL.5432", "ü"),
         STUCK,
         Stuck("request_timeout", 0, 0.5, "POST /ü", ()),
         StackLines(('File "a.py", line 1 in <module>',)),
@@ -50,7 +53,20 @@ def test_a_reason_of_many_lines_becomes_one() -> None:
     assert Decoder().feed(encode(BootFailed(3, "one\n two\r\nthree"))) == [BootFailed(3, "one two three")]
 
 
-@pytest.mark.parametrize("message", [BootFailed(3, "ü" * 100_000), Changed("/x" * 100_000), Retire("y" * 100_000)])
+def test_the_address_of_a_database_is_one_word() -> None:
+    assert Decoder().feed(encode(DatabaseFull("/my files/s", "full\nup"))) == [DatabaseFull("/my?files/s", "full up")]
+    assert Decoder().feed(encode(DatabaseFull("", "full"))) == [DatabaseFull("?", "full")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        BootFailed(3, "ü" * 100_000),
+        Changed("/x" * 100_000),
+        Retire("y" * 100_000),
+        DatabaseFull("/x" * 100_000, "y" * 100_000),
+    ],
+)
 def test_a_message_is_written_whole_however_long_its_text(message: Message) -> None:
     assert len(encode(message)) < PIPE_BUF
 

@@ -8,6 +8,7 @@
     signals    what each signal means          reloading  generations: trial, commit, rollback
     leaving    TERM, QUIT, KILL; stopping      retiring   replacing workers that still serve
     endings    workers that are gone           booting    workers that are not there yet
+    databases  a database that takes no more connections
 
 A worker:
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import booting, endings, leaving, reloading, retiring, signals
+from tricorn.arbiter.mind import booting, databases, endings, leaving, reloading, retiring, signals
 from tricorn.arbiter.mind.commands import Command, Exit, Log, Spawn
 from tricorn.arbiter.mind.events import (
     ChildExited,
@@ -21,6 +21,7 @@ from tricorn.arbiter.mind.events import (
     Upgraded,
     WorkerBootFailed,
     WorkerReady,
+    WorkerRefused,
     WorkerRetires,
     WorkerSeen,
     WorkerStack,
@@ -68,6 +69,8 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
             return retiring.retires(state, worker, reason)
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
+        case WorkerRefused():
+            return databases.refused(state, event, now)
         case CodeChanged(_, path):
             return reloading.code_changed(state, worker, path)
         case ChildExited(_, status, serving):
@@ -81,13 +84,15 @@ def _on_time(state: State, now: float) -> Decision:
     state, more = booting.overdue(state, now)
     commands += more
     state, more = leaving.announced(state, now)
+    commands += more
+    state, more = databases.tell(state, now)
     return retiring.end_of_life(state, now), commands + more
 
 
 def _settle(state: State, commands: list[Command], now: float) -> Decision:
     """After every event: too few workers, too many, some that can go, or none left to wait for."""
     if state.stopping is not None:
-        return (state, commands) if state.workers else (state, commands + _farewell(state.stopping))
+        return (state, commands) if state.workers else _farewell(state, state.stopping, commands)
     state, more = reloading.settle(state, now)
     commands += more
     state = retiring.grant(state)
@@ -104,11 +109,10 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
     return state, commands + more
 
 
-def _farewell(stopping: Stopping) -> list[Command]:
+def _farewell(state: State, stopping: Stopping, commands: list[Command]) -> Decision:
+    state, untold = databases.tell(state)
+    commands = commands + untold
     if stopping.failure is None:
-        return [Log("info", "Shutting down: Master"), Exit(stopping.code)]
-    return [
-        Log("error", "Shutting down: Master"),
-        Log("error", f"Reason: {stopping.failure}"),
-        Exit(stopping.code),
-    ]
+        return state, [*commands, Log("info", "Shutting down: Master"), Exit(stopping.code)]
+    reason = Log("error", f"Reason: {stopping.failure}")
+    return state, [*commands, Log("error", "Shutting down: Master"), reason, Exit(stopping.code)]

@@ -93,6 +93,17 @@ class WorkerSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerRefused:
+    """A database refused a worker a connection because it has too many."""
+
+    nr: int
+    address: str
+    text: str
+    held: int
+    """Connections to databases that all workers held then."""
+
+
+@dataclass(frozen=True, slots=True)
 class CodeChanged:
     """A worker noticed that a file was changed (`reload`)."""
 
@@ -146,6 +157,7 @@ Event = (
     | WorkerStack
     | WorkerRetires
     | WorkerSeen
+    | WorkerRefused
     | CodeChanged
     | Reloaded
     | ReloadFailed

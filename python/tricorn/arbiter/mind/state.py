@@ -27,6 +27,8 @@ class Policy:
     daemon: bool = False
     reuse_port: bool = False
     """Each worker has listeners of its own."""
+    at_once: int = 1
+    """Requests that one worker may run at the same time."""
     most: int = 64
     """Workers there can be: the scoreboard has no more pages."""
 
@@ -108,6 +110,19 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """Connections that a database refused in one burst."""
+
+    text: str
+    """What it said first."""
+    count: int
+    held: int
+    """The most connections that all workers held meanwhile."""
+    began: float
+    last: float
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     target: int
     """Workers wanted."""
@@ -134,6 +149,8 @@ class State:
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
+    refusals: Mapping[str, Refusals] = field(default_factory=lambda: MappingProxyType({}))
+    """By the database's address; what was not told yet."""
 
     def with_worker(self, worker: Worker) -> State:
         return replace(self, workers=MappingProxyType({**self.workers, worker.nr: worker}))
@@ -173,6 +190,8 @@ class State:
             yield self.backoff.until
         if self.announced is not None:
             yield self.announced
+        for refusals in self.refusals.values():
+            yield end_of_burst(refusals)
 
     def _deadlines_of(self, worker: Worker) -> Iterator[float]:
         if worker.leaving is not None:
@@ -201,3 +220,14 @@ class State:
 
     def has_stuck(self) -> bool:
         return any(worker.stuck for worker in self.workers.values())
+
+
+def end_of_burst(refusals: Refusals) -> float:
+    """When it is time to tell: nothing more came for a moment, or it goes on and on."""
+    return min(refusals.last + QUIET, refusals.began + LONGEST_BURST)
+
+
+QUIET = 1.0
+"""Seconds without a refusal that end a burst of them."""
+LONGEST_BURST = 10.0
+"""So often a burst that does not end is told of, in seconds."""

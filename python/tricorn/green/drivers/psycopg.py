@@ -1,0 +1,69 @@
+"""psycopg 3 waits in Python, on modules that are patched, if it was imported after they were.
+
+It chooses how to wait when it is imported: in C, unless it sees that gevent has patched `select`. It does not look for
+eventlet, but what it would have to choose is there (`PSYCOPG_WAIT_FUNC` names it), so that is chosen for it.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+from collections.abc import Generator
+from typing import Any
+
+from tricorn.green.database import address_of
+from tricorn.green.drivers.records import Ground
+
+IMPORTED_TOO_EARLY = (
+    "psycopg blocks the whole worker while it waits: it was imported before the standard library was patched, and "
+    "holds on to unpatched parts of it. Import it in the application, and not in or through the configuration file."
+)
+WAITS_IN_C = (
+    "psycopg blocks the whole worker while it waits: it waits in C (psycopg.waiting.wait is wait_c). If the variable "
+    "PSYCOPG_WAIT_FUNC says so, unset it; else import psycopg after the standard library was patched."
+)
+
+
+def apply(psycopg: Any, ground: Ground) -> None:
+    """Checks how it waits, and has its connections counted."""
+    waiting = psycopg.waiting
+    in_c = getattr(waiting, "wait_c", None)
+    chosen = "PSYCOPG_WAIT_FUNC" in os.environ
+    if ground.alias == "eventlet" and waiting.wait is in_c is not None and not chosen:
+        waiting.wait = waiting.wait_select
+    if waiting.DefaultSelector is not selectors.DefaultSelector:
+        ground.say("warning", IMPORTED_TOO_EARLY)
+    elif waiting.wait is in_c is not None:
+        ground.say("warning", WAITS_IN_C)
+    else:
+        ground.say("debug", "psycopg waits cooperatively.")
+    _count(psycopg, ground)
+
+
+def _count(psycopg: Any, ground: Ground) -> None:
+    """Around the one generator that all kinds of its connections are made by."""
+    generators = psycopg.generators
+    original = generators.connect
+    if getattr(original, "__tricorn__", False):
+        return
+
+    def connect(conninfo: str, *args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        try:
+            connection = yield from original(conninfo, *args, **kwargs)
+        except psycopg.OperationalError as error:
+            if ground.connections is not None:
+                words = psycopg.conninfo.conninfo_to_dict(conninfo)
+                ground.connections.failed(address_of(words.get("host"), words.get("port")), str(error))
+            raise
+        if ground.connections is not None:
+            address = address_of(connection.host.decode(), connection.port.decode())
+            ground.connections.opened(connection, address, _is_closed)
+        return connection
+
+    connect.__tricorn__ = True  # type: ignore[attr-defined]
+    generators.connect = connect
+
+
+def _is_closed(connection: Any) -> bool:
+    """Of the lower layer's connection: BAD when it was closed or lost."""
+    return bool(connection.status != 0)

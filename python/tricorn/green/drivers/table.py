@@ -1,0 +1,75 @@
+"""What is known of libraries that greenlet workers meet: one record each. docs/GREENLETS.md is rendered from it.
+
+Of every claim but those of libraries that cannot be had everywhere there is a test: while the library waits another
+greenlet gets on, or gets nowhere.
+"""
+
+from __future__ import annotations
+
+from tricorn.green.drivers import grpc, psycopg, psycopg2
+from tricorn.green.drivers.records import Blocks, Check, Cooperative, Driver, Hook
+
+OFFLOAD = "run what waits in a thread (gevent: `gevent.get_hub().threadpool`, eventlet: `eventlet.tpool`)"
+
+_PSYCOPG2 = Hook(
+    psycopg2.apply,
+    "its wait callback is set; `connect_timeout` holds; a query whose greenlet is killed is cancelled. "
+    "No COPY and no large objects: that raises, and says what to use instead",
+)
+_PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
+_PSYCOPG = Check(psycopg.apply, "cooperative if it is imported after the standard library was patched")
+_MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.")
+_KAFKA = Blocks(
+    "flush(), poll() and consume() with a timeout wait in C. Call `poll(0)` after produce(), with a delivery callback, "
+    "and flush() only at the end; consume in a process of its own."
+)
+_PYCURL = Blocks("Use requests, urllib3 or httpx, which are cooperative, or CurlMulti with socket_action.")
+_SQLITE = Blocks(
+    "Short queries of a local file do no harm; waiting for a lock does, so keep the timeout of connect() low and "
+    "transactions short. With many writers use a database server.",
+    calls=("connect",),
+    level="info",
+)
+_ORACLE = Blocks(
+    "That is so in thick mode, which init_oracle_client() switches on; thin mode is cooperative. Leave the call away, "
+    f"or {OFFLOAD}.",
+    calls=("init_oracle_client",),
+)
+_CX_ORACLE = Blocks(f"Use its successor oracledb in thin mode, which is cooperative, or {OFFLOAD}.")
+_ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.")
+_PYMSSQL = Blocks(
+    "Its queries wait cooperatively after `pymssql.set_wait_callback(gevent.socket.wait_read)` "
+    "(eventlet: `lambda fd: eventlet.hubs.trampoline(fd, read=True)`); connecting blocks all the same."
+)
+_LDAP = Blocks(f"Use ldap3, which is cooperative, or {OFFLOAD}.")
+_BONSAI = Blocks("It holds the interpreter's lock too, so that no thread helps: use ldap3, which is cooperative.")
+
+DRIVERS = (
+    Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2),
+    Driver("psycogreen", ("psycogreen.gevent", "psycogreen.eventlet"), "for psycopg2", _PSYCOGREEN, _PSYCOGREEN),
+    Driver("psycopg", ("psycopg",), "PostgreSQL", _PSYCOPG, _PSYCOPG),
+    Driver(
+        "grpcio",
+        ("grpc",),
+        "gRPC",
+        Hook(grpc.apply, "`grpc.experimental.gevent.init_gevent()` is called before there are channels"),
+        Blocks(f"It knows gevent but not eventlet: use the worker class gevent, or {OFFLOAD}."),
+    ),
+    Driver("mysqlclient", ("MySQLdb",), "MySQL", _MYSQLCLIENT, _MYSQLCLIENT),
+    Driver("PyMySQL", ("pymysql",), "MySQL", Cooperative(), Cooperative()),
+    Driver("oracledb", ("oracledb",), "Oracle", _ORACLE, _ORACLE),
+    Driver("cx_Oracle", ("cx_Oracle",), "Oracle", _CX_ORACLE, _CX_ORACLE),
+    Driver("pyodbc", ("pyodbc",), "ODBC", _ODBC, _ODBC),
+    Driver("pymssql", ("pymssql",), "SQL Server", _PYMSSQL, _PYMSSQL),
+    Driver("sqlite3", ("sqlite3.dbapi2", "sqlite3"), "SQLite", _SQLITE, _SQLITE),
+    Driver("confluent-kafka", ("confluent_kafka",), "Kafka", _KAFKA, _KAFKA),
+    Driver("redis", ("redis",), "Redis", Cooperative(), Cooperative()),
+    Driver("pymongo", ("pymongo",), "MongoDB", Cooperative(), Cooperative()),
+    Driver("pycurl", ("pycurl",), "HTTP and more", _PYCURL, _PYCURL),
+    Driver("requests", ("requests",), "HTTP", Cooperative(), Cooperative()),
+    Driver("urllib3", ("urllib3",), "HTTP", Cooperative(), Cooperative()),
+    Driver("httpx", ("httpx",), "HTTP", Cooperative(), Cooperative()),
+    Driver("python-ldap", ("ldap",), "LDAP", _LDAP, _LDAP),
+    Driver("ldap3", ("ldap3",), "LDAP", Cooperative(), Cooperative()),
+    Driver("bonsai", ("bonsai",), "LDAP", _BONSAI, _BONSAI),
+)

@@ -1,0 +1,284 @@
+"""What is done with each driver while a sibling is watched; run by tests.harness.sibling in a child."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import sys
+import time
+from typing import Any
+
+from tricorn.metrics import scoreboard
+
+from tests.harness.sibling import Watch
+
+WAIT = 0.4
+"""Seconds that a driver has to wait for, by whatever means it has."""
+
+
+# PostgreSQL
+
+
+def psycopg2_waits(watch: Watch, dsn: str, silent: str) -> None:
+    import psycopg2
+
+    with watch("connect", psycopg2.OperationalError):
+        psycopg2.connect(silent)
+    connection = psycopg2.connect(dsn)
+    with watch("query"):
+        connection.cursor().execute(f"SELECT pg_sleep({WAIT})")
+    connection.commit()
+
+
+def psycopg2_killed(watch: Watch, dsn: str) -> None:
+    import psycopg2
+
+    connection = psycopg2.connect(dsn, application_name="killed")
+    timeout = watch.timeout(0.1)
+    try:
+        connection.cursor().execute("SELECT pg_sleep(3600)")
+    except BaseException as error:
+        watch.notes["is the timeout"] = error is timeout
+    watch.notes["closed"] = connection.closed
+
+
+def psycopg2_cannot(watch: Watch, dsn: str) -> None:
+    """What green mode cannot do, and then what the error says to use instead."""
+    import psycopg2
+    from psycopg2.extras import execute_values
+
+    connection = psycopg2.connect(dsn)
+    cursor = connection.cursor()
+    cursor.execute("CREATE TEMPORARY TABLE numbers (a int, b text)")
+    for name, function in {
+        "copy_from": lambda: cursor.copy_from(io.StringIO("1\tone\n"), "numbers"),
+        "copy_to": lambda: cursor.copy_to(io.StringIO(), "numbers"),
+        "copy_expert": lambda: cursor.copy_expert("COPY numbers TO STDOUT", io.StringIO()),
+        "lobject": lambda: connection.lobject(0, "w"),
+    }.items():
+        try:
+            function()
+        except psycopg2.ProgrammingError as error:
+            watch.notes[name] = str(error)
+    try:
+        cursor.execute("SELECT nothing FROM nowhere")
+    except psycopg2.ProgrammingError as error:
+        watch.notes["another error"] = str(error)
+    connection.rollback()
+    cursor.execute("CREATE TEMPORARY TABLE numbers (a int, b text)")
+    execute_values(cursor, "INSERT INTO numbers VALUES %s", [(n, str(n)) for n in range(1000)])
+    with connection.cursor("a_name") as named:
+        named.execute("SELECT a FROM numbers")
+        watch.notes["rows"] = sum(1 for _ in named)
+    cursor.execute("SELECT lo_from_bytea(0, 'hello')")
+    (number,) = cursor.fetchone()
+    cursor.execute("SELECT lo_put(%s, 5, ' world')", (number,))
+    cursor.execute("SELECT lo_get(%s)", (number,))
+    watch.notes["large object"] = bytes(cursor.fetchone()[0]).decode()
+    connection.rollback()
+
+
+def psycopg2_with_psycogreen(watch: Watch, dsn: str) -> None:
+    """The application does by itself what is already done."""
+    patch = importlib.import_module(f"psycogreen.{watch.hub}").patch_psycopg
+    patch()
+    import psycopg2
+
+    connection = psycopg2.connect(dsn)
+    with watch("query"):
+        connection.cursor().execute(f"SELECT pg_sleep({WAIT})")
+    watch.notes["held"] = watch.connections.held()
+
+
+def psycopg2_with_a_foreign_callback(watch: Watch, dsn: str) -> None:
+    """The application sets a callback that nobody knows: it is the one in force."""
+    import psycopg2
+    import psycopg2.extras
+
+    calls = []
+
+    def foreign(connection: Any) -> None:
+        calls.append(1)
+        psycopg2.extras.wait_select(connection)
+
+    psycopg2.extensions.set_wait_callback(foreign)
+    connection = psycopg2.connect(dsn)
+    with watch("query"):
+        connection.cursor().execute(f"SELECT pg_sleep({WAIT})")
+    watch.notes["called"] = bool(calls)
+    watch.notes["held"] = watch.connections.held()
+
+
+def psycopg2_refused(watch: Watch, dsn: str, more: int) -> None:
+    import psycopg2
+
+    _refused(watch, psycopg2.connect, psycopg2.OperationalError, dsn, more)
+
+
+def psycopg_refused(watch: Watch, dsn: str, more: int) -> None:
+    import psycopg
+
+    _refused(watch, psycopg.connect, psycopg.OperationalError, dsn, more)
+
+
+def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, attempts: int) -> None:
+    connections = []
+
+    def one() -> None:
+        try:
+            connections.append(connect(dsn))
+        except error:
+            watch.notes["errors"] = watch.notes.get("errors", 0) + 1
+
+    for greenlet in [watch.spawn(one) for _ in range(attempts)]:
+        watch.wait(greenlet)
+    watch.notes["held"] = watch.connections.held()
+    watch.notes["page"] = scoreboard.databases(watch.connections._page)
+    connections.pop().close()
+    kept = connections.pop()
+    kept.close()
+    watch.notes["held after two were closed"] = watch.connections.held()
+    connections.clear()
+    watch.notes["page at the end"] = scoreboard.databases(watch.connections._page)
+
+
+def psycopg_waits(watch: Watch, dsn: str, silent: str) -> None:
+    import psycopg
+
+    with watch("connect", psycopg.OperationalError):
+        psycopg.connect(silent)
+    connection = psycopg.connect(dsn)
+    with watch("query"):
+        connection.execute(f"SELECT pg_sleep({WAIT})")
+    with watch("copy"), connection.cursor().copy(f"COPY (SELECT pg_sleep({WAIT})) TO STDOUT") as copy:
+        watch.notes["copied"] = sum(1 for _ in copy)
+
+
+# Others
+
+
+def grpc_waits(watch: Watch, port: int) -> None:
+    import grpc
+
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary("/slow/Wait")
+        call(b"0", timeout=30)
+        with watch("call"):
+            watch.notes["answer"] = call(str(WAIT).encode(), timeout=30).decode()
+
+
+def kafka_waits(watch: Watch, _: int) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"test.mock.num.brokers": 1, "test.mock.broker.rtt": int(WAIT * 1000), "linger.ms": 0})
+    producer.produce("topic", b"value")
+    with watch("wait"):
+        watch.notes["left"] = producer.flush(30)
+
+
+def pycurl_waits(watch: Watch, port: int) -> None:
+    import pycurl
+
+    curl = pycurl.Curl()
+    curl.setopt(pycurl.URL, f"http://127.0.0.1:{port}/")
+    with watch("wait", pycurl.error):
+        curl.perform()
+
+
+def sqlite3_waits(watch: Watch, path: str) -> None:
+    import sqlite3
+
+    watch.notes["before connect"] = len(watch.outcome.lines())
+    owner = sqlite3.connect(path, isolation_level=None)
+    owner.execute("BEGIN EXCLUSIVE")
+    other = sqlite3.connect(path, timeout=WAIT, isolation_level=None)
+    with watch("wait", sqlite3.OperationalError):
+        other.execute("BEGIN EXCLUSIVE")
+
+
+def pymssql_waits(watch: Watch, port: int) -> None:
+    import pymssql
+
+    with watch("wait", Exception):
+        pymssql.connect("127.0.0.1", "user", "password", "base", port=str(port))
+
+
+def pymysql_waits(watch: Watch, port: int) -> None:
+    import pymysql
+
+    with watch("wait", pymysql.MySQLError):
+        pymysql.connect(host="127.0.0.1", port=port)
+
+
+def oracledb_waits(watch: Watch, port: int) -> None:
+    import oracledb
+
+    watch.notes["thin"] = oracledb.is_thin_mode()
+    with watch("wait", oracledb.Error):
+        oracledb.connect(user="scott", password="tiger", dsn=f"127.0.0.1:{port}/service")
+
+
+def oracledb_goes_thick(watch: Watch) -> None:
+    import oracledb
+
+    watch.notes["before"] = watch.outcome.lines()
+    try:
+        oracledb.init_oracle_client()
+    except oracledb.Error as error:
+        watch.notes["error"] = str(error)
+    watch.notes["after"] = watch.outcome.lines()
+
+
+def redis_waits(watch: Watch, port: int) -> None:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    client = redis.Redis(port=port, retry=Retry(NoBackoff(), 0))
+    with watch("wait", redis.RedisError):
+        client.get("key")
+
+
+def requests_waits(watch: Watch, port: int) -> None:
+    import requests
+
+    with watch("wait", requests.RequestException):
+        requests.get(f"http://127.0.0.1:{port}/", timeout=30)
+
+
+def urllib3_waits(watch: Watch, port: int) -> None:
+    import urllib3
+
+    with watch("wait", urllib3.exceptions.HTTPError):
+        urllib3.PoolManager().request("GET", f"http://127.0.0.1:{port}/", retries=False)
+
+
+def httpx_waits(watch: Watch, port: int) -> None:
+    import httpx
+
+    with watch("wait", httpx.HTTPError):
+        httpx.get(f"http://127.0.0.1:{port}/", timeout=30)
+
+
+def pymongo_waits(watch: Watch, port: int) -> None:
+    import pymongo
+    import pymongo.errors
+
+    client: Any = pymongo.MongoClient("127.0.0.1", port, serverSelectionTimeoutMS=int(WAIT * 1000))
+    with watch("wait", pymongo.errors.PyMongoError):
+        client.admin.command("ping")
+
+
+def ldap3_waits(watch: Watch, port: int) -> None:
+    import ldap3
+
+    with watch("wait", Exception):
+        ldap3.Connection(ldap3.Server("127.0.0.1", port=port), receive_timeout=30).bind()
+
+
+def imported(watch: Watch, *names: str) -> None:
+    """Imports, and imports again."""
+    for name in names * 2:
+        sys.modules.pop(name, None)
+        importlib.import_module(name)
+    time.sleep(0)

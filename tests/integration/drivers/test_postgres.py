@@ -1,0 +1,158 @@
+"""PostgreSQL's drivers in greenlets, against a PostgreSQL: waiting, limits of time, kills, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tricorn.green.drivers.psycopg import IMPORTED_TOO_EARLY, WAITS_IN_C
+
+from tests.harness import sibling, until
+from tests.harness.postgres import Postgres
+from tests.harness.sibling import Late, Outcome
+
+JOBS = "tests.integration.drivers.jobs"
+MOST = 20
+USABLE = MOST - 3
+"""Three are the superuser's."""
+
+hubs = pytest.mark.parametrize("hub", ["gevent", "eventlet"])
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Postgres]:
+    with Postgres(MOST) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(running: Postgres) -> Postgres:
+    """Without sessions: those of the test before take a moment to end."""
+    until(lambda: running.connections() == 0, "no session is left")
+    return running
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that takes connections and says nothing."""
+    with Late(60) as server:
+        yield f"host=127.0.0.1 port={server.port}"
+
+
+def run(hub: str, job: str, *arguments: object, **options: object) -> Outcome:
+    for needed in (hub, job.partition("_")[0]):
+        pytest.importorskip(needed)
+    return sibling.run(hub, f"{JOBS}:{job}", *arguments, **options)  # type: ignore[arg-type]
+
+
+# psycopg2
+
+
+@hubs
+def test_psycopg2_waits_while_siblings_get_on(hub: str, postgres: Postgres, silent: str) -> None:
+    outcome = run(hub, "psycopg2_waits", postgres.dsn(), f"{silent} connect_timeout=1")
+    assert outcome["query"].advanced, outcome["query"]
+    assert outcome["connect"].advanced, outcome["connect"]
+    assert outcome.lines() == []
+
+
+@hubs
+def test_psycopg2_connect_timeout_is_kept(hub: str, postgres: Postgres, silent: str) -> None:
+    """libpq enforces none in the mode that waits by callback."""
+    outcome = run(hub, "psycopg2_waits", postgres.dsn(), silent, env={"PGCONNECT_TIMEOUT": "1"})
+    assert 0.9 < outcome["connect"].seconds < 10
+    assert "OperationalError" in outcome["connect"].error
+    assert "timeout expired (connect_timeout: 1 s)" in outcome["connect"].error
+    assert silent.rpartition("=")[2] in outcome["connect"].error, "it names the address"
+
+
+@hubs
+def test_psycopg2_blocks_without_us(hub: str, postgres: Postgres) -> None:
+    """What the hook is for. (eventlet brings one of its own.)"""
+    if hub == "eventlet":
+        pytest.skip("eventlet sets a callback itself when it patches")
+    outcome = run(hub, "psycopg2_waits", postgres.dsn(), "host=127.0.0.1 port=1", install=False)
+    assert outcome["query"].stood, outcome["query"]
+
+
+@hubs
+def test_a_killed_query_is_cancelled_and_its_connection_closed(hub: str, postgres: Postgres) -> None:
+    outcome = run(hub, "psycopg2_killed", postgres.dsn())
+    assert outcome.notes == {"is the timeout": True, "closed": 2}
+    until(lambda: postgres.connections() == 0, "PostgreSQL runs the query no longer")
+
+
+@hubs
+def test_what_green_mode_cannot_do_says_what_can(hub: str, postgres: Postgres) -> None:
+    notes = run(hub, "psycopg2_cannot", postgres.dsn()).notes
+    for name in ("copy_from", "copy_to", "copy_expert", "lobject"):
+        assert notes[name].startswith(f"{name} cannot be used with an asynchronous callback. In a greenlet worker")
+        assert "psycopg 3" in notes[name]
+    assert notes["another error"].startswith('relation "nowhere" does not exist')
+    assert "greenlet" not in notes["another error"]
+    assert notes["rows"] == 1000, "execute_values and a named cursor, as the error says"
+    assert notes["large object"] == "hello world"
+
+
+@hubs
+def test_the_applications_own_psycogreen_does_no_harm(hub: str, postgres: Postgres) -> None:
+    pytest.importorskip("psycogreen")
+    outcome = run(hub, "psycopg2_with_psycogreen", postgres.dsn())
+    assert outcome["query"].advanced, outcome["query"]
+    assert outcome.notes["held"] == 1, "connections are counted all the same"
+
+
+@hubs
+def test_the_applications_own_callback_is_in_force(hub: str, postgres: Postgres) -> None:
+    outcome = run(hub, "psycopg2_with_a_foreign_callback", postgres.dsn())
+    assert outcome.notes == {"called": True, "held": 0}
+
+
+@pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
+@hubs
+def test_refusals_are_told_with_the_address_and_what_is_held_counted(hub: str, driver: str, postgres: Postgres) -> None:
+    outcome = run(hub, f"{driver}_refused", postgres.dsn(tcp=True), USABLE + 5)
+    assert outcome.notes["errors"] == 5
+    addresses, texts = zip(*outcome.told, strict=True)
+    assert addresses == (f"127.0.0.1:{postgres.port}",) * 5
+    assert all(text.startswith("remaining connection slots are reserved") for text in texts)
+    assert outcome.notes["held"] == outcome.notes["page"] == USABLE
+    assert outcome.notes["held after two were closed"] == USABLE - 2, "closed ones do not count, kept or not"
+    assert outcome.notes["page at the end"] == 0
+
+
+@hubs
+def test_refusals_of_a_role_and_at_a_socket_are_told_as_well(hub: str, postgres: Postgres) -> None:
+    postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3")
+    try:
+        outcome = run(hub, "psycopg2_refused", postgres.dsn(user="narrow"), 4)
+    finally:
+        postgres.execute("DROP ROLE narrow")
+    address = f"{postgres.directory}/.s.PGSQL.{postgres.port}"
+    assert outcome.told == [(address, 'too many connections for role "narrow"')]
+
+
+# psycopg 3
+
+
+@hubs
+def test_psycopg_waits_while_siblings_get_on(hub: str, postgres: Postgres, silent: str) -> None:
+    outcome = run(hub, "psycopg_waits", postgres.dsn(), f"{silent} connect_timeout=2")
+    for what in ("query", "copy", "connect"):
+        assert outcome[what].advanced, (what, outcome[what])
+    assert outcome.lines() == []
+
+
+@hubs
+def test_psycopg_imported_too_early_is_named(hub: str, postgres: Postgres) -> None:
+    outcome = run(hub, "psycopg_waits", postgres.dsn(), "host=127.0.0.1 port=1", early=["psycopg"])
+    assert outcome.lines() == [IMPORTED_TOO_EARLY]
+
+
+@hubs
+def test_psycopg_that_was_told_to_wait_in_c_is_named(hub: str, postgres: Postgres) -> None:
+    pytest.importorskip("psycopg_binary")
+    env = {"PSYCOPG_WAIT_FUNC": "wait_c"}
+    outcome = run(hub, "psycopg_waits", postgres.dsn(), "host=127.0.0.1 port=1", env=env)
+    assert outcome.lines() == [WAITS_IN_C]
+    assert outcome["query"].stood, outcome["query"]

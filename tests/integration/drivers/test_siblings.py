@@ -1,0 +1,163 @@
+"""Each record's claim: while the driver waits, another greenlet gets on, or gets nowhere. In a process of its own each.
+
+Of STAND_INS only the line in the log is tested, with an empty module of that name: they cannot be had everywhere, or
+(pyodbc) have nothing here that they could wait for.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tricorn.green.drivers.records import Blocks, Cooperative, line
+from tricorn.green.drivers.table import DRIVERS
+
+from tests.harness import sibling
+from tests.harness.sibling import Late, Outcome
+from tests.integration.drivers.jobs import WAIT
+
+JOBS = "tests.integration.drivers.jobs"
+HUBS = ["gevent", "eventlet"]
+RECORDS = {driver.title: driver for driver in DRIVERS}
+STAND_INS = ["mysqlclient", "cx_Oracle", "python-ldap", "bonsai", "pyodbc", "pymssql"]
+
+hubs = pytest.mark.parametrize("hub", HUBS)
+
+
+def run(hub: str, job: str, *arguments: object, **options: object) -> Outcome:
+    pytest.importorskip(hub)
+    return sibling.run(hub, f"{JOBS}:{job}", *arguments, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def late() -> Iterator[int]:
+    """The port of a server that closes without a word after a while."""
+    with Late(WAIT) as server:
+        yield server.port
+
+
+COOPERATIVE = {
+    "PyMySQL": "pymysql_waits",
+    "oracledb": "oracledb_waits",
+    "redis": "redis_waits",
+    "requests": "requests_waits",
+    "urllib3": "urllib3_waits",
+    "httpx": "httpx_waits",
+    "pymongo": "pymongo_waits",
+    "ldap3": "ldap3_waits",
+}
+
+
+@hubs
+@pytest.mark.parametrize("title", COOPERATIVE)
+def test_pure_python_waits_while_siblings_get_on(hub: str, title: str, late: int) -> None:
+    pytest.importorskip(RECORDS[title].imports[0])
+    outcome = run(hub, COOPERATIVE[title], late)
+    assert outcome["wait"].error
+    assert outcome["wait"].advanced, outcome["wait"]
+    assert outcome.lines() == []
+
+
+def test_every_record_of_a_cooperative_driver_is_tested() -> None:
+    claimed = {driver.title for driver in DRIVERS if isinstance(driver.gevent, Cooperative)}
+    assert claimed - set(COOPERATIVE) == set()
+
+
+BLOCKING = {"confluent-kafka": "kafka_waits", "pycurl": "pycurl_waits", "pymssql": "pymssql_waits"}
+
+
+@hubs
+@pytest.mark.parametrize("title", BLOCKING)
+def test_what_waits_in_c_stops_its_siblings_and_the_log_says_so(hub: str, title: str, late: int) -> None:
+    pytest.importorskip(RECORDS[title].imports[0])
+    outcome = run(hub, BLOCKING[title], late)
+    assert outcome["wait"].seconds > 0.8 * WAIT
+    assert outcome["wait"].stood, outcome["wait"]
+    assert outcome.lines("warning") == [expected(hub, title)]
+
+
+@hubs
+def test_sqlite_stops_its_siblings_while_it_waits_for_a_lock(hub: str, tmp_path: Path) -> None:
+    outcome = run(hub, "sqlite3_waits", str(tmp_path / "file"))
+    assert outcome["wait"].error == "OperationalError: database is locked"
+    assert outcome["wait"].stood, outcome["wait"]
+    assert outcome.notes["before connect"] == 0, "many import it who never use it"
+    assert outcome.lines("info") == [expected(hub, "sqlite3")], "once, however often it connects"
+
+
+@hubs
+def test_oracles_thick_mode_is_named_when_it_is_switched_on(hub: str) -> None:
+    pytest.importorskip("oracledb")
+    outcome = run(hub, "oracledb_goes_thick")
+    assert outcome.notes["before"] == []
+    assert "DPI-1047" in outcome.notes["error"], "there is no client library here; the call went through"
+    assert outcome.notes["after"] == [expected(hub, "oracledb")]
+
+
+@hubs
+@pytest.mark.parametrize("title", STAND_INS)
+def test_a_line_once_in_the_log(hub: str, title: str, tmp_path: Path) -> None:
+    name = RECORDS[title].imports[0]
+    (tmp_path / f"{name}.py").write_text("")
+    outcome = run(hub, "imported", name, env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"})
+    assert outcome.lines() == [expected(hub, title)]
+
+
+def expected(hub: str, title: str) -> str:
+    treatment = RECORDS[title].under(hub)
+    assert isinstance(treatment, Blocks)
+    return line(RECORDS[title], treatment)
+
+
+# gRPC
+
+SERVER = """
+import sys, time
+from concurrent import futures
+import grpc
+
+class Slow(grpc.GenericRpcHandler):
+    def service(self, details):
+        return grpc.unary_unary_rpc_method_handler(self.wait)
+    def wait(self, request, context):
+        time.sleep(float(request))
+        return b"waited"
+
+server = grpc.server(futures.ThreadPoolExecutor(4), (Slow(),))
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def grpc_port() -> Iterator[int]:
+    """A real server in a process of its own, which ends when its input does."""
+    pytest.importorskip("grpc")
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+        process.kill()
+
+
+def test_grpc_is_cooperative_under_gevent(grpc_port: int) -> None:
+    outcome = run("gevent", "grpc_waits", grpc_port)
+    assert outcome.notes["answer"] == "waited"
+    assert outcome["call"].advanced, outcome["call"]
+    assert outcome.lines() == []
+
+
+def test_grpc_blocks_under_eventlet(grpc_port: int) -> None:
+    outcome = run("eventlet", "grpc_waits", grpc_port)
+    assert outcome["call"].stood, outcome["call"]
+    assert outcome.lines() == [expected("eventlet", "grpcio")]
+
+
+def test_the_harness_tells_waiting_from_standing() -> None:
+    assert sibling.Progress(1.0, 100, 0.01).advanced
+    assert not sibling.Progress(1.0, 100, 0.01).stood
+    assert sibling.Progress(1.0, 2, 0.95).stood
+    assert not sibling.Progress(1.0, 2, 0.95).advanced
