@@ -32,6 +32,8 @@ PLENTY = ("--worker-connections", "20000")
 KINDS = [
     Kind("tricorn-sync", "tricorn", tricorn("-k", "sync", *PLENTY)),
     Kind("tricorn-gthread", "tricorn", tricorn("-k", "gthread", "--threads", "4", *PLENTY)),
+    Kind("tricorn-gevent", "tricorn", tricorn("-k", "gevent", *PLENTY)),
+    Kind("tricorn-eventlet", "tricorn", tricorn("-k", "eventlet", *PLENTY)),
     Kind("gunicorn-sync", "gunicorn", like_gunicorn("gunicorn", "-k", "sync")),
     Kind("gunicorn-gthread", "gunicorn", like_gunicorn("gunicorn", "-k", "gthread", "--threads", "4", *PLENTY)),
     Kind("gunicorn-gevent", "gunicorn", like_gunicorn("gunicorn", "-k", "gevent", *PLENTY)),
