@@ -99,7 +99,7 @@ class Crowd:
             self.received[number] = received
             return None
         self.received.pop(number, None)
-        if answer is None or answer.status != 200:
+        if not piece:
             self.epoll.unregister(number)
-            return -1
-        return int(answer.body)
+            self.sockets.pop(number).close()
+        return int(answer.body) if answer is not None and answer.status == 200 else -1
