@@ -118,6 +118,10 @@ bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing the
 bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
 	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
 
+.PHONY: bench-green
+bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand that sleep, PostgreSQL, slow bodies; about 8 minutes
+	@$(BIN)/python -m benches.green $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)

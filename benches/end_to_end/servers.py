@@ -78,6 +78,8 @@ SERVERS = [
     Kind("floor", "cc", floor, cases=HELLOS),
     Kind("tricorn-sync", "tricorn", tricorn("-k", "sync"), logs_access=True),
     Kind("tricorn-gthread", "tricorn", tricorn("-k", "gthread", "--threads", "4"), logs_access=True),
+    Kind("tricorn-gevent", "tricorn", tricorn("-k", "gevent"), logs_access=True),
+    Kind("tricorn-eventlet", "tricorn", tricorn("-k", "eventlet"), logs_access=True),
     Kind("fastwsgi", "fastwsgi", launched("fastwsgi")),
     Kind("bjoern", "bjoern", launched("bjoern")),
     Kind("fastpysgi", "fastpysgi", launched("fastpysgi")),

@@ -16,6 +16,7 @@ BENCH_PYTHON = ROOT / ".venvs" / "bench" / "bin" / "python"
 PACKAGES = (
     *("gunicorn", "gevent", "waitress", "granian", "uvicorn", "httptools", "uvloop"),
     *("fastpysgi", "fastwsgi", "bjoern", "meinheld", "flask"),
+    *("greenlet", "eventlet", "psycopg2-binary", "psycogreen"),
 )
 
 

