@@ -14,11 +14,12 @@ EVERY = (*THREADED, *GREEN)
 
 
 def each(*aliases: str) -> list[object]:
-    """The classes as parameters of a fixture or a test; one that cannot run here is skipped."""
+    """Classes as parameters of a fixture or a test; what cannot run here is skipped. After a dash they may say more."""
     return [pytest.param(alias, marks=_absent(alias), id=alias) for alias in aliases]
 
 
-def _absent(alias: str) -> list[pytest.MarkDecorator]:
+def _absent(name: str) -> list[pytest.MarkDecorator]:
+    alias = name.partition("-")[0]
     if alias not in GREEN:
         return []
     if REFERENCE and alias == "eventlet":
