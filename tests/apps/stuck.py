@@ -1,4 +1,5 @@
-"""Requests that do not come back: `/python`, `/sleep`, `/c` (which keeps the GIL), each until the process ends.
+"""Requests that do not come back: `/python`, `/sleep`, `/blocks` (in C), `/c` (which keeps the GIL), each until the
+process ends.
 
 `/short?s=0.2` and `/pid` come back. The functions have names that a stack in the log shows.
 """
@@ -29,6 +30,14 @@ def naps_in_python() -> None:
         time.sleep(0.01)
 
 
+def blocks_in_c() -> None:
+    """Waits where no monkey-patching reaches, and lets other threads run."""
+    library = ctypes.CDLL(None)
+    left = 60
+    while left:  # a signal wakes it
+        left = library.sleep(left)
+
+
 def holds_the_lock_in_c() -> None:
     """Locks a mutex twice: no signal interrupts that, and PyDLL does not give up the interpreter's lock."""
     library = ctypes.PyDLL(None)
@@ -38,7 +47,13 @@ def holds_the_lock_in_c() -> None:
     library.pthread_mutex_lock(mutex)
 
 
-STUCK = {"/python": spins_in_python, "/sleep": sleeps_in_python, "/naps": naps_in_python, "/c": holds_the_lock_in_c}
+STUCK = {
+    "/python": spins_in_python,
+    "/sleep": sleeps_in_python,
+    "/naps": naps_in_python,
+    "/blocks": blocks_in_c,
+    "/c": holds_the_lock_in_c,
+}
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import Server, each
+from tests.harness.classes import EVERY
 
 HEADER_SECONDS = 1
 BODY_SECONDS = 1
@@ -27,7 +28,7 @@ def guarded(pool: Pool, worker_class: str, **more: Any) -> Server:
     )
 
 
-@pytest.fixture(scope="session", params=["sync", "gthread"])
+@pytest.fixture(scope="session", params=each(*EVERY))
 def any_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return guarded(pool, request.param)
 

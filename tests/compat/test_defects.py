@@ -18,15 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import REFERENCE, Server, Site, module, proc, until
+from tests.harness import CLASSES, REFERENCE, Server, Site, module, proc, until
 from tests.harness.wire import request
 
 
 def defect(number: int, text: str) -> pytest.MarkDecorator:
     return pytest.mark.xfail(REFERENCE, reason=f"V{number}: {text}", strict=True)
 
-
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 
 # What the defects of gunicorn's asgi class are about is held against gthread, which has the same engine here.
 NETWORK_CLASS = "asgi" if REFERENCE else "gthread"

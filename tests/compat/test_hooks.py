@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.harness import REFERENCE, Site, proc, until
+from tests.harness import CLASSES, REFERENCE, Site, configured, proc, until
 from tests.harness.wire import request
 
 RECORDER = (Path(__file__).parent / "hook_recorder.py").read_text().replace("from __future__ import annotations", "")
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 Record = dict[str, Any]
 
 
@@ -48,13 +47,9 @@ class Recorded(Site):
             raise AssertionError(f"{error}; came: {self.names()}; its log:\n{self.log.text}") from None
 
 
-def gunicorn(worker_class: str) -> str:
-    return f"worker_class = {worker_class!r}\nthreads = {2 if worker_class == 'gthread' else 1}\n"
-
-
 @CLASSES
 def test_start_and_stop(tmp_path: Path, worker_class: str) -> None:
-    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+    with Recorded(tmp_path, configured(worker_class, 2)) as server:
         server.wait("post_worker_init")
         master, worker = server.pid, server.worker_pid()
         assert server.names() == [
@@ -140,7 +135,7 @@ def test_arguments_at_start(tmp_path: Path) -> None:
 
 @CLASSES
 def test_request(tmp_path: Path, worker_class: str) -> None:
-    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+    with Recorded(tmp_path, configured(worker_class, 2)) as server:
         with server.connect() as wire:
             reply = wire.ask("POST", "/hello?a=1", [("X-Some", "thing"), ("Host", "h")], b"body")
             assert reply.status == 200
@@ -170,7 +165,7 @@ def test_request(tmp_path: Path, worker_class: str) -> None:
 @pytest.mark.parametrize("arguments", ["worker, req", "worker, req, environ", "worker, req, environ, resp"])
 def test_arities_of_post_request(tmp_path: Path, worker_class: str, arguments: str) -> None:
     text = f"def post_request({arguments}):\n    worker.log.info('post %s %d', req.path, len(({arguments})))\n"
-    with Site(gunicorn(worker_class) + text) as server:
+    with Site(configured(worker_class, 2) + text) as server:
         server.get("/hello")
         server.log.wait(rf"post /hello {arguments.count(',') + 1}")
 
@@ -186,7 +181,7 @@ def post_request(worker, req, environ, resp):
     if req.path == "/hello":
         raise RuntimeError("after marker")
 """
-    with Site(gunicorn(worker_class) + text) as server:
+    with Site(configured(worker_class, 2) + text) as server:
         assert server.get("/before").status == 500
         server.log.wait("before marker")
         assert server.get("/hello").status == 200
@@ -197,7 +192,7 @@ def post_request(worker, req, environ, resp):
 
 @CLASSES
 def test_post_request_after_an_error_of_the_application(tmp_path: Path, worker_class: str) -> None:
-    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+    with Recorded(tmp_path, configured(worker_class, 2)) as server:
         assert server.get("/crash?when=call").status == 500
         server.get("/hello")
         records = server.wait("post_request", 2)
@@ -315,7 +310,7 @@ def test_child_exit_of_a_worker_that_did_not_boot(tmp_path: Path, error: str, co
 
 
 def test_a_timeout_calls_worker_abort(tmp_path: Path) -> None:
-    with Recorded(tmp_path, gunicorn("sync") + "timeout = 1\n") as server, server.connect() as wire:
+    with Recorded(tmp_path, configured("sync") + "timeout = 1\n") as server, server.connect() as wire:
         server.wait("post_worker_init")
         victim = server.worker_pid()
         wire.send(request("GET", "/sleep?s=20"))
@@ -329,7 +324,7 @@ def test_a_timeout_calls_worker_abort(tmp_path: Path) -> None:
 @CLASSES
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
 def test_worker_int(tmp_path: Path, worker_class: str, number: int) -> None:
-    with Recorded(tmp_path, gunicorn(worker_class)) as server:
+    with Recorded(tmp_path, configured(worker_class, 2)) as server:
         server.wait("post_worker_init")
         worker, start = server.worker_pid(), len(server.records())
         server.signal(number)

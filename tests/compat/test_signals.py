@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import REFERENCE, Server, Site, Wire, module, proc, until
+from tests.harness import CLASSES, REFERENCE, Server, Site, Wire, module, proc, until
 from tests.harness.site import replaced
 from tests.harness.wire import request
-
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 
 
 def held(server: Server, gate: Path, wire: Wire) -> None:

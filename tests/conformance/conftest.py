@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import Server, each
+from tests.harness.classes import EVERY, GREEN
 
 BODY_BUFFER = 64 * 1024
 
@@ -22,22 +23,22 @@ def conforming(pool: Pool, worker_class: str, transport: str) -> Server:
 
 @pytest.fixture(
     scope="session",
-    params=[("sync", "tcp"), ("sync", "unix"), ("gthread", "tcp"), ("gthread", "unix")],
-    ids="-".join,
+    params=each("sync-tcp", "sync-unix", "gthread-tcp", "gthread-unix", "gevent-tcp", "eventlet-unix"),
 )
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    return conforming(pool, *request.param)
+    worker_class, _, transport = request.param.partition("-")
+    return conforming(pool, worker_class, transport)
 
 
-@pytest.fixture(scope="session", params=["sync", "gthread"])
+@pytest.fixture(scope="session", params=each(*EVERY))
 def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return conforming(pool, request.param, "tcp")
 
 
-@pytest.fixture(scope="session")
-def keeping_server(pool: Pool) -> Server:
+@pytest.fixture(scope="session", params=each("gthread", *GREEN))
+def keeping_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     """A server that keeps connections open between requests."""
-    return conforming(pool, "gthread", "tcp")
+    return conforming(pool, request.param, "tcp")
 
 
 @pytest.fixture(params=["1.0", "1.1"], ids=["http10", "http11"])

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import Pool
+from tests.harness import CLASSES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+@CLASSES
 def test_hello(pool: Pool, worker_class: str) -> None:
     server = pool.get("app:app", chdir=EXAMPLES / "hello", worker_class=worker_class)
     assert server.get("/").body == b"Hello, world!\n"
     assert server.get("/you").body == b"Hello, you!\n"
 
 
-@pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+@CLASSES
 def test_flask_hello(pool: Pool, worker_class: str) -> None:
     server = pool.get("app:app", chdir=EXAMPLES / "flask_hello", worker_class=worker_class, workers=2)
     assert b"Hello from Flask" in server.get("/").body

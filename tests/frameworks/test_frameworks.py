@@ -1,4 +1,4 @@
-"""What people run: the same small application in five frameworks, under both ways to wait."""
+"""What people run: the same small application in five frameworks, under every way to wait."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import Server, each
+from tests.harness.classes import EVERY
 
 APPS = Path(__file__).parent / "apps"
 FILE = (APPS / "file.bin").read_bytes()
@@ -21,7 +22,7 @@ def framework(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=["sync", "gthread", "gevent", "eventlet"])
+@pytest.fixture(scope="module", params=each(*EVERY))
 def server(request: pytest.FixtureRequest, pool: Pool, framework: str) -> Server:
     return pool.get(f"{framework}_app:application", chdir=APPS, worker_class=request.param)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.harness.classes import CLASSES, GREEN, GREEN_CLASSES, THREAD_CLASSES, at_once, configured, each, room
 from tests.harness.deadline import until
 from tests.harness.load import CLOSE, Load
 from tests.harness.server import APPS, REFERENCE, Server, command
@@ -11,8 +12,12 @@ from tests.harness.wire import Malformed, Reply, Wire
 
 __all__ = [
     "APPS",
+    "CLASSES",
     "CLOSE",
+    "GREEN",
+    "GREEN_CLASSES",
     "REFERENCE",
+    "THREAD_CLASSES",
     "Crowd",
     "Load",
     "Malformed",
@@ -20,7 +25,11 @@ __all__ = [
     "Server",
     "Site",
     "Wire",
+    "at_once",
     "command",
+    "configured",
+    "each",
     "module",
+    "room",
     "until",
 ]

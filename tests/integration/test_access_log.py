@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import CLASSES, THREAD_CLASSES, Server
 from tests.harness.core import Serving, serving
 from tests.harness.deadline import until
 from tests.harness.wire import request
@@ -23,7 +23,6 @@ from tests.harness.wire import request
 LOG_LOST = 30
 """Word of the scoreboard: lines that were lost."""
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 ATOMS = [
     "%(h)s",
     "%(l)s",
@@ -111,7 +110,7 @@ def test_every_atom(pool: Pool, worker_class: str) -> None:
     assert re.fullmatch(r"\d+\.\d{6}", got["%(L)s"])
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_what_clients_send_cannot_forge_a_line(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, access_logfile="-")
     mark = f"forged-{worker_class}"
@@ -335,7 +334,7 @@ def test_a_rotation_under_load_loses_and_tears_nothing(tmp_path: Path, how: int)
         assert sorted(written()) == sorted(expected)
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_json_is_a_setting(worker_class: str) -> None:
     with Server(worker_class=worker_class, access_logfile="-", log_format="json", request_id=True) as server:
         sent = server.get("/hello?json").get("X-Request-ID")

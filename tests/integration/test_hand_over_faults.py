@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import Site, Wire, proc, until
+from tests.harness import CLASSES, Site, Wire, configured, proc, until
 from tests.harness.group import Group, Member
 from tests.harness.marked import Marked
 from tests.harness.wire import request
@@ -216,7 +216,6 @@ def test_one_of_many_dies_under_load(tmp_path: Path, fault: str, threads: int) -
         until(lambda: quiet(group), "nothing is left in the channel")
 
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 WORKERS = 8
 ROUNDS = 3
 
@@ -231,8 +230,7 @@ def held_by(server: Site, victim: int) -> int:
 @CLASSES
 def test_workers_killed_at_any_moment(tmp_path: Path, worker_class: str) -> None:
     """Each is stopped first, so that the scoreboard says what it has when it is killed."""
-    threads = 2 if worker_class == "gthread" else 1
-    config = f"workers = {WORKERS}\nworker_class = {worker_class!r}\nthreads = {threads}\n{MEET}"
+    config = f"workers = {WORKERS}\n{configured(worker_class, 2)}{MEET}"
     dice = random.Random(7)
     ledger = tmp_path / "ledger"
     with Site(config, app="counted:application", workers=WORKERS, env={"LEDGER": str(ledger)}) as server:

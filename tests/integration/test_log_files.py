@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import CLOSE, REFERENCE, Load, Server, Site, until
+from tests.harness import CLASSES, CLOSE, REFERENCE, THREAD_CLASSES, Load, Server, Site, until
 from tests.harness.site import replaced
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 LINE = re.compile(
     r'127\.0\.0\.1 - - \[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "GET /hello HTTP/1\.1" 200 6 "-" "-"'
 )
@@ -52,7 +51,7 @@ def test_no_line_is_lost_by_rotations_reloads_and_the_end(worker_class: str, tmp
 
 
 @pytest.mark.beyond_reference("a reload there drops requests")
-@CLASSES
+@THREAD_CLASSES
 def test_no_line_is_lost_in_a_pipe(worker_class: str) -> None:
     with (
         Server(worker_class=worker_class, workers=2, access_logfile="-") as server,
@@ -70,7 +69,7 @@ def test_no_line_is_lost_in_a_pipe(worker_class: str) -> None:
     check(server.out.lines, tally.answered)
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_a_full_disk_never_stops_serving(worker_class: str) -> None:
     with Server(worker_class=worker_class, access_logfile="/dev/full") as server:
         with Load(server.address, "/hello", clients=2, fields=CLOSE) as load:
@@ -95,7 +94,7 @@ def test_a_full_disk_is_told_and_counted() -> None:
 
 
 @pytest.mark.beyond_reference("it waits for a reader for ever")
-@CLASSES
+@THREAD_CLASSES
 def test_a_reader_that_does_not_read_never_stops_serving(worker_class: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -111,7 +110,7 @@ def test_a_reader_that_does_not_read_never_stops_serving(worker_class: str, tmp_
 
 
 @pytest.mark.beyond_reference("its logging module prints a traceback for each line")
-@CLASSES
+@THREAD_CLASSES
 def test_a_reader_that_has_gone_never_stops_serving(worker_class: str, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

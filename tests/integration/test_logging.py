@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.harness import APPS, REFERENCE, Server, command, until
+from tests.harness import APPS, CLASSES, REFERENCE, THREAD_CLASSES, Server, command, until
 from tests.harness.server import free_port, run
 
 APP = "logging_app:application"
-WORKERS = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\] \[\d+\] "
 
 
@@ -100,7 +99,7 @@ format=mine|%(name)s|%(levelname)s|%(message)s
 
 
 class TestErrorLog:
-    @WORKERS
+    @THREAD_CLASSES
     def test_a_file(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         started = server(worker_class=worker_class, wait=False, error_logfile=path)
@@ -132,7 +131,7 @@ class TestErrorLog:
 
 
 class TestCapture:
-    @WORKERS
+    @CLASSES
     def test_what_the_application_prints(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         with server(worker_class=worker_class, wait=False, error_logfile=path, capture_output=True) as running:
@@ -162,7 +161,7 @@ class TestCapture:
 
 
 class TestRotation:
-    @WORKERS
+    @CLASSES
     def test_master_and_worker_write_to_the_new_file(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         with server(worker_class=worker_class, wait=False, error_logfile=path) as running:
@@ -203,7 +202,7 @@ class TestConfigurations:
             directory / "accesses", r'^mine\|gunicorn.access\|INFO\|127.0.0.1 - - \[.*\] "GET /logging\?words HTTP'
         )
 
-    @WORKERS
+    @THREAD_CLASSES
     def test_a_dictionary(self, tmp_path: Path, worker_class: str) -> None:
         conf = config(tmp_path, DICTIONARY.format(tmp_path))
         with server(conf, worker_class=worker_class, wait=False) as running:
@@ -300,7 +299,7 @@ class Mine(Logger):
 
 
 class TestLoggerClass:
-    @WORKERS
+    @THREAD_CLASSES
     @pytest.mark.parametrize("form", ["name", "class"])
     def test_a_subclass_of_gunicorns(self, tmp_path: Path, worker_class: str, form: str) -> None:
         if form == "name":
@@ -341,7 +340,7 @@ accesslog = "-"
 
 
 class TestHooks:
-    @WORKERS
+    @CLASSES
     def test_order_and_arguments(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/a%20b?q").body == b"hello"
@@ -349,14 +348,14 @@ class TestHooks:
             running.log.wait(r"\[INFO\] post /a%20b\?q /a b 200 OK 200 5$")
             running.out.wait(r'"GET /a%20b\?q HTTP/1.1" 200 5 ')
 
-    @WORKERS
+    @CLASSES
     def test_pre_request_may_refuse(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/x?refuse").status == 500
             running.log.wait("RuntimeError: refused by the hook")
             assert running.get("/x").status == 200
 
-    @WORKERS
+    @CLASSES
     def test_what_post_request_lets_out_is_logged(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/x?fail").status == 200
@@ -391,7 +390,7 @@ class TestJson:
     def lines(self, text: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in text.splitlines()]
 
-    @WORKERS
+    @THREAD_CLASSES
     def test_every_line_is_an_object(self, worker_class: str) -> None:
         with server(worker_class=worker_class, wait=False, log_format="json", access_logfile="-") as running:
             running.log.wait("Booting worker with pid")
@@ -447,7 +446,7 @@ def test_split_streams() -> None:
 class TestTroubles:
     """The log is not worth a request."""
 
-    @WORKERS
+    @THREAD_CLASSES
     def test_a_dead_pipe(self, tmp_path: Path, worker_class: str) -> None:
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)

@@ -16,25 +16,24 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import Site, Wire, proc, until
+from tests.harness import CLASSES, GREEN, Site, Wire, at_once, configured, each, proc, until
 from tests.harness.group import Group
 from tests.harness.marked import Marked, calls, ran
 from tests.harness.wire import Reply, chunked, request
 
 pytestmark = pytest.mark.beyond_reference("there a request waits for the worker that has its connection")
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 KEEP = "keepalive = 60\ntimeout = 60\n"
 """Connections stay as long as a test may take, and so does a call."""
 
 
 def threads(worker_class: str) -> int:
-    return 2 if worker_class == "gthread" else 1
+    """How many requests a worker of this file runs at once: on threads or, as far as it goes, on greenlets."""
+    return at_once(worker_class, 2)
 
 
-def settings(worker_class: str, workers: int, count: int | None = None) -> str:
-    count = count or threads(worker_class)
-    return f"worker_class = {worker_class!r}\nthreads = {count}\nworkers = {workers}\n{MEET}{KEEP}"
+def settings(worker_class: str, workers: int, count: int = 2) -> str:
+    return f"{configured(worker_class, count)}workers = {workers}\n{MEET}{KEEP}"
 
 
 def site(tmp_path: Path, worker_class: str, workers: int, config: str = "", **options: Any) -> Site:
@@ -267,12 +266,13 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
 
 
 @PIPELINED
-def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, depth: int) -> None:
+@pytest.mark.parametrize("other", each("gthread", *GREEN))
+def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, other: str, depth: int) -> None:
     """The number of threads decides how large a worker's page is: those of another generation lie elsewhere."""
     with site(tmp_path, "sync", 3) as server:
         with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
             load.settle(100)
-            for worker_class, workers, count in [("gthread", 2, 8), ("sync", 3, 1), ("sync", 5, 1)]:
+            for worker_class, workers, count in [(other, 2, 8), ("sync", 3, 1), (other, 3, 5), ("sync", 5, 1)]:
                 server.configure(settings(worker_class, workers, count))
                 server.hup(workers=workers)
                 load.settle(50)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import Site, Wire, until
+from tests.harness import CLASSES, Site, Wire, at_once, configured, until
 from tests.harness.core import Serving, serving
 from tests.harness.group import Group
 from tests.harness.marked import calls
@@ -26,7 +26,6 @@ QUEUED, QUEUE_FULL, QUEUE_LATE, LEFT_QUEUE, STATUS_5XX = 10, 42, 43, 44, 36
 """Words of the scoreboard."""
 
 THREADS = pytest.mark.parametrize("threads", [1, 2])
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 
 
 class App:
@@ -330,11 +329,7 @@ def stuck(server: Site, tmp_path: Path, fields: str) -> Callable[[], None]:
 
 
 def site(tmp_path: Path, worker_class: str, config: str, workers: int = 1) -> Site:
-    threads = 2 if worker_class == "gthread" else 1
-    config = (
-        f"worker_class = {worker_class!r}\nthreads = {threads}\nworkers = {workers}\n"
-        f"timeout = 60\nkeepalive = 60\n{MEET}{config}"
-    )
+    config = f"{configured(worker_class, 2)}workers = {workers}\ntimeout = 60\nkeepalive = 60\n{MEET}{config}"
     return Site(config, app="counted:application", workers=workers, env={"LEDGER": str(tmp_path / "ledger")})
 
 
@@ -406,7 +401,7 @@ def test_new_connections_are_turned_away_too(tmp_path: Path, worker_class: str) 
     """All workers are busy: connections are accepted all the same, and their requests answered at once."""
     workers, limit = 2, 2
     with site(tmp_path, worker_class, f"queue_limit = {limit}\n", workers) as server:
-        threads = 2 if worker_class == "gthread" else 1
+        threads = at_once(worker_class, 2)
         gate = tmp_path / "gate"
         holding = []
         for nr in range(workers * threads):

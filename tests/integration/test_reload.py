@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLOSE, REFERENCE, Load, Server, Site, module, until
+from tests.harness import CLASSES, CLOSE, GREEN, REFERENCE, Load, Server, Site, at_once, module, room, until
 from tests.harness.server import free_port
 from tests.harness.site import replaced
 from tests.harness.wire import Reply
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 REUSE = pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
 LOSS = pytest.mark.beyond_reference("a reload there drops what has been accepted")
 ROUNDS = int(os.environ.get("RELOAD_ROUNDS", "20"))
@@ -32,7 +31,7 @@ def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class
         Load(server.address, "/sleep?s=0.002", clients=6, fields=fields) as load,
     ):
         load.settle(50)
-        for round_ in range(ROUNDS):
+        for round_ in range(ROUNDS // 2 if worker_class in GREEN else ROUNDS):
             replaced(server, lambda: server.signal(signal.SIGHUP))
             load.settle(20)
             if round_ % 5 == 4:
@@ -46,7 +45,7 @@ def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class
         assert server.wait_exit() == 0
         tally = load.join()
     assert tally.failures == []
-    assert tally.answered > ROUNDS * 20
+    assert tally.answered > ROUNDS // 2 * 20
 
 
 @LOSS
@@ -57,7 +56,7 @@ def test_long_answers_are_complete_although_the_worker_was_told_to_leave(worker_
 
     target = "/stream?count=40&size=8192&pause=0.003&length=1"
     with (
-        Server(worker_class=worker_class, workers=2, threads=4 if worker_class == "gthread" else 1) as server,
+        Server(worker_class=worker_class, workers=2) as server,
         Load(server.address, target, clients=4, check=whole) as load,
     ):
         load.settle(5)
@@ -212,8 +211,7 @@ def test_the_pidfile_follows_a_reload(tmp_path: Path) -> None:
 @CLASSES
 @pytest.mark.parametrize("again", range(2))
 def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_class: str, again: int) -> None:
-    threads = 4 if worker_class == "gthread" else 1
-    with Server(worker_class=worker_class, workers=4, threads=threads, keep_alive=5) as server:
+    with Server(worker_class=worker_class, workers=4, keep_alive=5, **room(worker_class)) as server:
         with Load(server.address, "/sleep?s=0.05", clients=16) as load:
             load.settle(50)
             victim = server.worker_pids()[again]
@@ -225,7 +223,7 @@ def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_c
         named = [line for line in server.log.lines if str(victim) in line and "GET /sleep" in line]
     assert named, server.log.text
     # A connection whose request had arrived and was not yet running is lost with the process that held it.
-    assert len(tally.failures) <= threads + 16 // 4, tally.failures
+    assert len(tally.failures) <= at_once(worker_class) + 16 // 4, tally.failures
     assert re.search(r"\d+(\.\d+)? ?(s|ms)", "\n".join(named)), named
 
 

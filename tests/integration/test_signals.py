@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import REFERENCE, Load, Server, proc, until
+from tests.harness import CLASSES, REFERENCE, Load, Server, at_once, proc, room, until
 from tests.harness.wire import Silent, request
-
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 
 
 def settle(load: Load, answers: int) -> None:
@@ -108,7 +106,7 @@ def test_idle_connections_do_not_hold_up_the_end(worker_class: str) -> None:
 @CLASSES
 def test_a_killed_worker_costs_at_most_what_it_was_running(worker_class: str) -> None:
     clients = 8
-    with Server(worker_class=worker_class, workers=4, keep_alive=5) as server:
+    with Server(worker_class=worker_class, workers=4, keep_alive=5, **room(worker_class)) as server:
         with Load(server.address, "/sleep?s=0.02", clients=clients) as load:
             settle(load, 100)
             victim = server.worker_pids()[0]
@@ -118,8 +116,7 @@ def test_a_killed_worker_costs_at_most_what_it_was_running(worker_class: str) ->
             tally = load.stop()
         until(lambda: len(server.worker_pids()) == 4, "the worker is replaced")
         assert victim not in server.worker_pids()
-    running = 4 if worker_class == "gthread" else 1
-    assert len(tally.failures) <= running + clients // 4, tally.failures
+    assert len(tally.failures) <= at_once(worker_class) + clients // 4, tally.failures
     assert tally.answered > 300
 
 

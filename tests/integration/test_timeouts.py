@@ -10,29 +10,41 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import CLOSE, Load, Server, Site, module, until
+from tests.harness import (
+    CLASSES,
+    CLOSE,
+    GREEN,
+    THREAD_CLASSES,
+    Load,
+    Server,
+    Site,
+    at_once,
+    configured,
+    each,
+    module,
+    until,
+)
+from tests.harness.classes import EVERY, THREADED
 from tests.harness.server import free_port
 from tests.harness.wire import Silent, Wire, request
 
 pytestmark = pytest.mark.beyond_reference("its timeout is one of a silent worker, and says nothing of the request")
 
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread"])
 STUCK = {
     "/python": "spins_in_python",
     "/sleep": "sleeps_in_python",
     "/c": "holds_the_lock_in_c",
+    "/blocks": "blocks_in_c",
 }
+# A greenlet that sleeps holds up nobody; what it waits for in C does.
+WAYS = [f"{alias}-{path}" for alias in EVERY for path in STUCK if path != ("/sleep" if alias in GREEN else "/blocks")]
 
 
-def threads(worker_class: str, count: int = 4) -> int:
-    return count if worker_class == "gthread" else 1
-
-
-@CLASSES
-@pytest.mark.parametrize("path", STUCK)
-def test_a_request_that_is_stuck_is_told_with_its_stack(worker_class: str, path: str) -> None:
+@pytest.mark.parametrize("case", each(*WAYS))
+def test_a_request_that_is_stuck_is_told_with_its_stack(case: str) -> None:
     """And a prober that opens new connections all the while never fails: another worker serves."""
-    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = 2\ntimeout = 1\n"
+    worker_class, _, path = case.partition("-")
+    config = f"{configured(worker_class)}workers = 2\ntimeout = 1\n"
     with Site(config, app="stuck:application", workers=2) as server, server.connect(timeout=20) as wire:
         with Load(server.address, "/pid", clients=1, fields=CLOSE) as prober:
             prober.settle(5)
@@ -90,7 +102,7 @@ def test_requests_beside_the_stuck_one_are_answered_by_the_leaving_worker() -> N
         server.log.wait("WORKER TIMEOUT")
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_with_one_worker_another_comes_up(worker_class: str) -> None:
     with (
         Server("stuck:application", worker_class=worker_class, timeout=1) as server,
@@ -110,12 +122,12 @@ def test_a_busy_worker_is_no_stuck_one(worker_class: str) -> None:
         Load(server.address, "/short?s=0.3", clients=2) as load,
     ):
         worker = server.worker_pid()
-        load.settle(14 if worker_class == "gthread" else 7)
+        load.settle(7 * at_once(worker_class, 2))
         assert server.worker_pid() == worker
         assert not server.log.matching("WORKER TIMEOUT")
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_without_a_timeout_everything_may_take_its_time(worker_class: str) -> None:
     with Server("stuck:application", worker_class=worker_class, timeout=0) as server:
         assert server.get("/short?s=2").status == 200
@@ -166,12 +178,12 @@ def test_a_request_beyond_its_time_is_answered_504(worker_class: str, path: str)
         assert until(lambda: server.get("/pid").status == 200, "it serves")
 
 
-@CLASSES
-@pytest.mark.parametrize("path", ["/c", "/sleep"])
-def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(worker_class: str, path: str) -> None:
-    config = (
-        f"worker_class = {worker_class!r}\nthreads = {threads(worker_class, 2)}\ntimeout = 4\nrequest_timeout = 1\n"
-    )
+@pytest.mark.parametrize(
+    "case", each("sync-/c", "sync-/sleep", "gthread-/c", "gthread-/sleep", "gevent-/c", "eventlet-/c")
+)
+def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(case: str) -> None:
+    worker_class, _, path = case.partition("-")
+    config = f"{configured(worker_class, 2)}timeout = 4\nrequest_timeout = 1\n"
     with Site(config, app="stuck:application") as server:
         assert server.get(path).status == 504
         server.log.wait(STUCK[path])
@@ -186,7 +198,7 @@ def test_a_late_request_that_has_begun_to_answer_is_cut_off(worker_class: str) -
     assert not heard.endswith(b"0\r\n\r\n"), "an answer that is cut off must not look complete"
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_a_timely_request_is_left_alone(worker_class: str) -> None:
     with Server("stuck:application", worker_class=worker_class, request_timeout=2) as server:
         with server.connect() as wire:
@@ -203,11 +215,17 @@ RECYCLED = {
 }
 
 
-@CLASSES
-@pytest.mark.parametrize("limit", RECYCLED)
+@pytest.mark.parametrize(
+    "case",
+    # Why a worker is replaced is the arbiter's affair, how it leaves the class's.
+    each(
+        *(f"{alias}-{limit}" for alias in EVERY for limit in RECYCLED if alias in THREADED or limit == "max_requests")
+    ),
+)
 @pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
-def test_recycled_workers_lose_nothing(worker_class: str, limit: str, fields: tuple) -> None:
-    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nworkers = 2\n{RECYCLED[limit]}"
+def test_recycled_workers_lose_nothing(case: str, fields: tuple) -> None:
+    worker_class, _, limit = case.partition("-")
+    config = f"{configured(worker_class)}workers = 2\n{RECYCLED[limit]}"
     with (
         Site(config, workers=2) as server,
         Load(server.address, "/sleep?s=0.005", clients=4, fields=fields) as load,
@@ -221,10 +239,10 @@ def test_recycled_workers_lose_nothing(worker_class: str, limit: str, fields: tu
     assert tally.failures == []
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_a_worker_that_has_grown_is_replaced_after_its_requests(worker_class: str) -> None:
     limit = 150 << 20
-    config = f"worker_class = {worker_class!r}\nthreads = {threads(worker_class)}\nmax_worker_memory = {limit}\n"
+    config = f"{configured(worker_class)}max_worker_memory = {limit}\n"
     with Site(config, app="stuck:application") as server:
         worker = server.worker_pid()
         with Load(server.address, "/short?s=0.01", clients=2, fields=CLOSE) as load:
@@ -272,8 +290,13 @@ def ready(port: int, path: str = "/readyz") -> int:
         return probe.get(path).status
 
 
-def test_a_dead_workers_log_line_has_what_it_was_doing() -> None:
-    with Server("stuck:application", threads=4) as server, server.connect() as one, server.connect() as two:
+@pytest.mark.parametrize("worker_class", each("gthread", *GREEN))
+def test_a_dead_workers_log_line_has_what_it_was_doing(worker_class: str) -> None:
+    with (
+        Server("stuck:application", worker_class=worker_class) as server,
+        server.connect() as one,
+        server.connect() as two,
+    ):
         worker = server.worker_pid()
         one.send(request("GET", "/sleep?one"))
         two.send(request("GET", "/short?s=20&two"))

@@ -37,7 +37,7 @@ def test_keys_every_request_has(server: Server, version: str) -> None:
 
 def test_how_the_application_is_called(server: Server) -> None:
     got = environ(server)
-    assert got["wsgi.multithread"] == ["bool", "gthread" in server.argv]
+    assert got["wsgi.multithread"] == ["bool", "sync" not in server.argv]
     assert got["wsgi.multiprocess"] == ["bool", False]
 
 

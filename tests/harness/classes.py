@@ -1,0 +1,52 @@
+"""The worker classes, named once, and what a test of all of them needs to know of one."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.harness.server import REFERENCE
+
+THREADED = ("sync", "gthread")
+GREEN = ("gevent", "eventlet")
+EVERY = (*THREADED, *GREEN)
+
+
+def each(*aliases: str) -> list[object]:
+    """Classes as parameters of a fixture or a test; what cannot run here is skipped. After a dash they may say more."""
+    return [pytest.param(alias, marks=_absent(alias), id=alias) for alias in aliases]
+
+
+def _absent(name: str) -> list[pytest.MarkDecorator]:
+    alias = name.partition("-")[0]
+    if alias not in GREEN:
+        return []
+    if REFERENCE and alias == "eventlet":
+        return [pytest.mark.skip(reason="the reference server has no such class")]
+    return [pytest.mark.skipif(find_spec(alias) is None, reason=f"{alias} is not installed")]
+
+
+CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY))
+"""For what the class may make a difference to."""
+THREAD_CLASSES = pytest.mark.parametrize("worker_class", each(*THREADED))
+"""For what the reactor, the arbiter or the log does whatever the class."""
+GREEN_CLASSES = pytest.mark.parametrize("worker_class", each(*GREEN))
+
+
+def at_once(worker_class: str, count: int = 4) -> int:
+    """How many requests a worker runs at the same time, if `room` asked for so many."""
+    return 1 if worker_class == "sync" else count
+
+
+def room(worker_class: str, count: int = 4) -> dict[str, int]:
+    """The setting that gives a worker room for `count` requests at the same time, where it can have it."""
+    if worker_class in GREEN:
+        return {"worker_connections": count}
+    return {"threads": at_once(worker_class, count)}
+
+
+def configured(worker_class: str, count: int = 4) -> str:
+    """The lines of a configuration file that choose the class, and its `room`."""
+    settings = {"worker_class": worker_class, **room(worker_class, count)}
+    return "".join(f"{name} = {value!r}\n" for name, value in settings.items())
