@@ -291,7 +291,6 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fd::AsFd;
 
     #[test]
     fn the_place_given_back_last_is_taken_first() {

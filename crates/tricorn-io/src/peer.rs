@@ -1,4 +1,5 @@
 //! The other end of a connection.
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 /// Who is at the other end.
@@ -14,6 +15,16 @@ impl Peer {
         match self {
             Peer::Internet(address) => Some(address.ip()),
             Peer::Unix => None,
+        }
+    }
+}
+
+/// As the log names it.
+impl fmt::Display for Peer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Internet(address) => address.ip().fmt(formatter),
+            Peer::Unix => formatter.write_str("unix socket"),
         }
     }
 }

@@ -10,7 +10,7 @@ mod deadlines;
 mod hand_over;
 mod queue;
 mod read;
-mod stranded;
+mod reject;
 mod write;
 
 pub use accept::Listener;

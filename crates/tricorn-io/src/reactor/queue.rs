@@ -1,6 +1,7 @@
 //! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
 use super::Reactor;
 use super::conn::Token;
+use super::reject::Rejection;
 use crate::buffers::Request;
 use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
@@ -9,15 +10,18 @@ use crate::scoreboard::Word;
 use crate::sys::fds;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::net::{SendFlags, send};
-use tricorn_proto::exchange::error_page;
-use tricorn_proto::http1::{Known, Method};
+use tricorn_proto::http1::Known;
 use tricorn_proto::peer::request_start;
 
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
 pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
-const MESSAGE: &str = "This server has more requests than it can serve; the request was not begun.";
+const OVERLOADED: Rejection<'_> = Rejection {
+    status: STATUS,
+    message: "This server has more requests than it can serve; the request was not begun.",
+    fields: RETRY_AFTER,
+    is_whole: true,
+};
 
 /// Requests that were turned away and that the log has not been told of.
 #[derive(Debug, Default)]
@@ -213,30 +217,14 @@ impl Reactor {
 
     /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
     fn shed(&mut self, token: Token, why: Word) {
-        let now = clock::now();
-        self.wall.refresh(now);
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(mut request), Some(socket)) = (conn.request.take(), conn.socket.as_ref()) else { return };
-        let keep = request.head.keep_alive && !self.draining && self.config.keepalive > 0;
-        let mut page = Vec::with_capacity(512);
-        error_page::write_for(&mut page, STATUS, MESSAGE, RETRY_AFTER, keep);
-        if request.head.kind == Method::Head {
-            page.truncate(page.len() - error_page::body(&page).len());
+        if self.reject(token, &OVERLOADED, why).is_none() {
+            return;
         }
-        let sent = send(socket, &page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).unwrap_or(0);
-        let peer = conn.peer;
-        self.board.add(Word::BytesOut, sent as u64);
-        self.board.add(why, 1);
-        self.board.status(STATUS);
-        self.log_refused(peer, Some(&request), STATUS, &page, now);
         match why {
             Word::QueueFull => self.overload.full += 1,
             _ => self.overload.late += 1,
         }
-        self.tell_overload(now);
-        self.keep_excess(token, &mut request);
-        self.recycle(request);
-        self.settle(token, keep && sent == page.len(), now);
+        self.tell_overload(clock::now());
     }
 
     /// The client of a waiting request has gone: nobody would read the answer.

@@ -1,19 +1,18 @@
 //! From bytes to complete requests.
 use super::conn::{Conn, Phase, Token};
 use super::deadlines::body_deadline;
+use super::reject::Rejection;
 use super::{Reactor, Runner, admin};
 use crate::body::{Allocate, Body, Received, Spool};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
 use crate::config;
-use crate::peer::Peer;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::fds::recv_into;
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use tricorn_proto::exchange::error_page;
 use tricorn_proto::http1::{Framing, Refusal, RefusalKind, Step};
 
 /// What looking at the bytes at hand came to.
@@ -259,52 +258,18 @@ impl Reactor {
         } else if conn.phase == Phase::Body || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.peer;
-            self.notice(false, || format!("{} left before its request was complete", name(peer)));
+            self.notice(false, || format!("{peer} left before its request was complete"));
         }
         self.close(token);
     }
 
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
-        let mut page = Vec::with_capacity(512);
-        error_page::write(&mut page, refusal.status(), &refusal.message());
-        self.send_away(token, refusal.status(), &page, |ip| {
-            format!("Invalid request from ip={ip}: {}", refusal.log_text())
-        });
-    }
-
-    /// Answers a request that never meets the application with `page`, and closes; `tell` makes the log's text of the peer.
-    pub(super) fn send_away(&mut self, token: Token, status: u16, page: &[u8], tell: impl FnOnce(&str) -> String) {
-        let now = clock::now();
-        self.wall.refresh(now);
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let peer = conn.peer;
-        if let Some(socket) = &conn.socket {
-            // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
-            let sent = send(socket, page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-            self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
+        let (status, message) = (refusal.status(), refusal.message());
+        let rejection = Rejection { status, message: &message, fields: b"", is_whole: false };
+        if let Some(peer) = self.reject(token, &rejection, Word::Refused) {
+            self.notice(true, || format!("Invalid request from ip={peer}: {}", refusal.log_text()));
         }
-        if conn.is_admin() {
-            self.linger(token);
-            return;
-        }
-        let request = conn.request.take();
-        self.board.add(Word::Refused, 1);
-        self.board.status(status);
-        self.log_refused(peer, request.as_deref(), status, page, now);
-        self.notice(true, || tell(&name(peer)));
-        if let Some(request) = request {
-            self.recycle(request);
-        }
-        self.linger(token);
-    }
-}
-
-/// How the log names a peer.
-fn name(peer: Peer) -> String {
-    match peer {
-        Peer::Internet(address) => address.ip().to_string(),
-        Peer::Unix => "unix socket".into(),
     }
 }
 
