@@ -79,7 +79,8 @@ impl Shared {
     pub fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
         self.slots[slot].leave();
-        if self.hub.is_some() {
+        if let Some(hub) = &self.hub {
+            hub.come();
             core.places.give(slot);
         }
     }

@@ -256,10 +256,7 @@ impl Engine {
         shared.tell_of(&exchange);
         match &shared.hub {
             None => shared.wake_monitor(),
-            Some(hub) => {
-                hub.come();
-                shared.note_began(hub, slot, exchange.timing.started);
-            }
+            Some(hub) => shared.note_began(hub, slot, exchange.timing.started),
         }
         Wake::Request(Box::new(exchange))
     }

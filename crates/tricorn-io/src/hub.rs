@@ -257,6 +257,7 @@ impl Shared {
     /// A call begins under the hub.
     #[inline]
     pub fn note_began(&self, hub: &Hub, place: usize, started: u64) {
+        hub.come();
         hub.last.store(place, Ordering::Relaxed);
         if self.config.request_timeout > 0 {
             let call = self.slots[place].calls();

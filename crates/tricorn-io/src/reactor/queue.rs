@@ -112,6 +112,13 @@ impl Reactor {
         if self.stuck { 0 } else { self.free_threads() }
     }
 
+    /// Requests that do not count for `queue_limit`: they wait for nobody but whoever is about to come. A hub that is held up
+    /// for a moment begins all that it may when it comes.
+    #[inline]
+    fn about_to_begin(&self) -> usize {
+        if self.config.hub { self.free_threads() } else { self.ready_threads() }
+    }
+
     /// More requests wait than app threads here could begin.
     pub fn waits_in_vain(&self) -> bool {
         self.ready.len() > self.ready_threads()
@@ -172,7 +179,7 @@ impl Reactor {
             self.expire_queue(now);
         }
         if self.is_over_limit() {
-            let most = self.config.queue_limit + self.ready_threads();
+            let most = self.config.queue_limit + self.about_to_begin();
             while self.ready.len() > most {
                 // Whoever would be served last: the newest, or the oldest if the newest are first.
                 let last = if self.is_newest_first() { self.ready.pop_front() } else { self.ready.pop_back() };
@@ -188,7 +195,7 @@ impl Reactor {
     #[inline]
     pub fn is_over_limit(&self) -> bool {
         let limit = self.config.queue_limit;
-        limit > 0 && self.ready.len() > limit + self.ready_threads()
+        limit > 0 && self.ready.len() > limit + self.about_to_begin()
     }
 
     /// When the next waiting request has waited too long; `None`: never.
