@@ -85,15 +85,19 @@ impl Hub {
         })
     }
 
+    /// To be called when what the hub should see is there to be seen.
     pub fn ring(&self) {
         if !self.rung.swap(true, Ordering::SeqCst) {
             self.bell.ring();
         }
     }
 
+    /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. (The other
+    /// way round a ring in between would be cleared and still count as under way: the bell would be dumb for ever.)
     fn answer(&self) {
-        if self.rung.swap(false, Ordering::SeqCst) {
+        if self.rung.load(Ordering::SeqCst) {
             self.bell.clear();
+            self.rung.store(false, Ordering::SeqCst);
         }
     }
 

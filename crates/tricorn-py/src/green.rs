@@ -289,9 +289,6 @@ impl GreenServer {
                         continue;
                     }
                     self.give_back(exchange);
-                    if !self.polls.get() {
-                        self.engine.ring_hub(); // it sorts
-                    }
                     if let Next::End = self.park(py, &me, &self.unsure) {
                         return Ok(());
                     }
@@ -338,10 +335,10 @@ impl GreenServer {
         Ok((exchange, was_late))
     }
 
-    /// Gives an exchange back without going on with the next request: the hub does, if there is one.
+    /// Gives an exchange back without going on with the next request: the hub does, and opens the doors if they were closed.
     fn give_back(&self, exchange: Box<Exchange>) {
         self.engine.give_back(exchange);
-        if !self.polls.get() && self.engine.has_more() {
+        if !self.polls.get() {
             self.engine.ring_hub();
         }
     }
