@@ -273,7 +273,8 @@ impl Shared {
     pub fn tick_for(&self, hub: &Hub, now: u64) {
         let mut guard = self.baton.take();
         let core = &mut *guard;
-        if core.reactor.timeout(now) == Some(0) {
+        // The wheel never says less than that.
+        if core.reactor.timeout(now).is_some_and(|due| due <= clock::MILLI) {
             core.reactor.tick(now);
         }
         if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
