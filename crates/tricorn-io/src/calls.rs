@@ -79,8 +79,11 @@ impl Shared {
     pub fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
         self.slots[slot].leave();
-        if self.hub.is_some() {
+        if let Some(hub) = &self.hub {
             core.places.give(slot);
+            if core.reactor.is_shut() {
+                hub.ring(); // it opens the doors, which it looked at when there was no room
+            }
         }
     }
 
