@@ -82,6 +82,9 @@ impl Shared {
         if let Some(hub) = &self.hub {
             hub.come();
             core.places.give(slot);
+            if core.reactor.is_shut() {
+                hub.ring(); // it opens the doors, which it looked at when there was no room
+            }
         }
     }
 

@@ -13,6 +13,7 @@
 //! merely wait: it is stuck when it does not come though something happened ([`crate::hub_watch`]).
 use crate::baton::Core;
 use crate::clock;
+use crate::config::TICK;
 use crate::engine::{Engine, Shared};
 use crate::reactor::WAKE;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
@@ -177,7 +178,7 @@ impl Engine {
             }
             core.reactor.arrived(&mut core.spare, clock::now());
         }
-        self.has_things(core)
+        self.has_things(core) || !hub.late().is_empty()
     }
 
     /// Whether there is something for `next`.
@@ -273,8 +274,8 @@ impl Shared {
     pub fn tick_for(&self, hub: &Hub, now: u64) {
         let mut guard = self.baton.take();
         let core = &mut *guard;
-        // The wheel never says less than that.
-        if core.reactor.timeout(now).is_some_and(|due| due <= clock::MILLI) {
+        // A deadline is never told to be nearer than a tick.
+        if core.reactor.timeout(now).is_some_and(|due| due <= TICK) {
             core.reactor.tick(now);
         }
         if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {

@@ -89,6 +89,11 @@ impl Reactor {
         self.gate_pause != 0
     }
 
+    /// There was no room for newcomers.
+    pub fn is_shut(&self) -> bool {
+        (!self.gate_open || !self.may_start()) && !self.draining
+    }
+
     fn is_full(&self) -> bool {
         self.busy + self.ready.len() >= self.config.worker_connections
     }

@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports, clippy::expect_used)] // A test may panic, and need not use all of this.
 mod client;
 pub mod group;
+pub mod hub;
 
 pub use client::{Client, Response, post, request};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -323,16 +324,21 @@ pub fn answer(engine: &Engine, exchange: &mut Exchange, body: &[u8]) -> End {
 
 /// A piece of a reply of unknown length; waits for room as an app thread does.
 pub fn write(engine: &Engine, exchange: &mut Exchange, piece: &[u8]) -> Sent {
+    match push(engine, exchange, piece) {
+        Sent::OverMark => exchange.wait_for_room(engine.config()),
+        sent => sent,
+    }
+}
+
+/// The same without waiting.
+pub fn push(engine: &Engine, exchange: &mut Exchange, piece: &[u8]) -> Sent {
     if !exchange.request.reply.has_status() {
         exchange.request.reply.status(b"200 OK").expect("a status");
     }
     let wall = exchange.wall.clone();
     let (server, close) = (&engine.config().server, engine.closes_connections());
     let inputs = HeadInputs { date: wall.date(), server, body_length: None, close };
-    match engine.write(exchange, &inputs, piece, || Box::new(piece.to_vec())) {
-        Sent::OverMark => exchange.wait_for_room(engine.config()),
-        sent => sent,
-    }
+    engine.write(exchange, &inputs, piece, || Box::new(piece.to_vec()))
 }
 
 /// What holds a handler until the test lets it go.

@@ -1,0 +1,322 @@
+//! An engine under a hub: a thread that waits for the engine's descriptors, as gevent's or eventlet's hub does, and
+//! whose calls wait as greenlets do: the exchange stays open, and the hub goes on.
+use super::*;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What a test lets the hub do, in the hub's own thread.
+type Task = Box<dyn FnOnce(&mut Loop) + Send>;
+
+/// Calls wait until `finish`, but for those at `/now`, which are answered at once, and at `/block`, which hold up the hub
+/// until `gate` is opened.
+pub struct HubServer {
+    server: Server,
+    pub gate: Gate,
+    tasks: Sender<Task>,
+    bell: Arc<OwnedFd>,
+    view: Arc<View>,
+}
+
+/// What the hub has seen.
+#[derive(Default)]
+struct View {
+    /// The paths of the calls that wait, in the order in which they began.
+    open: Mutex<Vec<String>>,
+    /// Every path in the order in which the calls began.
+    begun: Mutex<Vec<String>>,
+    /// The paths of calls in which `RequestTimeout` would be raised.
+    late: Mutex<Vec<String>>,
+    /// Times that the engine's descriptors have woken the hub.
+    turns: AtomicUsize,
+}
+
+/// The hub's own.
+pub struct Loop {
+    engine: Arc<Engine>,
+    open: Vec<Box<Exchange>>,
+    gate: Gate,
+    view: Arc<View>,
+    tally: Arc<Tally>,
+    ended: bool,
+}
+
+impl Deref for HubServer {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
+}
+
+impl HubServer {
+    /// `config.threads` calls can be under way at once.
+    pub fn start(config: Config) -> HubServer {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let config = Config { hub: true, ..config };
+        let (words, board) = page(config.threads);
+        HubServer::with(engine(config, vec![listener.into()], board, None), address, words)
+    }
+
+    pub(super) fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64]) -> HubServer {
+        let (gate, tally, view) = (Gate::default(), Arc::new(Tally::default()), Arc::new(View::default()));
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let bell = Arc::new(eventfd(0, flags).expect("an eventfd"));
+        let (tasks, to_do) = channel();
+        let hub = Loop {
+            engine: engine.clone(),
+            open: Vec::new(),
+            gate: gate.clone(),
+            view: view.clone(),
+            tally: tally.clone(),
+            ended: false,
+        };
+        let rung = bell.clone();
+        let thread = std::thread::spawn(move || hub.run(&rung, &to_do));
+        until("the hub has joined", || words[Word::Free as usize].load(Ordering::Relaxed) > 0);
+        let server = Server { engine, address, words, threads: vec![thread], tally };
+        HubServer { server, gate, tasks, bell, view }
+    }
+
+    /// Runs in the hub, when it comes to it.
+    fn post(&self, task: impl FnOnce(&mut Loop) + Send + 'static) {
+        self.tasks.send(Box::new(task)).expect("a hub");
+        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).expect("an eventfd");
+    }
+
+    /// Runs in the hub, and waits until it has.
+    #[track_caller]
+    fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Loop) -> T + Send + 'static) -> T {
+        let (done, has_done) = channel();
+        self.post(move |hub| done.send(task(hub)).expect("the test waits"));
+        has_done.recv_timeout(DEADLINE).expect("a hub that comes")
+    }
+
+    /// Answers the call at this path with the path, and goes on with what waits, as a greenlet does.
+    #[track_caller]
+    pub fn finish(&self, path: &str) {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let mut exchange = hub.take(&path);
+            answer(&hub.engine, &mut exchange, path.as_bytes());
+            hub.serve(Some(exchange));
+        });
+    }
+
+    /// Ends the call at this path without a word more, and without going on, as a greenlet that was killed.
+    #[track_caller]
+    pub fn give_back(&self, path: &str) {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let exchange = hub.take(&path);
+            hub.engine.give_back(exchange);
+        });
+    }
+
+    /// The call at this path sends pieces of its reply, one right after another.
+    #[track_caller]
+    pub fn write(&self, path: &str, pieces: &'static [&'static [u8]]) -> Vec<Sent> {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let engine = hub.engine.clone();
+            let exchange = hub.call(&path);
+            pieces.iter().map(|piece| write(&engine, exchange, piece)).collect()
+        })
+    }
+
+    /// The call at this path sends a piece of its reply, and does not care whether the client takes it.
+    #[track_caller]
+    pub fn push(&self, path: &str, piece: &'static [u8]) -> Sent {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let engine = hub.engine.clone();
+            push(&engine, hub.call(&path), piece)
+        })
+    }
+
+    /// The call at this path ends the reply that it has written.
+    #[track_caller]
+    pub fn end(&self, path: &str) {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let mut exchange = hub.take(&path);
+            exchange.end();
+            hub.serve(Some(exchange));
+        });
+    }
+
+    /// The application has returned from the call at this path.
+    #[track_caller]
+    pub fn conclude(&self, path: &str) {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let place = hub.call(&path).slot();
+            hub.engine.conclude_call(place);
+        });
+    }
+
+    /// Sends a request to `/block`, which holds up the hub until `release`.
+    #[track_caller]
+    pub fn block(&self) -> Client {
+        let mut client = self.connect();
+        client.ask("/block");
+        self.gate.until_held(1);
+        client
+    }
+
+    #[track_caller]
+    pub fn release(&self, mut client: Client) {
+        self.gate.open(1);
+        assert_eq!(client.response().status, 200);
+    }
+
+    /// The paths of the calls that wait, in the order in which they began.
+    pub fn open(&self) -> Vec<String> {
+        lock(&self.view.open).clone()
+    }
+
+    /// Waits until exactly these calls wait.
+    #[track_caller]
+    pub fn until_open(&self, paths: &[&str]) {
+        let got = until_some(|| (self.open() == paths).then_some(()));
+        assert!(got.is_some(), "open are {:?}, not {paths:?}", self.open());
+    }
+
+    pub fn begun(&self) -> Vec<String> {
+        lock(&self.view.begun).clone()
+    }
+
+    /// The paths of the calls that were told that they are late.
+    pub fn late(&self) -> Vec<String> {
+        lock(&self.view.late).clone()
+    }
+
+    /// Times that the engine has woken the hub.
+    pub fn turns(&self) -> usize {
+        self.view.turns.load(Ordering::SeqCst)
+    }
+
+    /// How often the engine had woken the hub when nothing had been left to do for a while.
+    pub fn turns_when_quiet(&self) -> usize {
+        let quiet = Duration::from_millis(20);
+        let (mut seen, mut since) = (self.turns(), Instant::now());
+        until("the hub rests", || {
+            if std::mem::replace(&mut seen, self.turns()) != self.turns() {
+                since = Instant::now();
+            }
+            since.elapsed() > quiet
+        });
+        seen
+    }
+}
+
+impl Drop for HubServer {
+    fn drop(&mut self) {
+        self.gate.open(1_000_000);
+    }
+}
+
+impl Loop {
+    fn run(mut self, bell: &OwnedFd, tasks: &Receiver<Task>) {
+        assert!(self.engine.join_hub(), "an engine for a hub");
+        let (poller, rung) = self.engine.hub_descriptors().expect("descriptors");
+        // SAFETY: both belong to the engine, which this thread holds.
+        let (poller, rung) = unsafe { (BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung)) };
+        while !self.ended {
+            let mut fds = [
+                PollFd::from_borrowed_fd(poller, PollFlags::IN),
+                PollFd::from_borrowed_fd(rung, PollFlags::IN),
+                PollFd::new(bell, PollFlags::IN),
+            ];
+            poll(&mut fds, None).expect("descriptors to wait for");
+            let is_woken = fds[..2].iter().any(|fd| !fd.revents().is_empty());
+            let has_tasks = !fds[2].revents().is_empty();
+            if has_tasks {
+                rustix::io::read(bell, &mut [0u8; 8]).expect("a count");
+                tasks.try_iter().for_each(|task| task(&mut self));
+            }
+            if is_woken && !self.ended {
+                self.view.turns.fetch_add(1, Ordering::SeqCst);
+                self.turn();
+            }
+        }
+        for exchange in std::mem::take(&mut self.open) {
+            self.engine.give_back(exchange);
+        }
+        self.engine.leave_hub();
+        self.tally.keep(self.engine.take_chores());
+        self.tally.ended.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Does what there is to do.
+    fn turn(&mut self) {
+        while self.engine.look() {
+            for place in self.engine.take_late() {
+                let path = self.open.iter().find(|exchange| exchange.slot() == place).map(|exchange| path(exchange));
+                lock(&self.view.late).push(path.expect("a call that is late waits"));
+            }
+            while self.engine.has_more() {
+                self.serve(None);
+                if self.ended {
+                    return;
+                }
+            }
+            if !self.engine.was_batch() {
+                break;
+            }
+        }
+        if !self.engine.rest() {
+            self.engine.ring_hub();
+        }
+    }
+
+    /// What one greenlet does until it waits, in a call or for one.
+    fn serve(&mut self, mut done: Option<Box<Exchange>>) {
+        loop {
+            match self.engine.next(0, done.take()) {
+                Wake::Request(mut exchange) => {
+                    let path = path(&exchange);
+                    lock(&self.view.begun).push(path.clone());
+                    if path == "/block" {
+                        self.gate.pass();
+                    } else if path != "/now" {
+                        lock(&self.view.open).push(path);
+                        self.open.push(exchange);
+                        return;
+                    }
+                    answer(&self.engine, &mut exchange, path.as_bytes());
+                    done = Some(exchange);
+                }
+                Wake::Chores => self.tally.keep(self.engine.take_chores()),
+                Wake::Signal => {}
+                Wake::Nothing => return,
+                Wake::Ended => {
+                    self.ended = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn position(&self, wanted: &str) -> usize {
+        let found = self.open.iter().position(|exchange| path(exchange) == wanted);
+        found.unwrap_or_else(|| panic!("no call waits at {wanted}"))
+    }
+
+    fn call(&mut self, path: &str) -> &mut Exchange {
+        let position = self.position(path);
+        &mut self.open[position]
+    }
+
+    fn take(&mut self, path: &str) -> Box<Exchange> {
+        let position = self.position(path);
+        lock(&self.view.open).remove(position);
+        self.open.remove(position)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,355 @@
+//! One thread with an event loop of its own has many calls under way at once.
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
+mod harness;
+use harness::hub::HubServer;
+use harness::*;
+use std::time::Duration;
+use tricorn_io::{Config, DRAIN, Sent};
+
+fn room_for(calls: usize) -> Config {
+    Config { threads: calls, ..config() }
+}
+
+/// Clients that ask for `/0`, `/1`, …, one after the other has been heard.
+fn ask_all(server: &HubServer, count: usize) -> Vec<Client> {
+    let (begun, queued) = (server.begun().len(), server.get(Word::Queued) as usize);
+    (0..count)
+        .map(|nr| {
+            let mut client = server.connect();
+            client.ask(&format!("/{nr}"));
+            let heard = begun + queued + nr + 1;
+            until("it is heard", || server.begun().len() + server.get(Word::Queued) as usize == heard);
+            client
+        })
+        .collect()
+}
+
+#[test]
+fn calls_that_wait_leave_the_hub_to_others() {
+    let server = HubServer::start(room_for(100));
+    let mut clients = ask_all(&server, 100);
+    assert_eq!((server.get(Word::InFlight), server.get(Word::Entries)), (100, 100));
+    let mut quick = server.connect();
+    server.finish("/7");
+    assert_eq!(clients[7].response().body, b"/7");
+    assert_eq!(quick.get("/now").status, 200);
+    for nr in (0..100).rev().filter(|nr| *nr != 7) {
+        server.finish(&format!("/{nr}"));
+        assert_eq!(clients[nr].response().body, format!("/{nr}").into_bytes());
+    }
+    server.until(Word::InFlight, 0);
+    assert_eq!(server.get(Word::Entries), 100, "a place that is given back is taken again");
+}
+
+#[test]
+fn no_more_run_than_there_is_room_for_and_the_others_follow_in_order() {
+    let server = HubServer::start(room_for(3));
+    let mut clients = ask_all(&server, 8);
+    server.until(Word::Queued, 5);
+    assert_eq!((server.open().len(), server.get(Word::InFlight), server.get(Word::Entries)), (3, 3, 3));
+    for nr in [1, 0, 3, 4, 2, 5, 7, 6] {
+        server.finish(&format!("/{nr}"));
+        assert_eq!(clients[nr].response().body, format!("/{nr}").into_bytes());
+        assert!(server.get(Word::InFlight) <= 3);
+    }
+    let wanted: Vec<String> = (0..8).map(|nr| format!("/{nr}")).collect();
+    assert_eq!(server.begun(), wanted);
+}
+
+#[test]
+fn a_call_that_ends_without_going_on_leaves_its_place_too() {
+    let server = HubServer::start(room_for(1));
+    let mut clients = ask_all(&server, 2);
+    server.give_back("/0");
+    clients[0].is_closed();
+    server.until_open(&["/1"]);
+    server.finish("/1");
+    assert_eq!(clients[1].response().body, b"/1");
+}
+
+#[test]
+fn a_full_hub_takes_no_connection_until_there_is_room() {
+    let server = HubServer::start(Config { worker_connections: 3, ..room_for(3) });
+    let mut clients = ask_all(&server, 3);
+    let mut newcomer = server.connect();
+    newcomer.ask("/new");
+    let turns = server.turns_when_quiet();
+    assert_eq!(server.get(Word::Accepted), 3);
+    assert_eq!(server.turns_when_quiet(), turns, "a closed gate wakes nobody");
+    server.finish("/1");
+    assert_eq!(clients[1].response().status, 200);
+    server.until(Word::Accepted, 4);
+    until("the newcomer's call begins", || server.open() == ["/0", "/2", "/new"]);
+    server.finish("/new");
+    assert_eq!(newcomer.response().body, b"/new");
+    for nr in [0, 2] {
+        server.finish(&format!("/{nr}"));
+        assert_eq!(clients[nr].response().status, 200);
+    }
+}
+
+#[test]
+fn the_last_call_that_ends_opens_the_doors_again() {
+    let server = HubServer::start(Config { worker_connections: 1, ..room_for(1) });
+    let mut clients = ask_all(&server, 1);
+    let mut newcomer = server.connect();
+    newcomer.ask("/now");
+    server.turns_when_quiet();
+    assert_eq!(server.get(Word::Accepted), 1);
+    server.finish("/0"); // no event comes after it, and no call is left for which the hub would be rung
+    assert_eq!(clients[0].response().status, 200);
+    assert_eq!(newcomer.response().status, 200);
+}
+
+#[test]
+fn an_incomplete_head_is_given_up_while_the_hub_waits() {
+    let server = HubServer::start(Config { header_timeout: 300 * MILLI, ..room_for(2) });
+    let mut client = server.connect();
+    client.send(b"GET / HTTP/1.1\r\nHo");
+    assert_eq!(client.response().status, 408);
+    client.is_closed();
+    assert_eq!(server.get(Word::HeadTimeouts), 1);
+    assert_eq!(server.connect().get("/now").status, 200);
+}
+
+#[test]
+fn an_idle_connection_is_closed_without_waking_the_hub() {
+    let server = HubServer::start(Config { keepalive: 300 * MILLI, ..room_for(2) });
+    let mut client = server.connect();
+    assert_eq!(client.get("/now").status, 200);
+    let turns = server.turns_when_quiet();
+    client.is_closed();
+    assert_eq!((server.get(Word::IdleCloses), server.get(Word::Connections)), (1, 0));
+    assert_eq!(server.turns(), turns);
+}
+
+#[test]
+fn an_idle_hub_is_not_woken_and_its_monitor_sleeps() {
+    let server = HubServer::start(room_for(2));
+    assert_eq!(server.connect().get("/now").status, 200);
+    server.until(Word::Connections, 0);
+    let turns = server.turns_when_quiet();
+    let beat = until_some(|| {
+        let before = server.get(Word::Heartbeat);
+        std::thread::sleep(Duration::from_millis(50)); // fifty ticks
+        (server.get(Word::Heartbeat) == before).then_some(before)
+    });
+    assert!(beat.is_some(), "the monitor never sleeps");
+    assert_eq!(server.turns(), turns);
+}
+
+#[test]
+fn what_comes_while_the_hub_is_away_is_read_and_begins_when_it_is_back() {
+    let server = HubServer::start(room_for(4));
+    let first = server.block();
+    let mut clients = ask_all(&server, 3);
+    server.until(Word::Queued, 3);
+    assert!(server.get(Word::Rescues) >= 1);
+    assert_eq!(server.get(Word::Free), 0, "nobody should count on it");
+    server.release(first);
+    server.until_open(&["/0", "/1", "/2"]);
+    server.until(Word::Free, 1);
+    for (nr, client) in clients.iter_mut().enumerate() {
+        server.finish(&format!("/{nr}"));
+        assert_eq!(client.response().body, format!("/{nr}").into_bytes());
+    }
+}
+
+#[test]
+fn a_hub_that_was_away_is_covered_again_the_next_time() {
+    let server = HubServer::start(room_for(4));
+    for round in 0..5 {
+        let first = server.block();
+        let mut client = server.connect();
+        client.ask("/now");
+        server.until(Word::Queued, 1);
+        server.release(first);
+        assert_eq!(client.response().status, 200, "round {round}");
+        server.until(Word::InFlight, 0);
+    }
+}
+
+#[test]
+fn deadlines_hold_while_the_hub_is_away() {
+    let server = HubServer::start(Config { header_timeout: 300 * MILLI, ..room_for(2) });
+    let first = server.block();
+    let mut client = server.connect();
+    client.send(b"GET / HTTP/1.1\r\nHo");
+    assert_eq!(client.response().status, 408);
+    assert_eq!(server.gate.held(), 1);
+    server.release(first);
+}
+
+#[test]
+fn a_slow_reader_gets_its_rest_while_the_hub_is_away() {
+    static PIECE: [u8; 1 << 20] = [b'x'; 1 << 20];
+    let server = HubServer::start(room_for(2));
+    let mut slow = server.connect();
+    slow.ask("/big");
+    server.until_open(&["/big"]);
+    // As much as the socket takes, and what the application may be ahead of it.
+    let mut sent = 1;
+    while server.push("/big", &PIECE) != Sent::OverMark {
+        sent += 1;
+    }
+    server.end("/big");
+    let first = server.block();
+    assert_eq!(slow.response().body.len(), sent * PIECE.len());
+    assert_eq!(server.gate.held(), 1);
+    server.release(first);
+}
+
+#[test]
+fn beyond_queue_limit_a_request_is_turned_away_though_the_hub_is_away() {
+    let server = HubServer::start(Config { queue_limit: 2, ..room_for(1) });
+    let first = server.block();
+    let mut clients = ask_all(&server, 2);
+    let mut beyond = server.connect();
+    beyond.ask("/beyond");
+    let response = beyond.response();
+    assert_eq!((response.status, response.closes()), (503, false));
+    server.until(Word::QueueFull, 1);
+    server.release(first);
+    for (nr, client) in clients.iter_mut().enumerate() {
+        server.until_open(&[&format!("/{nr}")]);
+        server.finish(&format!("/{nr}"));
+        assert_eq!(client.response().status, 200);
+    }
+}
+
+#[test]
+fn whoever_waits_too_long_for_a_place_is_turned_away_though_no_call_moves() {
+    let server = HubServer::start(Config { queue_timeout: 300 * MILLI, ..room_for(1) });
+    let mut clients = ask_all(&server, 3);
+    for client in &mut clients[1..] {
+        assert_eq!(client.response().status, 503);
+    }
+    server.until(Word::QueueLate, 2);
+    assert_eq!(server.open(), ["/0"]);
+    server.finish("/0");
+    assert_eq!(clients[0].response().status, 200);
+}
+
+#[test]
+fn pieces_that_wait_in_corks_are_sent_though_the_hub_rests() {
+    static PIECES: [&[u8]; 3] = [b"one ", b"two ", b"three"];
+    let server = HubServer::start(room_for(40));
+    let mut clients = ask_all(&server, 40);
+    for round in 0..2 {
+        for nr in 0..clients.len() {
+            server.write(&format!("/{nr}"), &PIECES);
+        }
+        for (nr, client) in clients.iter_mut().enumerate() {
+            if round == 0 {
+                assert_eq!(client.head().0, 200);
+            }
+            let mut got = Vec::new();
+            while got.len() < 13 {
+                got.extend(client.chunk());
+            }
+            assert_eq!(got, b"one two three", "{nr}");
+        }
+    }
+    for (nr, client) in clients.iter_mut().enumerate() {
+        server.end(&format!("/{nr}"));
+        assert_eq!(client.chunk(), b"");
+    }
+    // Their places, and with them their corks, are taken again.
+    for (nr, client) in clients.iter_mut().enumerate() {
+        client.ask(&format!("/{nr}"));
+        until("it has begun", || server.open().contains(&format!("/{nr}")));
+        server.finish(&format!("/{nr}"));
+        assert_eq!(client.response().body, format!("/{nr}").into_bytes());
+    }
+}
+
+#[test]
+fn a_drain_waits_for_calls_that_wait_and_for_requests_that_were_read() {
+    let server = HubServer::start(room_for(2));
+    let mut clients = ask_all(&server, 3);
+    server.engine.drain();
+    server.until(Word::State, DRAINING);
+    server.finish("/0");
+    server.until_open(&["/1", "/2"]);
+    assert_eq!(server.ended(), 0);
+    for nr in [2, 1] {
+        server.finish(&format!("/{nr}"));
+    }
+    for client in &mut clients {
+        let response = client.response();
+        assert!(response.closes(), "{}", response.head);
+    }
+    server.until_ended();
+}
+
+#[test]
+fn an_idle_hub_that_is_to_drain_ends() {
+    let server = HubServer::start(room_for(2));
+    assert_eq!(server.connect().get("/now").status, 200);
+    server.engine.drain();
+    server.until_ended();
+}
+
+#[test]
+fn a_drain_that_the_arbiter_orders_reaches_a_hub_that_is_away() {
+    let server = HubServer::start(room_for(2));
+    let first = server.block();
+    server.set(Word::Orders, DRAIN);
+    server.until(Word::State, DRAINING);
+    assert_eq!(server.gate.held(), 1);
+    server.release(first);
+    server.until_ended();
+}
+
+#[test]
+fn those_that_wait_behind_a_stuck_hub_that_leaves_are_turned_away() {
+    let server = HubServer::start(Config { timeout: 200 * MILLI, ..room_for(2) });
+    let first = server.block();
+    let mut client = server.connect();
+    client.ask("/waits");
+    server.until(Word::Queued, 1);
+    server.set(Word::Orders, DRAIN);
+    let response = client.response();
+    assert_eq!((response.status, response.closes()), (503, true));
+    server.release(first);
+    server.until_ended();
+    assert!(!server.begun().contains(&"/waits".to_owned()));
+}
+
+#[test]
+fn a_call_that_waits_for_too_long_is_told_and_no_other() {
+    let server = HubServer::start(Config { request_timeout: 500 * MILLI, ..room_for(4) });
+    let mut clients = ask_all(&server, 1);
+    let mut quick = server.connect();
+    until("it is told", || {
+        assert_eq!(quick.get("/now").status, 200);
+        server.late() == ["/0"]
+    });
+    server.conclude("/0");
+    server.finish("/0");
+    assert_eq!(clients[0].response().status, 200);
+    // The place is taken again by a call that is young.
+    assert_eq!(quick.get("/now").status, 200);
+    clients[0].ask("/again");
+    server.until_open(&["/again"]);
+    server.finish("/again");
+    assert_eq!(clients[0].response().status, 200);
+    assert_eq!(server.late(), ["/0"]);
+}
+
+#[test]
+fn a_late_call_that_does_not_end_is_answered_in_its_place() {
+    let server = HubServer::start(Config { request_timeout: 200 * MILLI, ..room_for(4) });
+    let mut clients = ask_all(&server, 2);
+    server.write("/1", &[b"begun "]);
+    assert_eq!(clients[0].response().status, 504);
+    assert_eq!(clients[1].head().0, 200);
+    assert_eq!(clients[1].chunk(), b"begun ");
+    server.finish("/0");
+    server.end("/1");
+    assert_eq!(clients[1].chunk(), b"");
+    clients[0].is_closed();
+    let mut late = server.late();
+    late.sort();
+    assert_eq!(late, ["/0", "/1"]);
+}
