@@ -54,11 +54,13 @@ def remember() -> Names:
 
 def other_threads() -> list[Finding]:
     """To be called before the patch: threads that run already, and will always be real ones."""
-    findings = []
+    findings: list[Finding] = []
+    if not _thread._count():
+        return findings
     for thread in threading.enumerate():
         target = getattr(thread, "_target", None) or type(thread)
         module = str(getattr(target, "__module__", None) or "threading")
-        if thread is not threading.main_thread() and not _is_ours(module):
+        if thread.name != "MainThread" and not _is_ours(module):
             findings.append(Finding(module, [f"the thread {thread.name!r}"]))
     return findings
 

@@ -55,9 +55,7 @@ def test_gunicorns_class_itself_is_its_name() -> None:
     ],
 )
 def test_what_is_not_there_yet_is_refused_as_such(name: str) -> None:
-    with pytest.raises(
-        ConfigError, match="available in this version of tricorn: use sync, gthread, gevent or eventlet"
-    ):
+    with pytest.raises(ConfigError, match="in this version of tricorn: use sync, gthread, gevent or eventlet"):
         workers.choose(name, 1)
 
 

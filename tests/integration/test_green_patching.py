@@ -1,0 +1,238 @@
+"""Servers whose configuration imports what is to be patched, or that load the application before they fork."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness import GREEN_CLASSES, REFERENCE, Server, Site, until
+from tests.harness.server import run
+from tests.harness.site import replaced
+from tests.harness.tls import TlsServer
+
+pytestmark = pytest.mark.skipif(REFERENCE, reason="it is patched after the configuration was read")
+
+PRELOAD = pytest.mark.parametrize("preload", [False, True], ids=["worker", "preload"])
+
+APP = """
+import json, os, queue, subprocess, sys, threading, time
+import requests
+
+session = requests.Session()
+started = queue.Queue()
+threading.Thread(target=lambda: (time.sleep(0.02), started.put("thread"))).start()
+loaded = [started.get(timeout=5), subprocess.check_output(["echo", "program"], text=True).strip()]
+loader = os.getpid()
+counted = []
+
+def count():
+    while True:
+        time.sleep(0.01)
+        counted.append(1)
+
+threading.Thread(target=count, daemon=True).start()
+
+def application(environ, start_response):
+    path = environ["PATH_INFO"]
+    before = len(counted)
+    if path == "/https":
+        reply = session.get(os.environ["HTTPS_URL"] + "?0.3", verify=os.environ["HTTPS_CERTIFICATE"])
+        found = reply.text
+    elif path == "/program":
+        found = subprocess.run(["sleep", "0.2"]).returncode
+    elif path == "/config":
+        found = sys.modules["__config__"].fetch()
+    elif path == "/sleep":
+        time.sleep(0.3)
+        found = "slept"
+    else:
+        found = loaded
+    others = len(counted) - before
+    body = json.dumps({"found": found, "pid": os.getpid(), "loaded_by": loader, "others": others}).encode()
+    start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+CONFIG = """
+import os, queue, socket, ssl, subprocess, threading
+import requests, urllib3
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+from urllib3.util.ssl_ import create_urllib3_context
+
+context = create_urllib3_context()
+context.load_verify_locations(os.environ["HTTPS_CERTIFICATE"])
+lock = threading.Lock()
+pool = urllib3.PoolManager(ssl_context=context)
+
+def fetch():
+    with lock:
+        return pool.request("GET", os.environ["HTTPS_URL"] + "?0.3").data.decode()
+"""
+
+
+@pytest.fixture(scope="module")
+def https() -> Iterator[dict[str, str]]:
+    with TlsServer() as server:
+        yield {"HTTPS_URL": server.url, "HTTPS_CERTIFICATE": str(server.certificate)}
+
+
+def site(
+    worker_class: str, https: dict[str, str], config: str = "", *, preload: bool = False, workers: int = 1
+) -> Site:
+    text = f"worker_class = {worker_class!r}\nworkers = {workers}\npreload_app = {preload}\n"
+    return Site(
+        text + CONFIG + config, app="early_app:application", workers=workers, files={"early_app.py": APP}, env=https
+    )
+
+
+@GREEN_CLASSES
+@PRELOAD
+def test_what_the_configuration_imports_is_patched_like_everything_else(
+    worker_class: str, preload: bool, https: dict[str, str]
+) -> None:
+    with site(worker_class, https, preload=preload) as server:
+        reply = server.get("/").json()
+        assert reply["found"] == ["thread", "program"]
+        assert reply["loaded_by"] == (server.pid if preload else server.worker_pid())
+        for target, found in [
+            ("/https", "secure"),
+            ("/config", "secure"),
+            ("/program", 0),
+            ("/sleep", "slept"),
+        ]:
+            reply = server.get(target).json()
+            assert reply["found"] == found
+            assert reply["others"] > 5, f"{target} held up the others"
+        assert server.log.matching("WARNING|Warning|Recursion|Traceback") == []
+
+
+@GREEN_CLASSES
+@PRELOAD
+def test_workers_are_replaced_reloaded_and_stopped(worker_class: str, preload: bool, https: dict[str, str]) -> None:
+    with site(worker_class, https, preload=preload, workers=2) as server:
+        served: set[int] = set()
+        until(lambda: served.add(server.get("/").json()["pid"]) or len(served) == 2, "both workers serve")
+        replaced(server, lambda: [os.kill(pid, signal.SIGKILL) for pid in server.worker_pids()])
+        server.hup()
+        for target in ("/program", "/https", "/program"):
+            assert server.get(target).json()["others"] > 5
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 0
+
+
+@GREEN_CLASSES
+def test_hooks_of_a_patched_arbiter_may_wait_and_start_programs(worker_class: str, https: dict[str, str]) -> None:
+    hooks = """
+def when_ready(server):
+    server.log.info("Ready, says %s", subprocess.check_output(["echo", "program"], text=True).strip())
+
+def pre_fork(server, worker):
+    sleep(0.05)
+    subprocess.run(["true"], check=True)
+    server.log.info("Forking after a while")
+"""
+    with site(worker_class, https, hooks, preload=True) as server:
+        server.log.wait("Ready, says program")
+        for _ in range(2):
+            replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
+        server.hup()
+        assert server.get("/program").json()["found"] == 0
+        assert len(server.log.matching("Forking after a while")) == 4
+
+
+@GREEN_CLASSES
+def test_hooks_that_wait_hold_up_no_request(worker_class: str, https: dict[str, str]) -> None:
+    hooks = """
+def worker_int(worker):
+    worker.log.info("Saying goodbye")
+    sleep(0.2)
+    worker.log.info("Said goodbye")
+
+accesslog = "access.log"
+"""
+    with site(worker_class, https, hooks) as server:
+        assert server.get("/").status == 200
+        log = server.directory / "access.log"
+        log.rename(server.directory / "rotated.log")
+        os.kill(server.worker_pid(), signal.SIGUSR1)
+        until(
+            lambda: server.get("/").status == 200 and log.exists() and "GET /" in log.read_text(), "a new log is used"
+        )
+        os.kill(server.worker_pid(), signal.SIGINT)
+        server.log.wait("Said goodbye")
+        assert server.log.matching("Traceback|ERROR") == []
+
+
+@GREEN_CLASSES
+@PRELOAD
+def test_what_cannot_be_patched_is_told_with_who_imported_it(
+    worker_class: str, preload: bool, https: dict[str, str]
+) -> None:
+    library = "import socket\n\nclass Connection(socket.socket):\n    pass\n"
+    with site(worker_class, https, preload=preload) as server:
+        server.write("library.py", library)
+        server.configure(server.conf.read_text().partition("graceful_timeout = 5\n")[2] + "\nimport library\n")
+        if preload:  # the arbiter is patched by now, and what it imports is as it should be
+            server.hup()
+            assert server.log.matching("library") == []
+        else:
+            server.hup()
+            (found,) = server.log.wait(r"\[WARNING\] The module library was imported (.*)")
+            assert re.fullmatch(
+                rf"\(by .*conf\.py:\d+\) before it could be patched for {worker_class}, and keeps the class Connection "
+                r"\(over the original socket\.socket\)\. They block all requests .*",
+                found[1],
+            )
+
+
+@GREEN_CLASSES
+def test_a_configuration_that_patches_by_itself_does_no_harm(worker_class: str, https: dict[str, str]) -> None:
+    own = {
+        "gevent": "from gevent import monkey\nmonkey.patch_all()\n",
+        "eventlet": "import warnings\nwarnings.simplefilter('ignore')\nimport eventlet\neventlet.monkey_patch()\n",
+    }
+    text = own[worker_class] + f"worker_class = {worker_class!r}\n" + CONFIG
+    with Site(text, app="early_app:application", files={"early_app.py": APP}, env=https) as server:
+        for target in ("/https", "/config", "/program"):
+            assert server.get(target).json()["others"] > 5
+        replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
+        server.hup()
+        assert server.get("/sleep").json()["others"] > 5
+
+
+@GREEN_CLASSES
+@pytest.mark.parametrize("engine", ["poll", "inotify"])
+def test_a_change_is_noticed(worker_class: str, engine: str, https: dict[str, str]) -> None:
+    if engine == "inotify":
+        pytest.importorskip("watchfiles")
+    with site(worker_class, https, f"reload = True\nreload_engine = {engine!r}\n") as server:
+        assert server.get("/sleep").json()["others"] > 5
+        replaced(server, lambda: server.write("early_app.py", APP.replace('"slept"', '"slept anew"')))
+        until(lambda: server.get("/sleep").json()["found"] == "slept anew", "the new code serves")
+
+
+@GREEN_CLASSES
+def test_a_check_patches_as_well(worker_class: str, tmp_path: Path) -> None:
+    (tmp_path / "checked.py").write_text(
+        "import select, sys\nassert not hasattr(select, 'epoll')\ndef application(environ, start_response): ...\n"
+    )
+    (tmp_path / "conf.py").write_text("import ssl, socket, requests\nclass Mine(socket.socket): pass\n")
+    done = run("-k", worker_class, "-c", "conf.py", "--check-config", "checked:application", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f"Warning: The configuration file conf.py was executed before it could be patched for {worker_class}"
+    )
+
+
+@GREEN_CLASSES
+def test_threads_have_no_effect(worker_class: str) -> None:
+    with Server("gallery:application", worker_class=worker_class, threads=4) as server:
+        assert server.log.matching(rf"Using worker: {worker_class}")
+        assert server.get("/hello").status == 200
