@@ -6,7 +6,7 @@ greenlet gets on, or gets nowhere.
 
 from __future__ import annotations
 
-from tricorn.green.drivers import grpc, psycopg, psycopg2
+from tricorn.green.drivers import django, grpc, psycopg, psycopg2
 from tricorn.green.drivers.records import Blocks, Check, Cooperative, Driver, Hook
 
 OFFLOAD = "run what waits in a thread (gevent: `gevent.get_hub().threadpool`, eventlet: `eventlet.tpool`)"
@@ -18,6 +18,7 @@ _PSYCOPG2 = Hook(
 )
 _PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
 _PSYCOPG = Check(psycopg.apply, "cooperative if it is imported after the standard library was patched")
+_DJANGO = Hook(django.apply, "the connections of a request are closed when it ends, whatever CONN_MAX_AGE is")
 _MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.")
 _KAFKA = Blocks(
     "flush(), poll() and consume() with a timeout wait in C. Call `poll(0)` after produce(), with a delivery callback, "
@@ -48,6 +49,7 @@ DRIVERS = (
     Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2),
     Driver("psycogreen", ("psycogreen.gevent", "psycogreen.eventlet"), "for psycopg2", _PSYCOGREEN, _PSYCOGREEN),
     Driver("psycopg", ("psycopg",), "PostgreSQL", _PSYCOPG, _PSYCOPG),
+    Driver("Django", ("django.db",), "its database connections", _DJANGO, _DJANGO),
     Driver(
         "grpcio",
         ("grpc",),
