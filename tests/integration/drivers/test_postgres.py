@@ -28,7 +28,7 @@ def running() -> Iterator[Postgres]:
 @pytest.fixture
 def postgres(running: Postgres) -> Postgres:
     """Without sessions: those of the test before take a moment to end."""
-    until(lambda: running.connections() == 0, "no session is left")
+    until(lambda: not running.sessions(), "no session is left")
     return running
 
 
@@ -79,7 +79,7 @@ def test_psycopg2_blocks_without_us(hub: str, postgres: Postgres) -> None:
 def test_a_killed_query_is_cancelled_and_its_connection_closed(hub: str, postgres: Postgres) -> None:
     outcome = run(hub, "psycopg2_killed", postgres.dsn())
     assert outcome.notes == {"is the timeout": True, "closed": 2}
-    until(lambda: postgres.connections() == 0, "PostgreSQL runs the query no longer")
+    until(lambda: not postgres.sessions(), "PostgreSQL runs the query no longer")
 
 
 @hubs
