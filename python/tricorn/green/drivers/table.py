@@ -32,9 +32,9 @@ _SQLITE = Blocks(
     level="info",
 )
 _ORACLE = Blocks(
-    "That is so in thick mode, which init_oracle_client() switches on; thin mode is cooperative. Leave the call away, "
-    f"or {OFFLOAD}.",
+    f"Leave the call of init_oracle_client() away, since thin mode is cooperative, or {OFFLOAD}.",
     calls=("init_oracle_client",),
+    when="in thick mode",
 )
 _CX_ORACLE = Blocks(f"Use its successor oracledb in thin mode, which is cooperative, or {OFFLOAD}.")
 _ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.")
