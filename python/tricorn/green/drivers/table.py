@@ -17,7 +17,10 @@ _PSYCOPG2 = Hook(
     "No COPY and no large objects: that raises, and says what to use instead",
 )
 _PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
-_PSYCOPG = Check(psycopg.apply, "cooperative if it is imported after the standard library was patched")
+_PSYCOPG = Check(
+    psycopg.apply,
+    "cooperative, unless it holds on to something unpatched or PSYCOPG_WAIT_FUNC has it wait in C: the log says so",
+)
 _DJANGO = Hook(django.apply, "the connections of a request are closed when it ends, whatever CONN_MAX_AGE is")
 _MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.")
 _KAFKA = Blocks(
