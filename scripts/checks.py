@@ -39,6 +39,7 @@ LINT = [
     Check("crates", [PYTHON, "scripts/check_crates.py"], "arrows between the crates"),
     Check("tidy", [PYTHON, "scripts/tidy.py"], "size budgets, markers, who may import the core"),
     Check("settings", [PYTHON, "scripts/render_settings.py", "--check"], "docs/settings.md says what the records say"),
+    Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
     Check("links", [PYTHON, "scripts/check_links.py"], "links between the documents"),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.harness import proc
 from tests.harness.deadline import until
 from tests.harness.server import free_port
 
@@ -128,6 +130,11 @@ class Postgres:
     def connections(self, user: str = ORDINARY) -> int:
         """How many sessions of `user` the server has now."""
         return int(self.execute(f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'"))
+
+    def sessions(self) -> list[str]:
+        """The titles of the processes that serve clients, those that are just ending included; asks nobody."""
+        titles = (proc.command_line(pid) for pid in proc.children(self.pid))
+        return [title for title in titles if re.match(r"postgres: \S+ postgres (\[local\]|127\.)", title)]
 
     def stop(self) -> None:
         """Ends sessions without waiting for them (PostgreSQL's "fast" shutdown), and removes the files."""

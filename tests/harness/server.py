@@ -44,6 +44,7 @@ OWN_OPTIONS = {
     "queue_order",
     "max_concurrency",
     "no_handover",
+    "no_green_drivers",
 }
 
 # Below the ports the kernel gives to outgoing connections, so that nobody takes one between choosing and binding.

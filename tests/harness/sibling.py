@@ -128,6 +128,40 @@ class Late:
             threading.Timer(self._seconds, peer.close).start()
 
 
+GRPC_SERVER = """
+import sys, time
+from concurrent import futures
+import grpc
+
+class Slow(grpc.GenericRpcHandler):
+    def service(self, details):
+        return grpc.unary_unary_rpc_method_handler(self.wait)
+    def wait(self, request, context):
+        time.sleep(float(request))
+        return b"waited"
+
+server = grpc.server(futures.ThreadPoolExecutor(40), (Slow(),))
+print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+server.start()
+sys.stdin.read()
+"""
+
+
+class GrpcServer:
+    """A gRPC server in a process of its own; its method /slow/Wait waits for as many seconds as it is sent."""
+
+    def __enter__(self) -> int:
+        """The port."""
+        command = [sys.executable, "-c", GRPC_SERVER]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
 class Log:
     """As much of a logger as drivers use."""
 

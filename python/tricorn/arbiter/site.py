@@ -272,6 +272,11 @@ def _discard(listeners: list[Listener]) -> None:
 def _preload(site: Site) -> None:
     if site.worker_class in workers.GREEN:
         patching.patch(site.worker_class, site.log)
+        if site.config.green_drivers:
+            from tricorn.green import drivers
+
+            # Nothing is counted here: a connection that the arbiter makes is nobody's.
+            drivers.install(site.worker_class, site.log, None)
     try:
         site.app.wsgi()
     except AppImportError:

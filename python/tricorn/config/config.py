@@ -74,6 +74,7 @@ class Config:
     worker_class = processes.WORKER_CLASS
     threads = processes.THREADS
     worker_connections = processes.WORKER_CONNECTIONS
+    green_drivers = processes.GREEN_DRIVERS
     max_requests = processes.MAX_REQUESTS
     max_requests_jitter = processes.MAX_REQUESTS_JITTER
     timeout = processes.TIMEOUT

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tricorn.errors import ConfigError, ExitCode
-from tricorn.green import patching
+from tricorn.green import drivers, patching
+from tricorn.green.database import Connections
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
+from tricorn.workers.messages import DatabaseFull
 
 if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
@@ -76,7 +78,14 @@ class GreenWorker(Worker):
         except ConfigError as error:
             self.log.error("%s", error)
             return self._failed(ExitCode.WORKER_BOOT, str(error))
+        if self.cfg.green_drivers:
+            connections = Connections(self.assignment.page, self._refused)
+            drivers.install(self.assignment.worker_class, self.log, connections)
         return super().run()
+
+    def _refused(self, address: str, text: str) -> None:
+        """A database takes no more connections."""
+        self._tell(DatabaseFull(address, text))
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         from tricorn._core import GreenServer

@@ -222,3 +222,14 @@ def sees_request_id(directory: Path) -> None:
         assert first
         assert first != second
         assert server.get("/").get("X-Request-ID")
+
+
+def sees_green_drivers(directory: Path) -> None:
+    files = {"pycurl.py": "", "loud.py": "import pycurl\nfrom gallery import application\n"}
+    config = "worker_class = 'gevent'\n"
+    line = r"pycurl .* blocks the whole worker"
+    with Site(config, app="loud:application", files=files) as server:
+        assert len(server.log.matching(line)) == 1
+    with Site(config, app="loud:application", files=files, extra=("--no-green-drivers",)) as server:
+        assert server.get("/hello").status == 200
+        assert server.log.matching(line) == []

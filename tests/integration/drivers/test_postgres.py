@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -15,6 +16,8 @@ JOBS = "tests.integration.drivers.jobs"
 MOST = 20
 USABLE = MOST - 3
 """Three are the superuser's."""
+# The second when even those are taken for a moment, by connections that are just being refused.
+TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
 
 hubs = pytest.mark.parametrize("hub", ["gevent", "eventlet"])
 
@@ -28,7 +31,7 @@ def running() -> Iterator[Postgres]:
 @pytest.fixture
 def postgres(running: Postgres) -> Postgres:
     """Without sessions: those of the test before take a moment to end."""
-    until(lambda: running.connections() == 0, "no session is left")
+    until(lambda: not running.sessions(), "no session is left")
     return running
 
 
@@ -79,7 +82,7 @@ def test_psycopg2_blocks_without_us(hub: str, postgres: Postgres) -> None:
 def test_a_killed_query_is_cancelled_and_its_connection_closed(hub: str, postgres: Postgres) -> None:
     outcome = run(hub, "psycopg2_killed", postgres.dsn())
     assert outcome.notes == {"is the timeout": True, "closed": 2}
-    until(lambda: postgres.connections() == 0, "PostgreSQL runs the query no longer")
+    until(lambda: not postgres.sessions(), "PostgreSQL runs the query no longer")
 
 
 @hubs
@@ -115,7 +118,7 @@ def test_refusals_are_told_with_the_address_and_what_is_held_counted(hub: str, d
     assert outcome.notes["errors"] == 5
     addresses, texts = zip(*outcome.told, strict=True)
     assert addresses == (f"127.0.0.1:{postgres.port}",) * 5
-    assert all(text.startswith("remaining connection slots are reserved") for text in texts)
+    assert all(re.match(TOO_MANY, text) for text in texts)
     assert outcome.notes["held"] == outcome.notes["page"] == USABLE
     assert outcome.notes["held after two were closed"] == USABLE - 2, "closed ones do not count, kept or not"
     assert outcome.notes["page at the end"] == 0

@@ -6,7 +6,6 @@ Of STAND_INS only the line in the log is tested, with an empty module of that na
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from tricorn.green.drivers.records import Blocks, Cooperative, line
 from tricorn.green.drivers.table import DRIVERS
 
 from tests.harness import sibling
-from tests.harness.sibling import Late, Outcome
+from tests.harness.sibling import GrpcServer, Late, Outcome
 from tests.integration.drivers.jobs import WAIT
 
 JOBS = "tests.integration.drivers.jobs"
@@ -114,33 +113,12 @@ def expected(hub: str, title: str) -> str:
 
 # gRPC
 
-SERVER = """
-import sys, time
-from concurrent import futures
-import grpc
-
-class Slow(grpc.GenericRpcHandler):
-    def service(self, details):
-        return grpc.unary_unary_rpc_method_handler(self.wait)
-    def wait(self, request, context):
-        time.sleep(float(request))
-        return b"waited"
-
-server = grpc.server(futures.ThreadPoolExecutor(4), (Slow(),))
-print(server.add_insecure_port("127.0.0.1:0"), flush=True)
-server.start()
-sys.stdin.read()
-"""
-
 
 @pytest.fixture(scope="module")
 def grpc_port() -> Iterator[int]:
-    """A real server in a process of its own, which ends when its input does."""
     pytest.importorskip("grpc")
-    with subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        yield int(process.stdout.readline())
-        process.kill()
+    with GrpcServer() as port:
+        yield port
 
 
 def test_grpc_is_cooperative_under_gevent(grpc_port: int) -> None:

@@ -37,6 +37,7 @@ def test_only_what_is_given_is_in_the_layer() -> None:
         ("-b :1 --bind=:2", {"bind": [":1", ":2"]}),
         ("--no-sendfile", {"sendfile": False}),
         ("--no-handover", {"handover": False}),
+        ("--no-green-drivers", {"green_drivers": False}),
         ("--max-concurrency auto", {"max_concurrency": "auto"}),
         ("--preload", {"preload_app": True}),
         ("-e A=1 --env B=2", {"raw_env": ["A=1", "B=2"]}),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
-from tricorn.config.setting import Setting
-from tricorn.config.validators import Bytes, Choice, Integer, Seconds
+from tricorn.config.setting import Action, Setting
+from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds
 
 SECTION = "Worker Processes"
 YEAR = 31_536_000
@@ -48,6 +48,20 @@ WORKER_CONNECTIONS = Setting(
     default=1000,
     section=SECTION,
     help="The maximum number of simultaneous clients.",
+)
+
+GREEN_DRIVERS = Setting(
+    name="green_drivers",
+    flags=("--no-green-drivers",),
+    action=Action.UNSET,
+    kind=Boolean(),
+    default=True,
+    section=SECTION,
+    own=True,
+    help="Leaves drivers written in C as they are in greenlet workers.",
+    doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait cooperatively "
+    "when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to block the whole "
+    "worker while they wait the log says so, and what to do. See [Greenlet workers](GREENLETS.md#drivers).",
 )
 
 MAX_REQUESTS = Setting(
@@ -228,6 +242,7 @@ SETTINGS = (
     WORKER_CLASS,
     THREADS,
     WORKER_CONNECTIONS,
+    GREEN_DRIVERS,
     MAX_REQUESTS,
     MAX_REQUESTS_JITTER,
     TIMEOUT,

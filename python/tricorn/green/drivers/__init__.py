@@ -2,7 +2,7 @@
 
     table      what is known, one record per library
     finder     notices that the application imports one of them
-    psycopg2, psycopg, grpc, psycogreen     what is done to those that have a place for it
+    psycopg2, psycopg, grpc, django     what is done to those that have a place for it
     waits      how a greenlet waits for a descriptor
 
 The application imports what it wants when it wants; nothing in it has to know of this.

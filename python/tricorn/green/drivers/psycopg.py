@@ -1,7 +1,7 @@
-"""psycopg 3 waits in Python, on modules that are patched, if it was imported after they were.
+"""psycopg 3 can wait in Python, on modules that are patched.
 
-It chooses how to wait when it is imported: in C, unless it sees that gevent has patched `select`. It does not look for
-eventlet, but what it would have to choose is there (`PSYCOPG_WAIT_FUNC` names it), so that is chosen for it.
+It chooses when it is imported: to wait in C, unless it sees that gevent has patched `select` by then. It does not look
+for eventlet. What it would have to choose is there all the same (`PSYCOPG_WAIT_FUNC` names it) and is chosen for it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ IMPORTED_TOO_EARLY = (
     "holds on to unpatched parts of it. Import it in the application, and not in or through the configuration file."
 )
 WAITS_IN_C = (
-    "psycopg blocks the whole worker while it waits: it waits in C (psycopg.waiting.wait is wait_c). If the variable "
-    "PSYCOPG_WAIT_FUNC says so, unset it; else import psycopg after the standard library was patched."
+    "psycopg blocks the whole worker while it waits: the variable PSYCOPG_WAIT_FUNC tells it to wait in C. Unset it."
 )
 
 
@@ -29,8 +28,8 @@ def apply(psycopg: Any, ground: Ground) -> None:
     waiting = psycopg.waiting
     in_c = getattr(waiting, "wait_c", None)
     chosen = "PSYCOPG_WAIT_FUNC" in os.environ
-    if ground.alias == "eventlet" and waiting.wait is in_c is not None and not chosen:
-        waiting.wait = waiting.wait_select
+    if waiting.wait is in_c is not None and not chosen:
+        waiting.wait = waiting.wait_select if ground.alias == "eventlet" else waiting.wait_poll
     if waiting.DefaultSelector is not selectors.DefaultSelector:
         ground.say("warning", IMPORTED_TOO_EARLY)
     elif waiting.wait is in_c is not None:

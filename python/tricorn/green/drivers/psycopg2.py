@@ -10,7 +10,6 @@ computes or sleeps: without the cancel request the query of a client that is lon
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -100,7 +99,7 @@ class _Connect:
         self._psycopg2 = psycopg2
         self._how = how
         self._ground = ground
-        self._targets: dict[tuple[str, ...], Target] = {}
+        self._targets: dict[str, Target] = {}
 
     def __call__(self, connection: Any) -> None:
         target = self._target(connection)
@@ -131,17 +130,13 @@ class _Connect:
 
     def _target(self, connection: Any) -> Target:
         """From libpq, which knows of services, variables and defaults. It takes 20 µs, so the answer is kept."""
-        environment = os.environ
-        key = (connection.dsn, *(environment.get(name, "") for name in _VARIABLES))
-        target = self._targets.get(key)
+        dsn = connection.dsn
+        target = self._targets.get(dsn)
         if target is None:
             if len(self._targets) >= MOST_TARGETS:
                 self._targets.clear()
-            target = self._targets[key] = _target_of(connection.info.dsn_parameters)
+            target = self._targets[dsn] = _target_of(connection.info.dsn_parameters)
         return target
-
-
-_VARIABLES = ("PGHOST", "PGHOSTADDR", "PGPORT", "PGCONNECT_TIMEOUT", "PGSERVICE")
 
 
 def _target_of(parameters: dict[str, str]) -> Target:

@@ -66,6 +66,8 @@ class Blocks:
     calls: tuple[str, ...] = ()
     """Functions of the module: the line waits for the first call of one. None: it comes with the import."""
     level: Level = "warning"
+    when: str = ""
+    """If it does so only at times: when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,8 @@ def blocks(driver: Driver, treatment: Blocks) -> Apply:
 
 def line(driver: Driver, treatment: Blocks) -> str:
     """The line in the log."""
-    return f"{driver.title} ({driver.what}) blocks the whole worker while it waits. {treatment.remedy}"
+    when = f" {treatment.when}" if treatment.when else ""
+    return f"{driver.title} ({driver.what}){when} blocks the whole worker while it waits. {treatment.remedy}"
 
 
 def _say_at_first_call(module: ModuleType, name: str, ground: Ground, level: Level, text: str) -> None:

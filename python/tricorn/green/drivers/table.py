@@ -6,7 +6,7 @@ greenlet gets on, or gets nowhere.
 
 from __future__ import annotations
 
-from tricorn.green.drivers import grpc, psycopg, psycopg2
+from tricorn.green.drivers import django, grpc, psycopg, psycopg2
 from tricorn.green.drivers.records import Blocks, Check, Cooperative, Driver, Hook
 
 OFFLOAD = "run what waits in a thread (gevent: `gevent.get_hub().threadpool`, eventlet: `eventlet.tpool`)"
@@ -17,7 +17,11 @@ _PSYCOPG2 = Hook(
     "No COPY and no large objects: that raises, and says what to use instead",
 )
 _PSYCOGREEN = Hook(psycopg2.apply_psycogreen, "`patch_psycopg()` leaves the callback that is set")
-_PSYCOPG = Check(psycopg.apply, "cooperative if it is imported after the standard library was patched")
+_PSYCOPG = Check(
+    psycopg.apply,
+    "cooperative, unless it holds on to something unpatched or PSYCOPG_WAIT_FUNC has it wait in C: the log says so",
+)
+_DJANGO = Hook(django.apply, "the connections of a request are closed when it ends, whatever CONN_MAX_AGE is")
 _MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.")
 _KAFKA = Blocks(
     "flush(), poll() and consume() with a timeout wait in C. Call `poll(0)` after produce(), with a delivery callback, "
@@ -31,9 +35,9 @@ _SQLITE = Blocks(
     level="info",
 )
 _ORACLE = Blocks(
-    "That is so in thick mode, which init_oracle_client() switches on; thin mode is cooperative. Leave the call away, "
-    f"or {OFFLOAD}.",
+    f"Leave the call of init_oracle_client() away, since thin mode is cooperative, or {OFFLOAD}.",
     calls=("init_oracle_client",),
+    when="in thick mode",
 )
 _CX_ORACLE = Blocks(f"Use its successor oracledb in thin mode, which is cooperative, or {OFFLOAD}.")
 _ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.")
@@ -48,6 +52,7 @@ DRIVERS = (
     Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2),
     Driver("psycogreen", ("psycogreen.gevent", "psycogreen.eventlet"), "for psycopg2", _PSYCOGREEN, _PSYCOGREEN),
     Driver("psycopg", ("psycopg",), "PostgreSQL", _PSYCOPG, _PSYCOPG),
+    Driver("Django", ("django.db",), "its database connections", _DJANGO, _DJANGO),
     Driver(
         "grpcio",
         ("grpc",),

@@ -1,0 +1,120 @@
+"""psycopg2 in greenlet workers, from outside: many queries at once, and a database that says no."""
+
+from __future__ import annotations
+
+import collections
+import re
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.harness import Server, until
+from tests.harness.postgres import Postgres
+from tests.harness.sibling import GrpcServer
+
+pytest.importorskip("psycopg2")
+
+MOST = 30
+USABLE = MOST - 3
+# The second when even the superuser's are taken for a moment, by those that are just being refused.
+TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
+
+classes = pytest.mark.parametrize("worker_class", ["gevent", "eventlet"])
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Postgres]:
+    with Postgres(MOST) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(running: Postgres) -> Postgres:
+    until(lambda: not running.sessions(), "no session is left")
+    return running
+
+
+def server_with(postgres: Postgres, worker_class: str, seconds: float = 1.0, **options: object) -> Server:
+    pytest.importorskip(worker_class)
+    env = {"TEST_DSN": postgres.dsn(tcp=True), "TEST_SECONDS": str(seconds)}
+    return Server("database:application", worker_class=worker_class, env=env, **options)  # type: ignore[arg-type]
+
+
+def at_once(server: Server, count: int) -> tuple[collections.Counter[int], float]:
+    """The statuses of `count` requests that are sent together, and how long that took."""
+    statuses: collections.Counter[int] = collections.Counter()
+    lock = threading.Lock()
+
+    def one() -> None:
+        with server.connect(timeout=60) as wire:
+            status = wire.get("/").status
+        with lock:
+            statuses[status] += 1
+
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statuses, time.monotonic() - began
+
+
+@classes
+@pytest.mark.parametrize("preload", [False, True])
+def test_one_worker_waits_for_many_queries_at_once(worker_class: str, preload: bool, postgres: Postgres) -> None:
+    options = {"preload": True} if preload else {}
+    with server_with(postgres, worker_class, **options) as server:
+        statuses, took = at_once(server, 20)
+    assert statuses == {200: 20}
+    assert took < 10, "twenty seconds of queries, one after another"
+
+
+@classes
+def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
+    worker_class: str, postgres: Postgres
+) -> None:
+    excess = 9
+    with server_with(postgres, worker_class, seconds=3, workers=2, worker_connections=50) as server:
+        statuses, _ = at_once(server, USABLE + excess)
+        server.log.wait(r"The database at .* refused")
+        until(lambda: not postgres.sessions(), "all have ended")
+        lines = server.log.matching(
+            r"The database at (\S+) refused (\d+) connections: (.*?)\. This server held (\d+)\. (.*)"
+        )
+    assert statuses == {200: USABLE, 500: excess}
+    assert len(lines) == 1
+    address, refused, text, held, arithmetic = lines[0].groups()
+    assert address == f"127.0.0.1:{postgres.port}"
+    assert int(refused) == excess
+    assert re.match(TOO_MANY, text)
+    # One that was made when the last refusal came may have been counted a moment later.
+    assert USABLE - 2 <= int(held) <= USABLE
+    assert arithmetic.startswith("2 x 50 requests (workers x worker_connections) may ask for 100 connections at once;")
+
+
+@pytest.mark.parametrize("preload", [False, True])
+def test_grpc_calls_wait_side_by_side(preload: bool) -> None:
+    """gevent only. With preload its poller is chosen in the arbiter, and has to outlive the fork."""
+    for needed in ("gevent", "grpc"):
+        pytest.importorskip(needed)
+    options = {"preload": True} if preload else {}
+    with GrpcServer() as port:
+        env = {"TEST_ADDRESS": f"127.0.0.1:{port}"}
+        with Server("remote:application", worker_class="gevent", env=env, **options) as server:
+            statuses, took = at_once(server, 15)
+    assert statuses == {200: 15}
+    assert took < 10, "fifteen seconds of calls, one after another"
+
+
+@classes
+def test_it_can_be_switched_off(worker_class: str, postgres: Postgres) -> None:
+    if worker_class == "eventlet":
+        pytest.skip("eventlet sets a callback itself when it patches")
+    with server_with(postgres, worker_class, seconds=0.2, no_green_drivers=True) as server:
+        statuses, took = at_once(server, 10)
+    assert statuses == {200: 10}
+    assert took > 2, "one after another"
+    assert not re.search("blocks the whole worker", server.log.text)
