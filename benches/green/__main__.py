@@ -20,7 +20,7 @@ from benches.end_to_end.servers import SERVERS, Kind
 from benches.green import database, sleepers
 from benches.green.kinds import DATABASE, SLEEPING
 from benches.harness import environment, hey, report, wrk
-from benches.harness.process import ROOT, DidNotServe, become_generator
+from benches.harness.process import ROOT, DidNotServe, become_generator, before_other_work
 from benches.slow_clients import measure as slow_clients
 
 HELLO = ("tricorn-sync", "tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
@@ -39,6 +39,8 @@ def main() -> int:
     pages: list[str] = []
     data: dict[str, Any] = {}
     cores = os.sched_getaffinity(0)
+    if arguments.realtime:
+        before_other_work()
     for name in arguments.parts.split(","):
         os.sched_setaffinity(0, cores)
         page, data[name] = PARTS[name](arguments, commands)
@@ -60,6 +62,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3, help="of measured load in a round of hello")
     parser.add_argument("--connections", type=int, default=64, help="of wrk in the part hello")
     parser.add_argument("--sleepers", type=int, default=10_000)
+    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
     parser.add_argument("--name", default="green", help="of the folder under benches/runs")
     parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
     arguments = parser.parse_args()

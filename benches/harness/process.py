@@ -49,12 +49,12 @@ def become_generator(*, realtime: bool) -> None:
     """This process makes the load: on its core, with as many connections as the system lets it have."""
     os.sched_setaffinity(0, {LOAD_CORE})
     if realtime:
-        _before_other_work()
+        before_other_work()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _before_other_work() -> None:
+def before_other_work() -> None:
     """This process and all its children run before anything else on the machine: a shared one is then nearly quiet."""
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
