@@ -6,6 +6,7 @@ from typing import Any, final
 __all__ = [
     "SCOREBOARD_VERSION",
     "Core",
+    "GreenServer",
     "WsgiGateway",
     "check_access_log_format",
     "check_upload_dir",
@@ -105,3 +106,37 @@ class Core:
 
     def reopen_logs(self) -> None:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
+
+@final
+class GreenServer:
+    """Serves requests on greenlets of the calling thread's hub, up to as many as the core has room for.
+
+    `hub` is a `tricorn.workers.green.Hub`; `done()` is called once, in the hub or in a greenlet, when the core has been
+    drained or stopped. Belongs to the thread that made it. Raises `RuntimeError` for a core made without the option
+    `hub`.
+    """
+
+    def __new__(cls, core: Core, gateway: WsgiGateway, hub: Any, done: Callable[[], object]) -> GreenServer: ...
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """What the hub is to watch for reading, and to call `poll` for."""
+
+    @property
+    def made(self) -> int:
+        """How many greenlets were made so far."""
+
+    @property
+    def parked(self) -> int:
+        """How many greenlets wait for a request."""
+
+    def poll(self, _descriptor: object = None) -> None:
+        """Does what there is to do. To be called in the hub; raises nothing."""
+
+    def run(self) -> None:
+        """What a request greenlet runs."""
+
+    def is_late(self) -> bool:
+        """Whether the calling greenlet's request is over `request_timeout`, and the application at it still."""
+
+    def close(self) -> None:
+        """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""

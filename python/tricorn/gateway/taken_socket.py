@@ -20,10 +20,7 @@ def take(fd: int, unread: bytes, blocks: bool) -> socket.socket:
     `unread` is what the client sent behind its request: the first that is received. `blocks`: the descriptor is made a
     blocking one, for callers that have a thread.
     """
-    if not unread:
-        taken = socket.socket(fileno=fd)
-    else:
-        taken = _with_unread(fd, unread)
+    taken = _with_unread(fd, unread) if unread else socket.socket(fileno=fd)
     if blocks:
         taken.setblocking(True)
     return taken

@@ -67,6 +67,8 @@ class Hub(ABC):
 class GreenWorker(Worker):
     """Up to `worker_connections` requests at a time; those that wait let others go on."""
 
+    _hub: Hub | None = None
+
     @abstractmethod
     def make_hub(self) -> Hub:
         """The hub of this thread, made when it serves."""
@@ -88,7 +90,7 @@ class GreenWorker(Worker):
         self._tell(DatabaseFull(address, text))
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
-        from tricorn._core import GreenServer
+        from tricorn.workers.native import GreenServer
 
         hub = self._hub = self.make_hub()
         done = hub.event()
@@ -104,7 +106,7 @@ class GreenWorker(Worker):
 
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         """A signal handler may run in the hub itself, where nothing may wait."""
-        if hasattr(self, "_hub"):
-            self._hub.spawn(function, *args)
-        else:
+        if self._hub is None:
             function(*args)
+        else:
+            self._hub.spawn(function, *args)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tricorn import log as logs
-from tricorn._core import Core, WsgiGateway, check_access_log_format, check_upload_dir, scoreboard_bytes
+from tricorn._core import Core, GreenServer, WsgiGateway, check_access_log_format, check_upload_dir, scoreboard_bytes
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
@@ -14,7 +14,7 @@ from tricorn.workers import GREEN
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
-__all__ = ["Core", "WsgiGateway", "check", "entries", "make_core", "make_gateway", "scoreboard_bytes"]
+__all__ = ["Core", "GreenServer", "WsgiGateway", "check", "entries", "make_core", "make_gateway", "scoreboard_bytes"]
 
 MEASURED = -1
 """The core's word for a limit that follows the latency."""

@@ -35,6 +35,7 @@ struct View {
 /// The hub's own.
 pub struct Loop {
     engine: Arc<Engine>,
+    #[allow(clippy::vec_box)] // as the engine gives them out and takes them back
     open: Vec<Box<Exchange>>,
     gate: Gate,
     view: Arc<View>,
