@@ -26,9 +26,11 @@ WORKER_CLASS = Setting(
     kind=ClassName(),
     default="sync",
     section=SECTION,
-    help="The type of workers to use: sync or gthread.",
-    doc="The way a worker waits: `sync` runs one request at a time, `gthread` as many as it has threads. The dotted "
-    "names of gunicorn's classes are understood. `sync` with more than one thread is `gthread`.",
+    help="The type of workers to use: sync, gthread, gevent or eventlet.",
+    doc="The way a worker waits: `sync` runs one request at a time, `gthread` as many as it has threads, `gevent` and "
+    "`eventlet` up to `worker_connections` on greenlets (they need the extra of their name: "
+    "`pip install 'tricorn[gevent]'`; see GREENLETS.md). The other names and the dotted ones of gunicorn's classes are "
+    "understood. `sync` with more than one thread is `gthread`.",
 )
 
 THREADS = Setting(
