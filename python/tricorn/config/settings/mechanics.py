@@ -177,7 +177,7 @@ ROOT_PATH = Setting(
     default="",
     section=SECTION,
     help="The root path for ASGI applications.",
-    doc="Of no effect under `sync` and `gthread`, which take SCRIPT_NAME.",
+    doc="Of no effect under the classes for WSGI, which take SCRIPT_NAME.",
 )
 
 CONTROL_SOCKET_DISABLE = Setting(

@@ -50,6 +50,8 @@ WORKER_CONNECTIONS = Setting(
     default=1000,
     section=SECTION,
     help="The maximum number of simultaneous clients.",
+    doc="Of simultaneous requests, that is: an idle connection does not count. A gevent or eventlet worker runs so many at "
+    "once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
 )
 
 GREEN_DRIVERS = Setting(
@@ -95,7 +97,8 @@ TIMEOUT = Setting(
     help="Seconds after which a worker whose request still holds its thread is replaced; 0 switches it off.",
     doc="A request that holds a thread of a sync or gthread worker for longer has its Python stack logged, also when "
     "the thread sits in C code. The worker then finishes its other requests and is replaced. Slow clients hold no "
-    "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. To "
+    "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. In a "
+    "gevent or eventlet worker it is the event loop that must not be held up for so long; a request may wait longer. To "
     "end the request and keep the worker, see `request_timeout`.",
 )
 
@@ -196,7 +199,7 @@ ASGI_LOOP = Setting(
     default="auto",
     section=SECTION,
     help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
-    doc="Of no effect under `sync` and `gthread`.",
+    doc="Of no effect under the classes for WSGI.",
 )
 
 ASGI_LIFESPAN = Setting(
@@ -206,7 +209,7 @@ ASGI_LIFESPAN = Setting(
     default="auto",
     section=SECTION,
     help="Control ASGI lifespan protocol handling: auto, on or off.",
-    doc="Of no effect under `sync` and `gthread`.",
+    doc="Of no effect under the classes for WSGI.",
 )
 
 ASGI_DISCONNECT_GRACE_PERIOD = Setting(
@@ -216,7 +219,7 @@ ASGI_DISCONNECT_GRACE_PERIOD = Setting(
     default=3,
     section=SECTION,
     help="Seconds an ASGI task may go on after its client disconnected.",
-    doc="Of no effect under `sync` and `gthread`.",
+    doc="Of no effect under the classes for WSGI.",
 )
 
 WEBSOCKET_MAX_MESSAGE_SIZE = Setting(
@@ -226,7 +229,7 @@ WEBSOCKET_MAX_MESSAGE_SIZE = Setting(
     default=16 << 20,
     section=SECTION,
     help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
-    doc="Of no effect under `sync` and `gthread`.",
+    doc="Of no effect under the classes for WSGI.",
 )
 
 HTTP_PARSER = Setting(
