@@ -50,8 +50,8 @@ WORKER_CONNECTIONS = Setting(
     default=1000,
     section=SECTION,
     help="The maximum number of simultaneous clients.",
-    doc="Of simultaneous requests, that is: an idle connection does not count. A gevent or eventlet worker runs so many at "
-    "once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
+    doc="Of simultaneous requests, that is: an idle connection does not count. A gevent or eventlet worker runs so many "
+    "at once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
 )
 
 GREEN_DRIVERS = Setting(
@@ -98,8 +98,8 @@ TIMEOUT = Setting(
     doc="A request that holds a thread of a sync or gthread worker for longer has its Python stack logged, also when "
     "the thread sits in C code. The worker then finishes its other requests and is replaced. Slow clients hold no "
     "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. In a "
-    "gevent or eventlet worker it is the event loop that must not be held up for so long; a request may wait longer. To "
-    "end the request and keep the worker, see `request_timeout`.",
+    "gevent or eventlet worker it is the event loop that must not be held up for so long; a request may wait longer. "
+    "To end the request and keep the worker, see `request_timeout`.",
 )
 
 GRACEFUL_TIMEOUT = Setting(
