@@ -9,7 +9,7 @@ pub const INPUT: usize = 16 * 1024;
 /// Buffers that grew beyond this are given back to the system.
 const KEEP: usize = 64 * 1024;
 /// Requests kept for reuse.
-const POOLED: usize = 64;
+pub const POOLED: usize = 64;
 
 /// One request: its bytes, its head, its body, and room for its reply.
 #[derive(Debug, Default)]
@@ -57,6 +57,11 @@ impl Request {
         }
     }
 
+    /// Gives back the memory that was there for what might still have come.
+    pub(crate) fn trim(&mut self) {
+        self.input.shrink_to_fit();
+    }
+
     /// Bytes read but not yet looked at.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.start..]
@@ -92,11 +97,11 @@ pub struct Pool {
 impl Pool {
     #[inline]
     pub fn take(&mut self) -> Box<Request> {
-        self.free.pop().unwrap_or_else(|| {
-            let mut request = Box::<Request>::default();
+        let mut request = self.free.pop().unwrap_or_default();
+        if request.input.capacity() < INPUT {
             request.input.reserve_exact(INPUT);
-            request
-        })
+        }
+        request
     }
 
     #[inline]

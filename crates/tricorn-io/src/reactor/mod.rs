@@ -19,7 +19,7 @@ pub use conn::{Attachment, Conn, Phase, Token};
 pub use hand_over::{Front, Handed};
 
 use crate::access::AccessLog;
-use crate::buffers::{Pool, Request};
+use crate::buffers::{POOLED, Pool, Request};
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
@@ -373,6 +373,9 @@ impl Reactor {
         self.tell_free();
         let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
         self.keep_excess(token, &mut exchange.request);
+        if self.config.hub && self.busy > POOLED {
+            exchange.request.trim(); // so many at once wait for something, and for long
+        }
         Some(exchange)
     }
 

@@ -9,12 +9,12 @@ use super::wait::Wait;
 use crate::context::Entered;
 use crate::core::drop_chores;
 use crate::text::as_latin1;
-use pyo3::exceptions::PyStopIteration;
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
@@ -57,8 +57,8 @@ struct Kit {
     start_response: Py<PyAny>,
     early_hints: Py<PyAny>,
     socket: Py<RequestSocket>,
-    /// The environ's template; it holds `early_hints` and `socket`.
-    template: Py<PyDict>,
+    /// The environ's template; it holds `early_hints` and `socket`. Gone if the kit will not be used again.
+    template: Option<Py<PyDict>>,
 }
 
 /// Most kits kept for later.
@@ -80,7 +80,7 @@ impl Kit {
         template.set_item("gunicorn.socket", &socket)?;
         template.set_item("wsgi.input", Py::new(py, EmptyInput)?)?;
         let start_response = handle::start_response(py, &handle)?;
-        Ok(Kit { handle, start_response, early_hints, socket, template: template.unbind() })
+        Ok(Kit { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
     }
 
     /// Whether the application kept none of it. The holders: this kit, the template, and for the handle its three users.
@@ -109,6 +109,8 @@ pub struct Server {
     sendfile: bool,
     maker: RefCell<Maker>,
     kits: RefCell<Vec<Kit>>,
+    /// Kits that are in use.
+    out: Cell<usize>,
     /// With `request_id`: makes those that no client gave.
     ids: Option<RefCell<request_id::Maker>>,
     pid: u32,
@@ -139,6 +141,7 @@ impl Server {
             sendfile,
             maker: RefCell::new(maker),
             kits: RefCell::new(vec![kit]),
+            out: Cell::new(0),
             ids: ids.map(RefCell::new),
             pid: std::process::id(),
             wait,
@@ -147,6 +150,7 @@ impl Server {
     }
 
     fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
+        self.out.set(self.out.get() + 1);
         if let Some(kit) = self.kits.borrow_mut().pop() {
             return Ok(kit);
         }
@@ -155,7 +159,8 @@ impl Server {
 
     /// Keeps a kit for the next request, unless the application has kept something of it.
     fn give_kit(&self, py: Python<'_>, kit: Kit) {
-        if kit.is_unused(py) {
+        self.out.set(self.out.get().saturating_sub(1));
+        if kit.template.is_some() && kit.is_unused(py) {
             let mut kits = self.kits.borrow_mut();
             if kits.len() < KITS {
                 kits.push(kit);
@@ -178,14 +183,20 @@ impl Server {
         }
         exchange.measure_queue();
         let prepared = self.take_kit(py).and_then(|kit| Ok((kit, Entered::copy_of(py, self.context.as_ref())?)));
-        let (kit, context) = match prepared {
+        let (mut kit, context) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 exchange.answer_error(500, "");
                 return (exchange, Err(error));
             }
         };
-        let built = self.maker.borrow_mut().build(kit.template.bind(py), &self.engine, &mut exchange);
+        let built = match &kit.template {
+            Some(template) => self.maker.borrow_mut().build(template.bind(py), &self.engine, &mut exchange),
+            None => Err(PyRuntimeError::new_err("a kit without a template (defect of tricorn)")),
+        };
+        if self.out.get() > KITS {
+            kit.template = None; // many requests wait, and most of these kits will not be kept
+        }
         let environ = match built {
             Ok(Built::Environ(environ)) => environ,
             Ok(Built::Misplaced(why)) => {

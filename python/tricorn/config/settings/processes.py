@@ -50,8 +50,8 @@ WORKER_CONNECTIONS = Setting(
     default=1000,
     section=SECTION,
     help="The maximum number of simultaneous clients.",
-    doc="Of simultaneous requests, that is: an idle connection does not count. A gevent or eventlet worker runs so many "
-    "at once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
+    doc="Of simultaneous requests, that is: idle connections do not count. A gevent or eventlet worker runs so many at "
+    "once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
 )
 
 GREEN_DRIVERS = Setting(
