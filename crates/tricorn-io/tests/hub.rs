@@ -1,6 +1,7 @@
 //! One thread with an event loop of its own has many calls under way at once.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
+use harness::group::*;
 use harness::hub::HubServer;
 use harness::*;
 use std::time::Duration;
@@ -352,4 +353,144 @@ fn a_late_call_that_does_not_end_is_answered_in_its_place() {
     let mut late = server.late();
     late.sort();
     assert_eq!(late, ["/0", "/1"]);
+}
+
+#[test]
+fn a_hub_that_does_not_come_is_told_once_and_calls_that_wait_are_not() {
+    let (read, messages) = pipe();
+    let server = HubServer::start(Config { timeout: 300 * MILLI, messages, ..room_for(4) });
+    let mut ear = Ear::new(read);
+    let mut clients = ask_all(&server, 1);
+    let since = std::time::Instant::now();
+    until("the call has waited for longer than it may", || since.elapsed() > Duration::from_millis(600));
+    assert_eq!(ear.listen(), "");
+    for round in 1..=2 {
+        let first = server.block();
+        let lines = ear.until_lines(2 * round);
+        assert!(lines[2 * round - 2].starts_with("stuck timeout 0 "), "{lines:?}");
+        assert!(lines[2 * round - 2].contains(" GET /block "), "{lines:?}");
+        assert_eq!(lines[2 * round - 1], "stuck-end 0");
+        server.release(first);
+        server.until(Word::InFlight, 1);
+    }
+    assert_eq!(ear.listen().lines().count(), 4);
+    server.finish("/0");
+    assert_eq!(clients[0].response().status, 200);
+}
+
+#[test]
+fn a_hub_that_never_comes_is_found_though_no_client_says_anything() {
+    let (read, messages) = pipe();
+    let server = HubServer::start(Config { timeout: 300 * MILLI, messages, ..room_for(4) });
+    let first = server.block();
+    assert!(Ear::new(read).until_lines(1)[0].contains(" GET /block"));
+    server.release(first);
+}
+
+/// A hub and a worker with one thread, with room for so many calls each.
+fn pair() -> (Workers, HubServer) {
+    let workers = Workers::echo(Plan { by_hand: Some(0), hub: true, ..plan(2) });
+    let Server { engine, address, .. } = &workers.servers[0];
+    let hub = HubServer::with(engine.clone(), *address, workers.pages[0]);
+    (workers, hub)
+}
+
+#[test]
+fn what_waits_for_a_hub_that_is_away_goes_to_a_sibling() {
+    let (workers, hub) = pair();
+    let mut client = hub.connect();
+    assert_eq!(client.get("/now").body, b"/now");
+    let first = hub.block();
+    client.ask("/w");
+    assert_eq!(client.response().answer().worker, Some(1));
+    hub.until(Word::HandedOver, 1);
+    assert_eq!(workers.get(1, Word::TakenOver), 1);
+    hub.release(first);
+}
+
+#[test]
+fn what_a_full_hub_has_no_room_for_goes_to_a_sibling() {
+    let (workers, hub) = pair();
+    let mut client = hub.connect();
+    assert_eq!(client.get("/now").body, b"/now");
+    let mut clients = ask_all(&hub, 1);
+    client.ask("/w");
+    assert_eq!(client.response().answer().worker, Some(1));
+    assert_eq!(workers.get(1, Word::TakenOver), 1);
+    hub.finish("/0");
+    assert_eq!(clients[0].response().body, b"/0");
+}
+
+#[test]
+fn a_hub_that_waits_takes_what_a_sibling_has_no_thread_for() {
+    let (workers, hub) = pair();
+    let mut client = workers.connect(1);
+    workers.block(1);
+    client.ask("/w");
+    hub.until_open(&["/w"]);
+    assert_eq!(hub.get(Word::TakenOver), 1);
+    hub.finish("/w");
+    assert_eq!(client.response().body, b"/w");
+    workers.unblock_all();
+}
+
+#[test]
+fn a_full_hub_takes_from_the_channel_when_a_call_ends() {
+    for give_back in [false, true] {
+        let (workers, hub) = pair();
+        let mut client = workers.connect(1);
+        workers.block(1);
+        let mut clients = ask_all(&hub, 1);
+        client.ask("/w");
+        until("it is in the channel", || workers.in_channel() == 1);
+        hub.turns_when_quiet();
+        if give_back {
+            hub.give_back("/0");
+            clients[0].is_closed();
+        } else {
+            hub.finish("/0");
+            assert_eq!(clients[0].response().body, b"/0");
+        }
+        hub.until_open(&["/w"]);
+        hub.finish("/w");
+        assert_eq!(client.response().body, b"/w");
+        workers.unblock_all();
+    }
+}
+
+/// Every request is answered, in whatever order calls end, and though the hub is away now and then.
+#[test]
+fn nothing_is_forgotten_in_any_order() {
+    const CLIENTS: usize = 24;
+    let server = HubServer::start(Config { threads: 8, worker_connections: 16, ..config() });
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for nr in 0..CLIENTS {
+            let (server, done) = (&server, &done);
+            scope.spawn(move || {
+                let mut random = Random(nr as u64 * 2 + 1);
+                let mut client = server.connect();
+                for round in 0..30 {
+                    let path = if random.below(3) == 0 { "/now".to_owned() } else { format!("/{nr}/{round}") };
+                    assert_eq!(client.get(&path).body, path.as_bytes());
+                    if random.below(8) == 0 {
+                        client = server.connect();
+                    }
+                }
+                done.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            });
+        }
+        let mut random = Random(4711);
+        while done.load(std::sync::atomic::Ordering::SeqCst) < CLIENTS {
+            match server.open() {
+                open if open.is_empty() => std::thread::sleep(Duration::from_micros(100)),
+                open => server.finish(&open[random.below(open.len())]),
+            }
+            if random.below(50) == 0 {
+                server.be_away(Duration::from_millis(random.below(8) as u64));
+            }
+        }
+    });
+    server.until(Word::InFlight, 0);
+    assert!(server.get(Word::Entries) <= 8);
 }

@@ -2,48 +2,11 @@
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::*;
-use rustix::fd::OwnedFd;
-use std::fs::File;
-use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tricorn_io::{Config, DRAIN, Sent};
 use tricorn_proto::exchange::HeadInputs;
-
-/// The arbiter's end of the pipe, and the worker's.
-fn pipe() -> (File, Option<Arc<OwnedFd>>) {
-    let (read, write) = rustix::pipe::pipe().expect("a pipe");
-    rustix::io::ioctl_fionbio(&read, true).expect("a pipe");
-    (File::from(read), Some(Arc::new(write)))
-}
-
-/// What has come so far.
-struct Ear {
-    pipe: File,
-    heard: String,
-}
-
-impl Ear {
-    fn new(pipe: File) -> Ear {
-        Ear { pipe, heard: String::new() }
-    }
-
-    fn listen(&mut self) -> &str {
-        let mut piece = [0u8; 4096];
-        while let Ok(count @ 1..) = self.pipe.read(&mut piece) {
-            self.heard.push_str(&String::from_utf8_lossy(&piece[..count]));
-        }
-        &self.heard
-    }
-
-    #[track_caller]
-    fn until_lines(&mut self, count: usize) -> Vec<String> {
-        let got = until_some(|| (self.listen().lines().count() >= count).then_some(()));
-        assert!(got.is_some(), "less than {count} lines: {:?}", self.heard);
-        self.heard.lines().map(str::to_owned).collect()
-    }
-}
 
 fn with_gate(config: Config) -> (Server, Gate) {
     let gate = Gate::default();

@@ -26,6 +26,8 @@ pub struct Plan {
     pub hands_over: bool,
     /// A worker whose thread is the test's.
     pub by_hand: Option<usize>,
+    /// The test's thread is a hub.
+    pub hub: bool,
 }
 
 /// One thread each, and a queue that is not limited.
@@ -37,6 +39,7 @@ pub fn plan(workers: usize) -> Plan {
         spare_pages: 0,
         hands_over: true,
         by_hand: None,
+        hub: false,
     }
 }
 
@@ -105,7 +108,8 @@ impl Workers {
                     Arc::new(move |engine: &Engine, exchange: &mut Exchange| handler(index, engine, exchange));
                 let listeners = vec![common.into(), unix.into(), own.into()];
                 let (words, board) = (words[index], boards[index]);
-                let engine = engine(plan.config.clone(), listeners, board, Some(siblings));
+                let config = Config { hub: plan.hub && plan.by_hand == Some(index), ..plan.config.clone() };
+                let engine = engine(config, listeners, board, Some(siblings));
                 let count = if plan.by_hand == Some(index) { 0 } else { threads };
                 Server::with(engine, count, address, words, handler)
             })

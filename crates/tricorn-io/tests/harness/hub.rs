@@ -35,8 +35,7 @@ struct View {
 /// The hub's own.
 pub struct Loop {
     engine: Arc<Engine>,
-    #[allow(clippy::vec_box)] // as the engine gives them out and takes them back
-    open: Vec<Box<Exchange>>,
+    open: Vec<Exchange>,
     gate: Gate,
     view: Arc<View>,
     tally: Arc<Tally>,
@@ -61,7 +60,7 @@ impl HubServer {
         HubServer::with(engine(config, vec![listener.into()], board, None), address, words)
     }
 
-    pub(super) fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64]) -> HubServer {
+    pub fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64]) -> HubServer {
         let (gate, tally, view) = (Gate::default(), Arc::new(Tally::default()), Arc::new(View::default()));
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bell = Arc::new(eventfd(0, flags).expect("an eventfd"));
@@ -81,17 +80,13 @@ impl HubServer {
         HubServer { server, gate, tasks, bell, view }
     }
 
-    /// Runs in the hub, when it comes to it.
-    fn post(&self, task: impl FnOnce(&mut Loop) + Send + 'static) {
-        self.tasks.send(Box::new(task)).expect("a hub");
-        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).expect("an eventfd");
-    }
-
     /// Runs in the hub, and waits until it has.
     #[track_caller]
     fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Loop) -> T + Send + 'static) -> T {
         let (done, has_done) = channel();
-        self.post(move |hub| done.send(task(hub)).expect("the test waits"));
+        let task = move |hub: &mut Loop| done.send(task(hub)).expect("the test waits");
+        self.tasks.send(Box::new(task)).expect("a hub");
+        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).expect("an eventfd");
         has_done.recv_timeout(DEADLINE).expect("a hub that comes")
     }
 
@@ -156,6 +151,12 @@ impl HubServer {
             let place = hub.call(&path).slot();
             hub.engine.conclude_call(place);
         });
+    }
+
+    /// Keeps the hub from its descriptors for so long.
+    #[track_caller]
+    pub fn be_away(&self, time: Duration) {
+        self.run(move |_| std::thread::sleep(time));
     }
 
     /// Sends a request to `/block`, which holds up the hub until `release`.
@@ -244,7 +245,7 @@ impl Loop {
             }
         }
         for exchange in std::mem::take(&mut self.open) {
-            self.engine.give_back(exchange);
+            self.engine.give_back(Box::new(exchange));
         }
         self.engine.leave_hub();
         self.tally.keep(self.engine.take_chores());
@@ -255,7 +256,7 @@ impl Loop {
     fn turn(&mut self) {
         while self.engine.look() {
             for place in self.engine.take_late() {
-                let path = self.open.iter().find(|exchange| exchange.slot() == place).map(|exchange| path(exchange));
+                let path = self.open.iter().find(|exchange| exchange.slot() == place).map(path);
                 lock(&self.view.late).push(path.expect("a call that is late waits"));
             }
             while self.engine.has_more() {
@@ -284,7 +285,7 @@ impl Loop {
                         self.gate.pass();
                     } else if path != "/now" {
                         lock(&self.view.open).push(path);
-                        self.open.push(exchange);
+                        self.open.push(*exchange);
                         return;
                     }
                     answer(&self.engine, &mut exchange, path.as_bytes());
@@ -314,7 +315,7 @@ impl Loop {
     fn take(&mut self, path: &str) -> Box<Exchange> {
         let position = self.position(path);
         lock(&self.view.open).remove(position);
-        self.open.remove(position)
+        Box::new(self.open.remove(position))
     }
 }
 

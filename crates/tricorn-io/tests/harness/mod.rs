@@ -3,10 +3,12 @@
 //! Nothing here sleeps to let something happen: a test waits for a condition, and gives up at `DEADLINE`.
 #![allow(dead_code, unused_imports, clippy::expect_used)] // A test may panic, and need not use all of this.
 mod client;
+mod ear;
 pub mod group;
 pub mod hub;
 
 pub use client::{Client, Response, post, request};
+pub use ear::{Ear, pipe};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
