@@ -196,10 +196,12 @@ def _own_eventlet() -> None:
     from eventlet import hubs
 
     hub: Any = getattr(hubs._threadlocal, "hub", None)
-    if hub is None or not hasattr(hub, "poll"):
+    if hub is None:
         return
-    fresh = type(hub)().poll
-    hub.poll = fresh
+    if not hasattr(hub, "poll"):  # one that is not told apart from its descriptor (EVENTLET_HUB=asyncio)
+        hubs.use_hub(sys.modules[type(hub).__module__])
+        return
+    hub.poll = type(hub)().poll
     for number in {*hub.listeners[hub.READ], *hub.listeners[hub.WRITE]}:
         hub.register(number, new=True)
 
