@@ -82,7 +82,9 @@ def prepare(config: Config, log: Logger, app: Application | None = None) -> Site
     alias = workers.choose(config.worker_class, config.threads)
     # Before the fork, so that workers share the pages of the class.
     workers.load(alias)
-    if alias not in workers.GREEN:
+    if alias in workers.GREEN:
+        patching.prepare(alias)
+    else:
         importers.stop()
     site = Site(config, alias, log, app or Application(config))
     if config.preload_app and site.app.callable is None:

@@ -16,6 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, Protocol
 
 from tricorn import log as logs
@@ -48,6 +49,14 @@ def patch(alias: str, log: Log) -> None:
         _OWNERS[alias]()
     importers.stop()
     _patched = alias, os.getpid()
+
+
+def prepare(alias: str) -> None:
+    """Imports what `patch` will need and patches nothing: in the arbiter, so that workers share it and boot sooner."""
+    for name in _NEEDED[alias]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(name)
 
 
 def take_signals_back() -> None:
@@ -96,18 +105,40 @@ def _imported(module: str) -> str:
 
 
 def _gevent() -> None:
+    from importlib import metadata
+
     from gevent import monkey
 
-    monkey.patch_all()
+    # gevent asks for its plugins 25 times, and each time every installed package is looked at.
+    found, asked = metadata.entry_points(), metadata.entry_points
+    names = vars(metadata)
+    names["entry_points"] = lambda **which: found.select(**which)
+    try:
+        monkey.patch_all()
+    finally:
+        names["entry_points"] = asked
 
 
 def _eventlet() -> None:
     import eventlet
 
-    eventlet.monkey_patch()
+    # All but psycopg2, which would be imported for it; `drivers` sees to it when the application does.
+    eventlet.monkey_patch(os=True, select=True, socket=True, subprocess=True, thread=True, time=True)
 
 
 _LIBRARIES: dict[str, Callable[[], None]] = {"gevent": _gevent, "eventlet": _eventlet}
+
+_NEEDED = {
+    "gevent": [
+        *(f"gevent.{name}" for name in ("events", "local", "monkey", "os", "queue", "select", "selectors", "signal")),
+        *(f"gevent.{name}" for name in ("socket", "ssl", "subprocess", "thread", "threading", "time")),
+        "importlib.metadata",
+    ],
+    "eventlet": [
+        *(f"eventlet.green.{name}" for name in ("Queue", "os", "select", "selectors", "socket", "ssl", "subprocess")),
+        *(f"eventlet.green.{name}" for name in ("thread", "threading", "time")),
+    ],
+}
 
 
 @contextmanager
@@ -165,10 +196,12 @@ def _own_eventlet() -> None:
     from eventlet import hubs
 
     hub: Any = getattr(hubs._threadlocal, "hub", None)
-    if hub is None or not hasattr(hub, "poll"):
+    if hub is None:
         return
-    fresh = type(hub)().poll
-    hub.poll = fresh
+    if not hasattr(hub, "poll"):  # one that is not told apart from its descriptor (EVENTLET_HUB=asyncio)
+        hubs.use_hub(sys.modules[type(hub).__module__])
+        return
+    hub.poll = type(hub)().poll
     for number in {*hub.listeners[hub.READ], *hub.listeners[hub.WRITE]}:
         hub.register(number, new=True)
 

@@ -10,11 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tricorn.errors import ConfigError, ExitCode
 from tricorn.green import drivers, patching
 from tricorn.green.database import Connections
 from tricorn.workers import watch
-from tricorn.workers.base import Worker
+from tricorn.workers.base import Booted, Worker
 from tricorn.workers.messages import DatabaseFull
 
 if TYPE_CHECKING:
@@ -73,17 +72,13 @@ class GreenWorker(Worker):
     def make_hub(self) -> Hub:
         """The hub of this thread, made when it serves."""
 
-    def run(self) -> int:
+    def _boot(self) -> Booted:
         # Before anything of the application's, a hook or a module, can import what is to be patched.
-        try:
-            patching.patch(self.assignment.worker_class, self.log)
-        except ConfigError as error:
-            self.log.error("%s", error)
-            return self._failed(ExitCode.WORKER_BOOT, str(error))
+        patching.patch(self.assignment.worker_class, self.log)
         if self.cfg.green_drivers:
             connections = Connections(self.assignment.page, self._refused)
             drivers.install(self.assignment.worker_class, self.log, connections)
-        return super().run()
+        return super()._boot()
 
     def _refused(self, address: str, text: str) -> None:
         """A database takes no more connections."""
