@@ -13,6 +13,6 @@ ADDRESS = os.environ["TEST_ADDRESS"]
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     with grpc.insecure_channel(ADDRESS) as channel:
-        body = channel.unary_unary("/slow/Wait")(b"1", timeout=20)
+        body = channel.unary_unary("/slow/Wait")(b"0.5", timeout=20)
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]

@@ -182,6 +182,8 @@ class Watch:
         self.outcome = outcome
         self.notes = outcome.notes
         self.connections: Any = None
+        self.prefix = ""
+        """Before the names of what is watched, where one process does several jobs."""
         self._ticks: list[float] = []
         self.spawn(self._tick)
 
@@ -214,7 +216,7 @@ class Watch:
             ended = time.perf_counter()
             points = [began, *self._ticks, ended]
             pause = max(after - before for before, after in pairwise(points))
-            self.outcome.watched[name] = Progress(ended - began, len(points) - 2, pause, error)
+            self.outcome.watched[self.prefix + name] = Progress(ended - began, len(points) - 2, pause, error)
 
     def _tick(self) -> None:
         while True:

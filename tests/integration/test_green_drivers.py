@@ -36,7 +36,7 @@ def postgres(running: Postgres) -> Postgres:
     return running
 
 
-def server_with(postgres: Postgres, worker_class: str, seconds: float = 1.0, **options: object) -> Server:
+def server_with(postgres: Postgres, worker_class: str, seconds: float = 0.5, **options: object) -> Server:
     pytest.importorskip(worker_class)
     env = {"TEST_DSN": postgres.dsn(tcp=True), "TEST_SECONDS": str(seconds)}
     return Server("database:application", worker_class=worker_class, env=env, **options)  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def test_one_worker_waits_for_many_queries_at_once(worker_class: str, preload: b
     with server_with(postgres, worker_class, **options) as server:
         statuses, took = at_once(server, 20)
     assert statuses == {200: 20}
-    assert took < 10, "twenty seconds of queries, one after another"
+    assert took < 5, "ten seconds of queries, one after another"
 
 
 @classes
@@ -77,7 +77,7 @@ def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
     worker_class: str, postgres: Postgres
 ) -> None:
     excess = 9
-    with server_with(postgres, worker_class, seconds=3, workers=2, worker_connections=50) as server:
+    with server_with(postgres, worker_class, seconds=2, workers=2, worker_connections=50) as server:
         statuses, _ = at_once(server, USABLE + excess)
         server.log.wait(r"The database at .* refused")
         until(lambda: not postgres.sessions(), "all have ended")
@@ -106,7 +106,7 @@ def test_grpc_calls_wait_side_by_side(preload: bool) -> None:
         with Server("remote:application", worker_class="gevent", env=env, **options) as server:
             statuses, took = at_once(server, 15)
     assert statuses == {200: 15}
-    assert took < 10, "fifteen seconds of calls, one after another"
+    assert took < 5, "seven seconds of calls, one after another"
 
 
 @classes

@@ -19,6 +19,7 @@ from tricorn.arbiter.mind.events import (
     Tick,
     Upgraded,
     WorkerBootFailed,
+    WorkerNotices,
     WorkerReady,
     WorkerRefused,
     WorkerRetires,
@@ -30,7 +31,17 @@ from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal, time
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import BootFailed, Changed, DatabaseFull, Message, Ready, Retire, StackLines, Stuck
+from tricorn.workers.messages import (
+    BootFailed,
+    Changed,
+    DatabaseFull,
+    Message,
+    Notice,
+    Ready,
+    Retire,
+    StackLines,
+    Stuck,
+)
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
@@ -128,6 +139,8 @@ class Loop:
                 return WorkerRetires(nr, reason)
             case Changed(path):
                 return CodeChanged(nr, path)
+            case Notice(level, text):
+                return WorkerNotices(nr, level, text)
             case DatabaseFull(address, text):
                 return WorkerRefused(nr, address, text, self._hands.nursery.held_connections())
             case StackLines(lines):

@@ -14,7 +14,7 @@ from tricorn.green import drivers, patching
 from tricorn.green.database import Connections
 from tricorn.workers import watch
 from tricorn.workers.base import Booted, Worker
-from tricorn.workers.messages import DatabaseFull
+from tricorn.workers.messages import DatabaseFull, Level, Notice
 
 if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
@@ -77,8 +77,12 @@ class GreenWorker(Worker):
         patching.patch(self.assignment.worker_class, self.log)
         if self.cfg.green_drivers:
             connections = Connections(self.assignment.page, self._refused)
-            drivers.install(self.assignment.worker_class, self.log, connections)
+            drivers.install(self.assignment.worker_class, Notices(self), connections)
         return super()._boot()
+
+    def notice(self, level: Level, text: str) -> None:
+        """For the log, which gets it once however many workers say it."""
+        self._tell(Notice(level, text))
 
     def _refused(self, address: str, text: str) -> None:
         """A database takes no more connections."""
@@ -105,3 +109,19 @@ class GreenWorker(Worker):
             function(*args)
         else:
             self._hub.spawn(function, *args)
+
+
+class Notices:
+    """As much of a log as is used for what all workers would say alike."""
+
+    def __init__(self, worker: GreenWorker) -> None:
+        self._worker = worker
+
+    def debug(self, text: str, *arguments: object) -> None:
+        self._worker.log.debug(text, *arguments)
+
+    def info(self, text: str, *arguments: object) -> None:
+        self._worker.notice("info", text % arguments)
+
+    def warning(self, text: str, *arguments: object) -> None:
+        self._worker.notice("warning", text % arguments)

@@ -4,6 +4,7 @@
     boot-failed <exit code> <reason>
     retire <reason>
     changed <path>
+    notice <level> <text>                              for the log: what all workers would say alike, and one should
     database-full <address> <text>                     the database there takes no more connections, in its own words
     stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
@@ -29,6 +30,7 @@ LINE_BYTES = 4096
 STACK_LINES = 200
 """faulthandler itself stops at a hundred frames."""
 
+Level = Literal["info", "warning"]
 Limit = Literal["timeout", "request_timeout"]
 
 
@@ -61,6 +63,14 @@ class Changed:
     """The reloader saw that a file of the application is not the one that was loaded."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """For the log, once: every worker with this application says the same."""
+
+    level: Level
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,7 @@ class StackLines:
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Changed | DatabaseFull | Stuck | StackLines
+Message = Ready | BootFailed | Retire | Changed | Notice | DatabaseFull | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
@@ -112,6 +122,8 @@ def encode(message: Message) -> bytes:
             return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
         case Changed(path):
             return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
+        case Notice(level, text):
+            return b"notice %s %s\n" % (level.encode(), _line(text.encode("utf-8", "replace")))
         case DatabaseFull(address, text):
             # A path may have spaces; in the line it has none.
             where = b"?".join(os.fsencode(address).split())[:ADDRESS_BYTES]
@@ -184,6 +196,7 @@ class Decoder:
 
 
 _HEADER = b"Stack (most recent call first):"
+_LEVELS: dict[bytes, Level] = {b"info": "info", b"warning": "warning"}
 _LIMITS: dict[bytes, Limit] = {b"timeout": "timeout", b"request_timeout": "request_timeout"}
 
 
@@ -209,6 +222,8 @@ def _decode(line: bytes) -> Message | None:
             return BootFailed(int(code), _text(reason))
         case [b"retire", reason]:
             return Retire(_text(reason))
+        case [b"notice", level, text] if level in _LEVELS:
+            return Notice(_LEVELS[level], _text(text))
         case [b"database-full", address, text]:
             return DatabaseFull(os.fsdecode(address), _text(text))
     return None

@@ -226,10 +226,10 @@ def sees_request_id(directory: Path) -> None:
 
 def sees_green_drivers(directory: Path) -> None:
     files = {"pycurl.py": "", "loud.py": "import pycurl\nfrom gallery import application\n"}
-    config = "worker_class = 'gevent'\n"
+    config = "worker_class = 'gevent'\nworkers = 2\n"
     line = r"pycurl .* blocks the whole worker"
-    with Site(config, app="loud:application", files=files) as server:
-        assert len(server.log.matching(line)) == 1
-    with Site(config, app="loud:application", files=files, extra=("--no-green-drivers",)) as server:
+    with Site(config, app="loud:application", files=files, workers=2) as server:
+        assert len(server.log.wait(line)) == 1
+    with Site(config, app="loud:application", files=files, workers=2, extra=("--no-green-drivers",)) as server:
         assert server.get("/hello").status == 200
         assert server.log.matching(line) == []

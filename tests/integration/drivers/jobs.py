@@ -276,6 +276,16 @@ def ldap3_waits(watch: Watch, port: int) -> None:
         ldap3.Connection(ldap3.Server("127.0.0.1", port=port), receive_timeout=30).bind()
 
 
+def several(watch: Watch, port: int, jobs: dict[str, str]) -> None:
+    """Many drivers in one process, which takes longer to start than they take: `jobs` are functions by title."""
+    for title, job in jobs.items():
+        watch.prefix = f"{title} "
+        try:
+            globals()[job](watch, port)
+        except Exception as error:
+            watch.notes[title] = f"{type(error).__name__}: {error}"
+
+
 def imported(watch: Watch, *names: str) -> None:
     """Imports, and imports again."""
     for name in names * 2:

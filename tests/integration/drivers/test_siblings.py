@@ -6,8 +6,9 @@ Of STAND_INS only the line in the log is tested, with an empty module of that na
 
 from __future__ import annotations
 
+import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -31,13 +32,6 @@ def run(hub: str, job: str, *arguments: object, **options: object) -> Outcome:
     return sibling.run(hub, f"{JOBS}:{job}", *arguments, **options)  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def late() -> Iterator[int]:
-    """The port of a server that closes without a word after a while."""
-    with Late(WAIT) as server:
-        yield server.port
-
-
 COOPERATIVE = {
     "PyMySQL": "pymysql_waits",
     "oracledb": "oracledb_waits",
@@ -48,16 +42,35 @@ COOPERATIVE = {
     "pymongo": "pymongo_waits",
     "ldap3": "ldap3_waits",
 }
+BLOCKING = {"confluent-kafka": "kafka_waits", "pycurl": "pycurl_waits", "pymssql": "pymssql_waits"}
 
 
-@hubs
+def all_of(hub: str, jobs: Mapping[str, str]) -> Outcome:
+    """One process for all that are installed; they wait for a server that closes without a word after a while."""
+    here = {title: job for title, job in jobs.items() if importlib.util.find_spec(RECORDS[title].imports[0])}
+    with Late(WAIT) as server:
+        outcome = run(hub, "several", server.port, here)
+    assert not set(outcome.notes) & set(here), outcome.notes
+    return outcome
+
+
+@pytest.fixture(scope="module", params=HUBS)
+def cooperative(request: pytest.FixtureRequest) -> Outcome:
+    return all_of(request.param, COOPERATIVE)
+
+
+@pytest.fixture(scope="module", params=HUBS)
+def blocking(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
+    return request.param, all_of(request.param, BLOCKING)
+
+
 @pytest.mark.parametrize("title", COOPERATIVE)
-def test_pure_python_waits_while_siblings_get_on(hub: str, title: str, late: int) -> None:
+def test_pure_python_waits_while_siblings_get_on(title: str, cooperative: Outcome) -> None:
     pytest.importorskip(RECORDS[title].imports[0])
-    outcome = run(hub, COOPERATIVE[title], late)
-    assert outcome["wait"].error
-    assert outcome["wait"].advanced, outcome["wait"]
-    assert outcome.lines() == []
+    progress = cooperative[f"{title} wait"]
+    assert progress.error
+    assert progress.advanced, progress
+    assert [text for text in cooperative.lines() if title in text.partition(" ")[0]] == []
 
 
 def test_every_record_of_a_cooperative_driver_is_tested() -> None:
@@ -65,17 +78,14 @@ def test_every_record_of_a_cooperative_driver_is_tested() -> None:
     assert claimed - set(COOPERATIVE) == set()
 
 
-BLOCKING = {"confluent-kafka": "kafka_waits", "pycurl": "pycurl_waits", "pymssql": "pymssql_waits"}
-
-
-@hubs
 @pytest.mark.parametrize("title", BLOCKING)
-def test_what_waits_in_c_stops_its_siblings_and_the_log_says_so(hub: str, title: str, late: int) -> None:
+def test_what_waits_in_c_stops_its_siblings_and_the_log_says_so(title: str, blocking: tuple[str, Outcome]) -> None:
     pytest.importorskip(RECORDS[title].imports[0])
-    outcome = run(hub, BLOCKING[title], late)
-    assert outcome["wait"].seconds > 0.8 * WAIT
-    assert outcome["wait"].stood, outcome["wait"]
-    assert outcome.lines("warning") == [expected(hub, title)]
+    hub, outcome = blocking
+    progress = outcome[f"{title} wait"]
+    assert progress.seconds > 0.8 * WAIT
+    assert progress.stood, progress
+    assert [text for text in outcome.lines("warning") if text.startswith(title)] == [expected(hub, title)]
 
 
 @hubs
@@ -97,12 +107,12 @@ def test_oracles_thick_mode_is_named_when_it_is_switched_on(hub: str) -> None:
 
 
 @hubs
-@pytest.mark.parametrize("title", STAND_INS)
-def test_a_line_once_in_the_log(hub: str, title: str, tmp_path: Path) -> None:
-    name = RECORDS[title].imports[0]
-    (tmp_path / f"{name}.py").write_text("")
-    outcome = run(hub, "imported", name, env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"})
-    assert outcome.lines() == [expected(hub, title)]
+def test_a_line_once_in_the_log(hub: str, tmp_path: Path) -> None:
+    names = [RECORDS[title].imports[0] for title in STAND_INS]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("")
+    outcome = run(hub, "imported", *names, env={"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"})
+    assert outcome.lines() == [expected(hub, title) for title in STAND_INS]
 
 
 def expected(hub: str, title: str) -> str:

@@ -9,6 +9,7 @@ from tricorn.workers.messages import (
     DatabaseFull,
     Decoder,
     Message,
+    Notice,
     Ready,
     Retire,
     StackLines,
@@ -38,6 +39,8 @@ stuck-end 3
         Retire("max_requests"),
         Changed("/srv/my  app/ü.py"),
         Changed("/srv/\udcff.py"),
+        Notice("warning", "pycurl blocks. Use another one."),
+        Notice("info", ""),
         DatabaseFull("127.0.0.1:5432", "sorry, too many clients already"),
         DatabaseFull("/run/postgresql/\udcff/.s.PGSQL.5432", "ü"),
         STUCK,
@@ -72,7 +75,10 @@ def test_a_message_is_written_whole_however_long_its_text(message: Message) -> N
 
 
 def test_what_no_worker_says_is_not_heard() -> None:
-    noise = b"hello\nboot-failed x y\nboot-failed 3\n\n\xff\xfe\nstuck never 1 2 GET /\nstuck timeout a b c\nready\n"
+    noise = (
+        b"notice critical x\nnotice\n"
+        b"hello\nboot-failed x y\nboot-failed 3\n\n\xff\xfe\nstuck never 1 2 GET /\nstuck timeout a b c\nready\n"
+    )
     assert Decoder().feed(noise) == [Ready()]
 
 

@@ -20,6 +20,7 @@ from tricorn.arbiter.mind.events import (
     Tick,
     Upgraded,
     WorkerBootFailed,
+    WorkerNotices,
     WorkerReady,
     WorkerRefused,
     WorkerRetires,
@@ -51,7 +52,7 @@ def decide(state: State, event: Event, now: float) -> Decision:
     return _settle(*decision, now)
 
 
-def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
+def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:  # noqa: C901  # one line for each event
     match event:
         case Spawned(_, pid, luck):
             return state.with_worker(replace(worker, pid=pid, luck=luck)), []
@@ -69,6 +70,8 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
             return retiring.retires(state, worker, reason)
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
+        case WorkerNotices():
+            return booting.notices(state, worker, event)
         case WorkerRefused():
             return databases.refused(state, event, now)
         case CodeChanged(_, path):

@@ -93,6 +93,15 @@ class WorkerSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerNotices:
+    """A worker has something to say about the application, as all others will."""
+
+    nr: int
+    level: Literal["info", "warning"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerRefused:
     """A database refused a worker a connection because it has too many."""
 
@@ -157,6 +166,7 @@ Event = (
     | WorkerStack
     | WorkerRetires
     | WorkerSeen
+    | WorkerNotices
     | WorkerRefused
     | CodeChanged
     | Reloaded

@@ -149,6 +149,8 @@ class State:
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
+    notices: frozenset[tuple[int, str]] = frozenset()
+    """What workers of a generation had to say, and was said."""
     refusals: Mapping[str, Refusals] = field(default_factory=lambda: MappingProxyType({}))
     """By the database's address; what was not told yet."""
 

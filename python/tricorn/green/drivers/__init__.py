@@ -14,14 +14,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from tricorn.green.drivers import finder
-from tricorn.green.drivers.records import Ground
+from tricorn.green.drivers.records import Ground, Log
 
 if TYPE_CHECKING:
     from tricorn.green.database import Connections
-    from tricorn.log import Logger
 
 
-def install(alias: str, log: Logger, connections: Connections | None) -> None:
+def install(alias: str, log: Log, connections: Connections | None) -> None:
     """Makes known C drivers cooperative when they are imported, or now if they are.
 
     `alias` is the worker class, `gevent` or `eventlet`, for which the process has been patched. A worker installs again

@@ -24,9 +24,9 @@ MOST_TARGETS = 256
 """Applications have a few; one that makes up a new DSN for each connection must not fill the memory."""
 
 REMEDY = (
-    " In a greenlet worker psycopg2 runs in its green mode, which has neither COPY nor large objects: use psycopg 3, "
-    "whose COPY is cooperative; or psycopg2.extras.execute_values instead of COPY FROM, a named cursor instead of "
-    "COPY TO, and the SQL functions lo_get, lo_put and lo_from_bytea instead of lobject."
+    " In a greenlet worker psycopg2 runs in its green mode, which has no COPY, large objects or replication: use "
+    "psycopg 3, whose COPY is cooperative; or psycopg2.extras.execute_values instead of COPY FROM, a named cursor "
+    "instead of COPY TO, and the SQL functions lo_get, lo_put and lo_from_bytea instead of lobject."
 )
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from tricorn.green.database import Connections
-    from tricorn.log import Logger
 
 Level = Literal["debug", "info", "warning"]
+
+
+class Log(Protocol):
+    """As much of a logger as is used here."""
+
+    def debug(self, text: str, /, *arguments: object) -> object: ...
+
+    def info(self, text: str, /, *arguments: object) -> object: ...
+
+    def warning(self, text: str, /, *arguments: object) -> object: ...
 
 
 class Ground:
     """What a treatment stands on. One per process; a fork has a copy, which is brought up to date when it installs."""
 
-    def __init__(self, alias: str, log: Logger, connections: Connections | None) -> None:
+    def __init__(self, alias: str, log: Log, connections: Connections | None) -> None:
         self.alias = alias
         """The worker class: `gevent` or `eventlet`."""
         self.log = log
@@ -25,7 +34,7 @@ class Ground:
         """Where connections to databases are counted; None: not in this process."""
         self._said: set[str] = set()
 
-    def renew(self, alias: str, log: Logger, connections: Connections | None) -> None:
+    def renew(self, alias: str, log: Log, connections: Connections | None) -> None:
         self.alias, self.log, self.connections = alias, log, connections
 
     def say(self, level: Level, text: str) -> None:

@@ -1,0 +1,36 @@
+"""What every worker says alike is said once."""
+
+from __future__ import annotations
+
+from tricorn.arbiter.mind.events import ChildExited, WorkerNotices, WorkerReady
+
+from tests.unit.arbiter.mind.support import running, texts
+
+
+def test_once_for_all_workers_and_their_successors() -> None:
+    it = running(workers=2)
+    assert texts(it.feel(WorkerNotices(1, "warning", "pycurl blocks.")), "warning") == ["pycurl blocks."]
+    assert it.feel(WorkerNotices(2, "warning", "pycurl blocks.")) == []
+    it.feel(ChildExited(1, 0))
+    it.now += 60
+    it.wait(0)
+    successor = max(it.state.workers)
+    assert successor == 3
+    assert it.feel(WorkerNotices(successor, "warning", "pycurl blocks.")) == []
+
+
+def test_something_else_is_said_as_well() -> None:
+    it = running(workers=1)
+    it.feel(WorkerNotices(1, "warning", "pycurl blocks."))
+    assert texts(it.feel(WorkerNotices(1, "info", "sqlite3 blocks.")), "info") == ["sqlite3 blocks."]
+
+
+def test_the_code_of_a_reload_says_it_anew_and_what_is_old_is_forgotten() -> None:
+    it = running(workers=1)
+    for generation in range(2, 6):
+        it.feel(WorkerNotices(max(it.state.workers), "warning", "pycurl blocks."))
+        it.hang_up(generation)
+        newcomer = max(it.state.workers)
+        assert texts(it.feel(WorkerNotices(newcomer, "warning", "pycurl blocks."))) == ["pycurl blocks."]
+        it.feel(WorkerReady(newcomer))
+    assert len(it.state.notices) == 2
