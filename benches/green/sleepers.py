@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 
 class Round(NamedTuple):
-    """Seconds, and bytes of the worker."""
+    """Seconds, and bytes of the server."""
 
     last: float
     first: float
@@ -73,8 +73,8 @@ def demand_all(answers: Answers, count: int, at_once: int = 0) -> None:
 
 
 def weigh(server: Server) -> int:
-    """The worker is the process that has spent the most CPU; its arbiter has hardly spent any."""
-    return proc.memory(max(server.pids(), key=lambda pid: proc.cpu([pid]).total)).pss
+    """All processes: the worker's and the arbiter's, which does not change."""
+    return sum(proc.memory(pid).pss for pid in server.pids())
 
 
 def rest(pids: Sequence[int]) -> None:

@@ -133,8 +133,7 @@ def test_more_than_the_database_takes(server: Server, postgres: Postgres) -> Non
     assert server.get("/actors").status == 200, "afterwards all is as before"
 
 
-@pytest.mark.parametrize("worker_class", [*CLASSES, "gthread"])
-@pytest.mark.parametrize("end", ["TERM", "KILL"])
+@pytest.mark.parametrize(("worker_class", "end"), [("gevent", "TERM"), ("eventlet", "KILL")])
 def test_the_embedded_postgresql_goes_with_the_server(worker_class: str, end: str) -> None:
     with example(worker_class, workers=2) as server:
         with server.connect(timeout=60) as wire:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ PATH = "/socket.io/?EIO=4&transport="
 MODES = {"gevent": "gevent", "eventlet": "eventlet", "gthread": "threading"}
 
 pytest.importorskip("flask_socketio")
-simple_websocket = pytest.importorskip("simple_websocket")
+wsproto = pytest.importorskip("wsproto")
+events = pytest.importorskip("wsproto.events")
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -69,34 +72,57 @@ class WebSocket:
     """A session over a WebSocket: of its own, or the continuation of one that polls."""
 
     def __init__(self, server: Server, sid: str | None = None) -> None:
-        more = f"&sid={sid}" if sid else ""
-        self.ws = simple_websocket.Client(f"ws://127.0.0.1:{server.port}{PATH}websocket{more}")
+        self.protocol = wsproto.WSConnection(wsproto.ConnectionType.CLIENT)
+        self.sock = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.events: deque[Any] = deque()
+        self.send(events.Request("t", f"{PATH}websocket" + (f"&sid={sid}" if sid else "")))
+        assert isinstance(self.receive(), events.AcceptConnection)
         if sid:
-            self.ws.send("2probe")
+            self.say("2probe")
             assert self.hear() == "3probe"
-            self.ws.send("5")
+            self.say("5")
         else:
             assert self.hear()[0] == "0"
-            self.ws.send("40")
+            self.say("40")
             assert self.hear().startswith("40")
 
     def __enter__(self) -> WebSocket:  # noqa: PYI034 (typing.Self is younger than Python 3.10)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.ws.connected:
-            self.ws.close()
+        if self.protocol.state is wsproto.connection.ConnectionState.OPEN:
+            with suppress(OSError):
+                self.send(events.CloseConnection(1000))
+        self.sock.close()
+
+    def send(self, happening: Any) -> None:
+        self.sock.sendall(self.protocol.send(happening))
+
+    def receive(self) -> Any:
+        while not self.events:
+            self.protocol.receive_data(self.sock.recv(65536) or None)
+            self.events.extend(self.protocol.events())
+        return self.events.popleft()
+
+    def say(self, packet: str) -> None:
+        self.send(events.TextMessage(packet))
 
     def emit(self, *event: Any) -> None:
-        self.ws.send("42" + json.dumps(event))
+        self.say("42" + json.dumps(event))
 
     def hear(self) -> str:
         """The next packet that is neither a ping nor the end of an upgrade."""
-        while (packet := self.ws.receive(timeout=10)) in ("2", "6"):
-            if packet == "2":
-                self.ws.send("3")
-        assert packet is not None, "nothing came"
-        return str(packet)
+        while True:
+            text, whole = "", False
+            while not whole:
+                message = self.receive()
+                assert isinstance(message, events.TextMessage), message
+                text, whole = text + message.data, message.message_finished
+            if text == "2":
+                self.say("3")
+            elif text != "6":
+                return text
 
 
 def event(packet: str) -> Any:
@@ -153,8 +179,7 @@ def test_a_websocket_that_ends_leaves_nothing_behind(server: Server) -> None:
         with WebSocket(server) as session:
             if number % 2:
                 # Without a word: as a browser goes that is killed.
-                session.ws.sock.close()
-                session.ws.connected = False
+                session.sock.close()
     until(lambda: proc.descriptors(server.worker_pid()) <= before, "its descriptors are free again")
     assert server.get("/mode").status == 200
     assert not server.log.matching("ERROR|Traceback"), server.log.text
