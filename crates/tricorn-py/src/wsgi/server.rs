@@ -16,8 +16,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use tricorn_io::{Chores, Engine, Exchange, clock};
-use tricorn_proto::access_log::Record;
+use tricorn_io::{AccessLog, Chores, Engine, Exchange, clock};
+use tricorn_proto::access_log::{Format, Record};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Known;
 use tricorn_proto::peer::request_id;
@@ -217,7 +217,8 @@ impl Server {
         let slot = exchange.slot();
         kit.handle.get().put(py, exchange);
         let mut token = None;
-        let outcome = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &kit, &environ));
+        let called = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &kit, &environ));
+        let outcome = called.and_then(|result| self.respond(py, &kit, &result));
         conclude(&self.engine, slot);
         let mut exchange = kit.handle.get().take_back(py);
         match outcome {
@@ -266,25 +267,31 @@ impl Server {
         }
     }
 
-    fn call<'py>(&self, py: Python<'py>, kit: &Kit, environ: &Bound<'py, PyDict>) -> PyResult<Option<End>> {
+    /// Calls the application. Apart from what follows, since a greenlet that waits keeps every byte of the frames above it.
+    #[inline(never)]
+    fn call<'py>(&self, py: Python<'py>, kit: &Kit, environ: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), kit.start_response.as_ptr()];
         // SAFETY: the callable and both arguments are alive; the slot before the first argument is ours, as
         // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
-        let result = unsafe {
+        unsafe {
             let result = ffi::PyObject_Vectorcall(
                 self.gateway.get().application.as_ptr(),
                 arguments.as_mut_ptr().add(1),
                 2 | ffi::PY_VECTORCALL_ARGUMENTS_OFFSET,
                 std::ptr::null_mut(),
             );
-            Bound::from_owned_ptr_or_err(py, result)?
-        };
+            Bound::from_owned_ptr_or_err(py, result)
+        }
+    }
+
+    #[inline(never)]
+    fn respond(&self, py: Python<'_>, kit: &Kit, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
         let response = Response {
             handle: kit.handle.bind(py),
             file_wrapper: self.file_wrapper.as_ref().map(|wrapper| wrapper.bind(py)),
             sendfile: self.sendfile,
         };
-        response.send(&result)
+        response.send(result)
     }
 
     /// The application has spoken for itself over the socket: nothing more is sent there. That it ends by `StopIteration`, or
@@ -350,8 +357,23 @@ impl Server {
         drop_chores(chores);
     }
 
+    #[inline]
     fn log(&self, py: Python<'_>, exchange: &Exchange, environ: Option<&Bound<'_, PyDict>>) {
-        let (Some(access), Some(format)) = (self.engine.access(), &self.engine.config().access_format) else { return };
+        if let (Some(access), Some(format)) = (self.engine.access(), &self.engine.config().access_format) {
+            self.write_line(py, access, format, exchange, environ);
+        }
+    }
+
+    /// Apart, since a greenlet that waits keeps every byte of the frames above it.
+    #[inline(never)]
+    fn write_line(
+        &self,
+        py: Python<'_>,
+        access: &AccessLog,
+        format: &Format,
+        exchange: &Exchange,
+        environ: Option<&Bound<'_, PyDict>>,
+    ) {
         let lookup = |key: &str| -> Option<Vec<u8>> {
             let value = environ?.get_item(key).ok().flatten()?;
             let text = value.cast_into::<PyString>().ok().or_else(|| None)?;
