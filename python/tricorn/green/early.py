@@ -14,6 +14,7 @@ patched in the place of what is not:
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import threading
 from _queue import SimpleQueue
@@ -21,7 +22,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from tricorn.unpatched import _thread, socket
@@ -69,9 +70,12 @@ def mend(before: Names) -> list[Finding]:
     """To be called after the patch. Returns what cannot be mended, by module."""
     originals = _Originals(before)
     _mend_contexts(before)
+    for name in _CHOOSE_ONCE:
+        if name in sys.modules:
+            importlib.reload(sys.modules[name])
     mender = _Mender(originals)
     for name, module in list(sys.modules.items()):
-        if isinstance(module, ModuleType) and _is_foreign(name):
+        if issubclass(type(module), ModuleType) and _is_foreign(name):
             mender.mend_module(name, _namespace(module))
     return [_shortened(finding) for finding in mender.findings.values()]
 
@@ -193,7 +197,7 @@ class _Mender:
                 self._note(module, f"{name} ({_word(value)})")
         elif id(value) in self._originals.gone:
             self._note(module, f"{name} ({self._originals.gone[id(value)]}, which is gone)")
-        elif not isinstance(value, _ATOMS):
+        elif not issubclass(type(value), _ATOMS):
             self._waiting.append((value, module, name))
 
     def _renew(self, value: object, module: str, name: str) -> object:
@@ -213,40 +217,49 @@ class _Mender:
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
-        if isinstance(value, type):
-            if _is_foreign(str(value.__module__)):
-                self._class(value)
-        elif isinstance(value, FunctionType):
-            if _is_foreign(value.__module__ or module):
-                self._function(value, value.__module__ or module)
-        elif type(value) in (dict, defaultdict, OrderedDict):
+        kind = type(value)
+        if issubclass(kind, type):
+            self._class(value)  # type: ignore[arg-type]
+        elif kind is FunctionType:
+            self._function(value, module)  # type: ignore[arg-type]
+        elif kind in (dict, defaultdict, OrderedDict):
             self._items(value, module, f"{name}.")  # type: ignore[arg-type]
-        elif type(value) is list:
-            for index, item in enumerate(value):
-                self._slot(item, partial(value.__setitem__, index), module, name)
-        elif isinstance(value, functools.partial):
-            self._slot(value.func, partial(setattr, value, "func"), module, name)
-            self._waiting.extend((each, module, name) for each in (value.args, value.keywords))
-        elif isinstance(value, _WRAPPERS):
+        elif kind is list:
+            self._list(value, module, name)  # type: ignore[arg-type]
+        elif kind is functools.partial:
+            self._partial(value, module, name)
+        elif kind in _WRAPPERS:
             self._waiting.extend((each, module, name) for each in _wrapped(value))
         else:
-            self._instance(value, module, name)
+            self._instance(value, kind, module, name)
+
+    def _list(self, items: list[object], module: str, name: str) -> None:
+        for index, item in enumerate(items):
+            self._slot(item, partial(items.__setitem__, index), module, name)
+
+    def _partial(self, made: Any, module: str, name: str) -> None:
+        self._slot(made.func, partial(setattr, made, "func"), module, name)
+        self._waiting.extend((each, module, name) for each in (made.args, made.keywords))
 
     def _items(self, found: dict[Any, Any], module: str, prefix: str) -> None:
         for key, value in list(found.items()):
             self._slot(value, partial(found.__setitem__, key), module, f"{prefix}{key}")
 
     def _class(self, kind: type) -> None:
-        module, name = kind.__module__, kind.__qualname__
+        module, name = str(kind.__module__), kind.__qualname__
+        if not _is_foreign(module):
+            return
         for key, value in list(vars(kind).items()):
             if key not in ("__dict__", "__weakref__"):
-                self._slot(value, partial(setattr, kind, key), module, f"{name}.{key}")
+                self._slot(value, partial(type.__setattr__, kind, key), module, f"{name}.{key}")
         for base in kind.__bases__:
             if id(base) in self._originals.classes:
                 self._note(module, f"the class {name} (over the original {self._originals.classes[id(base)]})")
 
     def _function(self, function: FunctionType, module: str) -> None:
-        name = function.__qualname__
+        module, name = function.__module__ or module, function.__qualname__
+        if not _is_foreign(module):
+            return
         if function.__defaults__:
             defaults = list(function.__defaults__)
             for index, value in enumerate(defaults):
@@ -265,20 +278,24 @@ class _Mender:
             return
         self._slot(value, partial(setattr, cell, "cell_contents"), module, name)
 
-    def _instance(self, value: object, module: str, name: str) -> None:
-        kind = type(value)
-        if isinstance(value, threading.Condition):
+    def _instance(self, value: Any, kind: type, module: str, name: str) -> None:
+        """Asks the object nothing: proxies and lazy objects are what they stand for as soon as they are asked."""
+        home = str(kind.__module__)
+        if issubclass(kind, threading.Condition):
             self._condition(value, module, name)
-        elif isinstance(value, socket.socket):
-            if value.fileno() >= 0 and value.type == socket.SOCK_STREAM:
+        elif issubclass(kind, socket.socket):
+            if socket.socket.fileno(value) >= 0 and value.type == socket.SOCK_STREAM:
                 self._note(module, f"{name} (a socket)")
         elif kind is self._originals.context:
             _become_patched(value)
-        elif _is_foreign(str(kind.__module__)) or kind.__module__.partition(".")[0] in _WORTH_A_LOOK:
+        elif _is_foreign(home) or home.partition(".")[0] in _WORTH_A_LOOK:
             self._items(_namespace(value), module, f"{name}.")
-            for slot in _slots(kind):
-                if (held := getattr(value, slot, None)) is not None:
-                    self._slot(held, partial(setattr, value, slot), module, f"{name}.{slot}")
+            for key, slot in _slots(kind):
+                try:
+                    held = slot.__get__(value, kind)
+                except AttributeError:  # nothing is in it
+                    continue
+                self._slot(held, partial(slot.__set__, value), module, f"{name}.{key}")
 
     def _condition(self, condition: Any, module: str, name: str) -> None:
         """Its methods are those of its lock, and its waiters wait with locks of their own."""
@@ -295,10 +312,13 @@ class _Mender:
 
 def _wrapped(value: Any) -> Iterator[object]:
     """What stands behind a method or in a container, where nothing else can be put in its place."""
-    if isinstance(value, property):
+    kind = type(value)
+    if kind is property:
         yield from (value.fget, value.fset, value.fdel)
-    elif isinstance(value, staticmethod | classmethod | MethodType):
-        yield from (value.__func__, getattr(value, "__self__", None))
+    elif kind in (staticmethod, classmethod):
+        yield value.__func__
+    elif kind is MethodType:
+        yield from (value.__func__, value.__self__)
     else:
         yield from value
 
@@ -312,10 +332,10 @@ def _namespace(value: object) -> dict[Any, Any]:
     return found if type(found) is dict else {}
 
 
-def _slots(kind: type) -> Iterator[str]:
+def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
     for each in kind.__mro__:
-        names = vars(each).get("__slots__", ())
-        yield from (names,) if isinstance(names, str) else names
+        if _is_foreign(str(each.__module__)):
+            yield from ((key, value) for key, value in vars(each).items() if type(value) is MemberDescriptorType)
 
 
 def _become_patched(context: Any) -> None:
@@ -364,5 +384,7 @@ _WORDS = {_LOCK: "a lock", _thread.RLock: "a lock", _thread._local: "a thread-lo
 
 _WRAPPERS = (property, staticmethod, classmethod, MethodType, tuple, set, frozenset, deque)
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), ModuleType, BuiltinFunctionType)
+_CHOOSE_ONCE = ("urllib3.util.wait",)
+"""Modules that find out when they are first used what there is, and keep to it: eventlet takes select.poll away."""
 _WORTH_A_LOOK = ("threading", "queue", "concurrent", "functools", "logging", "weakref")
 """Modules whose objects hold locks, or what an application gave them."""

@@ -15,7 +15,7 @@ import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -114,7 +114,8 @@ def _gevent() -> None:
     names = vars(metadata)
     names["entry_points"] = lambda **which: found.select(**which)
     try:
-        monkey.patch_all()
+        with _asking_nothing("gevent.monkey", "gevent.monkey._patch_thread_common"):
+            monkey.patch_all()
     finally:
         names["entry_points"] = asked
 
@@ -123,7 +124,43 @@ def _eventlet() -> None:
     import eventlet
 
     # All but psycopg2, which would be imported for it; `drivers` sees to it when the application does.
-    eventlet.monkey_patch(os=True, select=True, socket=True, subprocess=True, thread=True, time=True)
+    with _asking_nothing("eventlet.patcher"):
+        eventlet.monkey_patch(os=True, select=True, socket=True, subprocess=True, thread=True, time=True)
+
+
+@contextmanager
+def _asking_nothing(*modules: str) -> Iterator[None]:
+    """Lets modules see objects as they are, and not as what they say they are.
+
+    They go through all objects there are, in search of locks. A lazy one (Django's settings) that is asked for its
+    `__class__` becomes what it stands for, or fails.
+    """
+    changed = []
+    for name in modules:
+        with suppress(ImportError):  # of another version of the library
+            changed.append(vars(import_module(name)))
+    for names in changed:
+        names.update(_NOT_ASKING)
+    try:
+        yield
+    finally:
+        for names in changed:
+            for each in _NOT_ASKING:
+                del names[each]
+
+
+def _is_instance(value: object, kind: Any) -> bool:
+    return issubclass(type(value), kind)
+
+
+def _namespace(value: object) -> Any:
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError as error:
+        raise TypeError(error) from None
+
+
+_NOT_ASKING = {"isinstance": _is_instance, "vars": _namespace}
 
 
 _LIBRARIES: dict[str, Callable[[], None]] = {"gevent": _gevent, "eventlet": _eventlet}
@@ -174,6 +211,7 @@ _IGNORED = (DeprecationWarning, PendingDeprecationWarning, ResourceWarning, Impo
 _SAID_BETTER = (
     "Monkey-patching ssl after ssl has already been imported",
     "RLock(s) were not greened",
+    "An exception was thrown while monkey_patching for eventlet",
     "Eventlet is deprecated",
 )
 

@@ -102,7 +102,7 @@ assert early.create_connection is socket.create_connection
 assert early.local is threading.local
 counted = sibling()
 early.sleep(0.1)
-print(len(counted) > 1)
+print(len(counted) >= 2)
 """
         assert run(alias, code, tmp_path, early=early) == "True"
 
@@ -156,7 +156,7 @@ threading.Thread(target=lambda: seen.append(hasattr(early.own, "value"))).start(
 time.sleep(0.02)
 assert seen == [False]
 early.pool.shutdown()
-print(len(counted) > 3)
+print(len(counted) >= 2)
 """
         assert run(alias, code, tmp_path, early=early) == "True"
 
@@ -188,8 +188,39 @@ print("fine")
 """
         assert run(alias, code, tmp_path, early=early) == "fine"
 
-    @pytest.mark.parametrize("client", ["urllib3", "requests", "urllib", "context"])
-    def test_https_lets_others_go_on(self, alias: str, client: str, tmp_path: Path) -> None:
+    def test_objects_that_stand_for_others_are_not_asked(self, alias: str, tmp_path: Path) -> None:
+        early = """
+from time import sleep
+
+class Lazy:
+    __slots__ = ("__wrapped", "never")
+
+    def __init__(self):
+        self.__wrapped = [sleep]
+
+    def fail(self, *_):
+        raise RuntimeError("not now")
+
+    __class__ = property(fail)
+    __getattr__ = __setattr__ = __eq__ = __hash__ = __bool__ = __len__ = __iter__ = __repr__ = fail
+
+    def wrapped(self):
+        return object.__getattribute__(self, "_Lazy__wrapped")
+
+Lazy.__setattr__ = object.__setattr__
+lazy = Lazy()
+Lazy.__setattr__ = Lazy.fail
+many = {"lazy": [lazy, (lazy,)]}
+"""
+        code = """
+import early
+assert patch() == []
+import time
+print(early.Lazy.wrapped(early.lazy) == [time.sleep])
+"""
+        assert run(alias, code, tmp_path, early=early) == "True"
+
+    def test_https_lets_others_go_on(self, alias: str, tmp_path: Path) -> None:
         early = """
 import socket, ssl, sys, threading, urllib.request
 import requests, urllib3
@@ -203,19 +234,26 @@ class Own(ssl.SSLContext):
 
 own = Own(ssl.PROTOCOL_TLS_CLIENT)
 own.load_verify_locations(CERTIFICATE)
+pool = urllib3.PoolManager(ca_certs=CERTIFICATE)
+with requests.Session() as used:  # what chooses by what there is has chosen
+    for _ in range(2):
+        used.get(URL, verify=CERTIFICATE)
 CLIENTS = {
-    "urllib3": lambda url: urllib3.PoolManager(ca_certs=CERTIFICATE).request("GET", url).data,
+    "urllib3": lambda url: pool.request("GET", url).data,
     "requests": lambda url: get(url, verify=CERTIFICATE).content,
     "urllib": lambda url: urllib.request.urlopen(url, context=context).read(),
     "context": lambda url: urllib.request.urlopen(url, context=own).read(),
 }
 """
-        code = f"""
+        code = """
 import early
 assert patch() == [], Log.lines
 counted = sibling()
-assert early.CLIENTS[{client!r}](early.URL + "?0.3") == b"secure"
-print(len(counted) > 5)
+for name in (*early.CLIENTS, *early.CLIENTS):
+    before = len(counted)
+    assert early.CLIENTS[name](early.URL + "?0.2") == b"secure"
+    assert len(counted) >= before + 2, name
+print(True)
 """
         (tmp_path / "early.py").write_text(early)
         with TlsServer() as server:
@@ -398,14 +436,14 @@ if pid == 0:
     assert subprocess.check_output(["echo", "child"]) == b"child\\n"
     import socket
     socket.getaddrinfo("localhost", 80)
-    assert len(counted) > 3
-    assert len(inherited) > before + 3
+    assert len(counted) >= 2
+    assert len(inherited) >= before + 2
     sys.stdout.flush()
     os._exit(17)
 _, status = native.waitpid(pid, 0)
 counted = sibling()
 time.sleep(0.1)
-assert len(counted) > 3
+assert len(counted) >= 2
 print(os.waitstatus_to_exitcode(status))
 """
         assert run(alias, code, tmp_path) == "17"
