@@ -49,7 +49,7 @@ class Progress:
 
     @property
     def advanced(self) -> bool:
-        return self.ticks >= 5 and self.longest_pause < 0.7 * self.seconds
+        return self.ticks >= 5 and self.longest_pause < 0.8 * self.seconds
 
     @property
     def stood(self) -> bool:

@@ -142,6 +142,25 @@ def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, attem
     watch.notes["page at the end"] = scoreboard.databases(watch.connections._page)
 
 
+def psycopg_killed(watch: Watch, dsn: str) -> None:
+    import psycopg
+
+    connection = psycopg.connect(dsn)
+    timeout = watch.timeout(0.1)
+    try:
+        connection.execute("SELECT pg_sleep(3600)")
+    except BaseException as error:
+        watch.notes["is the timeout"] = error is timeout
+    connection.rollback()
+    watch.notes["usable"] = connection.execute("SELECT 1").fetchone() == (1,)
+    connection.commit()
+    greenlet = watch.spawn(connection.execute, "SELECT pg_sleep(3600)")
+    time.sleep(0.1)
+    greenlet.kill()
+    connection.rollback()
+    watch.notes["usable after a kill"] = connection.execute("SELECT 1").fetchone() == (1,)
+
+
 def psycopg_waits(watch: Watch, dsn: str, silent: str) -> None:
     import psycopg
 

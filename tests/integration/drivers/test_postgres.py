@@ -147,6 +147,12 @@ def test_psycopg_waits_while_siblings_get_on(hub: str, postgres: Postgres, silen
 
 
 @hubs
+def test_psycopg_cancels_a_killed_query_and_keeps_the_connection(hub: str, postgres: Postgres) -> None:
+    outcome = run(hub, "psycopg_killed", postgres.dsn(), within=20)
+    assert outcome.notes == {"is the timeout": True, "usable": True, "usable after a kill": True}
+
+
+@hubs
 def test_psycopg_imported_too_early_is_named(hub: str, postgres: Postgres) -> None:
     outcome = run(hub, "psycopg_waits", postgres.dsn(), "host=127.0.0.1 port=1", early=["psycopg"])
     assert outcome.lines() == [IMPORTED_TOO_EARLY]

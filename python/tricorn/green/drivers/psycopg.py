@@ -6,11 +6,13 @@ for eventlet. What it would have to choose is there all the same (`PSYCOPG_WAIT_
 
 from __future__ import annotations
 
+import importlib
 import os
 import selectors
 from collections.abc import Generator
 from typing import Any
 
+from tricorn.errors import RequestTimeout
 from tricorn.green.database import address_of
 from tricorn.green.drivers.records import Ground
 
@@ -36,7 +38,20 @@ def apply(psycopg: Any, ground: Ground) -> None:
         ground.say("warning", WAITS_IN_C)
     else:
         ground.say("debug", "psycopg waits cooperatively.")
+    _cancel_when_killed(psycopg.connection, ground)
     _count(psycopg, ground)
+
+
+def _cancel_when_killed(connection: Any, ground: Ground) -> None:
+    """It cancels the query of whoever is interrupted, and is told what else interrupts a greenlet.
+
+    Otherwise the connection would stay busy with it, and PostgreSQL would run it to its end.
+    """
+    hub = importlib.import_module(ground.alias)
+    interrupts = (importlib.import_module("greenlet").GreenletExit, hub.Timeout, RequestTimeout)
+    known = getattr(connection, "_INTERRUPTED", None)
+    if isinstance(known, tuple):
+        connection._INTERRUPTED = (*known, *(each for each in interrupts if each not in known))
 
 
 def _count(psycopg: Any, ground: Ground) -> None:
