@@ -14,7 +14,7 @@ import pytest
 from tests.attacks.bad_requests import ALL, get, post
 from tests.attacks.conftest import guarded
 from tests.conftest import Pool
-from tests.harness import REFERENCE, Server, proc, until
+from tests.harness import REFERENCE, Server, each, proc, until
 from tests.harness.wire import chunked
 
 REQUESTS = 100_000
@@ -130,11 +130,12 @@ def attack(server: Server) -> Counter[str]:
     return answers
 
 
-def test_a_hundred_thousand_mutants(pool: Pool) -> None:
+@pytest.mark.parametrize("worker_class", each("gthread", "gevent"))
+def test_a_hundred_thousand_mutants(pool: Pool, worker_class: str) -> None:
     if REFERENCE:
         pytest.skip("it is slow, and what it does with them is not the question here")
     # Over a unix socket, which does not run out of ports.
-    server = guarded(pool, "gthread", transport="unix", keep_alive=1)
+    server = guarded(pool, worker_class, transport="unix", keep_alive=1)
     assert server.get("/hello").status == 200
     worker = server.worker_pid()
     descriptors, memory = proc.descriptors(worker), proc.private_bytes(worker)

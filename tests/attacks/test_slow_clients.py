@@ -8,7 +8,7 @@ import pytest
 
 from tests.attacks.conftest import BODY_SECONDS, HEADER_SECONDS, WRITE_SECONDS
 from tests.conftest import Pool
-from tests.harness import Crowd, Server, proc, until
+from tests.harness import KINDS, Crowd, Server, each, proc, until
 from tests.harness.wire import request
 
 pytestmark = pytest.mark.beyond_reference("slow clients hold its threads")
@@ -115,7 +115,7 @@ def server_side_gone(client_port: int, server_port: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("worker_class", ["sync", "gthread"])
+@KINDS
 def test_many_that_never_read_an_ordinary_response(pool: Pool, worker_class: str) -> None:
     """A response that fits the bounded buffer costs its thread nothing, however many never read it."""
     server = pool.get(worker_class=worker_class, keep_alive=5, write_timeout=WRITE_SECONDS)
@@ -168,8 +168,9 @@ def test_a_slow_reader_that_reads_is_served(pool: Pool) -> None:
     assert got == size
 
 
-def test_two_thousand_idle_connections(pool: Pool) -> None:
-    server = pool.get(worker_class="gthread", threads=4, keep_alive=20, header_timeout=20)
+@pytest.mark.parametrize("worker_class", each("gthread", "gevent"))
+def test_two_thousand_idle_connections(pool: Pool, worker_class: str) -> None:
+    server = pool.get(worker_class=worker_class, keep_alive=20, header_timeout=20)
     worker = server.worker_pid()
     with Crowd(server.address, 1000) as silent, Crowd(server.address, 1000, first=request("GET", "/hello")) as idle:
         until(lambda: all(client.heard for client in idle.clients), "every idle client was answered", within=20)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLASSES, REFERENCE, Site, configured, proc, until
+from tests.harness import CLASSES, KINDS, REFERENCE, Site, configured, proc, until
 from tests.harness.wire import request
 
 RECORDER = (Path(__file__).parent / "hook_recorder.py").read_text().replace("from __future__ import annotations", "")
@@ -133,7 +133,7 @@ def test_arguments_at_start(tmp_path: Path) -> None:
     assert all(not record["worker"]["booted"] for record in records if record["hook"] == "post_fork")
 
 
-@CLASSES
+@KINDS
 def test_request(tmp_path: Path, worker_class: str) -> None:
     with Recorded(tmp_path, configured(worker_class, 2)) as server:
         with server.connect() as wire:
@@ -161,7 +161,7 @@ def test_request(tmp_path: Path, worker_class: str) -> None:
     assert after["worker"]["nr"] == 1
 
 
-@CLASSES
+@KINDS
 @pytest.mark.parametrize("arguments", ["worker, req", "worker, req, environ", "worker, req, environ, resp"])
 def test_arities_of_post_request(tmp_path: Path, worker_class: str, arguments: str) -> None:
     text = f"def post_request({arguments}):\n    worker.log.info('post %s %d', req.path, len(({arguments})))\n"
@@ -170,7 +170,7 @@ def test_arities_of_post_request(tmp_path: Path, worker_class: str, arguments: s
         server.log.wait(rf"post /hello {arguments.count(',') + 1}")
 
 
-@CLASSES
+@KINDS
 def test_a_request_hook_that_raises(tmp_path: Path, worker_class: str) -> None:
     text = """
 def pre_request(worker, req):
@@ -190,7 +190,7 @@ def post_request(worker, req, environ, resp):
         assert server.get("/pid").status == 200
 
 
-@CLASSES
+@KINDS
 def test_post_request_after_an_error_of_the_application(tmp_path: Path, worker_class: str) -> None:
     with Recorded(tmp_path, configured(worker_class, 2)) as server:
         assert server.get("/crash?when=call").status == 500

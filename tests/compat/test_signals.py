@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import CLASSES, REFERENCE, Server, Site, Wire, module, proc, until
+from tests.harness import KINDS, REFERENCE, Server, Site, Wire, module, proc, until
 from tests.harness.site import replaced
 from tests.harness.wire import request
 
@@ -27,7 +27,7 @@ def refused(server: Server) -> bool:
     return False
 
 
-@CLASSES
+@KINDS
 def test_term_finishes_what_runs_and_takes_nothing_new(worker_class: str, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     with Server(worker_class=worker_class) as server, server.connect() as wire:
@@ -223,7 +223,7 @@ def test_a_worker_that_gets_term_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGABRT], ids=["INT", "QUIT", "ABRT"])
-@CLASSES
+@KINDS
 def test_a_worker_that_gets_int_quit_or_abrt_is_replaced(worker_class: str, number: int) -> None:
     if REFERENCE and worker_class == "gthread":
         pytest.skip("the reference server: it sometimes hangs in the shutdown of its pool")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.harness.classes import CLASSES, GREEN, GREEN_CLASSES, THREAD_CLASSES, at_once, configured, each, room
+from tests.harness.classes import CLASSES, GREEN, GREEN_CLASSES, KINDS, THREAD_CLASSES, at_once, configured, each, room
 from tests.harness.deadline import until
 from tests.harness.load import CLOSE, Load
 from tests.harness.server import APPS, REFERENCE, Server, command
@@ -16,6 +16,7 @@ __all__ = [
     "CLOSE",
     "GREEN",
     "GREEN_CLASSES",
+    "KINDS",
     "REFERENCE",
     "THREAD_CLASSES",
     "Crowd",

@@ -29,6 +29,8 @@ def _absent(name: str) -> list[pytest.MarkDecorator]:
 
 CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY))
 """For what the class may make a difference to."""
+KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent"))
+"""For what the two libraries of greenlets cannot make a difference to, or take too long to be told apart in."""
 THREAD_CLASSES = pytest.mark.parametrize("worker_class", each(*THREADED))
 """For what the reactor, the arbiter or the log does whatever the class."""
 GREEN_CLASSES = pytest.mark.parametrize("worker_class", each(*GREEN))

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import CLASSES, THREAD_CLASSES, Server
+from tests.harness import KINDS, THREAD_CLASSES, Server
 from tests.harness.core import Serving, serving
 from tests.harness.deadline import until
 from tests.harness.wire import request
@@ -55,7 +55,7 @@ def line(server: Server, mark: str) -> str:
     return match[0]
 
 
-@CLASSES
+@KINDS
 def test_the_default_format(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, access_logfile="-")
     mark = f"default-{worker_class}"
@@ -68,7 +68,7 @@ def test_the_default_format(pool: Pool, worker_class: str) -> None:
     ), line(server, mark)
 
 
-@CLASSES
+@KINDS
 def test_every_atom(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, access_logfile="-", access_logformat="|".join(ATOMS))
     mark = f"atoms-{worker_class}"

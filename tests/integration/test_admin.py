@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLASSES, Server
+from tests.harness import KINDS, Server
 from tests.harness.core import Serving, serving
 from tests.harness.deadline import until
 from tests.harness.server import free_port
@@ -231,7 +231,7 @@ def test_paths_are_settings() -> None:
         assert [ask(core, path).status for path in ("/live", "/go", "/healthz", "/readyz")] == [200, 200, 404, 404]
 
 
-@CLASSES
+@KINDS
 def test_a_server_has_an_address_for_it(worker_class: str) -> None:
     port = free_port()
     with Server(worker_class=worker_class, workers=2, admin_bind=f"127.0.0.1:{port}", health_path="/up") as server:

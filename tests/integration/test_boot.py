@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import APPS, CLASSES, REFERENCE, Server
+from tests.harness import APPS, KINDS, REFERENCE, Server
 from tests.harness.server import free_port, run
 
 NAME = "gunicorn" if REFERENCE else "tricorn"
@@ -21,7 +21,7 @@ def address() -> list[str]:
     return ["-b", f"127.0.0.1:{free_port()}"]
 
 
-@CLASSES
+@KINDS
 def test_boot_lines(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, workers=2)
     lines = server.log.lines[:6]
@@ -43,7 +43,7 @@ def test_several_addresses() -> None:
         assert server.log.matching(rf"Listening at: http://127\.0\.0\.1:{ports[0]},http://127\.0\.0\.1:{ports[1]} ")
 
 
-@CLASSES
+@KINDS
 def test_an_application_that_does_not_load_is_exit_3(worker_class: str) -> None:
     """gunicorn's distinction: an error inside the module is a worker that failed to boot."""
     done = run(*address(), "-k", worker_class, "broken_import:application")

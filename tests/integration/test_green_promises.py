@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import CLOSE, GREEN_CLASSES, Load, Server, Site, Wire, proc, until
+from tests.harness import CLOSE, GREEN_CLASSES, Load, Server, Site, Wire, each, until
 from tests.harness.marked import calls
 from tests.harness.site import replaced
 from tests.harness.wire import Silent, request
@@ -49,14 +49,13 @@ def in_the_application(server: Server, count: int) -> None:
 
 
 @GREEN_CLASSES
-@pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
-def test_reloads_and_the_end_lose_none_of_many_that_wait(worker_class: str, fields: Any) -> None:
+def test_reloads_and_the_end_lose_none_of_many_that_wait(worker_class: str) -> None:
     with (
         Server(worker_class=worker_class, workers=2) as server,
-        Load(server.address, "/sleep?s=0.15", clients=40, fields=fields) as load,
+        Load(server.address, "/sleep?s=0.15", clients=40) as load,
     ):
         load.settle(80)
-        for _ in range(3):
+        for _ in range(2):
             replaced(server, lambda: server.signal(signal.SIGHUP))
             load.settle(40)
         load.leaving()
@@ -73,7 +72,7 @@ def test_workers_that_have_served_their_number_lose_none_of_many_that_wait(worke
         Server(worker_class=worker_class, workers=2, **options) as server,
         Load(server.address, "/sleep?s=0.1", clients=24) as load,
     ):
-        server.log.wait("Autorestarting worker", count=4, within=30)
+        server.log.wait("Autorestarting worker", count=2, within=30)
         load.settle(40)
         tally = load.stop()
     assert tally.failures == []
@@ -127,21 +126,18 @@ def test_what_does_not_finish_in_time_is_ended(worker_class: str) -> None:
 
 
 @GREEN_CLASSES
-@pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
-def test_signals_reach_a_worker_whatever_it_does(worker_class: str, number: int, busy: bool) -> None:
-    with Server(worker_class=worker_class) as server:
-        worker = server.worker_pid()
+def test_signals_reach_a_worker_that_is_idle_and_one_that_is_busy(worker_class: str) -> None:
+    with Server(worker_class=worker_class, workers=2) as server:
+        idle, busy = server.worker_pids()
         assert server.get("/hello").status == 200
-        with ExitStack() as stack:
-            if busy:
-                stack.enter_context(Load(server.address, clients=4, timeout=20)).settle(50)
-            began = time.monotonic()
-            os.kill(worker, number)
-            until(lambda: worker not in server.worker_pids(), "it leaves")
-            assert time.monotonic() - began < 4
-        until(lambda: server.worker_pids(), "it is replaced")
-        assert server.get("/hello").status == 200
+        os.kill(idle, signal.SIGTERM)
+        until(lambda: idle not in server.worker_pids(), "it leaves", within=4)
+        with Load(server.address, clients=4, timeout=20) as load:
+            load.settle(50)
+            os.kill(busy, signal.SIGTERM)
+            until(lambda: busy not in server.worker_pids(), "it leaves", within=4)
+            load.settle(50)
+            assert load.stop().failures == []
 
 
 # Time limits.
@@ -152,23 +148,22 @@ def test_a_request_that_merely_waits_is_not_stuck(worker_class: str) -> None:
     """Longer than `timeout`, alone and beside others that come and go."""
     with green(worker_class, timeout=1) as server, ExitStack() as stack:
         worker = server.worker_pid()
-        wires = asked(server, stack, *["/sleeps?s=2.5"] * 3)
+        wires = asked(server, stack, *["/sleeps?s=1.8"] * 3)
         assert wires[0].still_open(1.2)
-        stack.enter_context(Load(server.address, "/light?id=x", clients=2)).settle(100)
+        stack.enter_context(Load(server.address, "/light?id=x", clients=2)).settle(50)
         assert statuses(wires) == [200] * 3
         assert server.worker_pid() == worker
         assert not server.log.matching("TIMEOUT")
 
 
-@GREEN_CLASSES
-@pytest.mark.parametrize(("path", "function"), [("/blocks?s=3", "do_blocks"), ("/spins?s=3", "do_spins")])
-def test_a_request_that_holds_up_the_others_is_told_and_its_worker_replaced(
-    worker_class: str, path: str, function: str
-) -> None:
+@pytest.mark.parametrize("case", each("gevent-spins", "gevent-blocks", "eventlet-blocks"))
+def test_a_request_that_holds_up_the_others_is_told_and_its_worker_replaced(case: str) -> None:
     """Those that it held up are answered when it lets them; those that come are answered by the successor."""
+    worker_class, _, deed = case.partition("-")
+    path, function = f"/{deed}?s=2.5", f"do_{deed}"
     with green(worker_class, timeout=1, graceful_timeout=10) as server, ExitStack() as stack:
         worker = server.worker_pid()
-        waiting = asked(server, stack, *["/sleeps?s=2"] * 5)
+        waiting = asked(server, stack, *["/sleeps?s=1"] * 5)
         assert waiting[-1].still_open(0.2)
         (stuck,) = asked(server, stack, path)
         server.log.wait(rf"\[CRITICAL\] WORKER TIMEOUT \(pid:{worker}\)")
@@ -210,9 +205,9 @@ def test_a_late_request_that_does_not_end_is_answered_504_all_the_same(worker_cl
     with green(worker_class, request_timeout=1) as server, ExitStack() as stack:
         worker = server.worker_pid()
         began = time.monotonic()
-        (stuck,) = asked(server, stack, "/blocks?s=4")
+        (stuck,) = asked(server, stack, "/blocks?s=3")
         assert statuses([stuck]) == [504]
-        assert time.monotonic() - began < 3.9, "the monitor answers, not the hub"
+        assert time.monotonic() - began < 2.9, "the monitor answers, not the hub"
         server.log.wait("do_blocks")
         assert server.get("/light?id=x").status == 200, "the hub turns again"
         assert server.worker_pid() == worker
@@ -221,7 +216,7 @@ def test_a_late_request_that_does_not_end_is_answered_504_all_the_same(worker_cl
 @GREEN_CLASSES
 def test_the_exception_for_a_late_request_never_meets_another(worker_class: str) -> None:
     """They end when the limit is reached: it is on its way while the next request begins in the same greenlet."""
-    limit, clients, each_asks = 1, 8, 6
+    limit, clients, each_asks = 0.5, 8, 6
     answers: Counter[int] = Counter()
     with green(worker_class, request_timeout=limit) as server:
 
@@ -229,8 +224,7 @@ def test_the_exception_for_a_late_request_never_meets_another(worker_class: str)
             for nr in range(each_asks):
                 seconds = limit - 0.012 + (client * each_asks + nr) % 24 / 1000
                 with server.connect() as wire:
-                    answers[wire.get(f"/sleeps?s={seconds:.4f}").status] += 1
-                    wire.ended()
+                    answers[wire.get(f"/sleeps?s={seconds:.4f}", *CLOSE).status] += 1
                 with server.connect() as wire:
                     for _ in range(5):
                         assert wire.get("/light?id=x&s=0.002").status == 200
@@ -251,8 +245,8 @@ def test_the_exception_for_a_late_request_never_meets_another(worker_class: str)
 
 
 @GREEN_CLASSES
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV], ids=["KILL", "SEGV"])
-def test_a_dead_worker_is_told_with_all_it_was_running(worker_class: str, number: int) -> None:
+def test_a_dead_worker_is_told_with_all_it_was_running(worker_class: str) -> None:
+    number = signal.SIGSEGV
     with green(worker_class) as server, ExitStack() as stack:
         worker = server.worker_pid()
         targets = [f"/hold?id=n{nr}" for nr in range(6)]
@@ -260,7 +254,7 @@ def test_a_dead_worker_is_told_with_all_it_was_running(worker_class: str, number
         in_the_application(server, 6)
         targets.append(f"/crashes?signal={number}")
         wires += asked(server, stack, targets[-1])
-        server.log.wait(rf"Worker \(pid:{worker}\) was sent {signal.Signals(number).name}!")
+        server.log.wait(rf"Worker \(pid:{worker}\) was sent SIGSEGV!")
         for wire in wires:
             assert wire.ended() == b""
         named = re.compile(rf"{worker}.*GET /")
@@ -354,7 +348,7 @@ def test_requests_do_not_wait_behind_a_hub_that_is_blocked(worker_class: str) ->
                 wires[int(wire.get("/pid").body)].append(wire)
         blocked, idle = wires
         blocker, *others = wires[blocked]
-        blocker.send(request("GET", "/blocks?s=3"))
+        blocker.send(request("GET", "/blocks?s=1.5"))
         assert blocker.still_open(0.2)
         waits = []
         for wire in others:
@@ -365,18 +359,3 @@ def test_requests_do_not_wait_behind_a_hub_that_is_blocked(worker_class: str) ->
         assert blocker.still_open()
         assert not blocker.unread, "it is held all the while"
         assert blocker.reply().status == 200
-
-
-@GREEN_CLASSES
-def test_thousands_of_requests_leave_no_descriptor_and_no_memory(worker_class: str) -> None:
-    with Server(worker_class=worker_class) as server:
-        worker = server.worker_pid()
-        with Load(server.address, "/sleep?s=0.002", clients=16, fields=CLOSE) as load:
-            load.settle(500)
-            load.stop()
-        descriptors, memory = proc.descriptors(worker), proc.private_bytes(worker)
-        with Load(server.address, "/sleep?s=0.002", clients=16, fields=CLOSE) as load:
-            load.settle(2000)
-            assert load.stop().failures == []
-        until(lambda: proc.descriptors(worker) <= descriptors, "descriptors are given back")
-        assert proc.private_bytes(worker) - memory < 2 << 20

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import CLASSES, Site, Wire, configured, proc, until
+from tests.harness import KINDS, Site, Wire, configured, proc, until
 from tests.harness.group import Group, Member
 from tests.harness.marked import Marked
 from tests.harness.wire import request
@@ -227,7 +227,7 @@ def held_by(server: Site, victim: int) -> int:
     return 1 + (seen["connections"] if seen else 0)
 
 
-@CLASSES
+@KINDS
 def test_workers_killed_at_any_moment(tmp_path: Path, worker_class: str) -> None:
     """Each is stopped first, so that the scoreboard says what it has when it is killed."""
     config = f"workers = {WORKERS}\n{configured(worker_class, 2)}{MEET}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import CLASSES, CLOSE, REFERENCE, THREAD_CLASSES, Load, Server, Site, until
+from tests.harness import CLOSE, KINDS, REFERENCE, THREAD_CLASSES, Load, Server, Site, until
 from tests.harness.site import replaced
 
 LINE = re.compile(
@@ -27,7 +27,7 @@ def check(lines: list[str], answered: int) -> None:
 
 
 @pytest.mark.beyond_reference("a reload there drops requests")
-@CLASSES
+@KINDS
 def test_no_line_is_lost_by_rotations_reloads_and_the_end(worker_class: str, tmp_path: Path) -> None:
     log = tmp_path / "access"
     with (

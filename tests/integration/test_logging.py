@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import APPS, CLASSES, REFERENCE, THREAD_CLASSES, Server, command, until
+from tests.harness import APPS, KINDS, REFERENCE, THREAD_CLASSES, Server, command, until
 from tests.harness.server import free_port, run
 
 APP = "logging_app:application"
@@ -131,7 +131,7 @@ class TestErrorLog:
 
 
 class TestCapture:
-    @CLASSES
+    @KINDS
     def test_what_the_application_prints(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         with server(worker_class=worker_class, wait=False, error_logfile=path, capture_output=True) as running:
@@ -161,7 +161,7 @@ class TestCapture:
 
 
 class TestRotation:
-    @CLASSES
+    @KINDS
     def test_master_and_worker_write_to_the_new_file(self, tmp_path: Path, worker_class: str) -> None:
         path = tmp_path / "error.log"
         with server(worker_class=worker_class, wait=False, error_logfile=path) as running:
@@ -340,7 +340,7 @@ accesslog = "-"
 
 
 class TestHooks:
-    @CLASSES
+    @KINDS
     def test_order_and_arguments(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/a%20b?q").body == b"hello"
@@ -348,14 +348,14 @@ class TestHooks:
             running.log.wait(r"\[INFO\] post /a%20b\?q /a b 200 OK 200 5$")
             running.out.wait(r'"GET /a%20b\?q HTTP/1.1" 200 5 ')
 
-    @CLASSES
+    @KINDS
     def test_pre_request_may_refuse(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/x?refuse").status == 500
             running.log.wait("RuntimeError: refused by the hook")
             assert running.get("/x").status == 200
 
-    @CLASSES
+    @KINDS
     def test_what_post_request_lets_out_is_logged(self, tmp_path: Path, worker_class: str) -> None:
         with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/x?fail").status == 200

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import CLASSES, GREEN, Site, Wire, at_once, configured, each, proc, until
+from tests.harness import KINDS, Site, Wire, at_once, configured, each, proc, until
 from tests.harness.group import Group
 from tests.harness.marked import Marked, calls, ran
 from tests.harness.wire import Reply, chunked, request
@@ -99,7 +99,7 @@ def by_worker(server: Site, stack: ExitStack, count: int, each: int = 0) -> dict
     return found
 
 
-@CLASSES
+@KINDS
 @pytest.mark.parametrize("workers", [2, 4])
 def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class: str, workers: int) -> None:
     """All workers but one are busy for as long as it takes; every connection there is gets its answers."""
@@ -123,7 +123,7 @@ def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class
     assert {count for id_, count in called.items() if id_ != "-"} == {1}
 
 
-@CLASSES
+@KINDS
 def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
     """A hundred connections that all ask all the time, and one call of seconds."""
     with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
@@ -142,7 +142,7 @@ def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_cla
         assert outcomes.slowest < 1.5, "nobody waited for the long one"
 
 
-@CLASSES
+@KINDS
 def test_without_hand_over_it_waits(tmp_path: Path, worker_class: str) -> None:
     most = threads(worker_class)
     with site(tmp_path, worker_class, 2, extra=("--no-handover",)) as server, ExitStack() as stack:
@@ -162,7 +162,7 @@ def test_without_hand_over_it_waits(tmp_path: Path, worker_class: str) -> None:
         assert totals(server)["handed_over"] == 0
 
 
-@CLASSES
+@KINDS
 def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, worker_class: str) -> None:
     """Neither what it had accepted, nor what it has just accepted, nor what comes: all are answered meanwhile."""
     with site(tmp_path, worker_class, 2) as server, ExitStack() as stack:
@@ -198,7 +198,7 @@ def totals(server: Site) -> dict[str, int]:
     return sums
 
 
-@CLASSES
+@KINDS
 def test_the_wait_of_a_request_that_moved_is_told(tmp_path: Path, worker_class: str) -> None:
     """All threads are busy; the request moves when one of another worker becomes free."""
     most = threads(worker_class)
@@ -233,7 +233,7 @@ def test_the_wait_of_a_request_that_moved_is_told(tmp_path: Path, worker_class: 
 PIPELINED = pytest.mark.parametrize("depth", [1, 4], ids=["one_at_a_time", "pipelined"])
 
 
-@CLASSES
+@KINDS
 @PIPELINED
 @pytest.mark.timeout(120)
 def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
@@ -266,7 +266,7 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
 
 
 @PIPELINED
-@pytest.mark.parametrize("other", each("gthread", *GREEN))
+@pytest.mark.parametrize("other", each("gthread", "gevent"))
 def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, other: str, depth: int) -> None:
     """The number of threads decides how large a worker's page is: those of another generation lie elsewhere."""
     with site(tmp_path, "sync", 3) as server:
@@ -281,7 +281,7 @@ def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Pa
         assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
 
 
-@CLASSES
+@KINDS
 @PIPELINED
 def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
     config = "max_requests = 60\nmax_requests_jitter = 40\n"
@@ -293,7 +293,7 @@ def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, work
         outcomes.check(tmp_path / "ledger")
 
 
-@CLASSES
+@KINDS
 def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_class: str) -> None:
     """With bodies in memory, in the message, in a file beside it, and on disk."""
     body = ("--body-buffer-size", "60000")

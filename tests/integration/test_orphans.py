@@ -7,12 +7,8 @@ import signal
 import socket
 from pathlib import Path
 
-import pytest
-
-from tests.harness import Server, until
+from tests.harness import CLASSES, Server, until
 from tests.harness.wire import request
-
-CLASSES = pytest.mark.parametrize("worker_class", ["sync", "gthread", "gevent", "eventlet"])
 
 
 def kill_arbiter(server: Server) -> None:

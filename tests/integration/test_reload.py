@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLASSES, CLOSE, GREEN, REFERENCE, Load, Server, Site, at_once, module, room, until
+from tests.harness import CLOSE, GREEN, KINDS, REFERENCE, Load, Server, Site, at_once, each, module, room, until
 from tests.harness.server import free_port
 from tests.harness.site import replaced
 from tests.harness.wire import Reply
@@ -22,7 +22,7 @@ ROUNDS = int(os.environ.get("RELOAD_ROUNDS", "20"))
 
 
 @LOSS
-@CLASSES
+@KINDS
 @REUSE
 @pytest.mark.timeout(120)
 def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class: str, fields: tuple) -> None:
@@ -49,7 +49,7 @@ def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class
 
 
 @LOSS
-@CLASSES
+@KINDS
 def test_long_answers_are_complete_although_the_worker_was_told_to_leave(worker_class: str) -> None:
     def whole(reply: Reply) -> bool:
         return reply.status == 200 and len(reply.body) == 40 * 8192
@@ -208,7 +208,7 @@ def test_the_pidfile_follows_a_reload(tmp_path: Path) -> None:
 
 
 @pytest.mark.beyond_reference("it does not say what a dead worker was doing")
-@CLASSES
+@KINDS
 @pytest.mark.parametrize("again", range(2))
 def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_class: str, again: int) -> None:
     with Server(worker_class=worker_class, workers=4, keep_alive=5, **room(worker_class)) as server:
@@ -230,8 +230,10 @@ def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_c
 RELOAD = "reload = True\nreload_engine = 'poll'\n"
 
 
-def test_reload_when_a_file_changes() -> None:
-    with Site(RELOAD, app="mine:application", files={"mine.py": module("first")}) as server:
+@pytest.mark.parametrize("worker_class", each("sync", *GREEN))
+def test_reload_when_a_file_changes(worker_class: str) -> None:
+    config = f"{RELOAD}worker_class = {worker_class!r}\n"
+    with Site(config, app="mine:application", files={"mine.py": module("first")}) as server:
         assert server.get("/").body == b"first"
         path = server.write("mine.py", module("the second"))
         until(lambda: changed(path) and answer(server) == b"the second", "the new code serves", within=15, every=0.5)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Pool
 from tests.harness import (
     CLASSES,
     CLOSE,
-    GREEN,
     THREAD_CLASSES,
     Load,
     Server,
@@ -24,7 +24,7 @@ from tests.harness import (
     module,
     until,
 )
-from tests.harness.classes import EVERY, THREADED
+from tests.harness.classes import THREADED
 from tests.harness.server import free_port
 from tests.harness.wire import Silent, Wire, request
 
@@ -37,7 +37,8 @@ STUCK = {
     "/blocks": "blocks_in_c",
 }
 # A greenlet that sleeps holds up nobody; what it waits for in C does.
-WAYS = [f"{alias}-{path}" for alias in EVERY for path in STUCK if path != ("/sleep" if alias in GREEN else "/blocks")]
+WAYS = [f"{alias}-{path}" for alias in THREADED for path in ("/python", "/sleep", "/c")]
+WAYS += ["gevent-/python", "gevent-/c", "gevent-/blocks", "eventlet-/blocks"]
 
 
 @pytest.mark.parametrize("case", each(*WAYS))
@@ -114,7 +115,7 @@ def test_with_one_worker_another_comes_up(worker_class: str) -> None:
         assert until(lambda: answered(server), "it serves", within=15) != worker
 
 
-@CLASSES
+@THREAD_CLASSES
 def test_a_busy_worker_is_no_stuck_one(worker_class: str) -> None:
     """Requests below the limit, for longer than the limit."""
     with (
@@ -165,22 +166,20 @@ def test_a_reload_that_boots_too_long_is_taken_back() -> None:
 
 @CLASSES
 @pytest.mark.parametrize("path", ["/naps", "/catches", "/python"])
-def test_a_request_beyond_its_time_is_answered_504(worker_class: str, path: str) -> None:
-    with Server("stuck:application", worker_class=worker_class, timeout=30, request_timeout=1) as server:
-        worker = server.worker_pid()
-        began = time.monotonic()
-        assert server.get(path).status == 504
-        assert 0.8 < time.monotonic() - began < 8
-        function = STUCK.get(path, "naps_in_python")
-        server.log.wait(function)
-        server.log.wait(f"GET {path}")
-        assert server.worker_pid() == worker, "the worker stays"
-        assert until(lambda: server.get("/pid").status == 200, "it serves")
+def test_a_request_beyond_its_time_is_answered_504(pool: Pool, worker_class: str, path: str) -> None:
+    server = pool.get("stuck:application", worker_class=worker_class, timeout=30, request_timeout=1)
+    worker = server.worker_pid()
+    began = time.monotonic()
+    assert server.get(path).status == 504
+    assert 0.8 < time.monotonic() - began < 8
+    function = STUCK.get(path, "naps_in_python")
+    server.log.wait(function)
+    server.log.wait(f"GET {path}")
+    assert server.worker_pid() == worker, "the worker stays"
+    assert until(lambda: server.get("/pid").status == 200, "it serves")
 
 
-@pytest.mark.parametrize(
-    "case", each("sync-/c", "sync-/sleep", "gthread-/c", "gthread-/sleep", "gevent-/c", "eventlet-/c")
-)
+@pytest.mark.parametrize("case", each("sync-/c", "sync-/sleep", "gthread-/c", "gthread-/sleep", "gevent-/c"))
 def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(case: str) -> None:
     worker_class, _, path = case.partition("-")
     config = f"{configured(worker_class, 2)}timeout = 4\nrequest_timeout = 1\n"
@@ -190,8 +189,9 @@ def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(case:
 
 
 @CLASSES
-def test_a_late_request_that_has_begun_to_answer_is_cut_off(worker_class: str) -> None:
-    with Server("stuck:application", worker_class=worker_class, request_timeout=1) as server, server.connect() as wire:
+def test_a_late_request_that_has_begun_to_answer_is_cut_off(pool: Pool, worker_class: str) -> None:
+    server = pool.get("stuck:application", worker_class=worker_class, timeout=30, request_timeout=1)
+    with server.connect() as wire:
         wire.send(request("GET", "/begun"))
         heard = wire.ended()
     assert heard.startswith(b"HTTP/1.1 200")
@@ -218,9 +218,7 @@ RECYCLED = {
 @pytest.mark.parametrize(
     "case",
     # Why a worker is replaced is the arbiter's affair, how it leaves the class's.
-    each(
-        *(f"{alias}-{limit}" for alias in EVERY for limit in RECYCLED if alias in THREADED or limit == "max_requests")
-    ),
+    each(*(f"{alias}-{limit}" for alias in THREADED for limit in RECYCLED), "gevent-max_requests"),
 )
 @pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
 def test_recycled_workers_lose_nothing(case: str, fields: tuple) -> None:
@@ -290,7 +288,7 @@ def ready(port: int, path: str = "/readyz") -> int:
         return probe.get(path).status
 
 
-@pytest.mark.parametrize("worker_class", each("gthread", *GREEN))
+@pytest.mark.parametrize("worker_class", each("gthread", "gevent"))
 def test_a_dead_workers_log_line_has_what_it_was_doing(worker_class: str) -> None:
     with (
         Server("stuck:application", worker_class=worker_class) as server,
