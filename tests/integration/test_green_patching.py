@@ -78,6 +78,8 @@ def fetch():
         return pool.request("GET", os.environ["HTTPS_URL"] + "?0.2").data.decode()
 """
 
+FILES = {"early_app.py": APP, "library.py": "import socket\n\nclass Connection(socket.socket):\n    pass\n"}
+
 
 @pytest.fixture(scope="module")
 def https() -> Iterator[dict[str, str]]:
@@ -178,20 +180,14 @@ accesslog = "access.log"
 def test_what_cannot_be_patched_is_told_with_who_imported_it(
     worker_class: str, preload: bool, https: dict[str, str]
 ) -> None:
-    library = "import socket\n\nclass Connection(socket.socket):\n    pass\n"
-    with site(worker_class, https, preload=preload, workers=2) as server:
-        server.write("library.py", library)
-        server.configure(server.conf.read_text().partition("graceful_timeout = 5\n")[2] + "\nimport library\n")
-        server.hup()
-        if preload:  # the arbiter is patched by now, and what it imports is as it should be
-            assert server.log.matching("library") == []
-        else:  # once, and not by each worker
-            (found,) = server.log.wait(r"\[WARNING\] The module library was imported (.*)")
-            assert re.fullmatch(
-                rf"\(by .*conf\.py:\d+\) before it could be patched for {worker_class}, and keeps the class Connection "
-                r"\(over the original socket\.socket\)\. They block all requests .*",
-                found[1],
-            )
+    with site(worker_class, https, "import library\n", preload=preload, workers=2) as server:
+        # Once, and not by each worker.
+        (found,) = server.log.wait(r"\[WARNING\] The module library was imported (.*)")
+        assert re.fullmatch(
+            rf"\(by .*conf\.py:\d+\) before it could be patched for {worker_class}, and keeps the class Connection "
+            r"\(over the original socket\.socket\)\. They block all requests .*",
+            found[1],
+        )
 
 
 @GREEN_CLASSES
