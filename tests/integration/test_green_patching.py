@@ -87,13 +87,9 @@ def https() -> Iterator[dict[str, str]]:
         yield {"HTTPS_URL": server.url, "HTTPS_CERTIFICATE": str(server.certificate)}
 
 
-def site(
-    worker_class: str, https: dict[str, str], config: str = "", *, preload: bool = False, workers: int = 1
-) -> Site:
-    text = f"worker_class = {worker_class!r}\nworkers = {workers}\npreload_app = {preload}\n"
-    return Site(
-        text + CONFIG + config, app="early_app:application", workers=workers, files={"early_app.py": APP}, env=https
-    )
+def site(worker_class: str, https: dict[str, str], more: str = "", *, preload: bool = False, workers: int = 1) -> Site:
+    text = f"worker_class = {worker_class!r}\nworkers = {workers}\npreload_app = {preload}\n{CONFIG}{more}"
+    return Site(text, app="early_app:application", workers=workers, files=FILES, env=https)
 
 
 @GREEN_CLASSES
