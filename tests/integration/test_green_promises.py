@@ -18,7 +18,7 @@ import pytest
 from tests.apps.counted import MEET
 from tests.harness import CLOSE, GREEN_CLASSES, Load, Server, Site, Wire, each, until
 from tests.harness.marked import calls
-from tests.harness.site import replaced
+from tests.harness.site import replaced, rests
 from tests.harness.wire import Silent, request
 
 pytestmark = pytest.mark.beyond_reference("there a worker that is told to leave drops some, and its timeout is another")
@@ -132,6 +132,7 @@ def test_signals_reach_a_worker_that_is_idle_and_one_that_is_busy(worker_class: 
         assert server.get("/hello").status == 200
         os.kill(idle, signal.SIGTERM)
         until(lambda: idle not in server.worker_pids(), "it leaves", within=4)
+        until(lambda: len(pids := server.worker_pids()) == 2 and all(map(rests, pids)), "another serves", within=20)
         with Load(server.address, clients=4, timeout=20) as load:
             load.settle(50)
             os.kill(busy, signal.SIGTERM)

@@ -233,7 +233,9 @@ def test_recycled_workers_lose_nothing(case: str, fields: tuple) -> None:
         load.settle(20)
         tally = load.stop()
         until(lambda: len(server.worker_pids()) == 2, "two workers")
-        assert not first & set(server.worker_pids())
+        # One greenlet worker may have all the keep-alive connections, and the other none to count.
+        left = first & set(server.worker_pids())
+        assert len(left) <= (worker_class == "gevent" and not fields)
     assert tally.failures == []
 
 
