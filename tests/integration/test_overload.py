@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import KINDS, THREAD_CLASSES, Site, Wire, at_once, configured, until
+from tests.harness import KINDS, Site, Wire, at_once, configured, until
 from tests.harness.core import Serving, serving
 from tests.harness.group import Group
 from tests.harness.marked import calls
@@ -333,7 +333,7 @@ def site(tmp_path: Path, worker_class: str, config: str, workers: int = 1) -> Si
     return Site(config, app="counted:application", workers=workers, env={"LEDGER": str(tmp_path / "ledger")})
 
 
-@THREAD_CLASSES
+@KINDS
 def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class: str) -> None:
     """The only worker's interpreter is held in C code: limits, deadlines and clients that leave are looked after."""
     log = "accesslog = '-'\naccess_log_format = 'line %(U)s%(q)s %(s)s %(b)s %(queue_time)s'\n"
@@ -396,7 +396,7 @@ def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> Non
             wire.close()
 
 
-@THREAD_CLASSES
+@KINDS
 def test_new_connections_are_turned_away_too(tmp_path: Path, worker_class: str) -> None:
     """All workers are busy: connections are accepted all the same, and their requests answered at once."""
     workers, limit = 2, 2

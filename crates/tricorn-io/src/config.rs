@@ -105,6 +105,8 @@ pub const SHARE_TICK: u64 = 5 * crate::clock::MILLI;
 /// How often the log is told of requests that were turned away.
 pub const TELL: u64 = crate::clock::SECOND;
 
+/// A hub that does not come for less than this is held up for a moment only.
+pub const MOMENT: u64 = 250 * crate::clock::MILLI;
 /// Most requests that a hub says it could begin at once, however many it could: what is sent to it waits for it.
 pub const HUB_FREE: usize = 8;
 

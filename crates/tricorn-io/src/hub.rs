@@ -281,7 +281,8 @@ impl Shared {
         if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
             self.look_after_queue(core);
         }
-        if core.reactor.is_drained() || core.reactor.chores_weight() > 0 || self.baton.is_broken() {
+        let has_more = core.reactor.has_work() || core.reactor.chores_weight() > 0;
+        if has_more || core.reactor.is_drained() || self.baton.is_broken() {
             hub.ring();
         }
     }

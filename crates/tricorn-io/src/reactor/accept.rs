@@ -94,8 +94,9 @@ impl Reactor {
         (!self.gate_open || !self.may_start()) && !self.draining
     }
 
+    /// As many as may be held at all. Under a hub so many may be running: others wait beside them, within `queue_limit`.
     fn is_full(&self) -> bool {
-        self.busy + self.ready.len() >= self.config.worker_connections
+        !self.config.hub && self.busy + self.ready.len() >= self.config.worker_connections
     }
 
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.

@@ -99,6 +99,7 @@ pub struct Reactor {
     joined: usize,
     /// No app thread is there, though not all are in calls.
     stuck: bool,
+    stuck_since: u64,
     /// Waiting requests can be handed over, so that the monitor takes whatever comes.
     pub(crate) hands_over: bool,
     /// The channel is in the poller; the bell is.
@@ -163,6 +164,7 @@ impl Reactor {
             share: usize::MAX,
             joined: 0,
             stuck: false,
+            stuck_since: 0,
             hands_over: false,
             door_open: false,
             bell_watched: false,

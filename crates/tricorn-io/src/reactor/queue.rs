@@ -116,7 +116,13 @@ impl Reactor {
     /// for a moment begins all that it may when it comes.
     #[inline]
     fn about_to_begin(&self) -> usize {
-        if self.config.hub { self.free_threads() } else { self.ready_threads() }
+        let is_back_soon = self.config.hub && clock::now() < self.moment_ends();
+        if is_back_soon { self.free_threads() } else { self.ready_threads() }
+    }
+
+    /// When a hub that has not come is taken for one that will not come soon.
+    fn moment_ends(&self) -> u64 {
+        self.stuck_since.saturating_add(config::MOMENT)
     }
 
     /// More requests wait than app threads here could begin.
@@ -148,6 +154,7 @@ impl Reactor {
     pub fn set_stuck(&mut self, stuck: bool) {
         if self.stuck != stuck {
             self.stuck = stuck;
+            self.stuck_since = clock::now();
             self.tell_free();
         }
     }
@@ -198,9 +205,13 @@ impl Reactor {
         limit > 0 && self.ready.len() > limit + self.about_to_begin()
     }
 
-    /// When the next waiting request has waited too long; `None`: never.
+    /// When the next waiting request has waited too long, or is one too many; `None`: never.
     pub fn queue_due(&self) -> Option<u64> {
-        (self.queue_due != u64::MAX).then_some(self.queue_due)
+        let limit = self.config.queue_limit;
+        let is_lenient = self.config.hub && self.stuck && limit > 0 && self.ready.len() > limit;
+        let strict = if is_lenient { self.moment_ends() } else { u64::MAX };
+        let due = self.queue_due.min(strict);
+        (due != u64::MAX).then_some(due)
     }
 
     #[cold]
