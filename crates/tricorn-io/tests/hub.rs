@@ -69,8 +69,8 @@ fn a_call_that_ends_without_going_on_leaves_its_place_too() {
 }
 
 #[test]
-fn a_full_hub_takes_no_connection_until_there_is_room() {
-    let server = HubServer::start(Config { worker_connections: 3, ..room_for(3) });
+fn a_full_hub_leaves_connections_to_its_siblings_until_there_is_room() {
+    let server = HubServer::start(Config { siblings: true, ..room_for(3) });
     let mut clients = ask_all(&server, 3);
     let mut newcomer = server.connect();
     newcomer.ask("/new");
@@ -91,7 +91,7 @@ fn a_full_hub_takes_no_connection_until_there_is_room() {
 
 #[test]
 fn the_last_call_that_ends_opens_the_doors_again() {
-    let server = HubServer::start(Config { worker_connections: 1, ..room_for(1) });
+    let server = HubServer::start(Config { siblings: true, ..room_for(1) });
     let mut clients = ask_all(&server, 1);
     let mut newcomer = server.connect();
     newcomer.ask("/now");
@@ -100,6 +100,35 @@ fn the_last_call_that_ends_opens_the_doors_again() {
     server.finish("/0"); // no event comes after it, and no call is left for which the hub would be rung
     assert_eq!(clients[0].response().status, 200);
     assert_eq!(newcomer.response().status, 200);
+}
+
+#[test]
+fn a_full_hub_without_siblings_takes_newcomers_and_turns_away_those_beyond_the_limit() {
+    let server = HubServer::start(Config { queue_limit: 2, ..room_for(1) });
+    let mut clients = ask_all(&server, 3);
+    server.until(Word::Queued, 2);
+    assert_eq!(server.connect().get("/beyond").status, 503);
+    for (nr, client) in clients.iter_mut().enumerate() {
+        server.finish(&format!("/{nr}"));
+        assert_eq!(client.response().status, 200);
+    }
+}
+
+#[test]
+fn whoever_had_connected_when_a_full_hub_began_to_drain_is_heard() {
+    let server = HubServer::start(Config { siblings: true, ..room_for(1) });
+    let mut clients = ask_all(&server, 1);
+    let mut newcomer = server.connect();
+    newcomer.ask("/new");
+    server.turns_when_quiet();
+    assert_eq!(server.get(Word::Accepted), 1);
+    server.engine.drain();
+    // The monitor takes it with the listeners' last, and nothing but the bell tells the hub.
+    server.until(Word::Queued, 1);
+    server.finish("/0");
+    assert_eq!(clients[0].response().status, 200);
+    server.finish("/new");
+    assert_eq!(newcomer.response().body, b"/new");
 }
 
 #[test]
