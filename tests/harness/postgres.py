@@ -39,6 +39,10 @@ CONFIGURATION = {
 }
 
 
+TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
+"""What a full server says: the second when even the superuser's are taken for a moment, by those just being refused."""
+
+
 class Postgres:
     """A context manager: inside it a server runs, with `max_connections` (the default is PostgreSQL's own)."""
 
@@ -130,6 +134,11 @@ class Postgres:
     def connections(self, user: str = ORDINARY) -> int:
         """How many sessions of `user` the server has now."""
         return int(self.execute(f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'"))
+
+    def rested(self) -> Postgres:
+        """Itself, when no session is left: those of the test before take a moment to end."""
+        until(lambda: not self.sessions(), "no session is left")
+        return self
 
     def sessions(self) -> list[str]:
         """The titles of the processes that serve clients, those that are just ending included; asks nobody."""

@@ -11,15 +11,13 @@ from collections.abc import Iterator
 import pytest
 
 from tests.harness import Server, until
-from tests.harness.postgres import Postgres
+from tests.harness.postgres import TOO_MANY, Postgres
 from tests.harness.sibling import GrpcServer
 
 pytest.importorskip("psycopg2")
 
 MOST = 30
 USABLE = MOST - 3
-# The second when even the superuser's are taken for a moment, by those that are just being refused.
-TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
 
 classes = pytest.mark.parametrize("worker_class", ["gevent", "eventlet"])
 
@@ -32,8 +30,7 @@ def running() -> Iterator[Postgres]:
 
 @pytest.fixture
 def postgres(running: Postgres) -> Postgres:
-    until(lambda: not running.sessions(), "no session is left")
-    return running
+    return running.rested()
 
 
 def server_with(postgres: Postgres, worker_class: str, seconds: float = 0.5, **options: object) -> Server:

@@ -61,6 +61,8 @@ pub struct GreenServer {
     unsure: RefCell<Vec<Py<PyAny>>>,
     /// How many hold a greenlet that is parked and has answered nothing yet.
     holders: Cell<isize>,
+    /// The greenlet that `poll` has given control to and has not got it back from: it has not waited. Its address.
+    begun: Cell<usize>,
     /// The greenlet that is switched to next is to end.
     dismisses: Cell<bool>,
     /// `poll` runs: it starts what there is to be started.
@@ -102,6 +104,7 @@ impl GreenServer {
             parked: RefCell::default(),
             unsure: RefCell::default(),
             holders: Cell::new(0),
+            begun: Cell::new(0),
             dismisses: Cell::new(false),
             polls: Cell::new(false),
             ended: Cell::new(false),
@@ -215,8 +218,9 @@ impl GreenServer {
                 None => return Ok(()),
             },
         };
+        self.begun.set(greenlet.as_ptr() as usize);
         let result = greenlet.call_method0(py, intern!(py, "switch"));
-        drop(greenlet);
+        self.begun.set(0);
         result.map(drop)
     }
 
@@ -284,7 +288,9 @@ impl GreenServer {
                         self.give_back(exchange);
                         return Ok(());
                     }
-                    if holders_of(&me) == before {
+                    // One that has waited is held by others now than before: the numbers do not compare.
+                    let waited = self.begun.get() != me.as_ptr() as usize;
+                    if !waited && holders_of(&me) == before {
                         done = Some(exchange);
                         continue;
                     }

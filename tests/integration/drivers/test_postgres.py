@@ -9,15 +9,13 @@ import pytest
 from tricorn.green.drivers.psycopg import IMPORTED_TOO_EARLY, WAITS_IN_C
 
 from tests.harness import sibling, until
-from tests.harness.postgres import Postgres
+from tests.harness.postgres import TOO_MANY, Postgres
 from tests.harness.sibling import Late, Outcome
 
 JOBS = "tests.integration.drivers.jobs"
 MOST = 20
 USABLE = MOST - 3
 """Three are the superuser's."""
-# The second when even those are taken for a moment, by connections that are just being refused.
-TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
 
 hubs = pytest.mark.parametrize("hub", ["gevent", "eventlet"])
 
@@ -30,9 +28,7 @@ def running() -> Iterator[Postgres]:
 
 @pytest.fixture
 def postgres(running: Postgres) -> Postgres:
-    """Without sessions: those of the test before take a moment to end."""
-    until(lambda: not running.sessions(), "no session is left")
-    return running
+    return running.rested()
 
 
 @pytest.fixture
