@@ -1,4 +1,5 @@
 //! RFC 6455 sections 5 to 8, as cases in the manner of the Autobahn test suite, whose numbers they carry.
+#![allow(clippy::unwrap_used)] // A test may panic.
 #[path = "support/websocket.rs"]
 mod support;
 use support::*;
@@ -73,7 +74,11 @@ fn section_3_reserved_bits() {
     let hello = || text("Hello");
     check(vec![
         case("3_1 RSV3", &[(TEXT | 0x10, b"x")], failed(ReservedBits)),
-        case("3_2 RSV2 after a message", &[(TEXT, b"Hello"), (TEXT | 0x20, b"x"), (PING, b"")], vec![hello(), Failed(ReservedBits)]),
+        case(
+            "3_2 RSV2 after a message",
+            &[(TEXT, b"Hello"), (TEXT | 0x20, b"x"), (PING, b"")],
+            vec![hello(), Failed(ReservedBits)],
+        ),
         case("3_3 RSV2 and RSV3", &[(TEXT, b"Hello"), (TEXT | 0x30, b"x")], vec![hello(), Failed(ReservedBits)]),
         case("3_4 RSV1 without an extension", &[(TEXT | 0x40, b"x")], failed(ReservedBits)),
         case("3_5 RSV1 and RSV3, binary", &[(BINARY | 0x50, b"x")], failed(ReservedBits)),
@@ -87,7 +92,11 @@ fn section_4_opcodes() {
     for opcode in [3, 4, 5, 6, 7, 0xb, 0xc, 0xd, 0xe, 0xf] {
         check(vec![
             case("4_1 reserved opcode", &[(0x80 | opcode, b"")], failed(UnknownOpcode)),
-            case("4_2 after a message", &[(TEXT, b"a"), (0x80 | opcode, b"x"), (PING, b"")], vec![text("a"), Failed(UnknownOpcode)]),
+            case(
+                "4_2 after a message",
+                &[(TEXT, b"a"), (0x80 | opcode, b"x"), (PING, b"")],
+                vec![text("a"), Failed(UnknownOpcode)],
+            ),
         ]);
     }
 }
@@ -104,17 +113,30 @@ fn section_5_fragments() {
         case("5_6 with a ping in between", &[(TEXT_MORE, a), (PING, ping), (LAST, b)], vec![pinged(), two()]),
         case("5_9 continuation of nothing", &[(LAST, a), (TEXT, b)], failed(NothingToContinue)),
         case("5_12 not the last one either", &[(MORE, a), (TEXT, b)], failed(NothingToContinue)),
-        case("5_15 after a message", &[(TEXT_MORE, a), (LAST, b), (MORE, c), (TEXT, a)], vec![two(), Failed(NothingToContinue)]),
+        case(
+            "5_15 after a message",
+            &[(TEXT_MORE, a), (LAST, b), (MORE, c), (TEXT, a)],
+            vec![two(), Failed(NothingToContinue)],
+        ),
         case("5_18 text in a text", &[(TEXT_MORE, a), (TEXT, b)], failed(MessageInMessage)),
         case("5_18 binary in a text", &[(TEXT_MORE, a), (BINARY_MORE, b)], failed(MessageInMessage)),
-        case("5_19 five fragments, pings in between",
+        case(
+            "5_19 five fragments, pings in between",
             &[(TEXT_MORE, a), (MORE, b), (PING, ping), (MORE, b"f3"), (MORE, b"f4"), (PING, ping), (LAST, b"f5")],
-            vec![pinged(), pinged(), text("fragment1fragment2f3f4f5")]),
+            vec![pinged(), pinged(), text("fragment1fragment2f3f4f5")],
+        ),
         case("6_1 empty fragments", &[(TEXT_MORE, b""), (MORE, b""), (LAST, b"")], vec![text("")]),
         case("6_1 empty but the middle one", &[(TEXT_MORE, b""), (MORE, b"middle"), (LAST, b"")], vec![text("middle")]),
-        case("binary in fragments and text after it", &[(BINARY_MORE, b"\xff"), (LAST, b"\xfe"), (TEXT, b"x")],
-            vec![Binary(vec![0xff, 0xfe]), text("x")]),
-        case("a close between fragments ends all", &[(TEXT_MORE, a), (CLOSE, b"\x03\xe8"), (LAST, b)], vec![Close(Some(1000), "".into())]),
+        case(
+            "binary in fragments and text after it",
+            &[(BINARY_MORE, b"\xff"), (LAST, b"\xfe"), (TEXT, b"x")],
+            vec![Binary(vec![0xff, 0xfe]), text("x")],
+        ),
+        case(
+            "a close between fragments ends all",
+            &[(TEXT_MORE, a), (CLOSE, b"\x03\xe8"), (LAST, b)],
+            vec![Close(Some(1000), "".into())],
+        ),
     ]);
 }
 
@@ -124,21 +146,55 @@ fn section_6_utf_8() {
     let bytewise: Vec<(u8, &[u8])> = greek
         .chunks(1)
         .enumerate()
-        .map(|(index, byte)| (if index == 0 { TEXT_MORE } else if index + 1 == greek.len() { LAST } else { MORE }, byte))
+        .map(|(index, byte)| {
+            (
+                if index == 0 {
+                    TEXT_MORE
+                } else if index + 1 == greek.len() {
+                    LAST
+                } else {
+                    MORE
+                },
+                byte,
+            )
+        })
         .collect();
     let bad = |bytes: &[u8]| [greek, bytes, b"edited"].concat();
     let mut cases = vec![
         case("6_2_1 in one frame", &[(TEXT, greek)], vec![text(GREEK)]),
         case("6_2_3 every byte a fragment", &bytewise, vec![text(GREEK)]),
         case("6_3_1 a surrogate", &[(TEXT, &bad(b"\xed\xa0\x80"))], failed(NotUtf8)),
-        case("6_4_1 beyond the last code point, in the second fragment", &[(TEXT_MORE, greek), (MORE, b"\xf4\x90\x80\x80"), (LAST, b"x")], failed(NotUtf8)),
+        case(
+            "6_4_1 beyond the last code point, in the second fragment",
+            &[(TEXT_MORE, greek), (MORE, b"\xf4\x90\x80\x80"), (LAST, b"x")],
+            failed(NotUtf8),
+        ),
         case("6_4 a message that stays open", &[(TEXT_MORE, b"\xf4\x90")], failed(NotUtf8)),
         case("6_6 cut off", &[(TEXT, b"\xce")], failed(NotUtf8)),
         case("6_6 cut off by the last fragment", &[(TEXT_MORE, b"\xce"), (LAST, b"")], failed(NotUtf8)),
-        case("6_6 cut off, and a ping does not heal it", &[(TEXT_MORE, b"\xce"), (PING, b"\xba"), (LAST, b"\xba")], vec![Ping(vec![0xba]), text("\u{3ba}")]),
-        case("6_22 non-characters are characters", &[(TEXT, "\u{fffe}\u{ffff}\u{10ffff}".as_bytes())], vec![text("\u{fffe}\u{ffff}\u{10ffff}")]),
+        case(
+            "6_6 cut off, and a ping does not heal it",
+            &[(TEXT_MORE, b"\xce"), (PING, b"\xba"), (LAST, b"\xba")],
+            vec![Ping(vec![0xba]), text("\u{3ba}")],
+        ),
+        case(
+            "6_22 non-characters are characters",
+            &[(TEXT, "\u{fffe}\u{ffff}\u{10ffff}".as_bytes())],
+            vec![text("\u{fffe}\u{ffff}\u{10ffff}")],
+        ),
     ];
-    for bad in [&b"\xfe"[..], b"\xff", b"\xc0\xaf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf", b"\xf8\x80\x80\x80\xaf", b"\xed\xad\xbf", b"\xed\xbe\x80", b"\x80", b"\xbf\x80"] {
+    for bad in [
+        &b"\xfe"[..],
+        b"\xff",
+        b"\xc0\xaf",
+        b"\xe0\x80\xaf",
+        b"\xf0\x80\x80\xaf",
+        b"\xf8\x80\x80\x80\xaf",
+        b"\xed\xad\xbf",
+        b"\xed\xbe\x80",
+        b"\x80",
+        b"\xbf\x80",
+    ] {
         cases.push(case("6_7 to 6_21 impossible, overlong, surrogates", &[(TEXT, bad)], failed(NotUtf8)));
         cases.push(case("in binary anything goes", &[(BINARY, bad)], vec![Binary(bad.into())]));
     }
@@ -191,7 +247,11 @@ fn lengths_and_masks() {
         ("64 bits for 65535", raw(b"\x82\xff\0\0\0\0\0\0\xff\xff"), failed(LengthNotMinimal)),
         ("64 bits for 0", raw(b"\x82\xff\0\0\0\0\0\0\0\0"), failed(LengthNotMinimal)),
         ("the 64th bit", raw(b"\x82\xff\x80"), failed(LengthTooLarge)),
-        ("63 bits are too big, but a length", raw(b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"), failed(MessageTooBig)),
+        (
+            "63 bits are too big, but a length",
+            raw(b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"),
+            failed(MessageTooBig),
+        ),
         ("control frame with 16 bits", raw(b"\x89\xfe"), failed(LongControl)),
         ("control frame with 64 bits", raw(b"\x88\xff"), failed(LongControl)),
         ("no mask", raw(b"\x81\x05Hello"), failed(NotMasked)),
@@ -207,9 +267,21 @@ fn section_9_size_is_known_from_the_head_and_from_the_sum() {
         ("as large as allowed", frame(BINARY, &[1; 1000]), vec![Binary(vec![1; 1000])]),
         ("a byte more, by its head alone", frame(BINARY, &[1; 1001])[..8].to_vec(), failed(MessageTooBig)),
         ("in fragments", frames(&[(TEXT_MORE, &[b'a'; 500]), (LAST, &[b'a'; 500])]), vec![text(&"a".repeat(1000))]),
-        ("in fragments, a byte more", frames(&[(TEXT_MORE, &[b'a'; 500]), (LAST, &[b'a'; 501])]), failed(MessageTooBig)),
-        ("two messages are not one", frames(&[(BINARY, &[1; 600]), (BINARY, &[1; 600])]), vec![Binary(vec![1; 600]), Binary(vec![1; 600])]),
-        ("control frames do not count", frames(&[(BINARY_MORE, &[1; 950]), (PING, &[1; 100]), (LAST, &[1; 50])]), vec![Ping(vec![1; 100]), Binary(vec![1; 1000])]),
+        (
+            "in fragments, a byte more",
+            frames(&[(TEXT_MORE, &[b'a'; 500]), (LAST, &[b'a'; 501])]),
+            failed(MessageTooBig),
+        ),
+        (
+            "two messages are not one",
+            frames(&[(BINARY, &[1; 600]), (BINARY, &[1; 600])]),
+            vec![Binary(vec![1; 600]), Binary(vec![1; 600])],
+        ),
+        (
+            "control frames do not count",
+            frames(&[(BINARY_MORE, &[1; 950]), (PING, &[1; 100]), (LAST, &[1; 50])]),
+            vec![Ping(vec![1; 100]), Binary(vec![1; 1000])],
+        ),
     ];
     for (name, stream, expected) in cases {
         assert!(read_with(&settings, &stream) == expected, "{name}");

@@ -36,9 +36,16 @@ pub enum Event<'a> {
     /// Nothing can be said until more bytes come.
     NeedMore,
     /// A complete message; UTF-8 if `Text`.
-    Message { kind: Kind, data: &'a [u8] },
+    Message {
+        kind: Kind,
+        data: &'a [u8],
+    },
     /// A part of one, with `Delivery::Pieces`; may be empty if it is the `last`.
-    Piece { kind: Kind, data: &'a [u8], last: bool },
+    Piece {
+        kind: Kind,
+        data: &'a [u8],
+        last: bool,
+    },
     /// To be answered by a Pong with the same payload.
     Ping(&'a [u8]),
     Pong(&'a [u8]),
@@ -139,7 +146,8 @@ impl Receiver {
     /// Looks at `input` (all unconsumed bytes) and takes one step. After a violation nothing more is read.
     #[inline]
     pub fn advance<'a>(&'a mut self, input: &'a mut [u8], spare: &mut Spare) -> Result<Progress<'a>, Violation> {
-        let (consumed, found) = self.step(input, spare).inspect_err(|&violation| self.state = State::Failed(violation))?;
+        let (consumed, found) =
+            self.step(input, spare).inspect_err(|&violation| self.state = State::Failed(violation))?;
         let event = match found {
             Found::NeedMore => Event::NeedMore,
             Found::Dropped => Event::Dropped,

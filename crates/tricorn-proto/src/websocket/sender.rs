@@ -63,13 +63,7 @@ impl Sender {
 
     /// Appends a message. That `Text` is UTF-8 is up to the caller.
     #[inline]
-    pub fn message(
-        &mut self,
-        out: &mut Vec<u8>,
-        kind: Kind,
-        data: &[u8],
-        spare: &mut Spare,
-    ) -> Result<(), Unsendable> {
+    pub fn message(&mut self, out: &mut Vec<u8>, kind: Kind, data: &[u8], spare: &mut Spare) -> Result<(), Unsendable> {
         self.check()?;
         let Some(deflater) = &mut self.deflater else {
             self.frames(out, kind, false, data);

@@ -1,5 +1,5 @@
 //! Compresses our messages (RFC 7692 section 7.2.1).
-use super::spare::{Kind, Spare};
+use super::spare::{Kind, Permit, Spare};
 use super::{Agreed, TAIL};
 use crate::websocket::Role;
 use flate2::{Compress, FlushCompress};
@@ -10,7 +10,7 @@ pub struct Deflater {
     takeover: bool,
     threshold: usize,
     /// `None`: no message was compressed since the context was given back.
-    context: Option<Compress>,
+    context: Option<(Compress, Permit)>,
 }
 
 impl Deflater {
@@ -40,24 +40,30 @@ impl Deflater {
             return false;
         }
         let start = out.len();
-        let mut context = self.context.take().unwrap_or_else(|| spare.take_deflate(self.kind));
+        let (mut context, permit) = match self.context.take() {
+            Some((context, permit)) => (context, Some(permit)),
+            None => (spare.take_deflate(self.kind), if self.takeover { spare.permit() } else { None }),
+        };
         let is_sound = compress(&mut context, message, out);
-        let is_smaller = out.len() - start < message.len();
-        if is_sound && self.takeover {
-            // What the context has seen the peer must see, smaller or not: both remember it.
-            self.context = Some(context);
+        let is_smaller = is_sound && out.len() - start < message.len();
+        // A context that has seen the message must not be used again unless the peer sees it too. For a short message
+        // that does not get smaller it is worth more than the few bytes; a long one has filled the window anyway.
+        if let Some(permit) = permit
+            && (is_smaller || is_sound && message.len() < WORTH_FORGETTING)
+        {
+            self.context = Some((context, permit));
             return true;
         }
         spare.give_deflate(self.kind, context);
-        if !(is_sound && is_smaller) {
+        if !is_smaller {
             out.truncate(start);
         }
-        is_sound && is_smaller
+        is_smaller
     }
 
     /// Gives the context back. The next message is compressed without what went before, which the peer need not know.
     pub fn rest(&mut self, spare: &mut Spare) {
-        if let Some(context) = self.context.take() {
+        if let Some((context, _permit)) = self.context.take() {
             spare.give_deflate(self.kind, context);
         }
     }
@@ -85,3 +91,5 @@ fn compress(context: &mut Compress, mut message: &[u8], out: &mut Vec<u8>) -> bo
 /// More than six bytes, or zlib writes the flush twice.
 const MIN_ROOM: usize = 128;
 const MAX_ROOM: usize = 64 * 1024;
+/// Bytes.
+const WORTH_FORGETTING: usize = 1024;

@@ -5,9 +5,9 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 #[derive(Debug)]
 pub struct Inflater {
-    bits: u8,
     takeover: bool,
-    /// `None`: no compressed message came since the context was given back.
+    /// `None`: no compressed message came since the context was given back. A window of full size, whatever was agreed:
+    /// it reads all smaller ones, takes no more memory here, and is of use to everybody.
     context: Option<Decompress>,
     /// How much of the tail was read.
     tail: u8,
@@ -26,13 +26,11 @@ pub enum Inflation {
 
 impl Inflater {
     pub fn new(agreed: &Agreed, role: Role) -> Inflater {
-        let (bits, takeover) = match role {
-            Role::Server => (agreed.client_bits, agreed.client_context_takeover),
-            Role::Client => (agreed.server_bits, agreed.server_context_takeover),
+        let takeover = match role {
+            Role::Server => agreed.client_context_takeover,
+            Role::Client => agreed.server_context_takeover,
         };
-        // Where nothing is kept, a small window saves nothing, and a full one is at hand.
-        let bits = if takeover { bits } else { super::negotiation::MAX_BITS };
-        Inflater { bits, takeover, context: None, tail: 0, last_blocks: 0 }
+        Inflater { takeover, context: None, tail: 0, last_blocks: 0 }
     }
 
     /// Inflates `input` to the end of `out`, which grows to `most` bytes and no further.
@@ -43,22 +41,24 @@ impl Inflater {
         most: usize,
         spare: &mut Spare,
     ) -> Result<Inflation, Violation> {
-        let context = self.context.get_or_insert_with(|| spare.take_inflate(self.bits));
+        let context = self.context.get_or_insert_with(|| spare.take_inflate());
         inflate(context, &mut self.last_blocks, input, out, most)
     }
 
     /// All of the message's input was read: "Append 4 octets of 0x00 0x00 0xff 0xff to the tail end". Called again after
     /// `Full`, with more room.
     pub fn end(&mut self, out: &mut Vec<u8>, most: usize, spare: &mut Spare) -> Result<Inflation, Violation> {
-        let context = self.context.get_or_insert_with(|| spare.take_inflate(self.bits));
+        let context = self.context.get_or_insert_with(|| spare.take_inflate());
         let tail = &TAIL[usize::from(self.tail)..];
         if let Inflation::Full { used } = inflate(context, &mut self.last_blocks, tail, out, most)? {
             self.tail += used as u8;
             return Ok(Inflation::Full { used });
         }
         (self.tail, self.last_blocks) = (0, 0);
-        if !self.takeover && let Some(context) = self.context.take() {
-            spare.give_inflate(self.bits, context);
+        if !self.takeover
+            && let Some(context) = self.context.take()
+        {
+            spare.give_inflate(context);
         }
         Ok(Inflation::Done)
     }

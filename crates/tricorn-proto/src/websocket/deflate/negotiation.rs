@@ -1,7 +1,7 @@
 //! What client and server agree on (RFC 7692 section 7.1).
 //!
 //! The library cannot deflate with a window of 2^8 bytes: an offer with `server_max_window_bits=8` is declined, and
-//! the client's next one looked at. It can inflate what was deflated with such a window (a larger one does).
+//! the client's next one looked at. It can inflate what was deflated with any window, since a larger one does.
 use crate::http1::grammar::decimal;
 use std::fmt;
 
@@ -70,8 +70,12 @@ impl Offer {
         let mut offer = Offer::default();
         for (name, value) in parameters {
             let is_new = match (name, value) {
-                (b"server_no_context_takeover", None) => !std::mem::replace(&mut offer.server_no_context_takeover, true),
-                (b"client_no_context_takeover", None) => !std::mem::replace(&mut offer.client_no_context_takeover, true),
+                (b"server_no_context_takeover", None) => {
+                    !std::mem::replace(&mut offer.server_no_context_takeover, true)
+                }
+                (b"client_no_context_takeover", None) => {
+                    !std::mem::replace(&mut offer.client_no_context_takeover, true)
+                }
                 (b"server_max_window_bits", Some(value)) => {
                     offer.server_max_window_bits.replace(window_bits(value)?).is_none()
                 }

@@ -1,6 +1,6 @@
 //! Contexts and buffers that no message needs just now.
-use super::negotiation::{MAX_BITS, MIN_DEFLATE_BITS};
 use flate2::{Compress, Compression, Decompress};
+use std::sync::Arc;
 
 /// One per thread. A context that is not to remember anything is taken from here for a message and given back after it.
 #[derive(Debug)]
@@ -11,6 +11,9 @@ pub struct Spare {
     buffers: Vec<Vec<u8>>,
     /// How many of each are kept.
     most: usize,
+    /// How many deflating contexts may be elsewhere, between messages. Whoever holds one holds a permit.
+    most_remembering: usize,
+    permits: Arc<()>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,21 +22,38 @@ pub(super) struct Kind {
     pub bits: u8,
 }
 
+/// Gives itself back when it is dropped, with the connection at the latest.
+#[derive(Debug)]
+pub(super) struct Permit(#[expect(dead_code, reason = "it is held")] Arc<()>);
+
 impl Default for Spare {
     fn default() -> Spare {
-        Spare::new(DEFAULT_MOST)
+        Spare::new(DEFAULT_MOST, DEFAULT_MOST_REMEMBERING)
     }
 }
 
 impl Spare {
-    /// Keeps up to `most` contexts of each direction.
-    pub fn new(most: usize) -> Spare {
-        Spare { deflate: Vec::new(), inflate: Vec::new(), buffers: Vec::new(), most }
+    /// Keeps up to `most` contexts of each direction. Up to `most_remembering` connections keep a deflating context from
+    /// one message to the next; any others forget, as if they had agreed to. That bounds what a thread's senders hold.
+    pub fn new(most: usize, most_remembering: usize) -> Spare {
+        Spare {
+            deflate: Vec::new(),
+            inflate: Vec::new(),
+            buffers: Vec::new(),
+            most,
+            most_remembering,
+            permits: Arc::default(),
+        }
     }
 
     /// How many contexts lie here: deflating, inflating.
     pub fn kept(&self) -> (usize, usize) {
         (self.deflate.len(), self.inflate.len())
+    }
+
+    /// How many connections keep a deflating context.
+    pub fn remembering(&self) -> usize {
+        Arc::strong_count(&self.permits) - 1
     }
 
     pub(super) fn take_deflate(&mut self, kind: Kind) -> Compress {
@@ -50,23 +70,20 @@ impl Spare {
         }
     }
 
-    /// Windows of full size are kept, since they can inflate everything; smaller ones are made for who keeps them.
-    pub(super) fn take_inflate(&mut self, bits: u8) -> Decompress {
-        match self.inflate.pop() {
-            Some(context) if bits == MAX_BITS => context,
-            Some(context) => {
-                self.inflate.push(context);
-                Decompress::new_with_window_bits(false, bits.max(MIN_DEFLATE_BITS))
-            }
-            None => Decompress::new_with_window_bits(false, bits.max(MIN_DEFLATE_BITS)),
-        }
+    pub(super) fn take_inflate(&mut self) -> Decompress {
+        self.inflate.pop().unwrap_or_else(|| Decompress::new(false))
     }
 
-    pub(super) fn give_inflate(&mut self, bits: u8, mut context: Decompress) {
-        if bits == MAX_BITS && self.inflate.len() < self.most {
+    pub(super) fn give_inflate(&mut self, mut context: Decompress) {
+        if self.inflate.len() < self.most {
             context.reset(false);
             self.inflate.push(context);
         }
+    }
+
+    /// Leave to keep a deflating context after its message, for as long as the permit is held. `None`: enough are kept.
+    pub(super) fn permit(&self) -> Option<Permit> {
+        (self.remembering() < self.most_remembering).then(|| Permit(Arc::clone(&self.permits)))
     }
 
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
@@ -83,4 +100,5 @@ impl Spare {
 }
 
 const DEFAULT_MOST: usize = 4;
+const DEFAULT_MOST_REMEMBERING: usize = 256;
 const MAX_BUFFER: usize = 256 * 1024;

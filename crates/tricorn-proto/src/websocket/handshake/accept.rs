@@ -64,8 +64,15 @@ mod tests {
     #[test]
     fn a_key_is_sixteen_bytes_in_base64() {
         for bad in [
-            "", "dGhlIHNhbXBsZSBub25jZQ=", "dGhlIHNhbXBsZSBub25jZQ===", "dGhlIHNhbXBsZSBub25jZ===", "dGhlIHNhbXBsZSBub25jZQAA",
-            "dGhlIHNhbXBsZSBub25j-_==", "dGhlIHNhbXBsZSBub25j ===", "=GhlIHNhbXBsZSBub25jZQ==", "dGhlIHNhbXBsZSBub25jZQA=",
+            "",
+            "dGhlIHNhbXBsZSBub25jZQ=",
+            "dGhlIHNhbXBsZSBub25jZQ===",
+            "dGhlIHNhbXBsZSBub25jZ===",
+            "dGhlIHNhbXBsZSBub25jZQAA",
+            "dGhlIHNhbXBsZSBub25j-_==",
+            "dGhlIHNhbXBsZSBub25j ===",
+            "=GhlIHNhbXBsZSBub25jZQ==",
+            "dGhlIHNhbXBsZSBub25jZQA=",
         ] {
             assert_eq!(Key::read(bad.as_bytes()), None, "{bad}");
         }
