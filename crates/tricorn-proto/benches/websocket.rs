@@ -79,9 +79,7 @@ fn echo(kind: Kind, size: usize, agreed: Option<&Agreed>, name: &str, read: usiz
                     let Ok(progress) = receiver.advance(black_box(&mut piece[at..]), &mut spare) else { return };
                     at += progress.consumed;
                     if let Event::Message { kind, data } = progress.event {
-                        // What is received borrows the spare room, so it is copied, as an application does.
-                        let data = data.to_vec();
-                        let _ = answers.message(&mut out, kind, &data, &mut spare);
+                        let _ = answers.message(&mut out, kind, data, &mut spare);
                     }
                 }
             }

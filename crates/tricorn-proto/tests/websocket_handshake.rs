@@ -127,6 +127,15 @@ fn what_is_wrong_is_told() {
 }
 
 #[test]
+fn there_is_an_end_to_protocols_and_offers() {
+    let offered = |count: usize| (0..count).map(|number| format!("p{number}")).collect::<Vec<_>>().join(", ");
+    let field = |count| format!("Sec-WebSocket-Protocol: {}\r\n", offered(count));
+    assert_eq!(asked(&field(100)).wanted.protocols.len(), 100);
+    assert_eq!(wrong(&[LINE, UPGRADE, KEY, VERSION, &field(101)]), Wrong::Protocols);
+    assert!(offers(&"permessage-deflate,".repeat(300)).len() < 20);
+}
+
+#[test]
 fn what_an_extended_connect_asks_for_needs_no_upgrade() {
     let mut wanted = Wanted::default();
     for (name, value) in [("sec-websocket-version", "13"), ("sec-websocket-protocol", "chat"), ("origin", "x")] {

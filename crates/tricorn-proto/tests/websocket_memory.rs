@@ -114,6 +114,33 @@ fn what_is_only_announced_takes_little() {
 }
 
 #[test]
+fn a_message_in_pieces_holds_no_more_than_the_limit() {
+    let limit = 1_000_001;
+    for fragment in [0, 1, 1000, 400_000] {
+        let mut stream = Vec::new();
+        let client = Settings { role: Role::Client, fragment, deflate: None, seed: 1 };
+        let message = vec![b'x'; limit];
+        Sender::new(&client).message(&mut stream, Kind::Text, &message, &mut Spare::default()).unwrap();
+        let mut spare = Spare::new(0, 0);
+        let (length, _, peak) = weigh(|| {
+            let mut receiver = Receiver::new(&server(limit as u64, None));
+            let (mut start, mut end) = (0, 0);
+            loop {
+                let progress = receiver.advance(&mut stream[start..end], &mut spare).unwrap();
+                start += progress.consumed;
+                match progress.event {
+                    Event::NeedMore => end = (end + 4000).min(stream.len()),
+                    Event::Message { data, .. } => return data.len(),
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        assert_eq!(length, limit);
+        assert!(peak <= limit, "{peak} in fragments of {fragment}");
+    }
+}
+
+#[test]
 fn a_context_takes_no_more_than_is_said() {
     for bits in 9..=15 {
         let policy = Policy { client_max_window_bits: bits, server_max_window_bits: bits, ..Policy::default() };

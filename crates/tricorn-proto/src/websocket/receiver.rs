@@ -67,7 +67,7 @@ pub struct Progress<'a> {
 pub struct Settings<'a> {
     pub role: Role,
     pub delivery: Delivery,
-    /// Longest message, after inflation. Exceeded: 1009. With `Delivery::Pieces` of all pieces together.
+    /// Longest message in bytes, after inflation; `u64::MAX`: any. Exceeded: 1009. Streamed ones too are counted whole.
     pub max_message_size: u64,
     pub deflate: Option<&'a Agreed>,
 }
@@ -303,7 +303,7 @@ impl Receiver {
         message.handed_out += if self.delivery == Delivery::Pieces { came as u64 } else { 0 };
         self.message = Some(message);
         if self.delivery == Delivery::Whole {
-            reserve(&mut self.buffer, came, self.frame.remaining);
+            reserve(&mut self.buffer, came, &self.frame, self.max_message_size);
             self.buffer.extend_from_slice(piece);
         }
         let last = self.frame_ends() && self.frame.fin;
@@ -433,11 +433,17 @@ fn unmask(payload: &mut [u8], key: Option<[u8; 4]>, position: u64) {
     }
 }
 
-/// Room for what came, and for what its frame says is still to come, as far as that may be believed.
-fn reserve(buffer: &mut Vec<u8>, came: usize, to_come: u64) {
-    if buffer.capacity() - buffer.len() < came {
-        buffer.reserve(came + to_come.min(MAX_AHEAD) as usize);
+/// Room for what came (`came`), and for what its frame says is still to come, as far as that may be believed. Doubles as
+/// it grows, but not beyond what the message may have (`most`).
+fn reserve(buffer: &mut Vec<u8>, came: usize, frame: &Frame, most: u64) {
+    let length = buffer.len();
+    if buffer.capacity() - length >= came {
+        return;
     }
+    let announced = came as u64 + frame.remaining;
+    let most = if frame.fin { announced } else { most - length as u64 };
+    let double = (length as u64).min(most);
+    buffer.reserve_exact(announced.min(MAX_AHEAD).max(double).max(came as u64) as usize);
 }
 
 /// Reserved for bytes that were only announced, at most.

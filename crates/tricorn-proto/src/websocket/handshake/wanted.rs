@@ -44,6 +44,9 @@ impl Wanted {
             if !is_token(protocol) {
                 return Err(Wrong::Protocol);
             }
+            if self.protocols.len() == MAX_PROTOCOLS {
+                return Err(Wrong::Protocols);
+            }
             let protocol = String::from_utf8_lossy(protocol).into_owned();
             if self.protocols.contains(&protocol) {
                 return Err(Wrong::ProtocolTwice);
@@ -53,3 +56,6 @@ impl Wanted {
         Ok(())
     }
 }
+
+/// Each is compared with all the others.
+const MAX_PROTOCOLS: usize = 100;

@@ -13,6 +13,7 @@ pub enum Wrong {
     Key,
     Protocol,
     ProtocolTwice,
+    Protocols,
     Extensions,
 }
 
@@ -54,6 +55,7 @@ fn row(wrong: Wrong) -> (u16, &'static [u8], &'static str) {
         Key           => (400, b"", "WebSocket handshake: Sec-WebSocket-Key is not 16 bytes in base64"),
         Protocol      => (400, b"", "WebSocket handshake: Sec-WebSocket-Protocol is not a list of tokens"),
         ProtocolTwice => (400, b"", "WebSocket handshake: a subprotocol is offered twice"),
+        Protocols     => (400, b"", "WebSocket handshake: more than 100 subprotocols"),
         Extensions    => (400, b"", "WebSocket handshake: Sec-WebSocket-Extensions is malformed"),
     }
 }
