@@ -249,7 +249,9 @@ impl Receiver {
             let found = self.whole(&mut input[start..end], head.key)?;
             return Ok(Some((end, Some(found.moved(start)))));
         }
-        if self.buffer.capacity() == 0 {
+        // Pieces that need not be inflated are handed out from the input.
+        let is_gathered = self.delivery == Delivery::Whole || self.message.is_some_and(|message| message.compressed);
+        if is_gathered && self.buffer.capacity() == 0 {
             self.buffer = spare.take_buffer();
         }
         self.state = State::Payload;
