@@ -98,6 +98,17 @@ fn a_ping_between_compressed_fragments() {
 }
 
 #[test]
+fn what_the_tail_says_belongs_to_the_message_wherever_a_piece_ends() {
+    // A stored block that announces four bytes and has none: they are the tail. Around the length of a piece.
+    for length in 4090..=4097u16 {
+        let start = [&[0][..], &length.to_le_bytes(), &(!length).to_le_bytes()].concat();
+        let payload = [&start[..], &vec![7; length.into()], b"\x00\x04\x00\xfb\xff"].concat();
+        let expected = Binary([&vec![7; length.into()][..], b"\x00\x00\xff\xff"].concat());
+        assert!(inflated(MAX, &[(0xc2, &payload)]) == [expected]);
+    }
+}
+
+#[test]
 fn broken_data_and_text_that_is_none() {
     for broken in [&b"\xff\xff\xff\xff"[..], b"\x00\x05\x00\xfa\xfe", b"\xf2\x00\x11\x00\x00", b"\x06"] {
         assert_eq!(inflated(MAX, &[(COMPRESSED, broken)]), failed(NotDeflate), "{broken:x?}");
