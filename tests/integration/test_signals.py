@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import CLASSES, KINDS, REFERENCE, Load, Server, at_once, proc, room, until
-from tests.harness.wire import Silent, request
+from tests.harness.wire import Silent, Wire, request
 
 
 def settle(load: Load, answers: int) -> None:
@@ -39,8 +39,7 @@ def test_term_under_load_loses_nothing(worker_class: str, workers: int) -> None:
 @CLASSES
 def test_term_lets_a_request_finish(worker_class: str) -> None:
     with Server(worker_class=worker_class) as server, server.connect() as wire:
-        wire.send(request("GET", "/sleep?s=1"))
-        time_to_arrive(server)
+        send_when_booted(server, wire, "/sleep?s=1")
         began = time.monotonic()
         server.signal(signal.SIGTERM)
         reply = wire.reply()
@@ -50,20 +49,21 @@ def test_term_lets_a_request_finish(worker_class: str) -> None:
         assert time.monotonic() - began < 4
 
 
-def time_to_arrive(server: Server) -> None:
-    """Waits until the worker is inside an application call, as its own counter tells over its socket queue.
+def send_when_booted(server: Server, wire: Wire, target: str) -> None:
+    """Sends a request and waits until the worker is inside the application.
 
     A request that was sent is in the kernel's queue at once, and the worker is idle: a tenth of a second is an
     eternity for it. There is nothing to be asked from outside while a sync worker is busy.
     """
+    assert server.get("/hello").status == 200
+    wire.send(request("GET", target))
     time.sleep(0.2)
 
 
 @CLASSES
 def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> None:
     with Server(worker_class=worker_class, graceful_timeout=1) as server, server.connect() as wire:
-        wire.send(request("GET", "/sleep?s=30"))
-        time_to_arrive(server)
+        send_when_booted(server, wire, "/sleep?s=30")
         began = time.monotonic()
         server.signal(signal.SIGTERM)
         assert server.wait_exit(within=8) == 0
@@ -77,8 +77,7 @@ def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
 def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
     with Server(worker_class=worker_class, workers=2, graceful_timeout=10) as server, server.connect() as wire:
-        wire.send(request("GET", "/sleep?s=30"))
-        time_to_arrive(server)
+        send_when_booted(server, wire, "/sleep?s=30")
         began = time.monotonic()
         server.signal(number)
         assert server.wait_exit(within=8) == 0
