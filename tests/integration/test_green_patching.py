@@ -142,6 +142,7 @@ def pre_fork(server, worker):
     with site(worker_class, https, hooks, preload=True) as server:
         server.log.wait("Ready, says program")
         for _ in range(2):
+            assert server.get("/program").json()["found"] == 0, "it has booted: one that dies before ends the service"
             replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
         server.hup()
         assert server.get("/program").json()["found"] == 0
