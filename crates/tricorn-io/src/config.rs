@@ -14,7 +14,7 @@ pub struct Config {
     pub hub: bool,
     /// Other workers share the listeners: do not take what a sibling could serve at once.
     pub siblings: bool,
-    /// Most requests running or waiting at once; beyond it nothing is accepted.
+    /// Most requests running or waiting at once; beyond it nothing is accepted. Under a hub: most that run.
     pub worker_connections: usize,
     /// Most connections held; beyond it the longest idle ones are closed to make room.
     pub max_connections: usize,

@@ -6,7 +6,8 @@
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
 //!
-//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), and writes the access log and the heartbeat. It never meets the GIL.
+//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), and writes the access
+//! log and the heartbeat. It never meets the GIL.
 use crate::access::AccessLog;
 use crate::baton::Core;
 use crate::clock;

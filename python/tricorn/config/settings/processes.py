@@ -51,7 +51,7 @@ WORKER_CONNECTIONS = Setting(
     section=SECTION,
     help="The maximum number of simultaneous clients.",
     doc="Of simultaneous requests, that is: idle connections do not count. A gevent or eventlet worker runs so many at "
-    "once; more wait, in order. Under every class a worker that runs and holds so many accepts no more connections.",
+    "once; more wait, in order. Under sync and gthread a worker that runs and holds so many accepts no more.",
 )
 
 GREEN_DRIVERS = Setting(
