@@ -108,11 +108,12 @@ impl Slots {
     }
 
     pub fn get(&self, place: usize) -> Option<&Slot> {
-        let make = || {
-            self.used.fetch_max(place + 1, Ordering::Release);
-            Box::default()
-        };
-        Some(self.places.get(place)?.get_or_init(make))
+        Some(self.places.get(place)?.get_or_init(|| self.make(place)))
+    }
+
+    fn make(&self, place: usize) -> Box<Slot> {
+        self.used.fetch_max(place + 1, Ordering::Release);
+        Box::default()
     }
 
     /// Those that were made.
@@ -127,10 +128,7 @@ impl Index<usize> for Slots {
 
     #[inline]
     fn index(&self, place: usize) -> &Slot {
-        match self.places[place].get() {
-            Some(slot) => slot,
-            None => self.get(place).unwrap_or_else(|| unreachable!("a place beyond the last: {place}")),
-        }
+        self.places[place].get_or_init(|| self.make(place))
     }
 }
 

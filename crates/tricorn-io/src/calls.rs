@@ -13,9 +13,7 @@ impl Engine {
         let mut core = self.shared.baton.take();
         let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
         if main_thread {
-            // Failing that, signals are handled whenever something else wakes the thread.
-            let _ = self.shared.poller.add_wake(self.shared.signals.reader(), WAKE);
-            core.watches_signals = true;
+            self.shared.watch_signals(&mut core);
             self.shared.main_slot.store(slot, Ordering::Relaxed);
         }
         self.shared.slots[slot].occupy();
@@ -28,9 +26,7 @@ impl Engine {
     /// Gives back an exchange that is done, without asking for another.
     pub fn give_back(&self, done: Box<Exchange>) {
         let shared = &*self.shared;
-        let mut core = shared.baton.take();
-        shared.end_call(&mut core, done.slot);
-        core.reactor.finish(*done, clock::now());
+        shared.take_back(&mut shared.baton.take(), done, clock::now());
     }
 
     /// The app thread leaves, giving back the exchange it was at.
@@ -38,8 +34,7 @@ impl Engine {
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         if let Some(exchange) = done {
-            shared.end_call(&mut core, slot);
-            core.reactor.finish(*exchange, clock::now());
+            shared.take_back(&mut core, exchange, clock::now());
         }
         core.reactor.send_held();
         core.joined = core.joined.saturating_sub(1);
@@ -75,8 +70,22 @@ impl Shared {
         self.board.call_begins(exchange.slot, exchange.timing.started, text);
     }
 
+    /// The calling thread handles signals: they end the wait for events.
+    pub fn watch_signals(&self, core: &mut Core) {
+        // Failing that, signals are handled whenever something else wakes the thread.
+        let _ = self.poller.add_wake(self.signals.reader(), WAKE);
+        core.watches_signals = true;
+    }
+
+    /// The application is done with an exchange: its call is over, and its connection the reactor's again.
     #[inline]
-    pub fn end_call(&self, core: &mut Core, slot: usize) {
+    pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
+        self.end_call(core, exchange.slot);
+        core.reactor.finish(*exchange, now);
+    }
+
+    #[inline]
+    fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
         self.slots[slot].leave();
         if let Some(hub) = &self.hub {

@@ -213,8 +213,7 @@ impl Engine {
         if let Some(exchange) = done {
             let now = clock::now();
             core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
-            shared.end_call(core, exchange.slot);
-            core.reactor.finish(*exchange, now);
+            shared.take_back(core, exchange, now);
         }
         shared.stop_covering(core);
         if self.has_ended(core) {

@@ -15,7 +15,6 @@ use crate::baton::Core;
 use crate::clock;
 use crate::config::TICK;
 use crate::engine::{Engine, Shared};
-use crate::reactor::WAKE;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -136,9 +135,7 @@ impl Engine {
         let Some(hub) = &shared.hub else { return false };
         let mut core = shared.baton.take();
         hub.thread.store(signals::this_thread(), Ordering::Relaxed);
-        // Failing that, signals are handled whenever something else wakes the thread.
-        let _ = shared.poller.add_wake(shared.signals.reader(), WAKE);
-        core.watches_signals = true;
+        shared.watch_signals(&mut core);
         core.joined = shared.slots.len();
         let joined = core.joined;
         core.reactor.staff(joined);

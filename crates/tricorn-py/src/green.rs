@@ -194,10 +194,7 @@ impl GreenServer {
                     return Ok(());
                 }
             }
-            if !self.engine.was_batch() {
-                break;
-            }
-            if clock::now() > end {
+            if !self.engine.was_batch() || clock::now() > end {
                 break;
             }
         }
