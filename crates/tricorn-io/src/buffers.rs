@@ -32,6 +32,8 @@ pub struct Request {
     pub(crate) waits_since: u64,
     /// How often it was handed over.
     pub(crate) hops: u8,
+    /// With `Config::streaming`: the rest of the body is still to come.
+    pub(crate) partial: bool,
     /// Bytes of the body counted against `body_buffer_total`.
     pub(crate) counted: usize,
 }
@@ -78,6 +80,7 @@ impl Request {
         self.complete = 0;
         self.waits_since = 0;
         self.hops = 0;
+        self.partial = false;
         self.counted = 0;
         self.head.clear();
         self.reply.set_request_id(b"");

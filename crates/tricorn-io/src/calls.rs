@@ -26,7 +26,12 @@ impl Engine {
     /// Gives back an exchange that is done, without asking for another.
     pub fn give_back(&self, done: Box<Exchange>) {
         let shared = &*self.shared;
-        shared.take_back(&mut shared.baton.take(), done, clock::now());
+        let mut core = shared.baton.take();
+        shared.take_back(&mut core, done, clock::now());
+        // No event tells a hub of a request that was read behind this one, or that this was the last connection.
+        if core.reactor.has_work() || core.reactor.is_drained() {
+            shared.ring_hub();
+        }
     }
 
     /// The app thread leaves, giving back the exchange it was at.

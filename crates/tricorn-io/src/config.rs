@@ -12,6 +12,8 @@ pub struct Config {
     pub threads: usize,
     /// One thread has all the calls: it waits in an event loop of its own, which watches our descriptors.
     pub hub: bool,
+    /// A request begins when its head is complete; the application reads the body while it comes ([`crate::Incoming`]).
+    pub streaming: bool,
     /// Other workers share the listeners: do not take what a sibling could serve at once.
     pub siblings: bool,
     /// Most requests running or waiting at once; beyond it nothing is accepted. Under a hub: most that run.

@@ -9,7 +9,7 @@ use crate::group::GroupWord;
 use crate::hub::{Hub, Places};
 use crate::monitor;
 use crate::outbox::SharedBytes;
-use crate::reactor::{Chores, Listener, Reactor, Runner, WAKE};
+use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, WAKE};
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::siblings::Siblings;
 use crate::streams::Streams;
@@ -30,6 +30,8 @@ const CHORES: usize = 128;
 pub enum Wake {
     /// Answer this request. The thread counts as inside the application from now on.
     Request(Box<Exchange>),
+    /// Something happened to the connection of a request that is under way and attended to (`Engine::attend`).
+    Stirred(Stir),
     /// Take the chores (`Engine::take_chores`), then ask again.
     Chores,
     /// A signal may have come: let its handlers run, then ask again.
@@ -231,12 +233,17 @@ impl Engine {
         if shared.config.max_concurrency != MaxConcurrency::Unlimited {
             shared.keep_share(core);
         }
+        if let Some(stir) = core.reactor.next_stir() {
+            return Wake::Stirred(stir);
+        }
         let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
         if core.reactor.is_over_limit() {
             shared.look_after_queue(core);
         }
         let Some(mut exchange) = next else {
-            return if core.reactor.woken {
+            return if let Some(stir) = core.reactor.next_stir() {
+                Wake::Stirred(stir)
+            } else if core.reactor.woken {
                 Wake::Signal // seen at the next call
             } else if core.reactor.chores_weight() > 0 {
                 Wake::Chores

@@ -14,6 +14,7 @@ use rustix::net::{SendFlags, send};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
+use tricorn_proto::http1::Receiver;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,14 @@ pub struct Exchange {
     pub peer: Peer,
     pub listener: u16,
     pub attachment: Option<Attachment>,
+    /// The peer may claim things by forwarded headers.
+    pub trusted: bool,
+    /// Of a body that is still to come: where its reading stands.
+    pub(crate) receiver: Receiver,
+    /// How many bytes of it have come, how long they were waited for, and since when they are.
+    pub(crate) came: u64,
+    pub(crate) waited: u64,
+    pub(crate) waits: u64,
     pub(crate) outbox: Outbox,
     pub(crate) spent: Vec<SharedBytes>,
     pub timing: Timing,
@@ -100,6 +109,11 @@ impl Exchange {
             peer,
             listener,
             attachment,
+            trusted: false,
+            receiver: Receiver::default(),
+            came: 0,
+            waited: 0,
+            waits: 0,
             outbox: Outbox::default(),
             spent: Vec::new(),
             timing,
@@ -252,8 +266,11 @@ impl Exchange {
         }
         let mut last = Vec::new();
         let end = request.reply.end(&mut last);
-        tail[tail_len..tail_len + last.len()].copy_from_slice(&last);
-        tail_len += last.len();
+        // Only trailers make it longer, and those come after the last piece (`end`).
+        if let Some(room) = tail.get_mut(tail_len..tail_len + last.len()) {
+            room.copy_from_slice(&last);
+            tail_len += last.len();
+        }
         let piece = &piece[..count.min(piece.len())];
         if self.hold && piece.len() <= COPY && self.outbox.is_empty() && self.cork.is_none() && self.may_write() {
             for part in [&self.request.out, piece, &tail[..tail_len]] {
@@ -355,7 +372,7 @@ impl Exchange {
     }
 
     /// Sends `request.out`, `piece` and `after`, in one system call where possible.
-    fn send(&mut self, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+    pub(crate) fn send(&mut self, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         if self.gone {
             return Sent::Gone;
         }

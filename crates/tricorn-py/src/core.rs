@@ -110,6 +110,7 @@ impl Core {
                     }
                     done = Some(exchange);
                 }
+                Wake::Stirred(_) => {} // nobody attends here
                 Wake::Chores => server.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => {
                     if main_thread && let Err(error) = py.check_signals() {

@@ -296,6 +296,7 @@ impl GreenServer {
                         return Ok(());
                     }
                 }
+                Wake::Stirred(_) => {} // nobody attends here
                 Wake::Chores => self.server.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => py.check_signals()?,
                 Wake::Nothing => {

@@ -72,6 +72,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
     let config = Config {
         threads: options.get("threads")?,
         hub: options.optional("hub")?,
+        streaming: options.optional("streaming")?,
         siblings: options.get("siblings")?,
         worker_connections: options.get::<usize>("worker_connections")?.max(1),
         max_connections: if max_connections == 0 { descriptors() } else { max_connections },

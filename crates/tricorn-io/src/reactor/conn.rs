@@ -1,5 +1,6 @@
 //! One connection between, before and after its requests.
 use super::admin;
+use super::attend::Attended;
 use crate::buffers::Request;
 use crate::outbox::Outbox;
 use crate::peer::Peer;
@@ -66,6 +67,8 @@ pub struct Conn {
     pub request: Option<Box<Request>>,
     pub outgoing: Option<Box<Outgoing>>,
     pub attachment: Option<Attachment>,
+    /// While `Busy`: what its exchange wants to be told of.
+    pub attended: Attended,
 }
 
 impl Conn {
@@ -101,6 +104,7 @@ impl Conn {
             request: None,
             outgoing: None,
             attachment: None,
+            attended: Attended::default(),
         }
     }
 }

@@ -33,7 +33,7 @@ impl Reactor {
                 continue; // an earlier entry was made since
             }
             conn.wheel_at = 0;
-            if matches!(conn.phase, Phase::Busy | Phase::Queued) {
+            if conn.phase == Phase::Queued || conn.phase == Phase::Busy && !conn.attended.reminded {
                 continue; // set anew when the exchange ends
             }
             if conn.deadline > tick {
@@ -62,7 +62,8 @@ impl Reactor {
             Phase::Body => self.body_expired(token, now),
             Phase::Flushing { .. } => self.flush_expired(token, now),
             Phase::Lingering => self.close(token),
-            Phase::Queued | Phase::Busy => {}
+            Phase::Busy => self.remind(token),
+            Phase::Queued => {}
         }
     }
 

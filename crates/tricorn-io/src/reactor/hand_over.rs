@@ -57,10 +57,12 @@ impl Reactor {
         Handed::Over
     }
 
-    /// Trailers are kept in no form that could be sent, and a request that was passed from hand to hand stays.
+    /// Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
     fn may_move(&self, token: Option<Token>, most_hops: u64) -> bool {
         let request = token.and_then(|token| self.conns.get(token)).and_then(|conn| conn.request.as_deref());
-        request.is_some_and(|request| request.head.trailers.is_empty() && u64::from(request.hops) < most_hops)
+        request.is_some_and(|request| {
+            request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
+        })
     }
 
     fn post(&self, token: Token, channel: &Channel) -> io::Result<()> {

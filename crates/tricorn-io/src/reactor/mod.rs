@@ -5,6 +5,7 @@
 
 mod accept;
 mod admin;
+mod attend;
 mod conn;
 mod deadlines;
 mod hand_over;
@@ -15,6 +16,7 @@ mod write;
 
 pub use accept::Listener;
 pub use admin::AdminPaths;
+pub use attend::Stir;
 pub use conn::{Attachment, Conn, Phase, Token};
 pub use hand_over::{Front, Handed};
 
@@ -33,6 +35,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
 use tricorn_proto::exchange::error_page;
+use tricorn_proto::http1::Receiver;
 use tricorn_proto::peer::request_id;
 
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
@@ -85,6 +88,8 @@ pub struct Reactor {
     again: VecDeque<Token>,
     /// Complete requests in the order in which they became complete.
     ready: VecDeque<Token>,
+    /// Connections under way to which something happened that their exchanges want to be told of.
+    stirred: VecDeque<(Token, attend::What)>,
     /// Whole answers held back to be sent together, and since when.
     held: Vec<Token>,
     held_since: u64,
@@ -155,6 +160,7 @@ impl Reactor {
             events: Events::default(),
             again: VecDeque::new(),
             ready: VecDeque::new(),
+            stirred: VecDeque::new(),
             held: Vec::new(),
             held_since: 0,
             stands_since: 0,
@@ -243,6 +249,7 @@ impl Reactor {
             || !self.again.is_empty()
             || !self.events.is_empty()
             || !self.held.is_empty()
+            || !self.stirred.is_empty()
             || self.accepting.is_some()
     }
 
@@ -337,7 +344,11 @@ impl Reactor {
                 self.stir(event.token, half);
                 None
             }
-            Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => None,
+            Phase::Busy => {
+                self.stir_busy(event);
+                None
+            }
+            Phase::Idle | Phase::Head | Phase::Body => None,
         }
     }
 
@@ -372,8 +383,11 @@ impl Reactor {
         self.busy += 1;
         self.board.set(Word::InFlight, self.busy as u64);
         let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
+        let trusted = conn.trusted;
+        let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
         let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
+        (exchange.trusted, exchange.receiver) = (trusted, receiver);
         self.keep_excess(token, &mut exchange.request);
         if self.config.hub && self.busy > POOLED {
             exchange.request.trim(); // so many at once wait for something, and for long
@@ -383,7 +397,7 @@ impl Reactor {
 
     /// Bytes after the request (pipelined ones) stay with the connection.
     fn keep_excess(&mut self, token: Token, request: &mut Request) {
-        if request.unread().is_empty() {
+        if request.partial || request.unread().is_empty() {
             return;
         }
         let mut next = self.pool.take();

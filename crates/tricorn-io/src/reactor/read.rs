@@ -35,6 +35,9 @@ enum Fill {
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
+/// Bodies from this length on that came with their heads go straight to the gateway's own buffers.
+const BYTES: u64 = 1024;
+
 /// Room made for the bytes of a body that goes to disk.
 const SPOOL_PIECE: usize = 64 * 1024;
 
@@ -107,6 +110,12 @@ impl Reactor {
             match step.step {
                 Step::NeedMore => {
                     compact(request);
+                    if self.config.streaming && conn.phase == Phase::Body {
+                        request.partial = true;
+                        request.complete = if now == 0 { clock::now() } else { now };
+                        conn.phase = Phase::Queued;
+                        return Some(Look::Complete);
+                    }
                     return Some(Look::NeedMore);
                 }
                 Step::Head => {
@@ -120,7 +129,8 @@ impl Reactor {
                     if request.head.framing != Framing::None {
                         let allocate = self.config.allocate.filter(|_| self.runner == Runner::AppThread);
                         begin_body(request, &self.config, self.body_bytes, allocate);
-                        if let Some(socket) = conn.socket.as_ref().filter(|_| request.awaits_continue()) {
+                        let continues = !self.config.streaming && request.awaits_continue();
+                        if let Some(socket) = conn.socket.as_ref().filter(|_| continues) {
                             let sent = send(socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
                             self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
                         }
@@ -279,6 +289,12 @@ fn begin_body(request: &mut Request, config: &config::Config, held: usize, alloc
         Framing::Length(length) => length,
         Framing::Chunked | Framing::None => 0,
     };
+    if config.streaming {
+        let at_hand = request.unread().len() as u64;
+        let all = allocate.filter(|_| (BYTES..=at_hand).contains(&length)).and_then(|make| make(length as usize));
+        request.body = all.map_or(Body::Memory(Vec::new()), Body::Foreign);
+        return;
+    }
     let fits = length <= config.body_buffer_size as u64 && held + length as usize <= config.body_buffer_total;
     let foreign = || allocate.filter(|_| length as usize >= config::FOREIGN).and_then(|make| make(length as usize));
     request.body = if !fits {
@@ -298,8 +314,8 @@ fn keep(
     held: &mut usize,
     board: &Scoreboard,
 ) -> Result<(), Box<Refusal>> {
-    let fits =
-        request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
+    let fits = config.streaming // there is no more of it than was read at once
+        || request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
     if !(fits && matches!(request.body, Body::Memory(_) | Body::Foreign(_))) {
         spill(request, config, held, board)?;
     }

@@ -1,4 +1,5 @@
 //! After the application: what becomes of the reply and of the connection.
+use super::attend::Attended;
 use super::conn::{Conn, Outgoing, Phase, Token};
 use super::{Chores, Reactor};
 use crate::buffers::Request;
@@ -19,7 +20,8 @@ impl Reactor {
     pub fn finish(&mut self, mut exchange: Exchange, now: u64) {
         let answered_for = exchange.settle();
         let elsewhere = exchange.is_elsewhere();
-        let Exchange { token, socket, request, attachment, outbox, mut spent, .. } = exchange;
+        exchange.end_of_body(&self.config);
+        let Exchange { token, socket, mut request, attachment, outbox, mut spent, receiver, .. } = exchange;
         if exchange.taken {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
@@ -27,10 +29,19 @@ impl Reactor {
         self.busy = self.busy.saturating_sub(1);
         self.count(&exchange.timing, outbox.sent(), &request, now);
         self.chores.spent.append(&mut spent);
+        let partial = request.partial;
+        if exchange.reuse && !partial {
+            self.keep_excess(token, &mut request);
+        }
         self.recycle(request);
         let Some(conn) = self.conns.get_mut(token) else { return };
         conn.socket = Some(socket);
         conn.attachment = attachment;
+        conn.attended = Attended::default();
+        if partial {
+            conn.receiver = receiver;
+            conn.readable = true;
+        }
         if elsewhere {
             self.close(token);
         } else if exchange.gone {

@@ -291,6 +291,7 @@ impl Loop {
                     answer(&self.engine, &mut exchange, path.as_bytes());
                     done = Some(exchange);
                 }
+                Wake::Stirred(_) => {}
                 Wake::Chores => self.tally.keep(self.engine.take_chores()),
                 Wake::Signal => {}
                 Wake::Nothing => return,

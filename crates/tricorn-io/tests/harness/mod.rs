@@ -80,6 +80,7 @@ pub fn config() -> Config {
     Config {
         threads: 1,
         hub: false,
+        streaming: false,
         siblings: false,
         worker_connections: 1000,
         max_connections: 20_000,
@@ -282,6 +283,7 @@ fn app_thread(engine: &Engine, slot: usize, handler: &dyn Fn(&Engine, &mut Excha
                 }
                 done = Some(exchange);
             }
+            Wake::Stirred(_) => {}
             Wake::Chores => tally.keep(engine.take_chores()),
             Wake::Signal => {}
             Wake::Nothing => {

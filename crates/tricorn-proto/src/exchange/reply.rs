@@ -85,6 +85,8 @@ pub struct Reply {
     wants_close: bool,
     upgrades: bool,
     framing: Framing,
+    /// Trailer fields, encoded.
+    trailers: Vec<u8>,
     /// The piece offered last was framed as a chunk that is not ended yet.
     in_chunk: bool,
     sent: u64,
@@ -236,6 +238,17 @@ impl Reply {
         self.encode_head(out, inputs, decision);
     }
 
+    /// A field to be sent behind the body (RFC 9112 section 7.1.2). Dropped where the framing has no place for it.
+    pub fn trailer(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
+        check(name, value)?;
+        // RFC 9110 section 6.5.1: not what is needed to frame, route or understand the message before its end.
+        let may_trail = matches!(classify(name, value), Use::Send | Use::RequestId);
+        if self.phase == Phase::HeadSent && self.framing == Framing::Chunked && may_trail {
+            push_field(&mut self.trailers, name, value);
+        }
+        Ok(())
+    }
+
     /// The application offers `len` body bytes. Appends what must precede them (a chunk's size) to `out` and
     /// returns how many of them to send (fewer than offered: no-body responses, excess over Content-Length).
     #[inline]
@@ -280,7 +293,11 @@ impl Reply {
         match (was, self.framing) {
             (Phase::Open, _) => return End::Close,
             (_, Framing::Length(missing @ 1..)) => return End::Short { missing },
-            (Phase::HeadSent, Framing::Chunked) => out.extend_from_slice(b"0\r\n\r\n"),
+            (Phase::HeadSent, Framing::Chunked) => {
+                out.extend_from_slice(b"0\r\n");
+                out.extend_from_slice(&self.trailers);
+                out.extend_from_slice(b"\r\n");
+            }
             _ => {}
         }
         if self.reuse { End::Reuse } else { End::Close }

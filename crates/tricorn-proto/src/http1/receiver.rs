@@ -97,6 +97,12 @@ impl Receiver {
         }
     }
 
+    /// Whether all of the request was read.
+    #[inline]
+    pub fn is_at_end(&self) -> bool {
+        self.state == State::End
+    }
+
     /// Whether nothing of a request has been seen yet (between requests).
     #[inline]
     pub fn is_idle(&self) -> bool {

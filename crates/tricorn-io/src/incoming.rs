@@ -1,0 +1,195 @@
+//! The body of a request that has begun before it came, and the bytes of a connection that speaks something else by now.
+//!
+//! Nothing is read that nobody asks for: what the application does not take, the client's kernel keeps.
+use crate::clock::SECOND;
+use crate::config::Config;
+use crate::exchange::{Exchange, Sent};
+use crate::outbox::SharedBytes;
+use crate::sys::fds::recv_into;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use tricorn_proto::http1::{Refusal, RefusalKind, Step};
+
+/// What asking for more came to.
+#[derive(Debug)]
+pub enum Incoming {
+    /// Bytes were added to the end of the buffer given; none only if this is the `last` of them.
+    Bytes { last: bool },
+    /// There are none now: an event will tell ([`crate::Engine::attend`]).
+    Wait,
+    /// The client has left.
+    Gone,
+    /// The body is not as it should be (chunks, length): nothing more is read from this connection.
+    Refused(Box<Refusal>),
+}
+
+/// Most bytes of a body read at a time.
+pub const PIECE: usize = 128 * 1024;
+/// Most of a body that nobody wanted is read to keep its connection.
+const UNWANTED: usize = 256 * 1024;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+impl Exchange {
+    /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.
+    pub fn is_partial(&self) -> bool {
+        self.request.partial
+    }
+
+    /// How many bytes of the body are still to come, as far as its head says so.
+    pub fn expected(&self) -> Option<u64> {
+        if self.request.partial { self.receiver.fixed_remaining() } else { Some(0) }
+    }
+
+    /// Reads what has come of the body, without waiting. A client that waits to be told so may send (100).
+    pub fn receive(&mut self, config: &Config, out: &mut Vec<u8>) -> Incoming {
+        if !self.request.partial {
+            return Incoming::Bytes { last: true };
+        }
+        let before = out.len();
+        loop {
+            match self.decode(config, out) {
+                Ok(true) => {
+                    self.request.partial = false;
+                    return Incoming::Bytes { last: true };
+                }
+                Ok(false) => {}
+                Err(refusal) => return self.refused(refusal),
+            }
+            if out.len() > before {
+                return Incoming::Bytes { last: false };
+            }
+            self.allow();
+            match self.fill(out) {
+                Ok(0) => return self.left(),
+                Ok(_) if self.receiver.is_at_end() => {
+                    self.request.partial = false;
+                    return Incoming::Bytes { last: true };
+                }
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Incoming::Wait,
+                Err(_) => return self.left(),
+            }
+            if out.len() > before {
+                return Incoming::Bytes { last: false };
+            }
+        }
+    }
+
+    /// After a switch of protocols: adds what has come to `out`, up to `most` bytes of it.
+    pub fn read_raw(&mut self, out: &mut Vec<u8>, most: usize) -> Incoming {
+        out.reserve(most);
+        loop {
+            match recv_into(self.socket.as_fd(), out, most) {
+                Ok(0) => return self.left(),
+                Ok(_) => return Incoming::Bytes { last: false },
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Incoming::Wait,
+                Err(_) => return self.left(),
+            }
+        }
+    }
+
+    /// After a switch of protocols: sends bytes as they are. `keep` as for [`crate::Engine::write`].
+    pub fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        self.request.out.clear();
+        self.send(bytes, b"", keep)
+    }
+
+    /// One read: of a body of known length straight to where it is wanted.
+    fn fill(&mut self, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
+        let Some(left) = self.receiver.fixed_remaining() else {
+            let input = &mut self.request.input;
+            input.reserve(PIECE / 8);
+            let room = input.capacity() - input.len();
+            return recv_into(self.socket.as_fd(), input, room);
+        };
+        let room = PIECE.min(left as usize);
+        out.reserve(room);
+        let count = recv_into(self.socket.as_fd(), out, room)?;
+        self.receiver.took_fixed(count as u64);
+        Ok(count)
+    }
+
+    /// Takes the bytes at hand; whether the body is complete.
+    fn decode(&mut self, config: &Config, out: &mut Vec<u8>) -> Result<bool, Box<Refusal>> {
+        let request = &mut *self.request;
+        loop {
+            let unread = request.input.get_mut(request.start..).unwrap_or_default();
+            let progress = self.receiver.advance(unread, &config.policy, false, &mut request.head)?;
+            let from = request.start;
+            request.start += progress.consumed;
+            match progress.step {
+                Step::Body(range) => out.extend_from_slice(&request.input[from + range.start..from + range.end]),
+                Step::End => return Ok(true),
+                Step::Head | Step::NeedMore => {
+                    if request.start == request.input.len() {
+                        request.input.truncate(request.head_end);
+                        request.start = request.head_end;
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Tells a client that waits for it that it may send its body.
+    fn allow(&mut self) {
+        let head = &mut self.request.head;
+        if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() && self.outbox.is_empty() {
+            let sent = send(&self.socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            self.timing.sent += sent.unwrap_or(0) as u64;
+        }
+    }
+
+    fn left(&mut self) -> Incoming {
+        self.reuse = false;
+        Incoming::Gone
+    }
+
+    fn refused(&mut self, refusal: Box<Refusal>) -> Incoming {
+        self.reuse = false;
+        Incoming::Refused(refusal)
+    }
+
+    /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.
+    pub(crate) fn end_of_body(&mut self, config: &Config) {
+        if !self.request.partial || !self.reuse {
+            return;
+        }
+        // A client that was not told to send will not, or has begun without: nobody knows which.
+        let mut unwanted = Vec::new();
+        while self.reuse && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
+            match self.receive(config, &mut unwanted) {
+                Incoming::Bytes { last: true } => break,
+                Incoming::Bytes { last: false } => {}
+                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.reuse = false,
+            }
+        }
+        self.reuse &= !self.request.partial;
+    }
+
+    /// The application waits for the client's bytes from now on: until when it may have to, so that the body keeps to its
+    /// minimum rate. Time in which nobody waits for them is not the client's.
+    pub fn await_body(&mut self, config: &Config, now: u64) -> u64 {
+        let earned = self.came.saturating_mul(SECOND) / config.body_min_rate.max(1);
+        self.waits = now;
+        now.saturating_add((config.body_timeout + earned).saturating_sub(self.waited))
+    }
+
+    /// The wait is over, with so many bytes.
+    pub fn body_came(&mut self, count: usize, now: u64) {
+        self.came += count as u64;
+        if self.waits > 0 {
+            self.waited += now.saturating_sub(std::mem::take(&mut self.waits));
+        }
+    }
+
+    /// The body did not come in time; what the client is told, unless the reply has begun.
+    pub fn body_is_late(&mut self, config: &Config) -> Refusal {
+        self.reuse = false;
+        let detail = format!(" ({} bytes so far, slower than {} bytes/s)", self.came, config.body_min_rate);
+        Refusal::new(RefusalKind::BodyTimeout, detail)
+    }
+}
