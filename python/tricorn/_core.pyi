@@ -140,3 +140,43 @@ class GreenServer:
 
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
+
+class AsgiGateway:
+    """How an ASGI application is called (ASGI 3)."""
+
+    def __new__(
+        cls,
+        application: Callable[..., Any],
+        event_loop: Any,
+        on_error: Callable[[str, BaseException], object],
+        on_notice: Callable[[bool, str], object] | None = None,
+        *,
+        before: Callable[..., Any] | None = None,
+        after: Callable[..., Any] | None = None,
+        state: dict[str, Any] | None = None,
+        root_path: str = "",
+        disconnect_grace: float = 0.0,
+    ) -> AsgiGateway: ...
+
+class LoopServer:
+    """Serves requests in the event loop of the calling thread until the core is drained or stopped."""
+
+    def __new__(cls, core: Core, gateway: AsgiGateway, done: Callable[[], object]) -> LoopServer: ...
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        """To be watched for reading, with `poll` as callback."""
+
+    def poll(self) -> None:
+        """Does what there is to do."""
+
+    def running(self) -> int:
+        """Calls that have not ended; some of them may have answered."""
+
+    def cancel_all(self) -> None:
+        """Cancels every call that has not ended."""
+
+    def leave(self, code: int) -> None:
+        """Tells WebSockets to end, with this close code."""
+
+    def close(self) -> None:
+        """After `done`, or in its place: raises what ended the service."""

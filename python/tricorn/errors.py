@@ -59,6 +59,10 @@ class BootError(TricornError):
     exit_code: ClassVar[ExitCode] = ExitCode.WORKER_BOOT
 
 
+class ClientDisconnected(OSError):
+    """Raised by ASGI's `send` when the client has left (HTTP specification, since 2.4)."""
+
+
 class RequestTimeout(BaseException):
     """This request takes longer than the setting `request_timeout` allows: clean up and let it out.
 

@@ -97,6 +97,11 @@ impl Exchange {
         self.send(bytes, b"", keep)
     }
 
+    /// The connection is known to be broken: what is written from now on is dropped.
+    pub fn client_left(&mut self) {
+        self.lost();
+    }
+
     /// One read: of a body of known length straight to where it is wanted.
     fn fill(&mut self, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
         let Some(left) = self.receiver.fixed_remaining() else {

@@ -2,27 +2,37 @@
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
 //! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
+//! * `loops/`: the loop of an event loop, and its tasks.
+//! * `asgi/`: the ASGI gateway.
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
+//! * `report.rs`: what gateways say to the logs.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
+mod asgi;
 mod context;
 mod core;
 mod green;
 mod late;
+mod loops;
 mod options;
+mod report;
 mod text;
 mod wsgi;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use crate::asgi::AsgiGateway;
+    #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
     use crate::core::scoreboard_bytes;
     #[pymodule_export]
     use crate::green::GreenServer;
+    #[pymodule_export]
+    use crate::loops::LoopServer;
     #[pymodule_export]
     use crate::options::check_access_log_format;
     #[pymodule_export]

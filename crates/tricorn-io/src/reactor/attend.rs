@@ -4,8 +4,10 @@ use super::Reactor;
 use super::conn::{Phase, Token};
 use crate::engine::Engine;
 use crate::exchange::Exchange;
+use crate::scoreboard::Word;
 use crate::sys::poll::Event;
 use rustix::fd::AsFd;
+use tricorn_proto::http1::{Refusal, RefusalKind};
 
 /// What a connection's exchange wants to be told of.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,6 +119,15 @@ impl Engine {
         if shared.hub.as_ref().is_some_and(|hub| at < hub.until.load(std::sync::atomic::Ordering::SeqCst)) {
             shared.wake_monitor(); // which sleeps for longer than that
         }
+    }
+
+    /// A body that came while its request was under way was refused: counted, and told to the log.
+    pub fn count_refused(&self, exchange: &Exchange, refusal: &Refusal) {
+        let reactor = &mut self.shared.baton.take().reactor;
+        let counter = if refusal.kind == RefusalKind::BodyTimeout { Word::BodyTimeouts } else { Word::Refused };
+        reactor.board.add(counter, 1);
+        let peer = exchange.peer;
+        reactor.notice(true, || format!("Invalid request from ip={peer}: {}", refusal.log_text()));
     }
 
     /// What the client sent behind the request that is with this exchange, for a protocol that follows it.

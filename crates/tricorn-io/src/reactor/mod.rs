@@ -16,7 +16,7 @@ mod write;
 
 pub use accept::Listener;
 pub use admin::AdminPaths;
-pub use attend::Stir;
+pub use attend::{Stir, What};
 pub use conn::{Attachment, Conn, Phase, Token};
 pub use hand_over::{Front, Handed};
 

@@ -14,13 +14,13 @@ pub fn after<'py>(
     let py = after.py();
     let reply = &exchange.request.reply;
     let status = latin1(py, reply.status_line())?;
-    let headers = headers(py, reply.fields())?;
+    let headers = sent_headers(py, reply.fields())?;
     let micros = exchange.micros(clock::now());
     after.call1((environ, token, status, headers, reply.body_sent(), micros)).map(drop)
 }
 
 /// The application's header fields as they were sent: `Name: value\r\n` each, checked when they were set.
-fn headers<'py>(py: Python<'py>, fields: &[u8]) -> PyResult<Bound<'py, PyList>> {
+pub fn sent_headers<'py>(py: Python<'py>, fields: &[u8]) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for line in fields.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);

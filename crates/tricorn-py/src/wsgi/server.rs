@@ -7,7 +7,7 @@ use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
 use super::wait::Wait;
 use crate::context::Entered;
-use crate::core::drop_chores;
+use crate::report::{Line, Reporter, request_line};
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::ffi;
@@ -16,8 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyType};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Chores, Engine, Exchange, clock};
-use tricorn_proto::access_log::{Format, Record};
+use tricorn_io::{Chores, Engine, Exchange};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Known;
 use tricorn_proto::peer::request_id;
@@ -113,7 +112,7 @@ pub struct Server {
     out: Cell<usize>,
     /// With `request_id`: makes those that no client gave.
     ids: Option<RefCell<request_id::Maker>>,
-    pid: u32,
+    reporter: Reporter,
     wait: Arc<Wait>,
     context: Option<Py<PyAny>>,
 }
@@ -133,6 +132,8 @@ impl Server {
         let wait = Arc::new(wait);
         let kit = Kit::new(py, &maker, settings, &engine, &wait)?;
         let ids = engine.config().request_id.then(|| request_id::Maker::new(tricorn_io::random_seed()));
+        let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
+        let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice);
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
         Ok(Server {
             engine,
@@ -143,7 +144,7 @@ impl Server {
             kits: RefCell::new(vec![kit]),
             out: Cell::new(0),
             ids: ids.map(RefCell::new),
-            pid: std::process::id(),
+            reporter,
             wait,
             context,
         })
@@ -223,7 +224,7 @@ impl Server {
         let mut exchange = kit.handle.get().take_back(py);
         match outcome {
             outcome if exchange.is_elsewhere() => self.was_taken(py, &mut exchange, outcome),
-            Ok(Some(End::Short { missing })) => self.complain(py, &exchange, missing),
+            Ok(Some(End::Short { missing })) => self.reporter.complain(py, &exchange, missing),
             Ok(_) => {}
             Err(error) => self.failed(py, &mut exchange, error),
         }
@@ -263,7 +264,7 @@ impl Server {
         if let Some(after) = &self.gateway.get().after
             && let Err(error) = callbacks::after(after.bind(py), exchange, environ, token)
         {
-            self.report(py, "Exception in post_request hook".into(), error);
+            self.reporter.error(py, "Exception in post_request hook".into(), error);
         }
     }
 
@@ -302,7 +303,7 @@ impl Server {
             && !error.is_instance_of::<PyStopIteration>(py)
         {
             exchange.app_failed();
-            self.report(py, format!("Error handling request {}", request_line(exchange)), error);
+            self.reporter.error(py, format!("Error handling request {}", request_line(exchange)), error);
         }
     }
 
@@ -324,56 +325,19 @@ impl Server {
         } else {
             format!("Error handling request {line}")
         };
-        self.report(py, text, error);
-    }
-
-    /// A body shorter than its Content-Length: the client cannot use it, and only the log can say why.
-    #[cold]
-    fn complain(&self, py: Python<'_>, exchange: &Exchange, missing: u64) {
-        let line = request_line(exchange);
-        let text = format!("{line}: the application sent {missing} bytes less than its Content-Length says");
-        self.notify(py, true, text);
-    }
-
-    fn report(&self, py: Python<'_>, message: String, error: PyErr) {
-        if let Err(second) = self.gateway.get().on_error.call1(py, (message, error.into_value(py))) {
-            second.write_unraisable(py, None);
-        }
-    }
-
-    fn notify(&self, py: Python<'_>, warning: bool, text: String) {
-        if let Some(on_notice) = &self.gateway.get().on_notice
-            && let Err(error) = on_notice.call1(py, (warning, text))
-        {
-            error.write_unraisable(py, None);
-        }
-    }
-
-    /// Drops and logs what other threads could not.
-    pub fn do_chores(&self, py: Python<'_>, mut chores: Chores) {
-        for notice in chores.notices.drain(..) {
-            self.notify(py, notice.warning, notice.text);
-        }
-        drop_chores(chores);
+        self.reporter.error(py, text, error);
     }
 
     #[inline]
     fn log(&self, py: Python<'_>, exchange: &Exchange, environ: Option<&Bound<'_, PyDict>>) {
-        if let (Some(access), Some(format)) = (self.engine.access(), &self.engine.config().access_format) {
-            self.write_line(py, access, format, exchange, environ);
+        if self.reporter.has_access_log() {
+            self.write_line(py, exchange, environ);
         }
     }
 
     /// Apart, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
-    fn write_line(
-        &self,
-        py: Python<'_>,
-        access: &AccessLog,
-        format: &Format,
-        exchange: &Exchange,
-        environ: Option<&Bound<'_, PyDict>>,
-    ) {
+    fn write_line(&self, py: Python<'_>, exchange: &Exchange, environ: Option<&Bound<'_, PyDict>>) {
         let lookup = |key: &str| -> Option<Vec<u8>> {
             let value = environ?.get_item(key).ok().flatten()?;
             let text = value.cast_into::<PyString>().ok().or_else(|| None)?;
@@ -387,21 +351,13 @@ impl Server {
         };
         let remote = exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<super::peer::Names>());
         let remote = remote.map(|names| names.remote.bind(py));
-        let record = Record {
-            head: &request.head,
-            bytes: request.head_bytes(),
-            remote: remote.and_then(|text| as_latin1(text)).unwrap_or(b""),
-            status,
-            fields: request.reply.fields(),
-            sent: request.reply.body_sent(),
-            micros: exchange.micros(clock::now()),
-            time: exchange.wall.log_time(),
-            pid: self.pid,
-            request_id: request.reply.request_id(),
-            queue_micros: environ.map(|_| exchange.timing.queue / 1000),
-            environ: &lookup,
-        };
-        access.add(|out| format.render(&record, out));
+        let remote = remote.and_then(|text| as_latin1(text)).unwrap_or(b"");
+        self.reporter.access(exchange, &Line { remote, status, called: environ.is_some(), environ: &lookup });
+    }
+
+    /// Drops and logs what other threads could not.
+    pub fn do_chores(&self, py: Python<'_>, chores: Chores) {
+        self.reporter.do_chores(py, chores);
     }
 }
 
@@ -410,12 +366,4 @@ fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
     static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
     kind.is_ok_and(|kind| error.is_instance(py, kind))
-}
-
-/// `GET /path`, for the log.
-fn request_line(exchange: &Exchange) -> String {
-    let request = &*exchange.request;
-    let bytes = request.head_bytes();
-    let path = String::from_utf8_lossy(request.head.path.of(bytes)).into_owned();
-    format!("{} {path}", String::from_utf8_lossy(request.head.method.of(bytes)))
 }

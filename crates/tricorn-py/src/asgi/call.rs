@@ -1,0 +1,370 @@
+//! One HTTP request under way: its state, and what happens to it from outside.
+//!
+//! ```text
+//!   Awaited ──http.response.start──▶ Started ──body──▶ Streaming ──last body──▶ Done
+//!                                                            └─(trailers)──▶ Trailing ──▶ Done
+//! ```
+//!
+//! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
+use super::ground::{Ground, lock};
+use crate::loops::{is_done, wake};
+use crate::report::request_line;
+use pyo3::exceptions::PyOSError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tricorn_io::{Exchange, Patience, Room, Sent, What, clock};
+use tricorn_proto::exchange::End;
+use tricorn_proto::http1::Refusal;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// No response yet.
+    #[default]
+    Awaited,
+    /// Its status and headers are known, and not sent before there is a piece of the body.
+    Started,
+    Streaming,
+    /// The body is complete, trailers are to come.
+    Trailing,
+    /// The response is complete, or was given up.
+    Done,
+}
+
+#[derive(Default)]
+pub struct State {
+    /// While the request is under way.
+    pub exchange: Option<Box<Exchange>>,
+    pub phase: Phase,
+    /// Trailers were announced.
+    pub trailers: bool,
+    /// The last piece of the request's body was handed out.
+    pub body_given: bool,
+    /// The client has left.
+    pub gone: bool,
+    /// Its sending side was seen to be closed while its body was still to be read.
+    pub hung_up: bool,
+    attended: bool,
+    /// The client is too far behind to be sent more.
+    pub patience: Option<Patience>,
+    /// Somebody waits for bytes of the body.
+    pub awaits_body: bool,
+    /// Futures of those who wait in `receive`, and of those who wait in `send`.
+    pub receivers: Vec<Py<PyAny>>,
+    pub senders: Vec<Py<PyAny>>,
+    scope: Option<Py<PyDict>>,
+    token: Option<Py<PyAny>>,
+    task: Option<Py<PyAny>>,
+    /// Cancels the task some time after the client has left.
+    timer: Option<Py<PyAny>>,
+    /// The task was cancelled since the request took too long.
+    late: bool,
+    place: usize,
+}
+
+/// A request as `receive` and `send` are bound to it.
+#[pyclass(frozen, module = "tricorn._core", name = "HttpCall")]
+pub struct Call {
+    ground: Arc<Ground>,
+    state: Mutex<State>,
+}
+
+/// What is to be done when the state is unlocked.
+#[derive(Default)]
+struct Todo {
+    futures: Vec<Py<PyAny>>,
+    left: bool,
+    refusal: Option<Refusal>,
+}
+
+#[pymethods]
+impl Call {
+    /// The task has ended.
+    fn ended(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let call = slf.get();
+        call.ground.tasks.forget(task)?;
+        call.finish(slf.py(), task)
+    }
+
+    /// The client has left some time ago.
+    fn give_up(&self, py: Python<'_>) -> PyResult<()> {
+        let task = {
+            let mut state = self.state();
+            state.timer = None;
+            if state.exchange.is_none() {
+                return Ok(());
+            }
+            state.task.as_ref().map(|task| task.clone_ref(py))
+        };
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+}
+
+impl Call {
+    pub fn new(ground: Arc<Ground>) -> Call {
+        Call { ground, state: Mutex::default() }
+    }
+
+    pub fn ground(&self) -> &Arc<Ground> {
+        &self.ground
+    }
+
+    #[inline]
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Another request begins.
+    pub fn reset(&self, exchange: Box<Exchange>, scope: Option<Py<PyDict>>, token: Option<Py<PyAny>>) {
+        let place = exchange.slot();
+        *self.state() = State { exchange: Some(exchange), scope, token, place, ..State::default() };
+    }
+
+    /// The task waits for something: from now on the connection is watched.
+    pub fn goes_on(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let this = slf.get();
+        this.ground.tasks.hold(task, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        let mut state = this.state();
+        if state.exchange.is_none() {
+            return Ok(()); // answered, and busy with something else
+        }
+        state.task = Some(task.clone().unbind());
+        this.attend(slf, &mut state);
+        Ok(())
+    }
+
+    fn attend(&self, slf: &Bound<'_, Call>, state: &mut State) {
+        if !std::mem::replace(&mut state.attended, true)
+            && let Some(exchange) = &state.exchange
+        {
+            self.ground.attend(state.place, slf.clone().unbind());
+            self.ground.engine.attend(exchange);
+        }
+    }
+
+    /// As `attend`, for those who have only the call.
+    pub fn attend_to(&self, slf: &Bound<'_, Call>) {
+        self.attend(slf, &mut self.state());
+    }
+
+    /// Something has happened to the connection.
+    pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let mut todo = Todo::default();
+        this.state().stir(this.ground(), what, &mut todo);
+        if let Some(refusal) = todo.refusal {
+            this.refuse(py, &refusal)?;
+        }
+        if todo.left {
+            Call::client_left(slf)?;
+        }
+        wake(py, todo.futures)
+    }
+
+    /// The client has left: whoever waits is told, and the task has a moment to end by itself.
+    pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let futures = {
+            let mut state = this.state();
+            state.gone = true;
+            let mut futures = std::mem::take(&mut state.receivers);
+            futures.append(&mut state.senders);
+            if state.timer.is_some() || state.task.is_none() {
+                return wake(py, futures);
+            }
+            futures
+        };
+        let timer = this.ground.tasks.call_later(py, this.ground.grace, &slf.getattr(intern!(py, "give_up"))?)?;
+        this.state().timer = Some(timer);
+        wake(py, futures)
+    }
+
+    /// The request took too long.
+    pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
+        let task = {
+            let mut state = self.state();
+            state.late = true;
+            state.task.as_ref().map(|task| task.clone_ref(py))
+        };
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+
+    /// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
+    pub fn refuse(&self, py: Python<'_>, refusal: &Refusal) -> PyResult<()> {
+        let Some(mut exchange) = self.state().exchange.take() else { return Ok(()) };
+        self.ground.engine.count_refused(&exchange, refusal);
+        if exchange.request.reply.head_sent() {
+            exchange.abort();
+        } else {
+            exchange.answer_error(refusal.status(), &refusal.message());
+        }
+        self.state().gone = true;
+        self.conclude(py, exchange)
+    }
+
+    /// The task has ended: what it left open is closed.
+    pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (exchange, gone, late) = {
+            let mut state = self.state();
+            (state.exchange.take(), state.gone, state.late)
+        };
+        let error = if task.call_method0(intern!(py, "cancelled"))?.is_truthy()? {
+            Some(PyErr::from_type(cancelled_error(py)?.bind(py).clone(), ()))
+        } else {
+            let error = task.call_method0(intern!(py, "exception"))?;
+            (!error.is_none()).then(|| PyErr::from_value(error))
+        };
+        let Some(mut exchange) = exchange else {
+            self.report_late_error(py, error, gone);
+            return Ok(());
+        };
+        let line = request_line(&exchange);
+        match error {
+            Some(error) => self.failed(py, &mut exchange, error, Failure { line, gone, late }),
+            None if gone || exchange.is_gone() => exchange.abort(),
+            None => self.unanswered(py, &mut exchange, &line),
+        }
+        self.conclude(py, exchange)
+    }
+
+    /// An error after the response: nobody but the log can be told.
+    fn report_late_error(&self, py: Python<'_>, error: Option<PyErr>, gone: bool) {
+        let Some(error) = error else { return };
+        if gone || is_cancelled(py, &error) {
+            self.ground.reporter.notify(py, false, format!("a request ended after its client had left: {error}"));
+        } else {
+            self.ground.reporter.error(py, "Exception in ASGI application after its response".into(), error);
+        }
+    }
+
+    #[cold]
+    fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, failure: Failure) {
+        let Failure { line, gone, late } = failure;
+        let ended = is_cancelled(py, &error);
+        if exchange.request.reply.head_sent() || (gone && !late) {
+            exchange.abort();
+        } else {
+            exchange.answer_error(if late && ended { 504 } else { 500 }, "");
+        }
+        let reporter = &self.ground.reporter;
+        if gone && !late && (ended || error.is_instance_of::<PyOSError>(py)) {
+            reporter.notify(py, false, format!("{line}: the client has left, and the request was ended"));
+            return;
+        }
+        exchange.app_failed();
+        let text = if late && ended {
+            let limit = self.ground.engine.request_timeout();
+            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
+        } else {
+            format!("Error handling request {line}")
+        };
+        reporter.error(py, text, error);
+    }
+
+    /// The application returned, and its response is not complete.
+    #[cold]
+    fn unanswered(&self, py: Python<'_>, exchange: &mut Exchange, line: &str) {
+        exchange.app_failed();
+        let text = if exchange.request.reply.head_sent() {
+            exchange.abort();
+            "returned without completing its response"
+        } else {
+            exchange.answer_error(500, "");
+            "returned without a response"
+        };
+        self.ground.reporter.notify(py, true, format!("Error handling request {line}: the ASGI application {text}"));
+    }
+
+    /// The response is complete: the log, the hooks, and the connection for the next request.
+    pub fn conclude(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<()> {
+        if exchange.timing.answered == 0 {
+            exchange.answered();
+        }
+        self.ground.engine.conclude_call(exchange.slot());
+        exchange.settle();
+        let (scope, token, futures, timer, attended) = {
+            let mut state = self.state();
+            state.phase = Phase::Done;
+            state.patience = None;
+            let mut futures = std::mem::take(&mut state.receivers);
+            futures.append(&mut state.senders);
+            state.task = None;
+            (state.scope.take(), state.token.take(), futures, state.timer.take(), state.attended)
+        };
+        let bound = scope.as_ref().map(|scope| scope.bind(py));
+        self.ground.log(py, &exchange, bound, exchange.request.reply.status_code());
+        self.ground.after(py, &exchange, bound, token);
+        let left = if attended { self.ground.leave(exchange.slot()) } else { None };
+        self.ground.give_back(exchange);
+        drop((left, scope));
+        if let Some(timer) = timer {
+            timer.call_method0(py, intern!(py, "cancel"))?;
+        }
+        wake(py, futures)
+    }
+
+    /// All of the response was written.
+    pub fn complete(&self, py: Python<'_>, exchange: Box<Exchange>, end: End) -> PyResult<()> {
+        if let End::Short { missing } = end
+            && !exchange.is_gone()
+        {
+            self.ground.reporter.complain(py, &exchange, missing);
+        }
+        self.conclude(py, exchange)
+    }
+}
+
+struct Failure {
+    line: String,
+    gone: bool,
+    late: bool,
+}
+
+impl State {
+    fn stir(&mut self, ground: &Ground, what: What, todo: &mut Todo) {
+        let Some(exchange) = &mut self.exchange else { return };
+        if what.broken {
+            exchange.client_left();
+        }
+        if what.hangup && exchange.is_partial() && !what.broken {
+            self.hung_up = true; // what it sent before may all be there
+        } else if what.hangup {
+            todo.left = true;
+        }
+        if (what.readable || what.hangup) && self.awaits_body {
+            todo.futures.append(&mut self.receivers);
+        }
+        if let Some(patience) = &mut self.patience
+            && (what.writable || what.expired || what.broken)
+        {
+            ground.engine.await_room(exchange);
+            match exchange.room(ground.engine.config(), patience) {
+                Room::Wanted(nanos) => ground.engine.remind(exchange, Some(clock::now() + nanos)),
+                Room::Over(sent) => {
+                    self.patience = None;
+                    todo.left |= sent == Sent::Gone;
+                    todo.futures.append(&mut self.senders);
+                }
+            }
+        } else if what.expired && self.awaits_body {
+            todo.refusal = Some(exchange.body_is_late(ground.engine.config()));
+        }
+    }
+}
+
+fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
+    static CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CANCELLED.import(py, "asyncio", "CancelledError")?;
+    CANCELLED.get(py).ok_or_else(|| pyo3::exceptions::PyImportError::new_err("asyncio"))
+}
+
+fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
+    cancelled_error(py).is_ok_and(|kind| error.is_instance(py, kind.bind(py)))
+}
+
+/// Whether a task has ended at its first step.
+pub fn has_ended(task: &Bound<'_, PyAny>) -> PyResult<bool> {
+    is_done(task)
+}

@@ -1,0 +1,69 @@
+//! `client` and `server` of a scope: made for a connection's first request, then kept with it.
+use crate::text::latin1;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::net::SocketAddr;
+use tricorn_io::{Attachment, Engine, Exchange, Peer};
+use tricorn_proto::peer::client_of;
+
+/// The ends of a connection, as pairs of a host and a port.
+pub struct Ends {
+    /// `None` for clients of a unix socket.
+    pub client: Option<Py<PyTuple>>,
+    /// `None` where nothing is known.
+    pub server: Option<Py<PyTuple>>,
+    /// The client's address in text, for the access log.
+    pub remote: Box<[u8]>,
+}
+
+/// The ends of this exchange's connection.
+pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Ends> {
+    if exchange.attachment.as_ref().is_none_or(|kept| !kept.is::<Ends>()) {
+        exchange.attachment = Some(Box::new(make(py, engine, exchange)?) as Attachment);
+    }
+    known(exchange)
+        .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("a connection lost its ends (defect of tricorn)"))
+}
+
+/// Those that were made before.
+pub fn known(exchange: &Exchange) -> Option<&Ends> {
+    exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Ends>())
+}
+
+/// The client that a trusted front end tells of; it says no port.
+pub fn forwarded<'py>(py: Python<'py>, engine: &Engine, exchange: &Exchange) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    let request = &*exchange.request;
+    let client = client_of(&request.head, request.head_bytes(), &engine.config().policy.trust);
+    client.map(|client| (latin1(py, client)?, 0).into_pyobject(py)).transpose()
+}
+
+fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Ends> {
+    let pair = |address: SocketAddr| -> PyResult<Py<PyTuple>> {
+        let host = latin1(py, address.ip().to_string().as_bytes())?;
+        Ok((host, address.port()).into_pyobject(py)?.unbind())
+    };
+    let client = match exchange.peer {
+        Peer::Internet(address) => Some(canonical(address)),
+        Peer::Unix => None,
+    };
+    let remote = client.map(|address| address.ip().to_string()).unwrap_or_default();
+    Ok(Ends {
+        client: client.map(pair).transpose()?,
+        server: local_address(engine, exchange).map(pair).transpose()?,
+        remote: remote.into_bytes().into(),
+    })
+}
+
+/// The socket's own address; a listener bound to one address needs no system call.
+pub fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr> {
+    let bound = engine.listener_address(exchange.listener)?;
+    if bound.ip().is_unspecified() {
+        return exchange.local_address().map(canonical).or(Some(bound));
+    }
+    Some(canonical(bound))
+}
+
+/// A v4 address that came in through a v6 socket is a v4 address.
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}

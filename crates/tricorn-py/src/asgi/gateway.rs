@@ -1,0 +1,249 @@
+//! How an ASGI application is called.
+use super::bound;
+use super::call::{Call, Phase, has_ended};
+use super::ground::{Ground, lock};
+use super::scope::Maker;
+use crate::loops::{Gateway, Tasks};
+use crate::report::{Reporter, request_line};
+use crate::wsgi::is_ours_alone;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex};
+use tricorn_io::{Engine, Exchange, Stir};
+use tricorn_proto::peer::request_id;
+
+/// An ASGI application, and what it is called with.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct AsgiGateway {
+    application: Py<PyAny>,
+    event_loop: Py<PyAny>,
+    on_error: Py<PyAny>,
+    on_notice: Option<Py<PyAny>>,
+    /// Called with the scope before the application; what it returns is `after`'s token.
+    before: Option<Py<PyAny>>,
+    /// Called when the response is complete.
+    after: Option<Py<PyAny>>,
+    state: Option<Py<PyDict>>,
+    root_path: String,
+    disconnect_grace: f64,
+}
+
+#[pymethods]
+impl AsgiGateway {
+    #[new]
+    #[pyo3(signature = (application, event_loop, on_error, on_notice=None, *, before=None, after=None, state=None,
+                        root_path="", disconnect_grace=0.0))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
+    fn new(
+        application: Py<PyAny>,
+        event_loop: Py<PyAny>,
+        on_error: Py<PyAny>,
+        on_notice: Option<Py<PyAny>>,
+        before: Option<Py<PyAny>>,
+        after: Option<Py<PyAny>>,
+        state: Option<Py<PyDict>>,
+        root_path: &str,
+        disconnect_grace: f64,
+    ) -> AsgiGateway {
+        let root_path = root_path.to_owned();
+        AsgiGateway { application, event_loop, on_error, on_notice, before, after, state, root_path, disconnect_grace }
+    }
+}
+
+/// What is given to the application per request and, if it kept nothing of it, given to it again.
+struct Kit {
+    call: Py<Call>,
+    receive: Py<PyAny>,
+    send: Py<PyAny>,
+}
+
+/// Most kits kept for later.
+const KITS: usize = 64;
+
+impl Kit {
+    fn new(py: Python<'_>, ground: &Arc<Ground>) -> PyResult<Kit> {
+        let call = Py::new(py, Call::new(ground.clone()))?;
+        let (receive, send) = bound::functions(py, &call)?;
+        Ok(Kit { call, receive, send })
+    }
+
+    /// Whether the application kept none of it. The holders of the call: this kit and the two functions.
+    fn is_unused(&self) -> bool {
+        is_ours_alone(&self.receive, 1) && is_ours_alone(&self.send, 1) && is_ours_alone(&self.call, 3)
+    }
+}
+
+/// The gateway in a loop.
+pub struct Asgi {
+    ground: Arc<Ground>,
+    kits: Mutex<Vec<Kit>>,
+    /// With `request_id`: makes those that no client gave.
+    ids: Option<Mutex<request_id::Maker>>,
+}
+
+impl Asgi {
+    pub fn new(py: Python<'_>, gateway: &AsgiGateway, engine: Arc<Engine>) -> PyResult<Asgi> {
+        let copy = |object: &Option<Py<PyAny>>| object.as_ref().map(|object| object.clone_ref(py));
+        let reporter = Reporter::new(engine.clone(), gateway.on_error.clone_ref(py), copy(&gateway.on_notice));
+        let tasks = Tasks::new(py, gateway.event_loop.bind(py))?;
+        let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
+        let ids = engine.config().request_id.then(|| Mutex::new(request_id::Maker::new(tricorn_io::random_seed())));
+        let ground = Ground::new(
+            engine,
+            reporter,
+            tasks,
+            Maker::new(py, &gateway.root_path, state)?,
+            gateway.application.clone_ref(py),
+            copy(&gateway.before),
+            copy(&gateway.after),
+            gateway.disconnect_grace,
+        );
+        Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default(), ids })
+    }
+
+    fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
+        let kit = lock(&self.kits).pop();
+        kit.map_or_else(|| Kit::new(py, &self.ground), Ok)
+    }
+
+    fn give_kit(&self, kit: Kit) {
+        if kit.is_unused() {
+            let mut kits = lock(&self.kits);
+            if kits.len() < KITS {
+                kits.push(kit);
+                return;
+            }
+        }
+        drop(kit);
+    }
+
+    /// Calls the application and lets its task run as far as it comes.
+    fn start(&self, py: Python<'_>, kit: &Kit, mut exchange: Box<Exchange>) -> PyResult<()> {
+        let ground = &*self.ground;
+        let call = kit.call.bind(py);
+        let scope = ground.maker().http(py, &ground.engine, &mut exchange);
+        let scope = match scope {
+            Ok(scope) => scope,
+            Err(error) => return self.refuse(py, exchange, error),
+        };
+        if ground.after.is_some() {
+            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
+        }
+        let token = match &ground.before {
+            None => None,
+            Some(before) => match before.bind(py).call1((&scope,)) {
+                Ok(token) => Some(token.unbind()),
+                Err(error) => return self.refuse(py, exchange, error),
+            },
+        };
+        let keeps_scope = ground.after.is_some() || ground.reporter.has_access_log();
+        call.get().reset(exchange, keeps_scope.then(|| scope.clone().unbind()), token);
+        let begun = call_with(py, &ground.application, &[scope.as_ptr(), kit.receive.as_ptr(), kit.send.as_ptr()])
+            .and_then(|coroutine| ground.tasks.begin(&coroutine));
+        let task = match begun {
+            Ok(task) => task,
+            Err(error) => {
+                let exchange = call.get().state().exchange.take();
+                return exchange.map_or(Ok(()), |exchange| self.refuse(py, exchange, error));
+            }
+        };
+        if has_ended(&task)? {
+            let phase = call.get().state().phase;
+            if phase != Phase::Done || task.call_method0("exception").is_ok_and(|error| !error.is_none()) {
+                call.get().finish(py, &task)?;
+            }
+            return Ok(());
+        }
+        Call::goes_on(call, &task)
+    }
+
+    /// The application could not be called.
+    #[cold]
+    fn refuse(&self, py: Python<'_>, mut exchange: Box<Exchange>, error: PyErr) -> PyResult<()> {
+        exchange.app_failed();
+        exchange.answer_error(500, "");
+        let line = request_line(&exchange);
+        self.ground.reporter.error(py, format!("Error handling request {line}"), error);
+        self.ground.log(py, &exchange, None, 500);
+        self.ground.give_back(exchange);
+        Ok(())
+    }
+}
+
+impl Gateway for Asgi {
+    fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+        if let Some(ids) = &self.ids {
+            exchange.request.identify(&mut lock(ids));
+        }
+        exchange.measure_queue();
+        let kit = match self.take_kit(py) {
+            Ok(kit) => kit,
+            Err(error) => {
+                exchange.answer_error(500, "");
+                self.ground.engine.give_back(exchange);
+                return Err(error);
+            }
+        };
+        self.ground.begin();
+        let outcome = self.start(py, &kit, exchange);
+        let done = self.ground.begun();
+        self.give_kit(kit);
+        match outcome {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                if let Some(done) = done {
+                    self.ground.engine.give_back(done);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
+        match self.ground.at(py, stir.place) {
+            Some(call) => Call::stirred(call.bind(py), stir.what),
+            None => Ok(()),
+        }
+    }
+
+    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
+        self.ground.at(py, place).map_or(Ok(()), |call| call.get().is_late(py))
+    }
+
+    fn reporter(&self) -> &Reporter {
+        &self.ground.reporter
+    }
+
+    fn running(&self, py: Python<'_>) -> usize {
+        self.ground.tasks.running(py)
+    }
+
+    fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.ground.tasks.cancel_all(py)
+    }
+
+    fn leave(&self, _py: Python<'_>, _code: u16) -> PyResult<()> {
+        Ok(())
+    }
+}
+
+/// Calls with three arguments.
+fn call_with<'py>(
+    py: Python<'py>,
+    function: &Py<PyAny>,
+    arguments: &[*mut ffi::PyObject; 3],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut all = [std::ptr::null_mut(), arguments[0], arguments[1], arguments[2]];
+    // SAFETY: the callable and the arguments are alive; the slot before the first argument is ours, as
+    // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
+    unsafe {
+        let result = ffi::PyObject_Vectorcall(
+            function.as_ptr(),
+            all.as_mut_ptr().add(1),
+            3 | ffi::PY_VECTORCALL_ARGUMENTS_OFFSET,
+            std::ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, result)
+    }
+}

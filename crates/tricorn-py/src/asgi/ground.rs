@@ -1,0 +1,145 @@
+//! What all requests of one loop stand on.
+use super::call::Call;
+use super::scope::Maker;
+use crate::loops::Tasks;
+use crate::report::{Line, Reporter};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tricorn_io::{Engine, Exchange, clock};
+
+/// The gateway of one loop, shared by its calls. Everything happens on the loop's thread; the locks are for Python code
+/// that lets go of an object elsewhere.
+pub struct Ground {
+    pub engine: Arc<Engine>,
+    pub reporter: Reporter,
+    pub tasks: Tasks,
+    pub application: Py<PyAny>,
+    pub before: Option<Py<PyAny>>,
+    pub after: Option<Py<PyAny>>,
+    /// Seconds between a client's leaving and the cancellation of its request.
+    pub grace: f64,
+    maker: Mutex<Maker>,
+    /// The calls whose connections are attended, by their places.
+    calls: Mutex<Vec<Option<Py<Call>>>>,
+    /// An exchange that was concluded while its call began: the server goes on with it. Else it is given back at once.
+    done: Mutex<Option<Box<Exchange>>>,
+    begins: AtomicBool,
+    scratch: Mutex<Vec<u8>>,
+}
+
+impl Ground {
+    #[expect(clippy::too_many_arguments, reason = "a record of what a gateway was given")]
+    pub fn new(
+        engine: Arc<Engine>,
+        reporter: Reporter,
+        tasks: Tasks,
+        maker: Maker,
+        application: Py<PyAny>,
+        before: Option<Py<PyAny>>,
+        after: Option<Py<PyAny>>,
+        grace: f64,
+    ) -> Ground {
+        Ground {
+            engine,
+            reporter,
+            tasks,
+            application,
+            before,
+            after,
+            grace,
+            maker: Mutex::new(maker),
+            calls: Mutex::default(),
+            done: Mutex::default(),
+            begins: AtomicBool::new(false),
+            scratch: Mutex::default(),
+        }
+    }
+
+    pub fn maker(&self) -> MutexGuard<'_, Maker> {
+        lock(&self.maker)
+    }
+
+    pub fn scratch(&self) -> MutexGuard<'_, Vec<u8>> {
+        lock(&self.scratch)
+    }
+
+    /// What is concluded from now on, the server takes by `begun`.
+    pub fn begin(&self) {
+        self.begins.store(true, Ordering::Relaxed);
+    }
+
+    pub fn begun(&self) -> Option<Box<Exchange>> {
+        self.begins.store(false, Ordering::Relaxed);
+        lock(&self.done).take()
+    }
+
+    /// The exchange is over, for the reactor.
+    pub fn give_back(&self, exchange: Box<Exchange>) {
+        if self.begins.load(Ordering::Relaxed) {
+            let before = lock(&self.done).replace(exchange);
+            if let Some(before) = before {
+                self.engine.give_back(before);
+            }
+        } else {
+            self.engine.give_back(exchange);
+        }
+    }
+
+    /// From now on this call is told what happens to its connection.
+    pub fn attend(&self, place: usize, call: Py<Call>) {
+        let mut calls = lock(&self.calls);
+        if calls.len() <= place {
+            calls.resize_with(place + 1, || None);
+        }
+        calls[place] = Some(call);
+    }
+
+    pub fn at(&self, py: Python<'_>, place: usize) -> Option<Py<Call>> {
+        lock(&self.calls).get(place).and_then(|call| call.as_ref().map(|call| call.clone_ref(py)))
+    }
+
+    pub fn leave(&self, place: usize) -> Option<Py<Call>> {
+        lock(&self.calls).get_mut(place).and_then(Option::take)
+    }
+
+    /// A line in the access log; `%({key}e)s` looks into the scope.
+    pub fn log(&self, py: Python<'_>, exchange: &Exchange, scope: Option<&Bound<'_, PyDict>>, status: u16) {
+        if !self.reporter.has_access_log() {
+            return;
+        }
+        let lookup = |key: &str| -> Option<Vec<u8>> {
+            let value = scope?.get_item(key).ok().flatten()?;
+            value.str().ok().map(|text| text.to_string_lossy().into_owned().into_bytes())
+        };
+        let remote = super::ends::known(exchange).map_or(b"".as_slice(), |ends| &ends.remote);
+        let _ = py;
+        self.reporter.access(exchange, &Line { remote, status, called: scope.is_some(), environ: &lookup });
+    }
+
+    /// Calls `after(scope, token, status, headers, sent, micros)`.
+    pub fn after(
+        &self,
+        py: Python<'_>,
+        exchange: &Exchange,
+        scope: Option<&Bound<'_, PyDict>>,
+        token: Option<Py<PyAny>>,
+    ) {
+        let (Some(after), Some(scope)) = (&self.after, scope) else { return };
+        let told = || -> PyResult<()> {
+            let reply = &exchange.request.reply;
+            let status = crate::text::latin1(py, reply.status_line())?;
+            let headers: Bound<'_, PyList> = crate::wsgi::sent_headers(py, reply.fields())?;
+            let micros = exchange.micros(clock::now());
+            after.bind(py).call1((scope, token, status, headers, reply.body_sent(), micros)).map(drop)
+        };
+        if let Err(error) = told() {
+            self.reporter.error(py, "Exception in post_request hook".into(), error);
+        }
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,19 @@
+//! The ASGI gateway (ASGI 3; HTTP specification 2.5): scopes, calls, events.
+//!
+//! ```text
+//!   LoopServer::poll ── begin ── scope.rs ──▶ application(scope, receive, send) ──▶ a task, run as far as it comes
+//!        │                                                    │        │
+//!        │                                      receive.rs ◀──┘        └──▶ send.rs ──▶ Exchange ──▶ socket
+//!        └── stirred ──▶ call.rs: bytes have come, there is room, the client has left
+//! ```
+mod bound;
+mod call;
+mod ends;
+mod gateway;
+mod ground;
+mod headers;
+mod receive;
+mod scope;
+mod send;
+
+pub use gateway::{Asgi, AsgiGateway};

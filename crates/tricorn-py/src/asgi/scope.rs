@@ -1,0 +1,212 @@
+//! The scope of a request (ASGI HTTP and WebSocket specification, "Connection Scope"): a template copied, then what this
+//! request adds.
+use super::ends;
+use super::headers::Headers;
+use crate::text::Cache;
+use pyo3::exceptions::PyMemoryError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use tricorn_io::{Engine, Exchange};
+use tricorn_proto::http1::{Scheme, Version, target};
+
+/// The version of the specification that is kept to.
+pub const SPEC_VERSION: &str = "2.5";
+
+/// Keys of every scope, and values that repeat, interned once.
+struct Keys {
+    http_version: Py<PyString>,
+    server: Py<PyString>,
+    client: Py<PyString>,
+    scheme: Py<PyString>,
+    method: Py<PyString>,
+    path: Py<PyString>,
+    raw_path: Py<PyString>,
+    query: Py<PyString>,
+    headers: Py<PyString>,
+    state: Py<PyString>,
+    http10: Py<PyString>,
+}
+
+/// A path as it came, `path` and `raw_path` of its scope.
+type Path = (Box<[u8]>, Py<PyString>, Py<PyBytes>);
+
+/// Makes scopes; one per loop.
+pub struct Maker {
+    keys: Keys,
+    http: Py<PyDict>,
+    websocket: Py<PyDict>,
+    state: Option<Py<PyDict>>,
+    /// The mount point that paths are below of, whether the front end took it off or not.
+    root: String,
+    headers: Headers,
+    texts: Cache,
+    https: Py<PyString>,
+    wss: Py<PyString>,
+    scratch: Vec<u8>,
+    /// The path of the last request, which is likely to be that of the next.
+    last: Option<Path>,
+}
+
+impl Maker {
+    /// `state`: what the application put into the lifespan's; requests get copies. `None`: there is no lifespan.
+    pub fn new(py: Python<'_>, root: &str, state: Option<Py<PyDict>>) -> PyResult<Maker> {
+        let key = |name: &str| PyString::intern(py, name).unbind();
+        let root = root.trim_end_matches('/');
+        let http = PyDict::new(py);
+        let asgi = PyDict::new(py);
+        asgi.set_item("version", "3.0")?;
+        asgi.set_item("spec_version", SPEC_VERSION)?;
+        http.set_item("type", "http")?;
+        http.set_item("asgi", asgi)?;
+        // Placeholders, so that a copy has its final size.
+        for (name, value) in [("http_version", "1.1"), ("scheme", "http"), ("method", "GET"), ("path", "/")] {
+            http.set_item(PyString::intern(py, name), PyString::intern(py, value))?;
+        }
+        for name in ["server", "client", "headers"] {
+            http.set_item(PyString::intern(py, name), py.None())?;
+        }
+        http.set_item("root_path", root)?;
+        http.set_item("raw_path", PyBytes::new(py, b"/"))?;
+        http.set_item("query_string", PyBytes::new(py, b""))?;
+        if state.is_some() {
+            http.set_item("state", py.None())?;
+        }
+        let websocket = http.copy()?;
+        websocket.del_item("method")?;
+        websocket.set_item("type", "websocket")?;
+        websocket.set_item("scheme", "ws")?;
+        websocket.set_item("extensions", extensions(py, &["websocket.http.response"])?)?;
+        let of_http = ["http.response.pathsend", "http.response.early_hint", "http.response.trailers"];
+        http.set_item("extensions", extensions(py, &of_http)?)?;
+        Ok(Maker {
+            keys: Keys {
+                http_version: key("http_version"),
+                server: key("server"),
+                client: key("client"),
+                scheme: key("scheme"),
+                method: key("method"),
+                path: key("path"),
+                raw_path: key("raw_path"),
+                query: key("query_string"),
+                headers: key("headers"),
+                state: key("state"),
+                http10: key("1.0"),
+            },
+            http: http.unbind(),
+            websocket: websocket.unbind(),
+            state,
+            root: root.to_owned(),
+            headers: Headers::new(),
+            texts: Cache::new(),
+            https: key("https"),
+            wss: key("wss"),
+            scratch: Vec::new(),
+            last: None,
+        })
+    }
+
+    pub fn http<'py>(
+        &mut self,
+        py: Python<'py>,
+        engine: &Engine,
+        exchange: &mut Exchange,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = self.http.bind(py).copy()?;
+        self.fill(&scope, engine, exchange)?;
+        let request = &*exchange.request;
+        let (head, bytes) = (&request.head, request.head_bytes());
+        let method = head.method.of(bytes);
+        if method != b"GET" {
+            put(&scope, &self.keys.method, &self.texts.get(py, method)?)?;
+        }
+        if head.scheme == Scheme::Https {
+            put(&scope, &self.keys.scheme, self.https.bind(py))?;
+        }
+        Ok(scope)
+    }
+
+    /// With the `subprotocols` that the client offers.
+    pub fn websocket<'py>(
+        &mut self,
+        py: Python<'py>,
+        engine: &Engine,
+        exchange: &mut Exchange,
+        subprotocols: Bound<'py, PyList>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = self.websocket.bind(py).copy()?;
+        self.fill(&scope, engine, exchange)?;
+        if exchange.request.head.scheme == Scheme::Https {
+            put(&scope, &self.keys.scheme, self.wss.bind(py))?;
+        }
+        scope.set_item("subprotocols", subprotocols)?;
+        Ok(scope)
+    }
+
+    /// What both kinds have.
+    fn fill<'py>(&mut self, scope: &Bound<'py, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
+        let py = scope.py();
+        let forwarded = if exchange.trusted { ends::forwarded(py, engine, exchange)? } else { None };
+        let ends = ends::of(py, engine, exchange)?;
+        if let Some(client) = forwarded.as_ref().or(ends.client.as_ref().map(|client| client.bind(py))) {
+            put(scope, &self.keys.client, client)?;
+        }
+        if let Some(server) = &ends.server {
+            put(scope, &self.keys.server, server.bind(py))?;
+        }
+        let request = &*exchange.request;
+        let (head, bytes) = (&request.head, request.head_bytes());
+        put(scope, &self.keys.headers, &self.headers.list(py, head, bytes)?)?;
+        let path = head.path.of(bytes);
+        if self.last.as_ref().is_none_or(|(last, _, _)| **last != *path) {
+            self.last = Some((path.into(), self.path(py, path)?.unbind(), PyBytes::new(py, path).unbind()));
+        }
+        if let Some((_, text, raw)) = &self.last {
+            put(scope, &self.keys.path, text.bind(py))?;
+            put(scope, &self.keys.raw_path, raw.bind(py))?;
+        }
+        let query = head.query.of(bytes);
+        if !query.is_empty() {
+            put(scope, &self.keys.query, &PyBytes::new(py, query))?;
+        }
+        if head.version == Version::Http10 {
+            put(scope, &self.keys.http_version, self.http10(py))?;
+        }
+        if let Some(state) = &self.state {
+            put(scope, &self.keys.state, &state.bind(py).copy()?)?;
+        }
+        Ok(())
+    }
+
+    fn http10<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        self.keys.http10.bind(py)
+    }
+
+    /// Decoded; below the mount point.
+    fn path<'py>(&mut self, py: Python<'py>, raw: &[u8]) -> PyResult<Bound<'py, PyString>> {
+        self.scratch.clear();
+        target::percent_decode(raw, &mut self.scratch);
+        let path = String::from_utf8_lossy(&self.scratch);
+        let is_below = path.strip_prefix(&self.root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if self.root.is_empty() || is_below || !path.starts_with('/') {
+            return Ok(PyString::new(py, &path));
+        }
+        Ok(PyString::new(py, &format!("{}{path}", self.root)))
+    }
+}
+
+fn extensions<'py>(py: Python<'py>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    for name in names {
+        all.set_item(name, PyDict::new(py))?;
+    }
+    Ok(all)
+}
+
+/// `scope[key] = value` without detours.
+#[inline]
+fn put<T>(scope: &Bound<'_, PyDict>, key: &Py<PyString>, value: &Bound<'_, T>) -> PyResult<()> {
+    // SAFETY: three live objects; the dictionary takes its own references; a negative result has an error set.
+    let result = unsafe { ffi::PyDict_SetItem(scope.as_ptr(), key.as_ptr(), value.as_ptr()) };
+    if result < 0 { Err(PyErr::take(scope.py()).unwrap_or_else(|| PyMemoryError::new_err("scope"))) } else { Ok(()) }
+}

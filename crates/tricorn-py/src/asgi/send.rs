@@ -1,0 +1,382 @@
+//! `send`: the application's events become the response. What can be done at once is done in the call itself.
+use super::call::{Call, Phase, State};
+use crate::loops::{Awaited, Done, Poll, Wait};
+use crate::wsgi::KeptBytes;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use tricorn_io::{Exchange, Room, Sent, clock};
+use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply, error_page};
+
+/// From this size on a piece is written without the GIL.
+const WITHOUT_GIL: usize = 64 * 1024;
+
+/// What `send(event)` returns.
+pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = call.py();
+    let event = event.cast::<PyDict>().map_err(|_| wrong(event, "an event", "a dict"))?;
+    let kind = event.get_item(intern!(py, "type"))?.ok_or_else(|| PyValueError::new_err("an event without a type"))?;
+    let kind = kind.cast_into::<PyString>().map_err(|_| PyTypeError::new_err("an event's type must be a str"))?;
+    let kind = kind.to_str()?;
+    {
+        let state = call.get().state();
+        check_order(kind, &state)?;
+        if state.gone && state.exchange.as_ref().is_none_or(|exchange| exchange.is_gone()) {
+            drop(state);
+            return Err(client_disconnected(py));
+        }
+    }
+    let sent = match kind {
+        "http.response.body" => body(call, event)?,
+        "http.response.start" => start(call, event)?,
+        "http.response.trailers" => trailers(call, event)?,
+        "http.response.pathsend" => pathsend(call, event)?,
+        "http.response.early_hint" => early_hint(call, event)?,
+        _ => informational(call, event)?,
+    };
+    match sent {
+        Sent::Accepted => Done::get(py),
+        Sent::Gone => Err(lost(call)?),
+        Sent::OverMark => wait_for_room(call),
+    }
+}
+
+/// Events come in the order of the specification; others are told what was expected.
+fn check_order(kind: &str, state: &State) -> PyResult<()> {
+    let fits = match kind {
+        "http.response.start" => state.phase == Phase::Awaited,
+        "http.response.body" => matches!(state.phase, Phase::Started | Phase::Streaming),
+        "http.response.pathsend" => state.phase == Phase::Started,
+        "http.response.trailers" => state.phase == Phase::Trailing,
+        "http.response.early_hint" | "http.response.informational" => state.phase == Phase::Awaited,
+        _ => false,
+    };
+    if fits || (state.gone && state.phase == Phase::Done) {
+        return Ok(());
+    }
+    let expected = match state.phase {
+        Phase::Awaited => "expected 'http.response.start'",
+        Phase::Started => "expected 'http.response.body' or 'http.response.pathsend'",
+        Phase::Streaming => "expected 'http.response.body'",
+        Phase::Trailing => "expected 'http.response.trailers'",
+        Phase::Done => "the response is complete",
+    };
+    Err(PyRuntimeError::new_err(format!("Unexpected ASGI message {kind:?}: {expected}")))
+}
+
+fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let py = call.py();
+    let status = event.get_item(intern!(py, "status"))?.ok_or_else(|| missing("http.response.start", "status"))?;
+    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
+    let headers = event.get_item(intern!(py, "headers"))?;
+    let trailers = is_true(event, intern!(py, "trailers"))?;
+    let sent = with(call, |exchange| {
+        let reply = &mut exchange.request.reply;
+        set_status(reply, status)?;
+        if let Some(headers) = &headers {
+            each_header(headers, |name, value| reply.field(name, value).map_err(fault))?;
+        }
+        Ok(Sent::Accepted)
+    })?;
+    let mut state = call.get().state();
+    (state.phase, state.trailers) = (Phase::Started, trailers);
+    Ok(sent)
+}
+
+/// `200 OK`, from its number.
+pub fn set_status(reply: &mut Reply, status: u16) -> PyResult<()> {
+    let reason = error_page::reason(status).as_bytes();
+    let mut line = [0u8; 64];
+    let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
+    let length = 4 + reason.len();
+    if !(100..1000).contains(&status) || length > line.len() {
+        return Err(PyValueError::new_err(format!("the status must be from 100 to 999, not {status}")));
+    }
+    line[..3].copy_from_slice(&digits);
+    line[3] = b' ';
+    line[4..length].copy_from_slice(reason);
+    reply.status(&line[..length]).map_err(fault)
+}
+
+fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let py = call.py();
+    let piece = match event.get_item(intern!(py, "body"))? {
+        Some(piece) => bytes_of(&piece)?,
+        None => PyBytes::new(py, b""),
+    };
+    let more = is_true(event, intern!(py, "more_body"))?;
+    if more {
+        call.get().state().phase = Phase::Streaming;
+        return with(call, |exchange| Ok(write(py, call.get(), exchange, &piece)));
+    }
+    finish(call, |py, exchange, is_first| {
+        if is_first {
+            return (Sent::Accepted, Some(write_last(py, call.get(), exchange, &piece)));
+        }
+        let sent = if piece.as_bytes().is_empty() && exchange.request.reply.head_sent() {
+            Sent::Accepted
+        } else {
+            write(py, call.get(), exchange, &piece)
+        };
+        (sent, None)
+    })
+}
+
+/// Sends the last of the body with `send`, which is told whether it is the first, too; and ends the response if it has not,
+/// unless trailers are to follow.
+fn finish(
+    call: &Bound<'_, Call>,
+    send: impl FnOnce(Python<'_>, &mut Exchange, bool) -> (Sent, Option<End>),
+) -> PyResult<Sent> {
+    let (this, py) = (call.get(), call.py());
+    let mut state = this.state();
+    let Some(mut exchange) = state.exchange.take() else { return Ok(Sent::Gone) };
+    let (is_first, trailers) = (state.phase == Phase::Started, state.trailers);
+    drop(state);
+    if trailers {
+        let (sent, _) = send(py, &mut exchange, false);
+        let mut state = this.state();
+        (state.phase, state.exchange) = (Phase::Trailing, Some(exchange));
+        return Ok(sent);
+    }
+    exchange.answered();
+    let (_, end) = send(py, &mut exchange, is_first);
+    let end = end.unwrap_or_else(|| exchange.end());
+    this.complete(py, exchange, end)?;
+    Ok(Sent::Accepted)
+}
+
+fn trailers(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let (this, py) = (call.get(), call.py());
+    let headers = event.get_item(intern!(py, "headers"))?;
+    let more = is_true(event, intern!(py, "more_trailers"))?;
+    with(call, |exchange| {
+        let reply = &mut exchange.request.reply;
+        if let Some(headers) = &headers {
+            each_header(headers, |name, value| reply.trailer(name, value).map_err(fault))?;
+        }
+        Ok(Sent::Accepted)
+    })?;
+    if more {
+        return Ok(Sent::Accepted);
+    }
+    let Some(mut exchange) = this.state().exchange.take() else { return Ok(Sent::Gone) };
+    exchange.answered();
+    let end = exchange.end();
+    this.complete(py, exchange, end)?;
+    Ok(Sent::Accepted)
+}
+
+/// The extension `http.response.pathsend`: the kernel sends the file.
+fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let py = call.py();
+    let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
+    let path: PathBuf = path.extract()?;
+    let file = std::fs::File::open(&path)?;
+    let length = file.metadata()?.len();
+    let file = OwnedFd::from(file);
+    finish(call, |py, exchange, _| {
+        let engine = &call.get().ground().engine;
+        let (server, close) = (&engine.config().server, engine.closes_connections());
+        let wall = exchange.wall.clone();
+        let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
+        let inputs = HeadInputs { date: wall.date(), server, body_length: Some(length), close };
+        (py.detach(|| exchange.write_file(&inputs, file, 0, length)), None)
+    })
+}
+
+/// The extension `http.response.early_hint`: 103 with these links (RFC 8297).
+fn early_hint(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let py = call.py();
+    let links = event.get_item(intern!(py, "links"))?.ok_or_else(|| missing("http.response.early_hint", "links"))?;
+    let mut values = Vec::new();
+    for link in links.try_iter()? {
+        values.push(bytes_of(&link?)?.as_bytes().to_vec());
+    }
+    with(call, |exchange| {
+        let mut fields = values.iter().map(|value| (b"link".as_slice(), value.as_slice()));
+        exchange.interim(103, &mut fields).map_err(fault)
+    })
+}
+
+/// gunicorn's `http.response.informational`: any interim response.
+fn informational(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
+    let py = call.py();
+    let status =
+        event.get_item(intern!(py, "status"))?.ok_or_else(|| missing("http.response.informational", "status"))?;
+    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    if let Some(headers) = event.get_item(intern!(py, "headers"))? {
+        each_header(&headers, |name, value| {
+            fields.push((name.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+    }
+    with(call, |exchange| {
+        let mut pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+        exchange.interim(status, &mut pairs).map_err(fault)
+    })
+}
+
+/// Works on the exchange, which is elsewhere meanwhile: Python may run, on other threads at least.
+fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
+    let taken = call.get().state().exchange.take();
+    let Some(mut exchange) = taken else { return Ok(Sent::Gone) };
+    let outcome = work(&mut exchange);
+    call.get().state().exchange = Some(exchange);
+    outcome
+}
+
+/// A piece of which more are to come.
+fn write(py: Python<'_>, call: &Call, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
+    let engine = &call.ground().engine;
+    let wall = exchange.wall.clone();
+    let (server, close) = (&engine.config().server, engine.closes_connections());
+    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close };
+    let bytes = piece.as_bytes();
+    if bytes.len() >= WITHOUT_GIL {
+        let kept = KeptBytes::of(piece);
+        return py.detach(|| engine.write(exchange, &inputs, bytes, || Box::new(kept)));
+    }
+    engine.write(exchange, &inputs, bytes, || Box::new(KeptBytes::of(piece)))
+}
+
+/// A piece that is all of the body.
+fn write_last(py: Python<'_>, call: &Call, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> End {
+    let engine = &call.ground().engine;
+    let wall = exchange.wall.clone();
+    let (server, close) = (&engine.config().server, engine.closes_connections());
+    let bytes = piece.as_bytes();
+    let inputs = HeadInputs { date: wall.date(), server, body_length: Some(bytes.len() as u64), close };
+    if bytes.len() >= WITHOUT_GIL {
+        let kept = KeptBytes::of(piece);
+        return py.detach(|| exchange.write_last(&inputs, bytes, || Box::new(kept)));
+    }
+    exchange.write_last(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
+}
+
+/// The client is too far behind: whoever awaits this waits until it is nearer.
+fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (call.get(), call.py());
+    this.attend_to(call);
+    {
+        let mut state = this.state();
+        let engine = &this.ground().engine;
+        let Some(mut exchange) = state.exchange.take() else { return Done::get(py) };
+        let mut patience = exchange.patience(engine.config());
+        engine.await_room(&exchange);
+        let room = exchange.room(engine.config(), &mut patience);
+        if let Room::Wanted(nanos) = room {
+            engine.remind(&exchange, Some(clock::now() + nanos));
+            state.patience = Some(patience);
+        }
+        state.exchange = Some(exchange);
+        match room {
+            Room::Wanted(_) => {}
+            Room::Over(Sent::Gone) => {
+                drop(state);
+                return Err(lost(call)?);
+            }
+            Room::Over(_) => return Done::get(py),
+        }
+    }
+    Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any())
+}
+
+struct ForRoom {
+    call: Py<Call>,
+}
+
+impl Awaited for ForRoom {
+    fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
+        let call = self.call.bind(py).get();
+        if call.state().patience.is_none() {
+            return Ok(Poll::Ready(py.None()));
+        }
+        let future = call.ground().tasks.future(py)?;
+        call.state().senders.push(future.clone_ref(py));
+        Ok(Poll::Pending(future))
+    }
+
+    fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
+        let dropped: Vec<Py<PyAny>> =
+            self.call.bind(py).get().state().senders.extract_if(.., |waiting| waiting.is(future)).collect();
+        drop(dropped);
+    }
+}
+
+/// A write found that nobody is there.
+fn lost(call: &Bound<'_, Call>) -> PyResult<PyErr> {
+    Call::client_left(call)?;
+    Ok(client_disconnected(call.py()))
+}
+
+/// What `send` raises when the client has left: an OSError, as the specification asks for.
+fn client_disconnected(py: Python<'_>) -> PyErr {
+    static DISCONNECTED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    match DISCONNECTED.import(py, "tricorn.errors", "ClientDisconnected") {
+        Ok(kind) => PyErr::from_type(kind.clone(), ("the client has left",)),
+        Err(_) => PyOSError::new_err("the client has left"),
+    }
+}
+
+/// Calls `each` with every name and value.
+pub fn each_header(headers: &Bound<'_, PyAny>, mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
+    if let Ok(list) = headers.cast_exact::<PyList>() {
+        for index in 0..list.len() {
+            one_header(&list.get_item(index)?, &mut each)?;
+        }
+        return Ok(());
+    }
+    for item in headers.try_iter()? {
+        one_header(&item?, &mut each)?;
+    }
+    Ok(())
+}
+
+fn one_header(item: &Bound<'_, PyAny>, each: &mut impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
+    if let Ok(pair) = item.cast_exact::<PyTuple>()
+        && pair.len() == 2
+    {
+        let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
+        return each(header_bytes(&name)?, header_bytes(&value)?);
+    }
+    let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
+        item.extract().map_err(|_| wrong(item, "a header", "a pair (name, value) of bytes"))?;
+    each(header_bytes(&name)?, header_bytes(&value)?)
+}
+
+fn header_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+    let bytes = value.cast::<PyBytes>().map_err(|_| wrong(value, "a header's name and value", "bytes"))?;
+    Ok(bytes.as_bytes())
+}
+
+/// A byte string as the event has it.
+pub fn bytes_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.clone());
+    }
+    let buffer = PyBuffer::<u8>::get(value).map_err(|_| wrong(value, "a byte string", "bytes"))?;
+    Ok(PyBytes::new(value.py(), &buffer.to_vec(value.py())?))
+}
+
+fn is_true(event: &Bound<'_, PyDict>, key: &Bound<'_, PyString>) -> PyResult<bool> {
+    event.get_item(key)?.map_or(Ok(false), |value| value.is_truthy())
+}
+
+fn missing(kind: &str, key: &str) -> PyErr {
+    PyValueError::new_err(format!("the event {kind:?} has no {key:?}"))
+}
+
+fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
+    PyTypeError::new_err(format!("{what} must be {expected}, not {}", value.get_type()))
+}
+
+fn fault(fault: Fault) -> PyErr {
+    PyValueError::new_err(fault.to_string())
+}

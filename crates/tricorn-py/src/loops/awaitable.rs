@@ -1,0 +1,213 @@
+//! What `send` and `receive` return. All of them are awaitables that can be made tasks of, too, as coroutines can.
+//!
+//! What is there already costs the event loop nothing: `Done` and `Ready` end at the first step.
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyTypeError};
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Awaited: `None`, at once. There is one for all.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Done;
+
+static DONE: PyOnceLock<Py<Done>> = PyOnceLock::new();
+
+impl Done {
+    #[inline]
+    pub fn get(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(DONE.get_or_try_init(py, || Py::new(py, Done))?.clone_ref(py).into_any())
+    }
+}
+
+#[pymethods]
+impl Done {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self) -> Option<Py<PyAny>> {
+        None
+    }
+
+    fn send(&self, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(PyStopIteration::new_err(()))
+    }
+
+    #[pyo3(signature = (*error))]
+    fn throw(&self, error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        Err(raised(error))
+    }
+
+    fn close(&self) {}
+}
+
+/// Awaited: a value, at once.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Ready {
+    value: Mutex<Option<Py<PyAny>>>,
+}
+
+impl Ready {
+    pub fn new(value: Py<PyAny>) -> Ready {
+        Ready { value: Mutex::new(Some(value)) }
+    }
+
+    fn take(&self) -> PyErr {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+        value.map_or_else(again, returned)
+    }
+}
+
+#[pymethods]
+impl Ready {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self) -> PyResult<Option<Py<PyAny>>> {
+        Err(self.take())
+    }
+
+    fn send(&self, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(self.take())
+    }
+
+    #[pyo3(signature = (*error))]
+    fn throw(&self, error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        Err(raised(error))
+    }
+
+    fn close(&self) {}
+}
+
+/// Something that may have to be waited for.
+pub trait Awaited: Send + Sync {
+    /// What is waited for, if it is there; else a future that is done when it is worth asking again.
+    fn poll(&self, py: Python<'_>) -> PyResult<Poll>;
+
+    /// Nobody waits for this future any more.
+    fn forget(&self, py: Python<'_>, future: &Py<PyAny>);
+}
+
+pub enum Poll {
+    Ready(Py<PyAny>),
+    Pending(Py<PyAny>),
+}
+
+/// Awaited: what an [`Awaited`] gives, when it does.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Wait {
+    what: Box<dyn Awaited>,
+    /// The future that is waited for, and its iterator.
+    future: Mutex<Option<(Py<PyAny>, Py<PyAny>)>>,
+}
+
+impl Wait {
+    pub fn new(what: Box<dyn Awaited>) -> Wait {
+        Wait { what, future: Mutex::new(None) }
+    }
+
+    fn future(&self) -> MutexGuard<'_, Option<(Py<PyAny>, Py<PyAny>)>> {
+        self.future.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        loop {
+            let iterator = self.future().as_ref().map(|(_, iterator)| iterator.clone_ref(py));
+            if let Some(iterator) = iterator {
+                match advance(py, &iterator)? {
+                    Some(yielded) => return Ok(yielded),
+                    None => *self.future() = None,
+                }
+            }
+            match self.what.poll(py)? {
+                Poll::Ready(value) => return Err(returned(value)),
+                Poll::Pending(future) => {
+                    let iterator = future.call_method0(py, intern!(py, "__await__"))?;
+                    *self.future() = Some((future, iterator));
+                }
+            }
+        }
+    }
+
+    fn give_up(&self, py: Python<'_>) {
+        let waited = self.future().take();
+        if let Some((future, _)) = waited {
+            self.what.forget(py, &future);
+        }
+    }
+}
+
+#[pymethods]
+impl Wait {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.step(py).map(Some)
+    }
+
+    fn send(&self, py: Python<'_>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.step(py)
+    }
+
+    #[pyo3(signature = (*error))]
+    fn throw(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.give_up(py);
+        Err(raised(error))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        self.give_up(py);
+    }
+}
+
+/// One step of a future's iterator: what it yields, or `None` if the future is done. Raises what the future does.
+fn advance(py: Python<'_>, iterator: &Py<PyAny>) -> PyResult<Option<Py<PyAny>>> {
+    let mut result = std::ptr::null_mut();
+    // SAFETY: a live iterator and `None`; the result is a new reference, or null with an error set.
+    let outcome = unsafe { ffi::PyIter_Send(iterator.as_ptr(), ffi::Py_None(), &raw mut result) };
+    // SAFETY: as above.
+    let result = unsafe { Bound::from_owned_ptr_or_err(py, result)? };
+    Ok((outcome == ffi::PySendResult::PYGEN_NEXT).then(|| result.unbind()))
+}
+
+/// How an iterator returns a value (PEP 380). In a tuple: one that is a tuple or an exception itself is not taken apart.
+fn returned(value: Py<PyAny>) -> PyErr {
+    PyStopIteration::new_err((value,))
+}
+
+fn again() -> PyErr {
+    PyRuntimeError::new_err("cannot reuse already awaited receive()")
+}
+
+/// The error that `throw(type[, value[, traceback]])` asks for.
+fn raised(error: &Bound<'_, PyTuple>) -> PyErr {
+    let Ok(first) = error.get_item(0) else {
+        return PyTypeError::new_err("throw expected an exception");
+    };
+    match error.get_item(1) {
+        Ok(value) if value.is_instance_of::<pyo3::exceptions::PyBaseException>() => PyErr::from_value(value),
+        Ok(value) if !value.is_none() => match first.call1((value,)) {
+            Ok(made) => PyErr::from_value(made),
+            Err(error) => error,
+        },
+        _ => PyErr::from_value(first),
+    }
+}

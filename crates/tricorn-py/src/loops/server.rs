@@ -1,0 +1,164 @@
+//! The core in an event loop.
+//!
+//! ```text
+//!   loop: a descriptor is readable ──▶ poll: look ──▶ begin, begin, …, stirred, … ──▶ rest ──▶ loop
+//! ```
+use crate::asgi::{Asgi, AsgiGateway};
+use crate::core::Core;
+use crate::report::Reporter;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use std::cell::{Cell, RefCell};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use tricorn_io::clock::{self, MILLI};
+use tricorn_io::{Engine, Exchange, Stir, Wake};
+
+/// How long requests are begun one after another before other callbacks get their turn.
+const TURN: u64 = MILLI;
+
+/// What a request is called with, and what happens to it. An error is a defect of ours, or there is no memory.
+pub trait Gateway {
+    /// A request begins. Its exchange, if it has ended already.
+    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>>;
+    /// Something happened to a connection that is attended.
+    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()>;
+    /// The request at this place is over `request_timeout`.
+    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
+    fn reporter(&self) -> &Reporter;
+    /// Calls that have not ended, answered or not.
+    fn running(&self, py: Python<'_>) -> usize;
+    fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
+    /// Connections that would stay for ever are told to end: WebSockets, with this code.
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()>;
+}
+
+/// Serves requests in the event loop of the calling thread until the core is drained or stopped.
+#[pyclass(frozen, unsendable, module = "tricorn._core")]
+pub struct LoopServer {
+    engine: Arc<Engine>,
+    gateway: Box<dyn Gateway>,
+    /// Called when the core has ended.
+    done: Py<PyAny>,
+    ended: Cell<bool>,
+    error: RefCell<Option<PyErr>>,
+}
+
+#[pymethods]
+impl LoopServer {
+    /// `done` is called once, in the loop, when the core has ended.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        core: &Bound<'_, Core>,
+        gateway: &Bound<'_, PyAny>,
+        done: Py<PyAny>,
+    ) -> PyResult<LoopServer> {
+        let engine = core.get().engine().clone();
+        let gateway: Box<dyn Gateway> = if let Ok(asgi) = gateway.cast::<AsgiGateway>() {
+            Box::new(Asgi::new(py, asgi.get(), engine.clone())?)
+        } else {
+            return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
+        };
+        if !engine.join_hub() {
+            return Err(PyRuntimeError::new_err("this core was not made for an event loop (core option hub)"));
+        }
+        Ok(LoopServer { engine, gateway, done, ended: Cell::new(false), error: RefCell::default() })
+    }
+
+    /// The descriptors to be watched for reading.
+    #[getter]
+    fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
+        self.engine.hub_descriptors().ok_or_else(|| PyRuntimeError::new_err("this core was not made for an event loop"))
+    }
+
+    /// Calls that have not ended; some of them may have answered.
+    fn running(&self, py: Python<'_>) -> usize {
+        self.gateway.running(py)
+    }
+
+    /// Cancels every call that has not ended.
+    fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.gateway.cancel_all(py)
+    }
+
+    /// Tells WebSockets to end, with this close code.
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
+        self.gateway.leave(py, code)
+    }
+
+    /// Does what there is to do; called in the loop whenever a descriptor is readable.
+    fn poll(&self, py: Python<'_>) {
+        if !self.ended.get()
+            && let Err(error) = self.take_turn(py)
+        {
+            self.end(py, Some(error));
+        }
+    }
+
+    /// What ended the service is raised. Called when `done` was, or in its place.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.ended.set(true);
+        self.engine.leave_hub();
+        self.gateway.reporter().do_chores(py, self.engine.take_chores());
+        match self.error.take() {
+            Some(error) => Err(error),
+            None if self.engine.is_broken() => {
+                Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl LoopServer {
+    fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
+        let end = clock::now() + TURN;
+        while self.engine.look() {
+            for place in self.engine.take_late() {
+                self.gateway.is_late(py, place)?;
+            }
+            self.serve(py)?;
+            if self.ended.get() {
+                return Ok(());
+            }
+            if !self.engine.was_batch() || clock::now() > end {
+                break;
+            }
+        }
+        if !self.engine.rest() {
+            self.engine.ring_hub();
+        }
+        Ok(())
+    }
+
+    /// Takes what there is.
+    fn serve(&self, py: Python<'_>) -> PyResult<()> {
+        let mut done = None;
+        loop {
+            match self.engine.next(0, done.take()) {
+                Wake::Request(exchange) => done = self.gateway.begin(py, exchange)?,
+                Wake::Stirred(stir) => self.gateway.stirred(py, stir)?,
+                Wake::Chores => self.gateway.reporter().do_chores(py, self.engine.take_chores()),
+                Wake::Signal => py.check_signals()?,
+                Wake::Nothing => return Ok(()),
+                Wake::Ended => {
+                    self.end(py, None);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// The service is over.
+    fn end(&self, py: Python<'_>, error: Option<PyErr>) {
+        if let Some(error) = error {
+            self.error.borrow_mut().get_or_insert(error);
+        }
+        if !self.ended.replace(true)
+            && let Err(error) = self.done.bind(py).call0()
+        {
+            error.write_unraisable(py, None);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Tasks that begin where they are made: a request that has nothing to wait for is answered without a turn of the loop.
+//!
+//! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
+//! loop says "now".
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PySet, PyString, PyTuple};
+use std::sync::{Mutex, PoisonError};
+
+pub struct Tasks {
+    event_loop: Py<PyAny>,
+    /// `asyncio.Task`.
+    kind: Py<PyAny>,
+    call_soon: Py<PyString>,
+    /// Where the first step of a task is caught: the loop's own attributes, and what stands in them for that time.
+    catcher: Option<(Py<PyDict>, Py<Catcher>)>,
+    keywords: Py<PyDict>,
+    /// Tasks under way, which the loop itself only knows weakly.
+    running: Py<PySet>,
+}
+
+/// What a task asked its loop to call.
+struct Step {
+    function: Py<PyAny>,
+    context: Option<Py<PyAny>>,
+}
+
+/// Stands for `loop.call_soon` while a task is made.
+#[pyclass(frozen, module = "tricorn._core")]
+struct Catcher {
+    caught: Mutex<Option<Step>>,
+}
+
+#[pymethods]
+impl Catcher {
+    #[pyo3(signature = (function, *_arguments, context = None))]
+    fn __call__(&self, function: Py<PyAny>, _arguments: &Bound<'_, PyTuple>, context: Option<Py<PyAny>>) {
+        *self.caught.lock().unwrap_or_else(PoisonError::into_inner) = Some(Step { function, context });
+    }
+}
+
+impl Catcher {
+    fn take(&self) -> Option<Step> {
+        self.caught.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Tasks {
+    pub fn new(py: Python<'_>, event_loop: &Bound<'_, PyAny>) -> PyResult<Tasks> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("loop", event_loop)?;
+        let is_eager = py.version_info() >= (3, 12);
+        if is_eager {
+            keywords.set_item("eager_start", true)?;
+        }
+        let catcher = if is_eager {
+            None
+        } else {
+            let own = event_loop.getattr("__dict__")?.cast_into::<PyDict>()?.unbind();
+            Some((own, Py::new(py, Catcher { caught: Mutex::new(None) })?))
+        };
+        Ok(Tasks {
+            event_loop: event_loop.clone().unbind(),
+            kind: py.import("asyncio")?.getattr("Task")?.unbind(),
+            call_soon: PyString::intern(py, "call_soon").unbind(),
+            catcher,
+            keywords: keywords.unbind(),
+            running: PySet::empty(py)?.unbind(),
+        })
+    }
+
+    /// A task of this coroutine, as far as it came without waiting. To be called in the loop's thread, outside of any task.
+    pub fn begin<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = coroutine.py();
+        let keywords = self.keywords.bind(py);
+        let Some((own, catcher)) = &self.catcher else {
+            return self.kind.bind(py).call((coroutine,), Some(keywords));
+        };
+        let (own, call_soon) = (own.bind(py), self.call_soon.bind(py));
+        own.set_item(call_soon, catcher)?;
+        let task = self.kind.bind(py).call((coroutine,), Some(keywords));
+        own.del_item(call_soon)?;
+        let caught = catcher.get().take();
+        let task = task?;
+        if let Some(step) = caught {
+            step.take(py)?;
+        }
+        Ok(task)
+    }
+
+    /// Remembers a task that waits, and has `done` called with it when it has ended.
+    pub fn hold(&self, task: &Bound<'_, PyAny>, done: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = task.py();
+        self.running.bind(py).add(task)?;
+        task.call_method1(intern!(py, "add_done_callback"), (done,)).map(drop)
+    }
+
+    pub fn forget(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.running.bind(task.py()).discard(task).map(drop)
+    }
+
+    pub fn running(&self, py: Python<'_>) -> usize {
+        self.running.bind(py).len()
+    }
+
+    /// Cancels all that are under way.
+    pub fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        for task in self.running.bind(py).iter().collect::<Vec<_>>() {
+            task.call_method0(intern!(py, "cancel"))?;
+        }
+        Ok(())
+    }
+
+    pub fn future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.event_loop.call_method0(py, intern!(py, "create_future"))
+    }
+
+    /// Calls `function` in so many seconds; returns what can be cancelled.
+    pub fn call_later(&self, py: Python<'_>, seconds: f64, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.event_loop.call_method1(py, intern!(py, "call_later"), (seconds, function))
+    }
+}
+
+impl Step {
+    /// Takes it, in the task's context.
+    fn take(self, py: Python<'_>) -> PyResult<()> {
+        let Some(context) = &self.context else { return self.function.call0(py).map(drop) };
+        // SAFETY: a context object, which the task made; a negative result has an error set.
+        if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        let result = self.function.call0(py);
+        // SAFETY: the context entered above; the task's step leaves it as it found it.
+        if unsafe { ffi::PyContext_Exit(context.as_ptr()) } < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        result.map(drop)
+    }
+}
+
+/// Whether a task, or any future, is done.
+pub fn is_done(task: &Bound<'_, PyAny>) -> PyResult<bool> {
+    task.call_method0(intern!(task.py(), "done"))?.is_truthy()
+}
+
+/// Makes futures done, those that are not.
+pub fn wake(py: Python<'_>, futures: Vec<Py<PyAny>>) -> PyResult<()> {
+    for future in futures {
+        let future = future.bind(py);
+        if !is_done(future)? {
+            future.call_method1(intern!(py, "set_result"), (py.None(),))?;
+        }
+    }
+    Ok(())
+}

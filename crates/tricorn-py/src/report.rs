@@ -1,0 +1,96 @@
+//! What a gateway says to the logs: lines of the access log, errors of the application, notices of the core.
+use crate::core::drop_chores;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use tricorn_io::{Chores, Engine, Exchange, clock};
+use tricorn_proto::access_log::Record;
+
+/// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(is_warning, text)`.
+pub struct Reporter {
+    engine: Arc<Engine>,
+    on_error: Py<PyAny>,
+    on_notice: Option<Py<PyAny>>,
+    pid: u32,
+}
+
+/// What a line of the access log needs besides the exchange.
+pub struct Line<'a> {
+    pub remote: &'a [u8],
+    pub status: u16,
+    /// The application was called: the line tells how long the request waited for it.
+    pub called: bool,
+    /// Values of `%({…}e)s`.
+    pub environ: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+}
+
+impl Reporter {
+    pub fn new(engine: Arc<Engine>, on_error: Py<PyAny>, on_notice: Option<Py<PyAny>>) -> Reporter {
+        Reporter { engine, on_error, on_notice, pid: std::process::id() }
+    }
+
+    /// Whether lines of the access log are written here.
+    #[inline]
+    pub fn has_access_log(&self) -> bool {
+        self.engine.access().is_some() && self.engine.config().access_format.is_some()
+    }
+
+    /// Apart, since a greenlet that waits keeps every byte of the frames above it.
+    #[inline(never)]
+    pub fn access(&self, exchange: &Exchange, line: &Line<'_>) {
+        let (Some(access), Some(format)) = (self.engine.access(), &self.engine.config().access_format) else { return };
+        let request = &*exchange.request;
+        let record = Record {
+            head: &request.head,
+            bytes: request.head_bytes(),
+            remote: line.remote,
+            status: line.status,
+            fields: request.reply.fields(),
+            sent: request.reply.body_sent(),
+            micros: exchange.micros(clock::now()),
+            time: exchange.wall.log_time(),
+            pid: self.pid,
+            request_id: request.reply.request_id(),
+            queue_micros: line.called.then_some(exchange.timing.queue / 1000),
+            environ: line.environ,
+        };
+        access.add(|out| format.render(&record, out));
+    }
+
+    pub fn error(&self, py: Python<'_>, message: String, error: PyErr) {
+        if let Err(second) = self.on_error.call1(py, (message, error.into_value(py))) {
+            second.write_unraisable(py, None);
+        }
+    }
+
+    pub fn notify(&self, py: Python<'_>, warning: bool, text: String) {
+        if let Some(on_notice) = &self.on_notice
+            && let Err(error) = on_notice.call1(py, (warning, text))
+        {
+            error.write_unraisable(py, None);
+        }
+    }
+
+    /// A body shorter than its Content-Length: the client cannot use it, and only the log can say why.
+    #[cold]
+    pub fn complain(&self, py: Python<'_>, exchange: &Exchange, missing: u64) {
+        let line = request_line(exchange);
+        let text = format!("{line}: the application sent {missing} bytes less than its Content-Length says");
+        self.notify(py, true, text);
+    }
+
+    /// Drops and logs what other threads could not.
+    pub fn do_chores(&self, py: Python<'_>, mut chores: Chores) {
+        for notice in chores.notices.drain(..) {
+            self.notify(py, notice.warning, notice.text);
+        }
+        drop_chores(chores);
+    }
+}
+
+/// `GET /path`, for the log.
+pub fn request_line(exchange: &Exchange) -> String {
+    let request = &*exchange.request;
+    let bytes = request.head_bytes();
+    let path = String::from_utf8_lossy(request.head.path.of(bytes)).into_owned();
+    format!("{} {path}", String::from_utf8_lossy(request.head.method.of(bytes)))
+}
