@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 
 /// How long a client may take to come nearer.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Patience {
     wanted: u64,
     mark: u64,

@@ -38,10 +38,10 @@ impl Reactor {
         conn.socket = Some(socket);
         conn.attachment = attachment;
         conn.attended = Attended::default();
-        if partial {
-            conn.receiver = receiver;
-            conn.readable = true;
+        if !receiver.is_idle() {
+            conn.receiver = receiver; // the body was read by the exchange
         }
+        conn.readable |= partial;
         if elsewhere {
             self.close(token);
         } else if exchange.gone {

@@ -5,6 +5,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use tricorn_io::{Stir, What};
 
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
@@ -28,6 +29,8 @@ struct View {
     begun: Mutex<Vec<String>>,
     /// The paths of calls in which `RequestTimeout` would be raised.
     late: Mutex<Vec<String>>,
+    /// What happened to connections that are attended.
+    stirs: Mutex<Vec<Stir>>,
     /// Times that the engine's descriptors have woken the hub.
     turns: AtomicUsize,
 }
@@ -141,6 +144,31 @@ impl HubServer {
             exchange.end();
             hub.serve(Some(exchange));
         });
+    }
+
+    /// Works on the exchange of the call at this path, in the hub.
+    #[track_caller]
+    pub fn at<T: Send + 'static>(
+        &self,
+        path: &str,
+        work: impl FnOnce(&Engine, &mut Exchange) -> T + Send + 'static,
+    ) -> T {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let engine = hub.engine.clone();
+            work(&engine, hub.call(&path))
+        })
+    }
+
+    /// Waits until something is told of an attended connection, and takes it.
+    #[track_caller]
+    pub fn stir(&self) -> What {
+        until_some(|| lock(&self.view.stirs).pop()).expect("nothing was told").what
+    }
+
+    /// What was told of attended connections and not taken.
+    pub fn stirs(&self) -> Vec<Stir> {
+        lock(&self.view.stirs).clone()
     }
 
     /// The application has returned from the call at this path.
@@ -291,7 +319,7 @@ impl Loop {
                     answer(&self.engine, &mut exchange, path.as_bytes());
                     done = Some(exchange);
                 }
-                Wake::Stirred(_) => {}
+                Wake::Stirred(stir) => lock(&self.view.stirs).push(stir),
                 Wake::Chores => self.tally.keep(self.engine.take_chores()),
                 Wake::Signal => {}
                 Wake::Nothing => return,
