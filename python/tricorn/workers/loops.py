@@ -101,10 +101,12 @@ class LoopWorker(Worker):
             self._leave()
         try:
             await done.wait()
-            await self._wait_for_calls(server)
         finally:
             for descriptor in server.descriptors:
                 self.loop.remove_reader(descriptor)
+        try:
+            await self._wait_for_calls(server)
+        finally:
             self._server = None
             server.close()
 
@@ -131,7 +133,7 @@ class LoopWorker(Worker):
             pass
         if count := server.running():
             self.log.warning("Cancelled, since the worker leaves: calls that had not ended: %d", count)
-            server.cancel()
+            server.cancel_all()
             for _ in range(round(CANCELLED_REST / TICK)):
                 if server.running():
                     await asyncio.sleep(TICK)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tricorn import log as logs
-from tricorn._core import Core, GreenServer, WsgiGateway, check_access_log_format, check_upload_dir, scoreboard_bytes
+from tricorn._core import (
+    AsgiGateway,
+    Core,
+    GreenServer,
+    LoopServer,
+    WsgiGateway,
+    check_access_log_format,
+    check_upload_dir,
+    scoreboard_bytes,
+)
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
@@ -15,8 +24,10 @@ if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
 __all__ = [
+    "AsgiGateway",
     "Core",
     "GreenServer",
+    "LoopServer",
     "WsgiGateway",
     "check",
     "entries",
