@@ -66,7 +66,9 @@ def check(config: Config) -> None:
                 sockets.parse_address(address)
             except ConfigError as error:
                 raise ConfigError(f"Invalid value for {name} (from {config.origin(name)}): {error}") from None
-    workers.choose(config.worker_class, config.threads)
+    alias = workers.choose(config.worker_class, config.threads)
+    if alias in workers.LOOPS:
+        workers.choose_loop(config.worker_class, config.asgi_loop)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader

@@ -19,7 +19,7 @@ from tricorn.config.lookups import Hook, PostRequestHook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ExitCode, TricornError
-from tricorn.gateway import app_loader
+from tricorn.gateway import app_loader, interfaces
 from tricorn.green import patching
 
 HIDDEN = "***"
@@ -56,7 +56,8 @@ def check_application(config: Config) -> int:
     try:
         if alias in workers.GREEN:
             patching.patch(alias, _Printer())
-        app_loader.load(config.wsgi_app or "")
+        uri = config.wsgi_app or ""
+        interfaces.check(app_loader.load(uri), uri, alias)
     except TricornError as error:
         print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
         return ExitCode.CONFIG

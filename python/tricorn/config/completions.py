@@ -17,7 +17,7 @@ from tricorn.config.validators import Choice
 _BY_LINE = "local IFS=$'\\n'; "
 """For bash: names of files may contain spaces."""
 
-_WORKER_CLASSES = ("sync", "gthread", "gevent", "eventlet")
+_WORKER_CLASSES = ("sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
 
 
 @dataclass(frozen=True, slots=True)

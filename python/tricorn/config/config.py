@@ -12,6 +12,7 @@ from tricorn.config.settings import (
     admin,
     application,
     debugging,
+    event_loops,
     hooks,
     logging,
     mechanics,
@@ -86,11 +87,16 @@ class Config:
     max_worker_lifetime = processes.MAX_WORKER_LIFETIME
     max_worker_lifetime_jitter = processes.MAX_WORKER_LIFETIME_JITTER
     drain_delay = processes.DRAIN_DELAY
-    asgi_loop = processes.ASGI_LOOP
-    asgi_lifespan = processes.ASGI_LIFESPAN
-    asgi_disconnect_grace_period = processes.ASGI_DISCONNECT_GRACE_PERIOD
-    websocket_max_message_size = processes.WEBSOCKET_MAX_MESSAGE_SIZE
     http_parser = processes.HTTP_PARSER
+
+    asgi_loop = event_loops.ASGI_LOOP
+    asgi_lifespan = event_loops.ASGI_LIFESPAN
+    asgi_disconnect_grace_period = event_loops.ASGI_DISCONNECT_GRACE_PERIOD
+    root_path = event_loops.ROOT_PATH
+    websocket_max_message_size = event_loops.WEBSOCKET_MAX_MESSAGE_SIZE
+    websocket_ping_interval = event_loops.WEBSOCKET_PING_INTERVAL
+    websocket_ping_timeout = event_loops.WEBSOCKET_PING_TIMEOUT
+    websocket_compression = event_loops.WEBSOCKET_COMPRESSION
 
     queue_limit = queueing.QUEUE_LIMIT
     queue_timeout = queueing.QUEUE_TIMEOUT
@@ -112,7 +118,6 @@ class Config:
     initgroups = mechanics.INITGROUPS
     tmp_upload_dir = mechanics.TMP_UPLOAD_DIR
     pythonpath = mechanics.PYTHONPATH
-    root_path = mechanics.ROOT_PATH
     control_socket_disable = mechanics.CONTROL_SOCKET_DISABLE
     proc_name = mechanics.PROC_NAME
     default_proc_name = mechanics.DEFAULT_PROC_NAME

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tricorn.errors import AppImportError, nearest
+from tricorn.gateway import interfaces
 
 DEFAULT_ATTRIBUTE = "application"
 
@@ -26,7 +27,7 @@ def load(uri: str) -> Callable[..., Any]:
         found = _call_factory(found, *arguments)
     if found is None:
         raise AppImportError(f"Failed to find application object: {expression!r}")
-    if not callable(found):
+    if not callable(found) and interfaces.interface_of(found) is None:  # tornado's delegates need not be
         raise AppImportError("Application object must be callable.")
     application: Callable[..., Any] = found
     return application

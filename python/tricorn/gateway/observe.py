@@ -76,7 +76,7 @@ class Request:
 
     @cached_property
     def body(self) -> Any:
-        return self._environ["wsgi.input"]
+        return self._environ.get("wsgi.input")
 
     @cached_property
     def scheme(self) -> str:

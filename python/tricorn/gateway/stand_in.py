@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
+
+CONTENT_TYPE = "text/plain; charset=utf-8"
 
 
 def make_stand_in(traceback: str) -> Callable[..., Iterable[bytes]]:
@@ -11,8 +13,23 @@ def make_stand_in(traceback: str) -> Callable[..., Iterable[bytes]]:
     body = traceback.encode("utf-8", "replace")
 
     def stand_in(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
+        headers = [("Content-Type", CONTENT_TYPE), ("Content-Length", str(len(body)))]
         start_response("500 Internal Server Error", headers)
         return [body]
+
+    return stand_in
+
+
+def make_asgi_stand_in(traceback: str) -> Callable[..., Awaitable[None]]:
+    """The same for ASGI. A WebSocket is closed before it is accepted, which is 403."""
+    body = traceback.encode("utf-8", "replace")
+    headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", b"%d" % len(body))]
+
+    async def stand_in(scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 500, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
 
     return stand_in

@@ -236,6 +236,12 @@ def order(
         words[ORDERS] = NOT_READY * not_ready | DRAIN * drain | YIELD * yields | REPLACED * replaced
 
 
+def orders(page: memoryview | mmap | bytearray) -> int:
+    """What the arbiter has told this worker: `NOT_READY`, `DRAIN`, `YIELD` and `REPLACED`, added up."""
+    with _words(page) as words:
+        return words[ORDERS]
+
+
 def count_databases(page: memoryview | mmap | bytearray, count: int) -> None:
     """Says in the worker's own page how many connections to databases it holds."""
     with _words(page) as words:

@@ -5,6 +5,8 @@ Configuration files name them in gunicorn's words, by alias or by the dotted pat
 
 from __future__ import annotations
 
+import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -13,12 +15,15 @@ from tricorn.errors import ConfigError, nearest
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
-NAMES = ("sync", "gthread", "gevent", "eventlet")
-
 GREEN = ("gevent", "eventlet")
 """The classes whose requests run on greenlets. Their aliases are the names of their packages, and of our extras."""
 
-OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36)}
+LOOPS = ("asgi", "tornado", "aiohttp")
+"""The classes whose requests are tasks of an event loop. The last two are named like their packages and our extras."""
+
+NAMES = ("sync", "gthread", *GREEN, *LOOPS)
+
+OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
 """The versions that the extras ask for."""
 
 
@@ -27,58 +32,61 @@ def choose(name: str | type, threads: int) -> str:
 
     Raises ConfigError for a class that is not available, or whose package is not. Imports nothing of it.
     """
-    if isinstance(name, type):
-        name = f"{name.__module__}.{name.__qualname__}"
+    name = dotted(name)
     alias = _OTHER_NAMES.get(name, name)
-    if alias in GREEN:
-        _check_package(name, alias)
-        return alias
-    if alias in NAMES:
-        return "gthread" if threads > 1 else alias
-    family = name.split(".")[-1].lower() if "." in name else name
-    if family in _NOT_YET or name.startswith(("uvicorn", "aiohttp", "gunicorn.workers.")):
-        use = ", ".join(NAMES[:-1])
-        raise ConfigError(
-            f"The worker class {name!r} is not available in this version of tricorn: use {use} or {NAMES[-1]}."
-        )
-    meant = nearest(name, NAMES)
-    hint = f" Did you mean {meant!r}?" if meant else ""
-    raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}.{hint}")
+    if alias not in NAMES:
+        meant = nearest(name, NAMES)
+        hint = f" Did you mean {meant!r}?" if meant else ""
+        raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}.{hint}")
+    if alias in OLDEST:
+        _check_package(f"The worker class {name!r}", alias)
+    if name in _ON_UVLOOP:
+        _check_package(f"The worker class {name!r}", "uvloop")
+    return "gthread" if alias == "sync" and threads > 1 else alias
+
+
+def choose_loop(name: str | type, asked: str) -> str:
+    """Which event loop a class of `LOOPS` runs on, `asyncio` or `uvloop`; `asked` is the setting `asgi_loop`.
+
+    `auto` is uvloop where it is installed, as in gunicorn. Classes other than `asgi` have the loop of their name.
+    Raises ConfigError if uvloop was asked for and is not there.
+    """
+    name = dotted(name)
+    if _OTHER_NAMES.get(name, name) != "asgi":
+        return "uvloop" if name in _ON_UVLOOP else "asyncio"
+    if asked == "uvloop":
+        _check_package("asgi_loop = 'uvloop'", "uvloop")
+        return asked
+    return "uvloop" if asked == "auto" and _is_new_enough("uvloop") else "asyncio"
 
 
 def load(alias: str) -> type[Worker]:
     """The class of an alias, importing only that one."""
-    if alias == "gthread":
-        from tricorn.workers.gthread import ThreadWorker
-
-        return ThreadWorker
-    if alias == "gevent":
-        from tricorn.workers.ggevent import GeventWorker
-
-        return GeventWorker
-    if alias == "eventlet":
-        import warnings
-
-        with warnings.catch_warnings():
+    module, _, name = _CLASSES[alias].partition(":")
+    with warnings.catch_warnings():
+        if alias == "eventlet":
             warnings.simplefilter("ignore")  # it says at every import that it is old
-            from tricorn.workers.geventlet import EventletWorker
-
-        return EventletWorker
-    from tricorn.workers.sync import SyncWorker
-
-    return SyncWorker
+        found: type[Worker] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
 
 
-def _check_package(name: str, package: str) -> None:
-    """Raises ConfigError if the package that a class needs is not there, or is too old."""
-    found = find_spec(package) and _version(package)
-    if found and found >= OLDEST[package]:
+def dotted(name: str | type) -> str:
+    """A class that is given in a configuration file by itself, by its name."""
+    return f"{name.__module__}.{name.__qualname__}" if isinstance(name, type) else name
+
+
+def _check_package(who: str, package: str) -> None:
+    """Raises ConfigError if the package that somebody needs is not there, or is too old."""
+    if _is_new_enough(package):
         return
+    found = _version(package) if find_spec(package) else ()
     oldest = ".".join(map(str, OLDEST[package]))
     state = f"{package} {'.'.join(map(str, found))} is installed" if found else "which is not installed"
-    raise ConfigError(
-        f"The worker class {name!r} needs {package} {oldest} or newer, {state}: pip install 'tricorn[{package}]'."
-    )
+    raise ConfigError(f"{who} needs {package} {oldest} or newer, {state}: pip install 'tricorn[{package}]'.")
+
+
+def _is_new_enough(package: str) -> bool:
+    return find_spec(package) is not None and _version(package) >= OLDEST[package]
 
 
 def _version(package: str) -> tuple[int, ...]:
@@ -97,6 +105,18 @@ def _version(package: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+_CLASSES = {
+    "sync": "sync:SyncWorker",
+    "gthread": "gthread:ThreadWorker",
+    "gevent": "ggevent:GeventWorker",
+    "eventlet": "geventlet:EventletWorker",
+    "asgi": "gasgi:AsgiWorker",
+    "tornado": "gtornado:TornadoWorker",
+    "aiohttp": "gaiohttp:AiohttpWorker",
+}
+
+_ON_UVLOOP = frozenset(("aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
+
 _OTHER_NAMES = {
     "gunicorn.workers.sync.SyncWorker": "sync",
     "gunicorn.workers.gthread.ThreadWorker": "gthread",
@@ -106,6 +126,17 @@ _OTHER_NAMES = {
     "gunicorn.workers.ggevent.GeventPyWSGIWorker": "gevent",
     "gunicorn.workers.ggevent.PyWSGIWorker": "gevent",
     "gunicorn.workers.geventlet.EventletWorker": "eventlet",
+    "gunicorn.workers.gasgi.ASGIWorker": "asgi",
+    "uvicorn.workers.UvicornWorker": "asgi",
+    "uvicorn.workers.UvicornH11Worker": "asgi",
+    "uvicorn_worker.UvicornWorker": "asgi",
+    "uvicorn_worker.UvicornH11Worker": "asgi",
+    "uvicorn_worker._workers.UvicornWorker": "asgi",
+    "uvicorn_worker._workers.UvicornH11Worker": "asgi",
+    "gunicorn.workers.gtornado.TornadoWorker": "tornado",
+    "gaiohttp": "aiohttp",
+    "aiohttp.GunicornWebWorker": "aiohttp",
+    "aiohttp.worker.GunicornWebWorker": "aiohttp",
+    "aiohttp.GunicornUVLoopWebWorker": "aiohttp",
+    "aiohttp.worker.GunicornUVLoopWebWorker": "aiohttp",
 }
-
-_NOT_YET = frozenset(("tornado", "asgi", "uvicorn", "aiohttp"))

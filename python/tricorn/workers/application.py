@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tricorn.workers import choose
+
 if TYPE_CHECKING:
     from tricorn.config.config import Config
 
@@ -18,9 +20,10 @@ class Application:
         self.callable: Callable[..., Any] | None = None
 
     def wsgi(self) -> Callable[..., Any]:
-        """The callable. Raises AppImportError, and whatever its modules raise."""
-        if self.callable is None:
-            from tricorn.gateway import app_loader
+        """The callable. Raises AppImportError, also if the worker class cannot call it, and what its modules raise."""
+        from tricorn.gateway import app_loader, interfaces
 
+        if self.callable is None:
             self.callable = app_loader.load(self.app_uri)
+        interfaces.check(self.callable, self.app_uri, choose(self.cfg.worker_class, self.cfg.threads))
         return self.callable

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tricorn.errors import AppImportError, ConfigError, ExitCode
+from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os
 from tricorn.workers import watch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tricorn.config.config import Config
     from tricorn.log import Logger
     from tricorn.workers.application import Application
-    from tricorn.workers.native import Core, WsgiGateway
+    from tricorn.workers.native import Core
     from tricorn.workers.reloader import Reloader
 
 
@@ -86,8 +86,10 @@ class Worker(ABC):
     The public attributes are those that hooks written for gunicorn use.
     """
 
-    wsgi: Callable[..., Any]
+    wsgi: Any
     """The application, once it is loaded."""
+    stands_in = False
+    """The application could not be loaded, and `wsgi` shows why."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
@@ -117,8 +119,30 @@ class Worker(ABC):
         return scoreboard.begun(self.assignment.page)
 
     @abstractmethod
-    def serve(self, core: Core, gateway: WsgiGateway) -> None:
+    def serve(self, core: Core, gateway: Any) -> None:
         """Serves until the core is drained or stopped."""
+
+    def make_gateway(self) -> Any:
+        """How the core calls the application."""
+        from tricorn.workers import native
+
+        return native.make_gateway(self)
+
+    def make_stand_in(self, traceback: str) -> Any:
+        """An application that shows why there is no other."""
+        from tricorn.gateway import stand_in
+
+        return stand_in.make_stand_in(traceback)
+
+    def start_application(self) -> None:  # noqa: B027  # most have nothing to do
+        """What an application wants to do before its first request. Whatever it raises: the worker has not booted."""
+
+    def wakeup_fd(self, core: Core) -> int:
+        """A non-blocking descriptor that ends the main thread's wait when it is written to."""
+        return core.wakeup_fd
+
+    def told_to_leave(self) -> None:  # noqa: B027  # for most the core knows enough
+        """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
 
     def spawn(self, function: Callable[..., object], *arguments: object) -> None:
         """Runs what a signal asks for and what may wait: a hook, a file. A class on whose hub nothing may says how."""
@@ -138,7 +162,7 @@ class Worker(ABC):
         if isinstance(booted, int):
             status = booted
         else:
-            self._tell(Ready(stand_in=booted.stand_in))
+            self._tell(Ready(stand_in=self.stands_in))
             status = self._serve(booted.core, booted.gateway)
         ignore_signals()
         self._say_goodbye()
@@ -156,8 +180,8 @@ class Worker(ABC):
             if self.cfg.log_format != "json":  # there the arbiter's record says it, and nothing else may
                 print(error, file=sys.stderr, flush=True)
             return self._failed(ExitCode.APP_LOAD, str(error))
-        except ConfigError as error:
-            self.log.error("%s", error)
+        except (ConfigError, BootError) as error:
+            self.log.error("%s", "\n".join(filter(None, (str(error), error.details))))
             return self._failed(ExitCode.WORKER_BOOT, str(error))
         except Exception as error:
             self.log.exception("Exception in worker process")
@@ -181,21 +205,21 @@ class Worker(ABC):
             from tricorn.workers import reloader
 
             self.reloader = reloader.start(self.cfg.reload_extra_files, self.cfg.reload_engine, self._report_change)
-        stand_in = self._load()
+        self._load()
         if self.reloader is not None:
             self.reloader.note_modules()
-        self.place.start_listening()
         core = native.make_core(self)
         Handlers(self, core).listen()
         watch.listen(core)
         self.booted = True
         self.cfg.post_worker_init(self)
-        gateway = native.make_gateway(self)  # after the hook, which may have put something around the application
+        self._start_application()
+        gateway = self.make_gateway()  # after the hook, which may have put something around the application
+        self.place.start_listening()
         core.start()
-        return Booted(core, gateway, stand_in)
+        return Booted(core, gateway)
 
-    def _load(self) -> bool:
-        """Loads the application. Whether it could not be, and its traceback stands in for it."""
+    def _load(self) -> None:
         try:
             self.wsgi = self.app.wsgi()
         except (Exception, SystemExit) as error:
@@ -203,16 +227,26 @@ class Worker(ABC):
                 raise
             if self.reloader is not None and isinstance(error, SyntaxError) and error.filename:
                 self.reloader.add(error.filename)  # it was never imported, and is what will be mended
-            import traceback
+            self._let_stand_in("The application cannot be loaded; its traceback is served until it can")
 
-            from tricorn.gateway.stand_in import make_stand_in
+    def _start_application(self) -> None:
+        try:
+            self.start_application()
+        except (Exception, SystemExit):
+            if not self.assignment.stand_in or self.stands_in:
+                raise
+            self._let_stand_in("The application cannot start; its traceback is served until it can")
+            self.start_application()
 
-            self.log.exception("The application cannot be loaded; its traceback is served until it can")
-            self.wsgi = make_stand_in(traceback.format_exc())
-            return True
-        return False
+    def _let_stand_in(self, text: str) -> None:
+        """In an exception handler: what is served is why nothing else is."""
+        import traceback
 
-    def _serve(self, core: Core, gateway: WsgiGateway) -> int:
+        self.log.exception("%s", text)
+        self.wsgi = self.make_stand_in(traceback.format_exc())
+        self.stands_in = True
+
+    def _serve(self, core: Core, gateway: Any) -> int:
         try:
             self.serve(core, gateway)
         except (Exception, SystemExit):
@@ -255,8 +289,7 @@ class Worker(ABC):
 @dataclass(frozen=True, slots=True)
 class Booted:
     core: Core
-    gateway: WsgiGateway
-    stand_in: bool
+    gateway: Any
 
 
 class Tmp:

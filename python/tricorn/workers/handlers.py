@@ -27,8 +27,8 @@ class Handlers:
         self._core = core
 
     def listen(self) -> None:
-        # A signal must end the core's poll; Python's handlers then run inside `serve` or `wait`.
-        signal.set_wakeup_fd(self._core.wakeup_fd, warn_on_full_buffer=False)
+        # A signal must end the wait; Python's handlers then run inside `serve`.
+        signal.set_wakeup_fd(self._worker.wakeup_fd(self._core), warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, self._drain)
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGQUIT, self._stop)
@@ -45,6 +45,7 @@ class Handlers:
         self._worker.alive = False
         self._worker.place.refuse_newcomers()
         self._core.drain()
+        self._worker.told_to_leave()
 
     def _stop(self, *_: object) -> None:
         worker = self._worker
@@ -54,6 +55,7 @@ class Handlers:
         else:
             worker.quick = True
             worker.spawn(self._tell_and_stop)
+        worker.told_to_leave()
 
     def _tell_and_stop(self) -> None:
         worker = self._worker

@@ -5,16 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tricorn import log as logs
-from tricorn._core import Core, GreenServer, WsgiGateway, check_access_log_format, check_upload_dir, scoreboard_bytes
+from tricorn._core import (
+    AsgiGateway,
+    Core,
+    GreenServer,
+    LoopServer,
+    WsgiGateway,
+    check_access_log_format,
+    check_upload_dir,
+    scoreboard_bytes,
+)
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
-from tricorn.workers import GREEN
+from tricorn.workers import GREEN, LOOPS
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
 
-__all__ = ["Core", "GreenServer", "WsgiGateway", "check", "entries", "make_core", "make_gateway", "scoreboard_bytes"]
+__all__ = [
+    "AsgiGateway",
+    "Core",
+    "GreenServer",
+    "LoopServer",
+    "WsgiGateway",
+    "check",
+    "entries",
+    "make_core",
+    "make_gateway",
+    "scoreboard_bytes",
+]
 
 MEASURED = -1
 """The core's word for a limit that follows the latency."""
@@ -69,7 +89,7 @@ def make_gateway(worker: Worker) -> WsgiGateway:
 
 def entries(config: Config, alias: str) -> int:
     """How many requests a worker of this class can run at once."""
-    if alias in GREEN:
+    if alias in GREEN or alias in LOOPS:
         return max(config.worker_connections, 1)
     return config.threads if alias == "gthread" else 1
 
@@ -78,7 +98,8 @@ def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, obj
     """What settings say of any core, under the core's own names."""
     return {
         "threads": entries(config, alias),
-        "hub": alias in GREEN,
+        "hub": alias in GREEN or alias in LOOPS,
+        "streaming": alias in LOOPS,
         "siblings": siblings,
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,

@@ -30,8 +30,10 @@ def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
     [
         ([], "No application module specified. Name it, as in `tricorn MODULE:APPLICATION`."),
         (["-w", "0", "a"], "expected at least 1."),
-        (["-k", "snyc", "a"], "expected one of sync, gthread, gevent, eventlet. Did you mean 'sync'?"),
-        (["-k", "tornado", "a"], "not available in this version of tricorn: use sync, gthread, gevent or eventlet."),
+        (
+            ["-k", "snyc", "a"],
+            "expected one of sync, gthread, gevent, eventlet, asgi, tornado, aiohttp. Did you mean 'sync'?",
+        ),
         (["-b", "h:p", "a"], "'p' is not a valid port number."),
         (["--chdir", "/no/such/directory", "--check-config", "a"], "Invalid value for chdir"),
     ],

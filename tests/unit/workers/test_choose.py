@@ -32,6 +32,20 @@ PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
         ("gunicorn.workers.ggevent.PyWSGIWorker", 1, "gevent"),
         ("eventlet", 4, "eventlet"),
         ("gunicorn.workers.geventlet.EventletWorker", 1, "eventlet"),
+        ("asgi", 4, "asgi"),
+        ("gunicorn.workers.gasgi.ASGIWorker", 1, "asgi"),
+        ("uvicorn.workers.UvicornWorker", 1, "asgi"),
+        ("uvicorn.workers.UvicornH11Worker", 1, "asgi"),
+        ("uvicorn_worker.UvicornWorker", 1, "asgi"),
+        ("uvicorn_worker.UvicornH11Worker", 1, "asgi"),
+        ("tornado", 2, "tornado"),
+        ("gunicorn.workers.gtornado.TornadoWorker", 1, "tornado"),
+        ("aiohttp", 1, "aiohttp"),
+        ("gaiohttp", 1, "aiohttp"),
+        ("aiohttp.GunicornWebWorker", 1, "aiohttp"),
+        ("aiohttp.worker.GunicornWebWorker", 1, "aiohttp"),
+        ("aiohttp.GunicornUVLoopWebWorker", 1, "aiohttp"),
+        ("aiohttp.worker.GunicornUVLoopWebWorker", 1, "aiohttp"),
     ],
 )
 def test_names(name: str, threads: int, alias: str) -> None:
@@ -43,29 +57,16 @@ def test_gunicorns_class_itself_is_its_name() -> None:
     assert workers.choose(theirs, 1) == "gevent"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tornado",
-        "asgi",
-        "aiohttp.GunicornWebWorker",
-        "gunicorn.workers.gtornado.TornadoWorker",
-        "uvicorn.workers.UvicornWorker",
-        "uvicorn_worker.UvicornWorker",
-    ],
-)
-def test_what_is_not_there_yet_is_refused_as_such(name: str) -> None:
-    with pytest.raises(ConfigError, match="in this version of tricorn: use sync, gthread, gevent or eventlet"):
-        workers.choose(name, 1)
-
-
 @pytest.mark.parametrize("name", ["SYNC", "snyc", "my.Worker", ""])
 def test_what_is_no_worker_class_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="is not known: expected one of sync, gthread, gevent, eventlet"):
         workers.choose(name, 1)
 
 
-@pytest.mark.parametrize(("alias", "oldest"), [("gevent", "24.10.1"), ("eventlet", "0.36")])
+PACKAGES = {"gevent": "24.10.1", "eventlet": "0.36", "tornado": "6.2", "aiohttp": "3.9"}
+
+
+@pytest.mark.parametrize(("alias", "oldest"), PACKAGES.items())
 class TestPackages:
     def test_one_that_is_missing_is_asked_for(self, alias: str, oldest: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(workers, "find_spec", lambda name: None)
@@ -100,6 +101,42 @@ class TestPackages:
         code = f"import sys; from tricorn import workers; workers.choose({alias!r}, 1); print({alias!r} in sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
         assert done.stdout.strip() == "False"
+
+
+class TestLoops:
+    @pytest.mark.parametrize(
+        ("name", "asked", "loop"),
+        [
+            ("asgi", "auto", "uvloop"),
+            ("asgi", "asyncio", "asyncio"),
+            ("asgi", "uvloop", "uvloop"),
+            ("uvicorn.workers.UvicornWorker", "auto", "uvloop"),
+            ("tornado", "uvloop", "asyncio"),
+            ("aiohttp.GunicornWebWorker", "uvloop", "asyncio"),
+            ("aiohttp.GunicornUVLoopWebWorker", "asyncio", "uvloop"),
+        ],
+    )
+    def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(workers, "find_spec", lambda name: name)
+        monkeypatch.setattr(metadata, "version", lambda name: "99.0")
+        assert workers.choose_loop(name, asked) == loop
+
+    def test_without_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(workers, "find_spec", lambda name: None)
+        assert workers.choose_loop("asgi", "auto") == "asyncio"
+        with pytest.raises(
+            ConfigError, match=r"asgi_loop = 'uvloop' needs uvloop 0.19 or newer, which is not installed"
+        ):
+            workers.choose_loop("asgi", "uvloop")
+
+    def test_a_class_on_uvloop_needs_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(workers, "find_spec", lambda name: None if name == "uvloop" else name)
+        with pytest.raises(ConfigError, match=r"GunicornUVLoopWebWorker' needs uvloop .*tricorn\[uvloop\]"):
+            workers.choose("aiohttp.GunicornUVLoopWebWorker", 1)
+
+    def test_the_extra_asks_for_the_same(self) -> None:
+        assert 'uvloop = ["uvloop>=0.19"]' in PYPROJECT.read_text()
+        assert workers.OLDEST["uvloop"] == (0, 19)
 
 
 def test_every_name_has_a_class() -> None:

@@ -170,16 +170,6 @@ PYTHONPATH = Setting(
     doc="The last is searched first.",
 )
 
-ROOT_PATH = Setting(
-    name="root_path",
-    flags=("--root-path",),
-    kind=Text(),
-    default="",
-    section=SECTION,
-    help="The root path for ASGI applications.",
-    doc="Of no effect under the classes for WSGI, which take SCRIPT_NAME.",
-)
-
 CONTROL_SOCKET_DISABLE = Setting(
     name="control_socket_disable",
     flags=("--no-control-socket",),
@@ -227,7 +217,6 @@ SETTINGS = (
     INITGROUPS,
     TMP_UPLOAD_DIR,
     PYTHONPATH,
-    ROOT_PATH,
     CONTROL_SOCKET_DISABLE,
     PROC_NAME,
     DEFAULT_PROC_NAME,

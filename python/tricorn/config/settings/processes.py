@@ -26,11 +26,14 @@ WORKER_CLASS = Setting(
     kind=ClassName(),
     default="sync",
     section=SECTION,
-    help="The type of workers to use: sync, gthread, gevent or eventlet.",
-    doc="The way a worker waits: `sync` runs one request at a time, `gthread` as many as it has threads, `gevent` and "
-    "`eventlet` up to `worker_connections` on greenlets (they need the extra of their name: "
-    "`pip install 'tricorn[gevent]'`; see GREENLETS.md). The other names and the dotted ones of gunicorn's classes are "
-    "understood. `sync` with more than one thread is `gthread`.",
+    help="The type of workers to use: sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
+    doc="The way a worker waits. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has "
+    "threads, `gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
+    "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
+    "requests on an event loop. Classes that need a package have an extra of their name: "
+    "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
+    "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot call "
+    "is refused with the name of one that can.",
 )
 
 THREADS = Setting(
@@ -50,8 +53,9 @@ WORKER_CONNECTIONS = Setting(
     default=1000,
     section=SECTION,
     help="The maximum number of simultaneous clients.",
-    doc="Of simultaneous requests, that is: idle connections do not count. A gevent or eventlet worker runs so many at "
-    "once; more wait, in order. Under sync and gthread a worker that runs and holds so many accepts no more.",
+    doc="Of simultaneous requests, that is: idle connections do not count, open WebSockets do. A worker with greenlets "
+    "or an event loop runs so many at once; more wait, in order. Under sync and gthread a worker that runs and holds "
+    "so many accepts no more.",
 )
 
 GREEN_DRIVERS = Setting(
@@ -98,8 +102,8 @@ TIMEOUT = Setting(
     doc="A request that holds a thread of a sync or gthread worker for longer has its Python stack logged, also when "
     "the thread sits in C code. The worker then finishes its other requests and is replaced. Slow clients hold no "
     "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. In a "
-    "gevent or eventlet worker it is the event loop that must not be held up for so long; a request may wait longer. "
-    "To end the request and keep the worker, see `request_timeout`.",
+    "worker with greenlets or an event loop it is the loop that must not be held up for so long; a request may wait "
+    "longer. To end the request and keep the worker, see `request_timeout`.",
 )
 
 GRACEFUL_TIMEOUT = Setting(
@@ -192,46 +196,6 @@ DRAIN_DELAY = Setting(
     "does the graceful stop begin.",
 )
 
-ASGI_LOOP = Setting(
-    name="asgi_loop",
-    flags=("--asgi-loop",),
-    kind=Choice(("auto", "asyncio", "uvloop")),
-    default="auto",
-    section=SECTION,
-    help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
-    doc="Of no effect under the classes for WSGI.",
-)
-
-ASGI_LIFESPAN = Setting(
-    name="asgi_lifespan",
-    flags=("--asgi-lifespan",),
-    kind=Choice(("auto", "on", "off")),
-    default="auto",
-    section=SECTION,
-    help="Control ASGI lifespan protocol handling: auto, on or off.",
-    doc="Of no effect under the classes for WSGI.",
-)
-
-ASGI_DISCONNECT_GRACE_PERIOD = Setting(
-    name="asgi_disconnect_grace_period",
-    flags=("--asgi-disconnect-grace-period",),
-    kind=Seconds(max=YEAR),
-    default=3,
-    section=SECTION,
-    help="Seconds an ASGI task may go on after its client disconnected.",
-    doc="Of no effect under the classes for WSGI.",
-)
-
-WEBSOCKET_MAX_MESSAGE_SIZE = Setting(
-    name="websocket_max_message_size",
-    flags=("--websocket-max-message-size",),
-    kind=Bytes(),
-    default=16 << 20,
-    section=SECTION,
-    help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
-    doc="Of no effect under the classes for WSGI.",
-)
-
 HTTP_PARSER = Setting(
     name="http_parser",
     flags=("--http-parser",),
@@ -259,9 +223,5 @@ SETTINGS = (
     MAX_WORKER_LIFETIME,
     MAX_WORKER_LIFETIME_JITTER,
     DRAIN_DELAY,
-    ASGI_LOOP,
-    ASGI_LIFESPAN,
-    ASGI_DISCONNECT_GRACE_PERIOD,
-    WEBSOCKET_MAX_MESSAGE_SIZE,
     HTTP_PARSER,
 )

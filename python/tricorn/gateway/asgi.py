@@ -1,0 +1,45 @@
+"""What every ASGI request has in common, and the glue between an application and the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from tricorn._core import AsgiGateway
+    from tricorn.config.config import Config
+    from tricorn.log import Logger
+
+
+def make_gateway(
+    application: Callable[..., Any],
+    loop: asyncio.AbstractEventLoop,
+    state: dict[str, Any],
+    config: Config,
+    log: Logger,
+    *,
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+) -> AsgiGateway:
+    """`state` is the lifespan's; `before` and `after` are called around each request (`observe_asgi`)."""
+    from tricorn._core import AsgiGateway
+
+    def on_error(message: str, error: BaseException) -> None:
+        log.error("%s", message, exc_info=error)
+
+    def on_notice(is_warning: bool, text: str) -> None:
+        log.warning("%s", text) if is_warning else log.debug("%s", text)
+
+    return AsgiGateway(
+        application,
+        loop,
+        on_error,
+        on_notice,
+        before=before,
+        after=after,
+        state=state,
+        root_path=config.root_path,
+        disconnect_grace=config.asgi_disconnect_grace_period,
+    )

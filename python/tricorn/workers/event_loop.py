@@ -1,0 +1,94 @@
+"""An event loop that runs in turns, and that no task can end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from tricorn.log import Logger
+
+T = TypeVar("T")
+
+LAST_TASKS = 0.3
+"""Seconds that tasks have to end when the loop is closed: the arbiter's patience after QUIT is two seconds in all."""
+
+
+class EventLoop:
+    """asyncio's loop, or uvloop's, for the main thread of a worker; made after the fork.
+
+    It is the current one as soon as it is made, for modules that ask for it while they are imported. It runs from turn
+    to turn (`run`); tasks that are under way between two turns go on with the next one.
+    """
+
+    def __init__(self, kind: str, log: Logger) -> None:
+        self.loop = _make(kind)
+        self._log = log
+        asyncio.set_event_loop(self.loop)
+        self._reader, self.wakeup_fd = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self.wakeup_fd, False)
+        # A signal that comes right before the loop begins to wait would be noticed when something else happens.
+        self.loop.add_reader(self._reader, self._take_wakeups)
+
+    def run(self, awaitable: Awaitable[T]) -> T:
+        """Runs the loop until `awaitable` is done; its result, or what it raised.
+
+        `SystemExit` and `KeyboardInterrupt` leave a loop through whatever runs it. Here they are logged, and it
+        goes on. A task that stops the loop stops nothing either.
+        """
+        task = asyncio.ensure_future(awaitable, loop=self.loop)
+        task.add_done_callback(lambda _: self.loop.stop())
+        while not task.done():
+            try:
+                self.loop.run_forever()
+            except (SystemExit, KeyboardInterrupt) as error:
+                if not _let_out(task, error):  # which is raised below
+                    self._log.error("%s in the event loop, which goes on", type(error).__name__, exc_info=error)
+        return task.result()
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Calls a function in the loop, soon. For signal handlers, which run in the midst of something else."""
+        self.loop.call_soon_threadsafe(function, *arguments)
+
+    def close(self) -> None:
+        """Cancels the tasks that are left, and closes the loop. What they raise they tell the loop's handler."""
+        try:
+            self.run(self._end_tasks())
+        finally:
+            signal.set_wakeup_fd(-1)
+            self.loop.remove_reader(self._reader)
+            asyncio.set_event_loop(None)
+            self.loop.close()
+            os.close(self._reader)
+            os.close(self.wakeup_fd)
+
+    async def _end_tasks(self) -> None:
+        me = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() if task is not me]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_TASKS)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.loop.shutdown_asyncgens(), LAST_TASKS)
+
+    def _take_wakeups(self) -> None:
+        with suppress(BlockingIOError):
+            os.read(self._reader, 512)
+
+
+def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is error
+
+
+def _make(kind: str) -> asyncio.AbstractEventLoop:
+    if kind == "uvloop":
+        import uvloop
+
+        return uvloop.new_event_loop()
+    return asyncio.new_event_loop()

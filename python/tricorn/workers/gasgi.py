@@ -1,0 +1,33 @@
+"""ASGI applications: HTTP, WebSocket and lifespan, on asyncio or uvloop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tricorn.gateway import asgi, observe_asgi, stand_in
+from tricorn.gateway.lifespan import Lifespan
+from tricorn.workers.loops import LoopWorker
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import AsgiGateway
+
+
+class AsgiWorker(LoopWorker):
+    """Each request is a task of its own."""
+
+    _lifespan: Lifespan
+
+    async def start_up(self) -> None:
+        self._lifespan = Lifespan(self.wsgi, self.cfg.asgi_lifespan, self.log)
+        await self._lifespan.startup()
+
+    async def shut_down(self) -> None:
+        await self._lifespan.shutdown()
+
+    def make_gateway(self) -> AsgiGateway:
+        before, after = observe_asgi.callbacks(self, self.cfg, self.log)
+        state = self._lifespan.state
+        return asgi.make_gateway(self.wsgi, self.loop, state, self.cfg, self.log, before=before, after=after)
+
+    def make_stand_in(self, traceback: str) -> Any:
+        return stand_in.make_asgi_stand_in(traceback)

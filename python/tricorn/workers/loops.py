@@ -1,0 +1,185 @@
+"""What the event-loop workers share: up to `worker_connections` calls under way at once, as tasks of one loop.
+
+    boot     the loop is made, the application loaded; it starts up in the loop, which rests until the worker serves
+    serve    the loop watches the core's descriptors; the core begins requests as tasks
+    leave    WebSockets are told; the core finishes what it has; calls that go on after their replies are waited for,
+             and cancelled when `graceful_timeout` is over, or at once after QUIT
+    end      the application shuts down in the loop, whatever came before; tasks that are left are cancelled
+
+The native side is `crates/tricorn-py/src/loops`. A worker class says how an application starts, is called and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tricorn import workers
+from tricorn.metrics import scoreboard
+from tricorn.workers.base import Booted, Worker
+from tricorn.workers.event_loop import EventLoop
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import Core, LoopServer
+
+
+class LoopWorker(Worker):
+    """Many requests at a time; those that wait let others go on."""
+
+    _loop: EventLoop | None = None
+    _server: LoopServer | None = None
+    _started = False
+    """The application has started up, and is to be shut down."""
+    _deadline: float | None = None
+    """Loop time when `graceful_timeout` will be over; None: nobody has told it to leave."""
+    _at_once: asyncio.Event
+    """Set when nothing is to be waited for any longer."""
+
+    async def start_up(self) -> None:
+        """What the application wants to do before its first request; a failure ends the boot."""
+
+    async def shut_down(self) -> None:
+        """What it wants to do after its last one. Called if `start_up` returned."""
+
+    @abstractmethod
+    def make_gateway(self) -> Any:
+        """How the core calls the application."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        assert self._loop is not None
+        return self._loop.loop
+
+    def _boot(self) -> Booted:
+        kind = workers.choose_loop(self.cfg.worker_class, self.cfg.asgi_loop)
+        self._loop = EventLoop(kind, self.log)
+        self._at_once = asyncio.Event()
+        try:
+            return super()._boot()
+        except BaseException:
+            self._end()
+            raise
+
+    def start_application(self) -> None:
+        assert self._loop is not None
+        self._loop.run(self.start_up())
+        self._started = True
+
+    def wakeup_fd(self, core: Core) -> int:
+        return core.wakeup_fd if self._loop is None else self._loop.wakeup_fd
+
+    def told_to_leave(self) -> None:
+        if self._loop is not None:
+            self._loop.call(self._leave)
+
+    def spawn(self, function: Callable[..., object], *arguments: object) -> None:
+        """A signal handler may run in the midst of the application."""
+        if self._loop is None:
+            function(*arguments)
+        else:
+            self._loop.call(function, *arguments)
+
+    def serve(self, core: Core, gateway: Any) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.run(self._serve_in_loop(core, gateway))
+        finally:
+            self._end()
+
+    async def _serve_in_loop(self, core: Core, gateway: Any) -> None:
+        from tricorn.workers.native import LoopServer
+
+        done = asyncio.Event()
+        server = self._server = LoopServer(core, gateway, done.set)
+        for descriptor in server.descriptors:
+            self.loop.add_reader(descriptor, server.poll)
+        if not self.alive:
+            self._leave()
+        try:
+            await done.wait()
+        finally:
+            for descriptor in server.descriptors:
+                self.loop.remove_reader(descriptor)
+        try:
+            await self._wait_for_calls(server)
+        finally:
+            self._server = None
+            server.close()
+
+    def _leave(self) -> None:
+        """In the loop, after each signal that asks for it."""
+        if self._deadline is None:
+            self._deadline = self.loop.time() + self._patience()
+            self.loop.call_at(self._deadline, self._at_once.set)
+        if self.quick:
+            self._at_once.set()
+        if self._server is not None:
+            orders = scoreboard.orders(self.assignment.page)
+            self._server.leave(SERVICE_RESTART if orders & scoreboard.REPLACED else GOING_AWAY)
+
+    def _patience(self) -> float:
+        """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
+        graceful = self.cfg.graceful_timeout
+        is_orphan = os.getppid() != self.ppid
+        return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
+
+    async def _wait_for_calls(self, server: LoopServer) -> None:
+        """Background work after replies: waited for, and then cancelled."""
+        while server.running() and not await self._is_hurried():
+            pass
+        if count := server.running():
+            self.log.warning("Cancelled, since the worker leaves: calls that had not ended: %d", count)
+            server.cancel_all()
+            for _ in range(round(CANCELLED_REST / TICK)):
+                if server.running():
+                    await asyncio.sleep(TICK)
+
+    async def _is_hurried(self) -> bool:
+        """Whether nothing is to be waited for any longer; after a tick, or as soon as it is so."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._at_once.wait(), TICK)
+        return self._at_once.is_set()
+
+    def _end(self) -> None:
+        """The application's shutdown, whatever came before; then there is no loop any more."""
+        loop, started = self._loop, self._started
+        assert loop is not None
+        self._started = False
+        try:
+            if started:
+                loop.run(self._within_patience(self.shut_down()))
+        except (Exception, SystemExit):
+            self.log.exception("Exception while the application shut down")
+        finally:
+            self._loop = None
+            loop.close()
+
+    async def _within_patience(self, last: Coroutine[Any, Any, None]) -> None:
+        """Waits for it; when nothing is to be waited for any longer only for a moment."""
+        task = asyncio.ensure_future(last)
+        hurry = asyncio.ensure_future(self._at_once.wait())
+        await asyncio.wait((task, hurry), return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        done, _ = await asyncio.wait((task,), timeout=SHUTDOWN_REST)
+        if done:
+            task.result()
+        else:
+            self.log.warning("The application's shutdown did not end in time, and is cancelled")
+
+
+TICK = 0.02
+"""Seconds between looks at calls that go on after their replies."""
+
+GOING_AWAY, SERVICE_RESTART = 1001, 1012
+"""Close codes of WebSockets (RFC 6455 section 7.4.1, IANA): the server ends, or others serve on."""
+
+# The arbiter kills a worker two seconds after QUIT. Of these:
+CANCELLED_REST = 0.5
+SHUTDOWN_REST = 1.0
+
+ORPHANS_REST = 2.0
+"""A worker whose arbiter is gone kills itself when `graceful_timeout` is over, and gets no QUIT before."""

@@ -1,0 +1,211 @@
+"""A loop that runs in turns and that no task can end: asyncio's and uvloop's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tricorn.workers.event_loop import EventLoop
+
+
+class Log:
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def error(self, text: str, *arguments: object, exc_info: object = None) -> None:
+        self.errors.append(text % arguments)
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def turns(request: pytest.FixtureRequest) -> Iterator[EventLoop]:
+    if request.param == "uvloop":
+        pytest.importorskip("uvloop")
+    made = EventLoop(request.param, Log())  # type: ignore[arg-type]
+    yield made
+    if not made.loop.is_closed():
+        made.close()
+
+
+def errors(turns: EventLoop) -> list[str]:
+    log: Any = turns._log
+    return log.errors
+
+
+async def give(value: object) -> object:
+    await asyncio.sleep(0)
+    return value
+
+
+async def fail(error: BaseException) -> None:
+    await asyncio.sleep(0)
+    raise error
+
+
+def test_it_is_the_current_loop_from_the_beginning(turns: EventLoop) -> None:
+    assert asyncio.get_event_loop() is turns.loop
+
+
+def test_a_turn_has_a_result(turns: EventLoop) -> None:
+    assert turns.run(give(5)) == 5
+    with pytest.raises(ValueError, match="no"):
+        turns.run(fail(ValueError("no")))
+    assert turns.run(give(6)) == 6
+
+
+def test_tasks_go_on_with_the_next_turn(turns: EventLoop) -> None:
+    seen: list[str] = []
+
+    async def over_two_turns(event: asyncio.Event) -> None:
+        seen.append("begun")
+        await event.wait()
+        seen.append("ended")
+
+    async def begin() -> tuple[asyncio.Event, asyncio.Task[None]]:
+        event = asyncio.Event()
+        task = asyncio.ensure_future(over_two_turns(event))
+        await asyncio.sleep(0)
+        return event, task
+
+    event, task = turns.run(begin())
+    assert seen == ["begun"]
+    event.set()
+    turns.run(task)
+    assert seen == ["begun", "ended"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_a_task_that_ends_the_program_ends_itself(turns: EventLoop, error: BaseException) -> None:
+    async def main() -> str:
+        other = asyncio.ensure_future(fail(error))
+        await asyncio.wait([other])
+        return repr(other.exception())
+
+    assert turns.run(main()) == repr(error)
+    assert errors(turns) == [f"{type(error).__name__} in the event loop, which goes on"]
+
+
+def test_a_callback_may_call_sys_exit(turns: EventLoop) -> None:
+    async def main() -> str:
+        asyncio.get_running_loop().call_soon(lambda: (_ for _ in ()).throw(SystemExit(3)))
+        await asyncio.sleep(0.01)
+        return "went on"
+
+    assert turns.run(main()) == "went on"
+    assert errors(turns) == ["SystemExit in the event loop, which goes on"]
+
+
+def test_a_turn_that_exits_itself_raises(turns: EventLoop) -> None:
+    with pytest.raises(SystemExit) as caught:
+        turns.run(fail(SystemExit(7)))
+    assert caught.value.code == 7
+    assert errors(turns) == []
+    assert turns.run(give(1)) == 1
+
+
+def test_who_stops_the_loop_stops_nothing(turns: EventLoop) -> None:
+    async def main() -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0.01)
+        return "went on"
+
+    assert turns.run(main()) == "went on"
+
+
+def test_a_signal_is_handled_while_the_loop_waits(turns: EventLoop) -> None:
+    """And not only when it happens to come while the loop waits: the descriptor wakes it."""
+    seen: list[int] = []
+
+    async def main() -> None:
+        def handler(*_: object) -> None:
+            seen.append(1)
+            turns.call(done.set)
+
+        done = asyncio.Event()
+        signal.signal(signal.SIGUSR1, handler)
+        killer = threading.Thread(target=lambda: (time.sleep(0.02), os.kill(os.getpid(), signal.SIGUSR1)))
+        killer.start()
+        await asyncio.wait_for(done.wait(), 10)
+        killer.join()
+
+    before = signal.getsignal(signal.SIGUSR1)
+    old = signal.set_wakeup_fd(turns.wakeup_fd, warn_on_full_buffer=False)
+    try:
+        turns.run(main())
+    finally:
+        signal.set_wakeup_fd(old)
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [1]
+
+
+def test_wakeups_between_turns_are_forgotten_in_the_next_one(turns: EventLoop) -> None:
+    os.write(turns.wakeup_fd, b"x" * 2000)
+    turns.run(asyncio.sleep(0.05))
+    with pytest.raises(BlockingIOError):
+        os.read(turns._reader, 1)
+
+
+def test_tasks_that_are_left_are_cancelled_at_the_end(turns: EventLoop) -> None:
+    seen: list[str] = []
+
+    async def wait_for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            seen.append("cancelled")
+
+    async def main() -> None:
+        main.task = asyncio.ensure_future(wait_for_ever())  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+
+    turns.run(main())
+    turns.close()
+    assert seen == ["cancelled"]
+    assert turns.loop.is_closed()
+
+
+def test_a_task_that_will_not_end_is_not_waited_for(turns: EventLoop) -> None:
+    seen: list[str] = []
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append("ignored")
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        kept.append(asyncio.ensure_future(stubborn()))
+        await asyncio.sleep(0)
+
+    kept: list[Any] = []
+    turns.run(main())
+    turns.close()
+    assert seen == ["ignored"]
+    kept.pop()._log_destroy_pending = False
+
+
+def test_generators_are_closed_at_the_end(turns: EventLoop) -> None:
+    seen: list[str] = []
+    kept: list[Any] = []
+
+    async def generator() -> Any:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            seen.append("closed")
+
+    async def main() -> None:
+        kept.append(generator())
+        await kept[0].__anext__()
+
+    turns.run(main())
+    turns.close()
+    assert seen == ["closed"]
