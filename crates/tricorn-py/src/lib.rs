@@ -6,6 +6,7 @@
 //! * `asgi/`: the ASGI gateway.
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
+//! * `functions.rs`: C functions bound to objects of ours.
 //! * `report.rs`: what gateways say to the logs.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
@@ -13,6 +14,7 @@
 mod asgi;
 mod context;
 mod core;
+mod functions;
 mod green;
 mod late;
 mod loops;

@@ -7,6 +7,7 @@ use crate::loops::{Gateway, Tasks};
 use crate::report::{Reporter, request_line};
 use crate::wsgi::is_ours_alone;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
@@ -150,7 +151,7 @@ impl Asgi {
         };
         if has_ended(&task)? {
             let phase = call.get().state().phase;
-            if phase != Phase::Done || task.call_method0("exception").is_ok_and(|error| !error.is_none()) {
+            if phase != Phase::Done || task.call_method0(intern!(py, "exception")).is_ok_and(|error| !error.is_none()) {
                 call.get().finish(py, &task)?;
             }
             return Ok(());

@@ -2,10 +2,12 @@
 //!
 //! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
 //! loop says "now".
+use crate::functions::{Arguments, Definition, enter_with};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PySet, PyString, PyTuple};
+use pyo3::types::{PyDict, PySet, PyString};
 use std::sync::{Mutex, PoisonError};
 
 pub struct Tasks {
@@ -14,10 +16,16 @@ pub struct Tasks {
     kind: Py<PyAny>,
     call_soon: Py<PyString>,
     /// Where the first step of a task is caught: the loop's own attributes, and what stands in them for that time.
-    catcher: Option<(Py<PyDict>, Py<Catcher>)>,
+    catcher: Option<Stage>,
     keywords: Py<PyDict>,
     /// Tasks under way, which the loop itself only knows weakly.
     running: Py<PySet>,
+}
+
+struct Stage {
+    own: Py<PyDict>,
+    call_soon: Py<PyAny>,
+    catcher: Py<Catcher>,
 }
 
 /// What a task asked its loop to call.
@@ -32,15 +40,31 @@ struct Catcher {
     caught: Mutex<Option<Step>>,
 }
 
-#[pymethods]
-impl Catcher {
-    #[pyo3(signature = (function, *_arguments, context = None))]
-    fn __call__(&self, function: Py<PyAny>, _arguments: &Bound<'_, PyTuple>, context: Option<Py<PyAny>>) {
-        *self.caught.lock().unwrap_or_else(PoisonError::into_inner) = Some(Step { function, context });
-    }
+static CALL_SOON: Definition = Definition::with_any(c"call_soon", call_soon_entry);
+
+/// `call_soon(step, context=…)`.
+unsafe extern "C" fn call_soon_entry(
+    slf: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let body = |catcher: &Bound<'_, Catcher>, args: &Arguments<'_>| {
+        let function = args.get(0).ok_or_else(|| PyTypeError::new_err("call_soon without a callback"))?;
+        let context = args.first_named().map(|context| context.to_owned().unbind());
+        catcher.get().put(Step { function: function.to_owned().unbind(), context });
+        Ok(args.py.None())
+    };
+    // SAFETY: CPython calls this as it was bound.
+    unsafe { enter_with::<Catcher>(slf, args, count, keywords, body) }
 }
 
 impl Catcher {
+    fn put(&self, step: Step) {
+        let before = self.caught.lock().unwrap_or_else(PoisonError::into_inner).replace(step);
+        drop(before);
+    }
+
     fn take(&self) -> Option<Step> {
         self.caught.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -50,6 +74,7 @@ impl Tasks {
     pub fn new(py: Python<'_>, event_loop: &Bound<'_, PyAny>) -> PyResult<Tasks> {
         let keywords = PyDict::new(py);
         keywords.set_item("loop", event_loop)?;
+        keywords.set_item("name", "request")?; // a number for each would have to be written out for each
         let is_eager = py.version_info() >= (3, 12);
         if is_eager {
             keywords.set_item("eager_start", true)?;
@@ -58,7 +83,8 @@ impl Tasks {
             None
         } else {
             let own = event_loop.getattr("__dict__")?.cast_into::<PyDict>()?.unbind();
-            Some((own, Py::new(py, Catcher { caught: Mutex::new(None) })?))
+            let catcher = Bound::new(py, Catcher { caught: Mutex::new(None) })?;
+            Some(Stage { own, call_soon: CALL_SOON.bind(&catcher)?, catcher: catcher.unbind() })
         };
         Ok(Tasks {
             event_loop: event_loop.clone().unbind(),
@@ -74,11 +100,11 @@ impl Tasks {
     pub fn begin<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = coroutine.py();
         let keywords = self.keywords.bind(py);
-        let Some((own, catcher)) = &self.catcher else {
+        let Some(Stage { own, call_soon: caught, catcher }) = &self.catcher else {
             return self.kind.bind(py).call((coroutine,), Some(keywords));
         };
         let (own, call_soon) = (own.bind(py), self.call_soon.bind(py));
-        own.set_item(call_soon, catcher)?;
+        own.set_item(call_soon, caught)?;
         let task = self.kind.bind(py).call((coroutine,), Some(keywords));
         own.del_item(call_soon)?;
         let caught = catcher.get().take();

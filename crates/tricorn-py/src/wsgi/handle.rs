@@ -4,13 +4,13 @@
 //! likes); the handle is then empty, and calling them raises.
 use super::respond;
 use super::wait::Wait;
+use crate::functions::{Arguments, Definition, enter_with};
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::exchange::Fault;
@@ -221,103 +221,19 @@ fn reraise(exc_info: &Bound<'_, PyAny>) -> PyErr {
     }
 }
 
-type FastCall = unsafe extern "C" fn(
-    *mut ffi::PyObject,
-    *const *mut ffi::PyObject,
-    ffi::Py_ssize_t,
-    *mut ffi::PyObject,
-) -> *mut ffi::PyObject;
-
 /// `start_response` of a handle.
 pub fn start_response(py: Python<'_>, handle: &Py<Handle>) -> PyResult<Py<PyAny>> {
-    bind(py, &START_RESPONSE, handle.as_ptr())
+    START_RESPONSE.bind(handle.bind(py))
 }
 
 /// `wsgi.early_hints` of a handle.
 pub fn early_hints(py: Python<'_>, handle: &Py<Handle>) -> PyResult<Py<PyAny>> {
-    bind(py, &EARLY_HINTS, handle.as_ptr())
+    EARLY_HINTS.bind(handle.bind(py))
 }
 
-/// A method definition, as CPython keeps a pointer to it.
-struct Definition(ffi::PyMethodDef);
-
-// SAFETY: CPython only reads it, and what it points to is static.
-unsafe impl Sync for Definition {}
-
-static START_RESPONSE: Definition = method(c"start_response", start_response_entry);
-static WRITE: Definition = method(c"write", write_entry);
-static EARLY_HINTS: Definition = method(c"early_hints", early_hints_entry);
-
-const fn method(name: &'static std::ffi::CStr, entry: FastCall) -> Definition {
-    Definition(ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: std::ptr::null(),
-    })
-}
-
-fn bind(py: Python<'_>, definition: &'static Definition, to: *mut ffi::PyObject) -> PyResult<Py<PyAny>> {
-    // SAFETY: the definition is static and never written to by CPython; `to` is a live object; null carries the error.
-    unsafe {
-        let definition = std::ptr::from_ref(&definition.0).cast_mut();
-        let function = ffi::PyCFunction_NewEx(definition, to, std::ptr::null_mut());
-        Bound::from_owned_ptr_or_err(py, function).map(Bound::unbind)
-    }
-}
-
-/// The positional arguments of a fast call.
-struct Args<'py> {
-    py: Python<'py>,
-    first: *const *mut ffi::PyObject,
-    count: usize,
-}
-
-impl<'py> Args<'py> {
-    fn get(&self, index: usize) -> Option<Borrowed<'_, 'py, PyAny>> {
-        if index >= self.count {
-            return None;
-        }
-        // SAFETY: CPython gives `count` live objects, which the caller keeps alive for the call.
-        unsafe { Borrowed::from_ptr_or_opt(self.py, *self.first.add(index)) }
-    }
-}
-
-/// Enters Rust from a C function: no panic leaves it, errors are raised.
-///
-/// # Safety
-/// Called by CPython with the GIL held and the arguments of a METH_FASTCALL | METH_KEYWORDS call of a function bound by
-/// [`bind`] to a `Handle`.
-unsafe fn enter(
-    slf: *mut ffi::PyObject,
-    first: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    keywords: *mut ffi::PyObject,
-    body: impl FnOnce(&Bound<'_, Handle>, &Args<'_>) -> PyResult<Py<PyAny>>,
-) -> *mut ffi::PyObject {
-    // SAFETY: the GIL is held (see above).
-    let py = unsafe { Python::assume_attached() };
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the function was bound to a `Handle`, which it keeps alive.
-        let handle = unsafe { Borrowed::from_ptr(py, slf).cast_unchecked::<Handle>() };
-        // SAFETY: null or a tuple of the names of the arguments that follow the positional ones.
-        let named = if keywords.is_null() { 0 } else { unsafe { ffi::PyTuple_Size(keywords) } };
-        // `exc_info=…` comes last whether it is named or not; other names are for nobody.
-        let count = (count + named.max(0)) as usize;
-        body(&handle, &Args { py, first, count })
-    }));
-    match result {
-        Ok(Ok(value)) => value.into_ptr(),
-        Ok(Err(error)) => {
-            error.restore(py);
-            std::ptr::null_mut()
-        }
-        Err(_) => {
-            PyRuntimeError::new_err("tricorn panicked (a defect of tricorn)").restore(py);
-            std::ptr::null_mut()
-        }
-    }
-}
+static START_RESPONSE: Definition = Definition::with_any(c"start_response", start_response_entry);
+static WRITE: Definition = Definition::with_any(c"write", write_entry);
+static EARLY_HINTS: Definition = Definition::with_any(c"early_hints", early_hints_entry);
 
 fn missing(what: &str) -> PyErr {
     PyTypeError::new_err(format!("missing argument: {what}"))
@@ -329,15 +245,16 @@ unsafe extern "C" fn start_response_entry(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+    let body = |handle: &Bound<'_, Handle>, args: &Arguments<'_>| {
         let status = args.get(0).ok_or_else(|| missing("status"))?;
         let headers = args.get(1).ok_or_else(|| missing("headers"))?;
+        // It comes last whether it is named or not; other names are for nobody.
         let exc_info = args.get(2).filter(|value| !value.is_none());
         handle.get().start_response(&status, &headers, exc_info.as_deref())?;
-        bind(args.py, &WRITE, handle.as_ptr())
+        WRITE.bind(handle)
     };
     // SAFETY: CPython calls this as it was bound.
-    unsafe { enter(slf, args, count, keywords, body) }
+    unsafe { enter_with::<Handle>(slf, args, count, keywords, body) }
 }
 
 unsafe extern "C" fn write_entry(
@@ -346,13 +263,13 @@ unsafe extern "C" fn write_entry(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+    let body = |handle: &Bound<'_, Handle>, args: &Arguments<'_>| {
         let piece = args.get(0).ok_or_else(|| missing("data"))?;
         handle.get().write(args.py, &piece)?;
         Ok(args.py.None())
     };
     // SAFETY: CPython calls this as it was bound.
-    unsafe { enter(slf, args, count, keywords, body) }
+    unsafe { enter_with::<Handle>(slf, args, count, keywords, body) }
 }
 
 unsafe extern "C" fn early_hints_entry(
@@ -361,13 +278,13 @@ unsafe extern "C" fn early_hints_entry(
     count: ffi::Py_ssize_t,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    let body = |handle: &Bound<'_, Handle>, args: &Args<'_>| {
+    let body = |handle: &Bound<'_, Handle>, args: &Arguments<'_>| {
         let headers = args.get(0).ok_or_else(|| missing("headers"))?;
         handle.get().early_hints(&headers)?;
         Ok(args.py.None())
     };
     // SAFETY: CPython calls this as it was bound.
-    unsafe { enter(slf, args, count, keywords, body) }
+    unsafe { enter_with::<Handle>(slf, args, count, keywords, body) }
 }
 
 /// Keeps a `bytes` object alive for whoever sends it later.
