@@ -35,7 +35,7 @@ impl Connection {
     fn new(settings: &Settings<'_>) -> Connection {
         Connection {
             session: Session::new(settings, 0),
-            buffer: vec![0; 4096],
+            buffer: Vec::new(),
             out: Vec::new(),
             spare: Spare::default(),
             now: 0,
@@ -50,13 +50,12 @@ impl Connection {
 
     /// One read of a connection.
     fn read(&mut self, bytes: &[u8]) {
-        let start = self.session.prefix(&mut self.buffer);
-        assert!(start < MAX_REST, "{start}");
-        let end = start + bytes.len();
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(buffer.len().max(end), 0);
-        buffer[start..end].copy_from_slice(bytes);
-        self.turn(|session, turn| session.receive(&mut buffer[..end], turn, keep));
+        buffer.clear();
+        self.session.prefix(&mut buffer);
+        assert!(buffer.len() < MAX_REST, "{}", buffer.len());
+        buffer.extend_from_slice(bytes);
+        self.turn(|session, turn| session.receive(&mut buffer, turn, keep));
         self.buffer = buffer;
     }
 
@@ -119,10 +118,10 @@ fn whatever_is_not_complete_waits_in_little_memory() {
 #[test]
 fn a_slow_application_stops_the_reading_and_loses_nothing() {
     let mut connection = Connection::new(&PLAIN);
-    let messages: Vec<_> = (0..100).map(|number| text(&number.to_string())).collect();
+    let messages: Vec<_> = (0..30).map(|number| text(&number.to_string())).collect();
     let stream: Vec<u8> = messages.iter().flat_map(|(_, data)| frame(0x81, data)).collect();
     connection.read(&stream);
-    assert!(!connection.session.wants_read(), "66 bytes each, a mark of 1000");
+    assert!(!connection.session.wants_read(), "each counts for some more than it has");
     assert!(connection.session.held() > 0 && connection.session.due_at().is_none(), "nobody can be heard");
     assert_eq!(connection.take(), Some(text("0")));
     assert!(!connection.session.wants_read(), "not for one message");

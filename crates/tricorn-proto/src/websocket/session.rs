@@ -96,17 +96,14 @@ impl<M> Session<M> {
         }
     }
 
-    /// Moves what the last read left to the start of `buffer` (of `MAX_REST` bytes or more) and says how much that is. The
-    /// next read goes behind it, and `receive` gets both. Not while `wants_read` is false.
+    /// Moves what the last read left to the end of `buffer` (an empty one). The next read goes behind it, and `receive` gets
+    /// both. Not while `wants_read` is false.
     #[inline]
-    pub fn prefix(&mut self, buffer: &mut [u8]) -> usize {
-        let length = self.rest.len();
-        if length == 0 || self.is_stalled {
-            return 0;
+    pub fn prefix(&mut self, buffer: &mut Vec<u8>) {
+        if !self.rest.is_empty() && !self.is_stalled {
+            buffer.append(&mut self.rest);
+            self.rest = Vec::new();
         }
-        buffer[..length].copy_from_slice(&self.rest);
-        self.rest = Vec::new();
-        length
     }
 
     /// Bytes came: `input` is the prefix and what was read behind it. `keep` makes a message of its bytes (UTF-8 if text).
