@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn it_is_full_at_the_mark_and_has_room_at_half() {
         let mut inbox = Inbox::new(1000);
-        inbox.push("a", 740 - OVERHEAD);
+        inbox.push("a", 744 - OVERHEAD);
         assert!(!inbox.is_full() && !inbox.has_room());
         inbox.push("", 0);
         assert!(inbox.is_full());
