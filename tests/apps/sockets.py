@@ -73,7 +73,7 @@ async def events(scope: Message, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.send", "text": repr(sorted(event.items()))})
 
 
-async def the_scope(scope: Message, receive: Receive, send: Send) -> None:
+async def the_scope(scope: Message, receive: Receive, send: Send, **_: str) -> None:
     await accept(receive, send)
     await send({"type": "websocket.send", "text": repr({key: scope[key] for key in sorted(scope)})})
     async for _ in messages(receive):
@@ -201,7 +201,10 @@ async def gated(scope: Message, receive: Receive, send: Send, name: str = "gate"
 
 async def gated_accept(scope: Message, receive: Receive, send: Send, name: str = "gate") -> None:
     await gate(name).wait()
-    await echo(scope, receive, send, name)
+    try:
+        await echo(scope, receive, send, name)
+    except OSError as error:
+        say("too late", kind=type(error).__name__, name=name)
 
 
 async def flood(scope: Message, receive: Receive, send: Send, count: str = "1000", size: str = "65536") -> None:
