@@ -156,7 +156,12 @@ class AsgiGateway:
         state: dict[str, Any] | None = None,
         root_path: str = "",
         disconnect_grace: float = 0.0,
-    ) -> AsgiGateway: ...
+        websocket_max_message_size: int = 16 << 20,
+        websocket_ping_interval: float = 20.0,
+        websocket_ping_timeout: float = 20.0,
+        websocket_compression: bool = True,
+    ) -> AsgiGateway:
+        """Sizes in bytes, after decompression; times in seconds. 0 is no limit and no pings."""
 
 class LoopServer:
     """Serves requests in the event loop of the calling thread until the core is drained or stopped."""

@@ -306,14 +306,20 @@ impl Exchange {
 
     /// Answers with the server's own error page, in place of a reply that has not begun, and closes.
     pub fn answer_error(&mut self, status: u16, message: &str) {
+        self.answer_error_with(status, message, b"");
+    }
+
+    /// The same with more fields, each with its line end.
+    pub fn answer_error_with(&mut self, status: u16, message: &str, fields: &[u8]) {
         self.answered();
         let request = &mut *self.request;
         let line = format!("{status} {}", error_page::reason(status));
         // The reply counts for the log and the scoreboard; the page is a response of its own.
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();
-        let named = request.reply.request_id_field();
-        error_page::write_with(&mut request.out, status, message, &named);
+        let mut fields = fields.to_vec();
+        fields.extend_from_slice(&request.reply.request_id_field());
+        error_page::write_with(&mut request.out, status, message, &fields);
         self.send(b"", b"", || Box::new(Vec::new()));
         self.reuse = false;
     }
@@ -445,7 +451,7 @@ impl Exchange {
     }
 }
 
-fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+pub(crate) fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

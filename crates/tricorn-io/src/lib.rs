@@ -50,6 +50,7 @@ mod streams;
 mod sys;
 mod taken;
 mod watchdog;
+mod websocket;
 mod wheel;
 
 pub use access::AccessLog;
@@ -71,3 +72,4 @@ pub use siblings::Siblings;
 pub use sys::channel::Channel;
 pub use sys::fds::receive;
 pub use sys::random_seed;
+pub use websocket::{Desk, Shelf, WebSocket};

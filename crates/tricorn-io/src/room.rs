@@ -22,6 +22,13 @@ pub enum Room {
     Over(Sent),
 }
 
+impl Patience {
+    /// The call may take as long as it likes.
+    pub(crate) fn without_end(self) -> Patience {
+        Patience { late: u64::MAX, ..self }
+    }
+}
+
 impl Exchange {
     /// Blocks until the client is near enough again, or the write deadline passes without progress, or the call has taken
     /// as long as it may. For threads that hold no lock and no GIL.

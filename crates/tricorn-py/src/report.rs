@@ -17,6 +17,8 @@ pub struct Reporter {
 pub struct Line<'a> {
     pub remote: &'a [u8],
     pub status: u16,
+    /// Bytes sent behind the head, if the reply has not counted them.
+    pub sent: Option<u64>,
     /// The application was called: the line tells how long the request waited for it.
     pub called: bool,
     /// Values of `%({…}e)s`.
@@ -45,7 +47,7 @@ impl Reporter {
             remote: line.remote,
             status: line.status,
             fields: request.reply.fields(),
-            sent: request.reply.body_sent(),
+            sent: line.sent.unwrap_or_else(|| request.reply.body_sent()),
             micros: exchange.micros(clock::now()),
             time: exchange.wall.log_time(),
             pid: self.pid,

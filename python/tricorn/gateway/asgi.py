@@ -42,4 +42,8 @@ def make_gateway(
         state=state,
         root_path=config.root_path,
         disconnect_grace=config.asgi_disconnect_grace_period,
+        websocket_max_message_size=config.websocket_max_message_size,
+        websocket_ping_interval=config.websocket_ping_interval,
+        websocket_ping_timeout=config.websocket_ping_timeout,
+        websocket_compression=config.websocket_compression,
     )

@@ -8,6 +8,8 @@
 //!                 └──> Violation: the code and reason to close with
 //!   message, ping, pong, close ──> Sender ──> deflate ──> frame, mask ──> bytes
 //!                                    └── close::Closing: who said goodbye, and what may still be sent
+//!
+//!   Session: all of these for one connection, with an inbox for the application
 //! ```
 //!
 //! `frame` alone knows the bits of a head, `close` alone the closing handshake, `violation` alone what a broken rule is
@@ -55,10 +57,12 @@ pub mod close;
 pub mod deflate;
 pub mod frame;
 pub mod handshake;
+mod inbox;
 pub mod keepalive;
 pub mod mask;
 pub mod receiver;
 pub mod sender;
+pub mod session;
 mod utf8;
 mod violation;
 
@@ -68,4 +72,5 @@ pub use frame::{Kind, Role};
 pub use keepalive::Keepalive;
 pub use receiver::{Delivery, Event, Progress, Receiver};
 pub use sender::{Sender, Unsendable};
+pub use session::{Session, Turn};
 pub use violation::Violation;

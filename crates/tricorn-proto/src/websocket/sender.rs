@@ -129,7 +129,12 @@ impl Sender {
     /// The peer broke the protocol: appends a Close frame that says so, unless one was sent. The connection is then to be
     /// closed without waiting for an answer.
     pub fn fail(&mut self, out: &mut Vec<u8>, violation: Violation) {
-        let _ = self.close(out, Some(violation.code()), violation.reason());
+        self.give_up(out, violation.code(), violation.reason());
+    }
+
+    /// The peer is not waited for any more: appends a Close frame, unless one was sent.
+    pub fn give_up(&mut self, out: &mut Vec<u8>, code: u16, reason: &str) {
+        let _ = self.close(out, Some(code), reason);
         self.closing.lose();
     }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
-use super::ground::{Ground, lock};
+use super::ground::{Ground, Watched, lock};
 use crate::loops::{is_done, wake};
 use crate::report::request_line;
 use pyo3::exceptions::PyOSError;
@@ -139,7 +139,7 @@ impl Call {
         if !std::mem::replace(&mut state.attended, true)
             && let Some(exchange) = &state.exchange
         {
-            self.ground.attend(state.place, slf.clone().unbind());
+            self.ground.attend(state.place, Watched::Http(slf.clone().unbind()));
             self.ground.engine.attend(exchange);
         }
     }
@@ -354,13 +354,13 @@ impl State {
     }
 }
 
-fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
+pub fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
     static CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CANCELLED.import(py, "asyncio", "CancelledError")?;
     CANCELLED.get(py).ok_or_else(|| pyo3::exceptions::PyImportError::new_err("asyncio"))
 }
 
-fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
+pub fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
     cancelled_error(py).is_ok_and(|kind| error.is_instance(py, kind.bind(py)))
 }
 

@@ -1,18 +1,21 @@
 //! How an ASGI application is called.
 use super::bound;
 use super::call::{Call, Phase, has_ended};
-use super::ground::{Ground, lock};
+use super::ground::{Ground, Watched, lock};
 use super::scope::Maker;
+use super::websocket::{self, Limits, Socket};
 use crate::loops::{Gateway, Tasks};
-use crate::report::{Reporter, request_line};
+use crate::report::Reporter;
 use crate::wsgi::is_ours_alone;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Engine, Exchange, Stir};
+use tricorn_io::{Engine, Exchange, Stir, clock};
 use tricorn_proto::peer::request_id;
+use tricorn_proto::websocket::deflate::Policy;
+use tricorn_proto::websocket::handshake;
 
 /// An ASGI application, and what it is called with.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -28,13 +31,15 @@ pub struct AsgiGateway {
     state: Option<Py<PyDict>>,
     root_path: String,
     disconnect_grace: f64,
+    limits: Limits,
 }
 
 #[pymethods]
 impl AsgiGateway {
     #[new]
     #[pyo3(signature = (application, event_loop, on_error, on_notice=None, *, before=None, after=None, state=None,
-                        root_path="", disconnect_grace=0.0))]
+                        root_path="", disconnect_grace=0.0, websocket_max_message_size=16 << 20,
+                        websocket_ping_interval=20.0, websocket_ping_timeout=20.0, websocket_compression=true))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
         application: Py<PyAny>,
@@ -46,10 +51,37 @@ impl AsgiGateway {
         state: Option<Py<PyDict>>,
         root_path: &str,
         disconnect_grace: f64,
+        websocket_max_message_size: u64,
+        websocket_ping_interval: f64,
+        websocket_ping_timeout: f64,
+        websocket_compression: bool,
     ) -> AsgiGateway {
+        let limits = Limits {
+            message: if websocket_max_message_size == 0 { u64::MAX } else { websocket_max_message_size },
+            ping_interval: nanoseconds(websocket_ping_interval),
+            ping_timeout: nanoseconds(websocket_ping_timeout),
+            // Clients are asked to forget what they have compressed: to remember it would take more memory than all else that
+            // an idle WebSocket has.
+            deflate: Policy { enabled: websocket_compression, client_context_takeover: false, ..Policy::default() },
+        };
         let root_path = root_path.to_owned();
-        AsgiGateway { application, event_loop, on_error, on_notice, before, after, state, root_path, disconnect_grace }
+        AsgiGateway {
+            application,
+            event_loop,
+            on_error,
+            on_notice,
+            before,
+            after,
+            state,
+            root_path,
+            disconnect_grace,
+            limits,
+        }
     }
+}
+
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds.max(0.0) * clock::SECOND as f64) as u64
 }
 
 /// What is given to the application per request and, if it kept nothing of it, given to it again.
@@ -99,6 +131,7 @@ impl Asgi {
             copy(&gateway.before),
             copy(&gateway.after),
             gateway.disconnect_grace,
+            gateway.limits.clone(),
         );
         Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default(), ids })
     }
@@ -126,7 +159,7 @@ impl Asgi {
         let scope = ground.maker().http(py, &ground.engine, &mut exchange);
         let scope = match scope {
             Ok(scope) => scope,
-            Err(error) => return self.refuse(py, exchange, error),
+            Err(error) => return ground.refuse(py, exchange, error),
         };
         if ground.after.is_some() {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
@@ -135,7 +168,7 @@ impl Asgi {
             None => None,
             Some(before) => match before.bind(py).call1((&scope,)) {
                 Ok(token) => Some(token.unbind()),
-                Err(error) => return self.refuse(py, exchange, error),
+                Err(error) => return ground.refuse(py, exchange, error),
             },
         };
         let keeps_scope = ground.after.is_some() || ground.reporter.has_access_log();
@@ -146,7 +179,7 @@ impl Asgi {
             Ok(task) => task,
             Err(error) => {
                 let exchange = call.get().state().exchange.take();
-                return exchange.map_or(Ok(()), |exchange| self.refuse(py, exchange, error));
+                return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error));
             }
         };
         if has_ended(&task)? {
@@ -158,18 +191,6 @@ impl Asgi {
         }
         Call::goes_on(call, &task)
     }
-
-    /// The application could not be called.
-    #[cold]
-    fn refuse(&self, py: Python<'_>, mut exchange: Box<Exchange>, error: PyErr) -> PyResult<()> {
-        exchange.app_failed();
-        exchange.answer_error(500, "");
-        let line = request_line(&exchange);
-        self.ground.reporter.error(py, format!("Error handling request {line}"), error);
-        self.ground.log(py, &exchange, None, 500);
-        self.ground.give_back(exchange);
-        Ok(())
-    }
 }
 
 impl Gateway for Asgi {
@@ -178,6 +199,17 @@ impl Gateway for Asgi {
             exchange.request.identify(&mut lock(ids));
         }
         exchange.measure_queue();
+        match handshake::read(&exchange.request.head, exchange.request.head_bytes()) {
+            Ok(None) => {}
+            Ok(Some(asked)) => {
+                websocket::start(py, &self.ground, exchange, asked)?;
+                return Ok(None);
+            }
+            Err(wrong) => {
+                websocket::refuse(py, &self.ground, exchange, wrong);
+                return Ok(None);
+            }
+        }
         let kit = match self.take_kit(py) {
             Ok(kit) => kit,
             Err(error) => {
@@ -203,13 +235,18 @@ impl Gateway for Asgi {
 
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
         match self.ground.at(py, stir.place) {
-            Some(call) => Call::stirred(call.bind(py), stir.what),
+            Some(Watched::Http(call)) => Call::stirred(call.bind(py), stir.what),
+            Some(Watched::WebSocket(socket)) => Socket::stirred(socket.bind(py), stir.what),
             None => Ok(()),
         }
     }
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        self.ground.at(py, place).map_or(Ok(()), |call| call.get().is_late(py))
+        match self.ground.at(py, place) {
+            Some(Watched::Http(call)) => call.get().is_late(py),
+            Some(Watched::WebSocket(socket)) => socket.get().is_late(py),
+            None => Ok(()),
+        }
     }
 
     fn reporter(&self) -> &Reporter {
@@ -224,13 +261,16 @@ impl Gateway for Asgi {
         self.ground.tasks.cancel_all(py)
     }
 
-    fn leave(&self, _py: Python<'_>, _code: u16) -> PyResult<()> {
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
+        for socket in self.ground.dismiss(py, code) {
+            Socket::leave(socket.bind(py), code)?;
+        }
         Ok(())
     }
 }
 
 /// Calls with three arguments.
-fn call_with<'py>(
+pub fn call_with<'py>(
     py: Python<'py>,
     function: &Py<PyAny>,
     arguments: &[*mut ffi::PyObject; 3],

@@ -1,13 +1,14 @@
 //! What all requests of one loop stand on.
 use super::call::Call;
 use super::scope::Maker;
+use super::websocket::{Limits, Socket};
 use crate::loops::Tasks;
-use crate::report::{Line, Reporter};
+use crate::report::{Line, Reporter, request_line};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tricorn_io::{Engine, Exchange, clock};
+use tricorn_io::{Engine, Exchange, Shelf, clock};
 
 /// The gateway of one loop, shared by its calls. Everything happens on the loop's thread; the locks are for Python code
 /// that lets go of an object elsewhere.
@@ -22,11 +23,31 @@ pub struct Ground {
     pub grace: f64,
     maker: Mutex<Maker>,
     /// The calls whose connections are attended, by their places.
-    calls: Mutex<Vec<Option<Py<Call>>>>,
+    calls: Mutex<Vec<Option<Watched>>>,
     /// An exchange that was concluded while its call began: the server goes on with it. Else it is given back at once.
     done: Mutex<Option<Box<Exchange>>>,
     begins: AtomicBool,
     scratch: Mutex<Vec<u8>>,
+    pub limits: Limits,
+    /// What WebSockets share; `None` while one of them works with it.
+    shelf: Mutex<Option<Box<Shelf>>>,
+    /// The code with which WebSockets are told to go; 0: they may stay.
+    leaving: AtomicU16,
+}
+
+/// Who is told what happens to a connection.
+pub enum Watched {
+    Http(Py<Call>),
+    WebSocket(Py<Socket>),
+}
+
+impl Watched {
+    fn clone_ref(&self, py: Python<'_>) -> Watched {
+        match self {
+            Watched::Http(call) => Watched::Http(call.clone_ref(py)),
+            Watched::WebSocket(socket) => Watched::WebSocket(socket.clone_ref(py)),
+        }
+    }
 }
 
 impl Ground {
@@ -40,6 +61,7 @@ impl Ground {
         before: Option<Py<PyAny>>,
         after: Option<Py<PyAny>>,
         grace: f64,
+        limits: Limits,
     ) -> Ground {
         Ground {
             engine,
@@ -54,6 +76,9 @@ impl Ground {
             done: Mutex::default(),
             begins: AtomicBool::new(false),
             scratch: Mutex::default(),
+            limits,
+            shelf: Mutex::default(),
+            leaving: AtomicU16::new(0),
         }
     }
 
@@ -88,7 +113,7 @@ impl Ground {
     }
 
     /// From now on this call is told what happens to its connection.
-    pub fn attend(&self, place: usize, call: Py<Call>) {
+    pub fn attend(&self, place: usize, call: Watched) {
         let mut calls = lock(&self.calls);
         if calls.len() <= place {
             calls.resize_with(place + 1, || None);
@@ -96,16 +121,62 @@ impl Ground {
         calls[place] = Some(call);
     }
 
-    pub fn at(&self, py: Python<'_>, place: usize) -> Option<Py<Call>> {
+    pub fn at(&self, py: Python<'_>, place: usize) -> Option<Watched> {
         lock(&self.calls).get(place).and_then(|call| call.as_ref().map(|call| call.clone_ref(py)))
     }
 
-    pub fn leave(&self, place: usize) -> Option<Py<Call>> {
+    pub fn leave(&self, place: usize) -> Option<Watched> {
         lock(&self.calls).get_mut(place).and_then(Option::take)
+    }
+
+    /// WebSockets are told to go with this code, those that come later, too. All that there are.
+    pub fn dismiss(&self, py: Python<'_>, code: u16) -> Vec<Py<Socket>> {
+        self.leaving.store(code, Ordering::Relaxed);
+        let sockets = |watched: &Option<Watched>| match watched {
+            Some(Watched::WebSocket(socket)) => Some(socket.clone_ref(py)),
+            _ => None,
+        };
+        lock(&self.calls).iter().filter_map(sockets).collect()
+    }
+
+    pub fn leaving(&self) -> u16 {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    pub fn take_shelf(&self) -> Box<Shelf> {
+        lock(&self.shelf).take().unwrap_or_else(|| Box::new(Shelf::new(REMEMBERING)))
+    }
+
+    pub fn give_shelf(&self, shelf: Box<Shelf>) {
+        *lock(&self.shelf) = Some(shelf);
+    }
+
+    /// The application could not be called.
+    #[cold]
+    pub fn refuse(&self, py: Python<'_>, mut exchange: Box<Exchange>, error: PyErr) -> PyResult<()> {
+        exchange.app_failed();
+        exchange.answer_error(500, "");
+        let line = request_line(&exchange);
+        self.reporter.error(py, format!("Error handling request {line}"), error);
+        self.log(py, &exchange, None, 500);
+        self.give_back(exchange);
+        Ok(())
     }
 
     /// A line in the access log; `%({key}e)s` looks into the scope.
     pub fn log(&self, py: Python<'_>, exchange: &Exchange, scope: Option<&Bound<'_, PyDict>>, status: u16) {
+        self.log_sent(py, exchange, scope, status, None);
+    }
+
+    /// The same, with the bytes that were sent behind the head.
+    pub fn log_sent(
+        &self,
+        py: Python<'_>,
+        exchange: &Exchange,
+        scope: Option<&Bound<'_, PyDict>>,
+        status: u16,
+        sent: Option<u64>,
+    ) {
         if !self.reporter.has_access_log() {
             return;
         }
@@ -115,7 +186,7 @@ impl Ground {
         };
         let remote = super::ends::known(exchange).map_or(b"".as_slice(), |ends| &ends.remote);
         let _ = py;
-        self.reporter.access(exchange, &Line { remote, status, called: scope.is_some(), environ: &lookup });
+        self.reporter.access(exchange, &Line { remote, status, sent, called: scope.is_some(), environ: &lookup });
     }
 
     /// Calls `after(scope, token, status, headers, sent, micros)`.
@@ -139,6 +210,9 @@ impl Ground {
         }
     }
 }
+
+/// How many WebSockets may keep what their messages are compressed with: `deflate::DEFLATE_BYTES` each.
+const REMEMBERING: usize = 64;
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

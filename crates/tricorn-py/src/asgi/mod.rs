@@ -5,6 +5,8 @@
 //!        │                                                    │        │
 //!        │                                      receive.rs ◀──┘        └──▶ send.rs ──▶ Exchange ──▶ socket
 //!        └── stirred ──▶ call.rs: bytes have come, there is room, the client has left
+//!
+//!   websocket/: the same for handshakes and what follows them
 //! ```
 mod bound;
 mod call;
@@ -15,5 +17,6 @@ mod headers;
 mod receive;
 mod scope;
 mod send;
+mod websocket;
 
 pub use gateway::{Asgi, AsgiGateway};

@@ -317,7 +317,7 @@ fn lost(call: &Bound<'_, Call>) -> PyResult<PyErr> {
 }
 
 /// What `send` raises when the client has left: an OSError, as the specification asks for.
-fn client_disconnected(py: Python<'_>) -> PyErr {
+pub fn client_disconnected(py: Python<'_>) -> PyErr {
     static DISCONNECTED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     match DISCONNECTED.import(py, "tricorn.errors", "ClientDisconnected") {
         Ok(kind) => PyErr::from_type(kind.clone(), ("the client has left",)),
@@ -365,18 +365,18 @@ pub fn bytes_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>>
     Ok(PyBytes::new(value.py(), &buffer.to_vec(value.py())?))
 }
 
-fn is_true(event: &Bound<'_, PyDict>, key: &Bound<'_, PyString>) -> PyResult<bool> {
+pub fn is_true(event: &Bound<'_, PyDict>, key: &Bound<'_, PyString>) -> PyResult<bool> {
     event.get_item(key)?.map_or(Ok(false), |value| value.is_truthy())
 }
 
-fn missing(kind: &str, key: &str) -> PyErr {
+pub fn missing(kind: &str, key: &str) -> PyErr {
     PyValueError::new_err(format!("the event {kind:?} has no {key:?}"))
 }
 
-fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
+pub fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
     PyTypeError::new_err(format!("{what} must be {expected}, not {}", value.get_type()))
 }
 
-fn fault(fault: Fault) -> PyErr {
+pub fn fault(fault: Fault) -> PyErr {
     PyValueError::new_err(fault.to_string())
 }

@@ -142,6 +142,12 @@ impl Tasks {
         self.event_loop.call_method0(py, intern!(py, "create_future"))
     }
 
+    /// Calls `function` at the loop's next turn.
+    pub fn call_soon(&self, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = function.py();
+        self.event_loop.call_method1(py, self.call_soon.bind(py), (function,)).map(drop)
+    }
+
     /// Calls `function` in so many seconds; returns what can be cancelled.
     pub fn call_later(&self, py: Python<'_>, seconds: f64, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         self.event_loop.call_method1(py, intern!(py, "call_later"), (seconds, function))

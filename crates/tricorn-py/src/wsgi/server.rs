@@ -352,7 +352,8 @@ impl Server {
         let remote = exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<super::peer::Names>());
         let remote = remote.map(|names| names.remote.bind(py));
         let remote = remote.and_then(|text| as_latin1(text)).unwrap_or(b"");
-        self.reporter.access(exchange, &Line { remote, status, called: environ.is_some(), environ: &lookup });
+        self.reporter
+            .access(exchange, &Line { remote, status, sent: None, called: environ.is_some(), environ: &lookup });
     }
 
     /// Drops and logs what other threads could not.

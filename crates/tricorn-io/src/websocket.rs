@@ -1,0 +1,376 @@
+//! A WebSocket over the connection of an exchange that an event loop attends to ([`Engine::attend`]).
+//!
+//! ```text
+//!   stirred ──▶ read: one recv, frames, Inbox ──▶ what that calls for (Pong, Close) ──▶ one send
+//!   application's message ──▶ send at once; while more messages wait to be answered: held, and sent together (`flush`)
+//!   the peer does not take it ──▶ outbox ──▶ stirred: room ──▶ flush
+//! ```
+//!
+//! Buffers belong to the thread (`Shelf`): a connection that waits has none.
+use crate::clock;
+use crate::config::LOW_WATER;
+use crate::engine::Engine;
+use crate::exchange::{Exchange, Sent, retry};
+use crate::incoming::Incoming;
+use crate::outbox::SharedBytes;
+use crate::reactor::What;
+use crate::room::{Patience, Room};
+use rustix::io::{self, Errno, IoSlice};
+use rustix::net::{SendFlags, send};
+use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::websocket::session::{Goodbye, Settings};
+use tricorn_proto::websocket::{Kind, Session, Spare, Turn, Unsendable};
+
+/// Bytes asked for at a time.
+const READ: usize = 256 * 1024;
+/// Reads in a row, after which others get their turn.
+const READS: usize = 16;
+/// From this size on a message is sent from where it is.
+const APART: usize = 16 * 1024;
+
+/// What the WebSockets of a thread share.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+    spare: Spare,
+}
+
+impl Shelf {
+    /// `remembering`: how many WebSockets may keep what their messages are compressed with.
+    pub fn new(remembering: usize) -> Shelf {
+        Shelf { buffer: Vec::new(), out: Vec::new(), spare: Spare::new(SPARE, remembering) }
+    }
+}
+
+/// Contexts of each direction that are kept for whoever comes next.
+const SPARE: usize = 4;
+
+/// What every step works on.
+pub struct Desk<'a> {
+    pub engine: &'a Engine,
+    pub exchange: &'a mut Exchange,
+    pub shelf: &'a mut Shelf,
+}
+
+/// One WebSocket. `M` is a message as the application gets it.
+#[derive(Debug)]
+pub struct WebSocket<M> {
+    session: Session<M>,
+    /// There may be bytes to read.
+    readable: bool,
+    /// The peer has closed its sending side.
+    hangup: bool,
+    /// Output waits for more of it.
+    is_held: bool,
+    /// The peer has not taken all output.
+    patience: Option<Patience>,
+    /// When the engine will remind us; 0: it was not asked to.
+    reminder: u64,
+    /// Bytes sent before the first frame.
+    before: u64,
+}
+
+impl<M> WebSocket<M> {
+    /// Answers the handshake with the head of the exchange's reply (101), and begins with what was sent behind the request.
+    /// There may be more to [`Self::read`].
+    pub fn begin(
+        desk: &mut Desk<'_>,
+        settings: &Settings<'_>,
+        inputs: &HeadInputs<'_>,
+        keep: impl FnMut(Kind, &[u8]) -> M,
+    ) -> WebSocket<M> {
+        let now = clock::now();
+        let exchange = &mut *desk.exchange;
+        let sent = exchange.switch(inputs);
+        let mut socket = WebSocket {
+            session: Session::new(settings, now),
+            readable: true,
+            hangup: false,
+            is_held: false,
+            patience: None,
+            reminder: 0,
+            before: exchange.raw_sent(),
+        };
+        if sent == Sent::Gone {
+            socket.session.lost();
+        }
+        let mut unread = desk.engine.take_unread(exchange);
+        if !unread.is_empty() {
+            socket.session.receive(&mut unread, &mut turn(desk, now, false), keep);
+        }
+        socket.settle(desk);
+        socket
+    }
+
+    /// Something happened to the connection. Whether there may be bytes to [`Self::read`].
+    pub fn stirred(&mut self, desk: &mut Desk<'_>, what: What) -> bool {
+        self.readable |= what.readable || what.hangup;
+        self.hangup |= what.hangup;
+        if what.broken {
+            desk.exchange.client_left();
+            self.session.lost();
+            return false;
+        }
+        if what.expired {
+            let now = clock::now();
+            self.reminder = 0;
+            self.session.tick(&mut turn(desk, now, self.patience.is_some()));
+            self.settle(desk);
+        }
+        if what.writable || what.expired && self.patience.is_some() {
+            self.flush(desk);
+        }
+        self.readable && self.session.wants_read()
+    }
+
+    /// Reads what has come, as far as there is room for it.
+    pub fn read(&mut self, desk: &mut Desk<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
+        let now = clock::now();
+        for _ in 0..READS {
+            if !self.readable || !self.session.wants_read() {
+                break;
+            }
+            let mut buffer = std::mem::take(&mut desk.shelf.buffer);
+            buffer.clear();
+            self.session.prefix(&mut buffer);
+            let before = buffer.len();
+            match desk.exchange.read_raw(&mut buffer, READ) {
+                // A read that could have brought more is the last one: the next bytes make an event.
+                Incoming::Bytes { .. } => self.readable = buffer.len() - before == READ || self.hangup,
+                Incoming::Wait => self.readable = false,
+                Incoming::Gone | Incoming::Refused(_) => {
+                    self.readable = false;
+                    self.session.lost();
+                }
+            }
+            if !buffer.is_empty() && !self.session.is_over() {
+                let is_behind = self.patience.is_some();
+                self.session.receive(&mut buffer, &mut turn(desk, now, is_behind), &mut keep);
+            }
+            desk.shelf.buffer = buffer;
+        }
+        self.settle(desk);
+        if self.readable && self.session.wants_read() {
+            self.remind(desk, now);
+        }
+    }
+
+    /// The next message, if it has come.
+    #[inline]
+    pub fn take(&mut self) -> Option<M> {
+        self.session.take()
+    }
+
+    /// To be called when a message was taken or the application has closed, if [`Self::wants_more`].
+    pub fn go_on(&mut self, desk: &mut Desk<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
+        let is_behind = self.patience.is_some();
+        self.session.resume(&mut turn(desk, clock::now(), is_behind), &mut keep);
+        self.read(desk, keep);
+    }
+
+    /// There is room again for what could not be read.
+    #[inline]
+    pub fn wants_more(&self) -> bool {
+        self.session.wants_resume()
+    }
+
+    /// Sends a message; `keep` as for [`Engine::write`]. Held back while messages wait that may be answered, too: `flush`.
+    pub fn send(
+        &mut self,
+        desk: &mut Desk<'_>,
+        kind: Kind,
+        data: &[u8],
+        keep: impl FnOnce() -> SharedBytes,
+    ) -> Result<Sent, Unsendable> {
+        let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut desk.shelf.out)?.is_some();
+        if apart {
+            self.is_held = false;
+            let sent = desk.exchange.send_two(&desk.shelf.out, data, keep);
+            desk.shelf.out.clear();
+            return Ok(self.sent(desk, sent));
+        }
+        self.session.send(kind, data, &mut turn(desk, 0, false))?;
+        Ok(self.put(desk))
+    }
+
+    /// Begins the closing handshake for the application.
+    pub fn close(&mut self, desk: &mut Desk<'_>, code: Option<u16>, reason: &str) -> Result<(), Unsendable> {
+        let now = clock::now();
+        self.session.close(code, reason, &mut turn(desk, now, false))?;
+        self.settle(desk);
+        Ok(())
+    }
+
+    /// Begins the closing handshake for the server.
+    pub fn leave(&mut self, desk: &mut Desk<'_>, code: u16) {
+        let now = clock::now();
+        if self.session.leave(code, &mut turn(desk, now, false)).is_ok() {
+            self.settle(desk);
+        }
+    }
+
+    /// Sends what was held back, and what the peer did not take before.
+    pub fn flush(&mut self, desk: &mut Desk<'_>) -> Sent {
+        self.is_held = false;
+        if self.patience.is_some() {
+            desk.engine.await_room(desk.exchange);
+        }
+        let sent = desk.exchange.flush();
+        self.sent(desk, sent)
+    }
+
+    /// Whether output is held back.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.is_held
+    }
+
+    /// Whether so much waits for the peer that the application should, too.
+    pub fn is_full(&self, exchange: &Exchange) -> bool {
+        self.patience.is_some() && exchange.outbox.in_memory() > LOW_WATER
+    }
+
+    /// Bytes of frames sent so far.
+    pub fn bytes_sent(&self, exchange: &Exchange) -> u64 {
+        exchange.raw_sent() - self.before
+    }
+
+    pub fn session(&self) -> &Session<M> {
+        &self.session
+    }
+
+    pub fn goodbye(&self) -> Option<&Goodbye> {
+        self.session.goodbye()
+    }
+
+    /// Sends what a step appended, and asks to be reminded of what is to be done next.
+    fn settle(&mut self, desk: &mut Desk<'_>) {
+        if !desk.shelf.out.is_empty() {
+            self.is_held &= !self.session.is_over();
+            self.put(desk);
+        }
+        if let Some(due) = self.session.due_at() {
+            self.remind(desk, due);
+        }
+    }
+
+    fn remind(&mut self, desk: &mut Desk<'_>, at: u64) {
+        if self.reminder == 0 || at < self.reminder {
+            self.reminder = at;
+            desk.engine.remind(desk.exchange, Some(at));
+        }
+    }
+
+    /// Sends what was appended to the shelf's output, or holds it back.
+    fn put(&mut self, desk: &mut Desk<'_>) -> Sent {
+        let Desk { exchange, shelf, .. } = desk;
+        if self.session.has_messages() && self.session.is_open() {
+            self.is_held = true;
+            exchange.outbox.push(&shelf.out);
+            shelf.out.clear();
+            if exchange.outbox.in_memory() < APART {
+                return Sent::Accepted;
+            }
+            return self.flush(desk);
+        }
+        self.is_held = false;
+        let sent = exchange.send_two(&shelf.out, b"", || Box::new(Vec::new()));
+        shelf.out.clear();
+        self.sent(desk, sent)
+    }
+
+    /// After a write.
+    fn sent(&mut self, desk: &mut Desk<'_>, sent: Sent) -> Sent {
+        if sent == Sent::Gone {
+            self.session.lost();
+            self.patience = None;
+            return sent;
+        }
+        if !desk.exchange.is_behind() {
+            if self.patience.take().is_some() {
+                self.session.caught_up(&mut desk.shelf.out);
+                if !desk.shelf.out.is_empty() {
+                    return self.put(desk);
+                }
+            }
+            return Sent::Accepted;
+        }
+        self.wait(desk)
+    }
+
+    /// The peer has not taken it all.
+    #[cold]
+    fn wait(&mut self, desk: &mut Desk<'_>) -> Sent {
+        let config = desk.engine.config();
+        let mut patience = self.patience.take().unwrap_or_else(|| desk.exchange.patience(config).without_end());
+        desk.engine.await_room(desk.exchange);
+        let sent = match desk.exchange.room(config, &mut patience) {
+            Room::Wanted(nanos) => {
+                self.remind(desk, clock::now().saturating_add(nanos));
+                Sent::OverMark
+            }
+            Room::Over(Sent::Gone) => {
+                self.session.lost();
+                return Sent::Gone;
+            }
+            Room::Over(sent) => sent,
+        };
+        self.patience = Some(patience);
+        if desk.exchange.is_behind() { sent } else { self.sent(desk, sent) }
+    }
+}
+
+fn turn<'a>(desk: &'a mut Desk<'_>, now: u64, is_behind: bool) -> Turn<'a> {
+    let Shelf { out, spare, .. } = &mut *desk.shelf;
+    Turn { out, spare, now, is_behind }
+}
+
+impl Exchange {
+    /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
+    fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
+        self.hold = false;
+        let request = &mut *self.request;
+        request.out.clear();
+        request.reply.write_head(&mut request.out, inputs);
+        let sent = self.send(b"", b"", || Box::new(Vec::new()));
+        self.request.out = Vec::new();
+        self.request.trim();
+        sent
+    }
+
+    /// All bytes sent.
+    fn raw_sent(&self) -> u64 {
+        self.timing.sent + self.outbox.sent()
+    }
+
+    /// Sends both, in one system call. What the socket does not take is queued: the first as a copy, the second as what
+    /// `keep` gives.
+    fn send_two(&mut self, first: &[u8], second: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
+        if self.gone {
+            return Sent::Gone;
+        }
+        let mut done = 0;
+        if self.outbox.is_empty() {
+            let result = retry(|| match second {
+                [] => send(&self.socket, first, SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
+                _ => io::writev(&self.socket, &[IoSlice::new(first), IoSlice::new(second)]),
+            });
+            match result {
+                Ok(count) => done = count,
+                Err(Errno::AGAIN) => {}
+                Err(_) => return self.lost(),
+            }
+            self.timing.sent += done as u64;
+            if done == first.len() + second.len() {
+                return Sent::Accepted;
+            }
+        }
+        self.outbox.push(&first[done.min(first.len())..]);
+        let at = done.saturating_sub(first.len());
+        if at < second.len() {
+            self.outbox.push_shared(keep(), at, second.len());
+        }
+        self.flush()
+    }
+}

@@ -1,0 +1,71 @@
+//! The extension `websocket.http.response`: a handshake is answered with a response of the application's own.
+use super::super::send::{bytes_of, each_header, fault, is_true, missing, set_status, wrong};
+use super::{Phase, Socket};
+use crate::loops::Done;
+use crate::wsgi::KeptBytes;
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tricorn_io::Exchange;
+use tricorn_proto::exchange::HeadInputs;
+
+pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let py = socket.py();
+    let kind = "websocket.http.response.start";
+    let status = event.get_item(intern!(py, "status"))?.ok_or_else(|| missing(kind, "status"))?;
+    let status: u16 = status.extract().map_err(|_| wrong(&status, "the status", "an int"))?;
+    if status < 200 {
+        return Err(PyValueError::new_err(format!("the status of a denial must be from 200 to 999, not {status}")));
+    }
+    let headers = event.get_item(intern!(py, "headers"))?;
+    let Some(mut exchange) = socket.get().state().exchange.take() else { return Done::get(py) };
+    let outcome = set_head(&mut exchange, status, headers.as_ref());
+    let mut state = socket.get().state();
+    state.exchange = Some(exchange);
+    outcome?;
+    state.phase = Phase::Denying;
+    drop(state);
+    Done::get(py)
+}
+
+fn set_head(exchange: &mut Exchange, status: u16, headers: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let reply = &mut exchange.request.reply;
+    set_status(reply, status)?;
+    headers.map_or(Ok(()), |headers| each_header(headers, |name, value| reply.field(name, value).map_err(fault)))
+}
+
+pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (socket.get(), socket.py());
+    let piece = match event.get_item(intern!(py, "body"))? {
+        Some(piece) => bytes_of(&piece)?,
+        None => PyBytes::new(py, b""),
+    };
+    let more = is_true(event, intern!(py, "more_body"))?;
+    let Some(mut exchange) = this.state().exchange.take() else { return Done::get(py) };
+    let engine = &this.ground.engine;
+    let wall = exchange.wall.clone();
+    let keep = || Box::new(KeptBytes::of(&piece)) as _;
+    let bytes = piece.as_bytes();
+    let is_all = !more && !exchange.request.reply.head_sent();
+    let body_length = is_all.then_some(bytes.len() as u64);
+    // What else the client has sent would be frames: nobody should take them for a request.
+    let inputs = HeadInputs { date: wall.date(), server: &engine.config().server, body_length, close: true };
+    if is_all {
+        exchange.write_last(&inputs, bytes, keep);
+    } else {
+        // A client that does not read is given up by the reactor, when it has all of the response.
+        engine.write(&mut exchange, &inputs, bytes, keep);
+    }
+    if more {
+        this.state().exchange = Some(exchange);
+        return Done::get(py);
+    }
+    if !is_all {
+        exchange.end();
+    }
+    let status = exchange.request.reply.status_code();
+    this.state().is_closed_by_application = true;
+    Socket::conclude(socket, exchange, status)?;
+    Done::get(py)
+}

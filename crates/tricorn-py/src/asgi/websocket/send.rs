@@ -1,0 +1,279 @@
+//! `send`: accept, messages, close. What can be done at once is done in the call itself.
+use super::super::ground::Ground;
+use super::super::send::{client_disconnected, each_header, fault, wrong};
+use super::{Link, Phase, Socket, deny, receive};
+use crate::loops::{Awaited, Done, Poll, Wait};
+use crate::wsgi::KeptBytes;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use tricorn_io::{Desk, Exchange, Sent};
+use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::websocket::deflate::Agreed;
+use tricorn_proto::websocket::handshake::{Answer, Asked, answer};
+use tricorn_proto::websocket::session::Settings;
+use tricorn_proto::websocket::{Kind, Role, Unsendable};
+
+/// Bytes of messages that wait for an application; over it nothing more is read.
+const INBOX: usize = 256 * 1024;
+/// How long a peer may take to answer our Close frame, in nanoseconds.
+const CLOSE_TIMEOUT: u64 = 5_000_000_000;
+
+/// What `send(event)` returns.
+pub fn send(socket: &Bound<'_, Socket>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    let py = socket.py();
+    let event = event.cast::<PyDict>().map_err(|_| wrong(event, "an event", "a dict"))?;
+    let kind = event.get_item(intern!(py, "type"))?.ok_or_else(|| PyValueError::new_err("an event without a type"))?;
+    let kind = kind.cast_into::<PyString>().map_err(|_| PyTypeError::new_err("an event's type must be a str"))?;
+    let kind = kind.to_str()?;
+    check_order(socket, kind)?;
+    match kind {
+        "websocket.send" => message(socket, event),
+        "websocket.accept" => accept(socket, event),
+        "websocket.close" => close(socket, event),
+        "websocket.http.response.start" => deny::start(socket, event),
+        _ => deny::body(socket, event),
+    }
+}
+
+/// Events come in the order of the specification; others are told what was expected.
+fn check_order(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<()> {
+    let state = socket.get().state();
+    let phase = state.phase;
+    let fits = match kind {
+        "websocket.send" => phase == Phase::Open,
+        "websocket.close" => matches!(phase, Phase::Open | Phase::Asked),
+        "websocket.accept" | "websocket.http.response.start" => phase == Phase::Asked,
+        "websocket.http.response.body" => phase == Phase::Denying,
+        _ => false,
+    };
+    // Whoever is gone is told of before the application's mistakes: it could not know.
+    let is_gone = state.has_left || state.exchange.is_none() && !state.is_closed_by_application;
+    drop(state);
+    if is_gone {
+        return Err(client_disconnected(socket.py()));
+    }
+    if fits {
+        return Ok(());
+    }
+    let expected = match phase {
+        Phase::Asked => "expected 'websocket.accept', 'websocket.close' or 'websocket.http.response.start'",
+        Phase::Open => "expected 'websocket.send' or 'websocket.close'",
+        Phase::Denying => "expected 'websocket.http.response.body'",
+        Phase::Closed => "the WebSocket is closed",
+    };
+    Err(PyRuntimeError::new_err(format!("Unexpected ASGI message {kind:?}: {expected}")))
+}
+
+fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let py = socket.py();
+    let text = event.get_item(intern!(py, "text"))?.filter(|text| !text.is_none());
+    let bytes = event.get_item(intern!(py, "bytes"))?.filter(|bytes| !bytes.is_none());
+    let outcome = match (text, bytes) {
+        (Some(text), None) => {
+            let text = text
+                .cast_into::<PyString>()
+                .map_err(|error| wrong(&error.into_inner(), "the 'text' of 'websocket.send'", "a str"))?;
+            let data = text.to_str()?.as_bytes();
+            let keep = || Box::new(KeptText::of(&text)) as _;
+            Socket::with(socket, |desk, link| link.send(desk, Kind::Text, data, keep))?
+        }
+        (None, Some(bytes)) => {
+            let bytes = super::super::send::bytes_of(&bytes)?;
+            let keep = || Box::new(KeptBytes::of(&bytes)) as _;
+            Socket::with(socket, |desk, link| link.send(desk, Kind::Binary, bytes.as_bytes(), keep))?
+        }
+        (None, None) => return Err(PyValueError::new_err("'websocket.send' has neither 'text' nor 'bytes'")),
+        (Some(_), Some(_)) => return Err(PyValueError::new_err("'websocket.send' has both 'text' and 'bytes'")),
+    };
+    match outcome {
+        Some(Ok(Sent::Accepted)) => {
+            Socket::see_to_held(socket)?;
+            Done::get(py)
+        }
+        Some(Ok(Sent::OverMark)) => {
+            Ok(Py::new(py, Wait::new(Box::new(ForRoom { socket: socket.clone().unbind() })))?.into_any())
+        }
+        Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => Err(client_disconnected(py)),
+        Some(Err(other)) => Err(PyValueError::new_err(other.to_string())),
+    }
+}
+
+fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (socket.get(), socket.py());
+    let protocol = match event.get_item(intern!(py, "subprotocol"))?.filter(|protocol| !protocol.is_none()) {
+        Some(protocol) => Some(protocol.extract::<String>()?),
+        None => None,
+    };
+    let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    if let Some(headers) = event.get_item(intern!(py, "headers"))?.filter(|headers| !headers.is_none()) {
+        each_header(&headers, |name, value| {
+            fields.push((name.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+    }
+    let (exchange, asked) = {
+        let mut state = this.state();
+        (state.exchange.take(), state.asked.take())
+    };
+    let (Some(mut exchange), Some(asked)) = (exchange, asked) else { return Err(client_disconnected(py)) };
+    let agreed = this.ground.limits.deflate.choose(asked.wanted.offers.iter().copied());
+    if let Err(error) = set_answer(&mut exchange, &asked, protocol.as_deref(), agreed.as_ref(), &fields) {
+        let mut state = this.state();
+        (state.exchange, state.asked) = (Some(exchange), Some(asked));
+        return Err(error);
+    }
+    this.ground.engine.conclude_call(exchange.slot());
+    let mut shelf = this.ground.take_shelf();
+    let mut desk = Desk { engine: &this.ground.engine, exchange: &mut exchange, shelf: &mut shelf };
+    let link = begin(py, &this.ground, &mut desk, agreed.as_ref());
+    this.ground.give_shelf(shelf);
+    {
+        let mut state = this.state();
+        state.phase = Phase::Open;
+        state.link = Some(Box::new(link));
+        state.exchange = Some(exchange);
+    }
+    this.attend(socket);
+    let leaving = this.ground.leaving();
+    Socket::with(socket, |desk, link| {
+        if leaving > 0 {
+            link.leave(desk, leaving);
+        }
+        link.read(desk, |kind, data| receive::event(py, kind, data));
+    })?;
+    Done::get(py)
+}
+
+fn begin(py: Python<'_>, ground: &Ground, desk: &mut Desk<'_>, agreed: Option<&Agreed>) -> Link {
+    let limits = &ground.limits;
+    let settings = Settings {
+        role: Role::Server,
+        max_message_size: limits.message,
+        deflate: agreed,
+        inbox: INBOX,
+        ping_interval: limits.ping_interval,
+        ping_timeout: limits.ping_timeout,
+        close_timeout: CLOSE_TIMEOUT,
+        seed: 0,
+    };
+    let wall = desk.exchange.wall.clone();
+    let server = &ground.engine.config().server;
+    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close: false };
+    Link::begin(desk, &settings, &inputs, |kind, data| receive::event(py, kind, data))
+}
+
+fn set_answer(
+    exchange: &mut Exchange,
+    asked: &Asked,
+    protocol: Option<&str>,
+    deflate: Option<&Agreed>,
+    fields: &[(Vec<u8>, Vec<u8>)],
+) -> PyResult<()> {
+    if let Some(protocol) = protocol
+        && !asked.wanted.protocols.iter().any(|offered| offered == protocol)
+    {
+        let offered = asked.wanted.protocols.join(", ");
+        let text = format!("the subprotocol {protocol:?} is none of those the client offers ({offered})");
+        return Err(PyValueError::new_err(text));
+    }
+    let fields = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+    answer(&mut exchange.request.reply, &Answer { key: &asked.key, protocol, deflate }, fields).map_err(fault)
+}
+
+fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (socket.get(), socket.py());
+    let code = match event.get_item(intern!(py, "code"))?.filter(|code| !code.is_none()) {
+        Some(code) => code.extract::<u16>().map_err(|_| wrong(&code, "the code of 'websocket.close'", "an int"))?,
+        None => super::NORMAL,
+    };
+    let reason = event.get_item(intern!(py, "reason"))?.filter(|reason| !reason.is_none());
+    let reason = reason.map_or_else(|| Ok(String::new()), |reason| reason.extract::<String>())?;
+    let exchange = {
+        let mut state = this.state();
+        if state.phase == Phase::Asked { state.exchange.take() } else { None }
+    };
+    if let Some(mut exchange) = exchange {
+        exchange.answer_error(403, "");
+        this.state().is_closed_by_application = true;
+        Socket::conclude(socket, exchange, 403)?;
+        return Done::get(py);
+    }
+    if !tricorn_proto::websocket::close::may_be_sent(code) {
+        return Err(PyValueError::new_err(Unsendable::CloseCode(code).to_string()));
+    }
+    this.state().is_closed_by_application = true;
+    // If the other side was faster, that is all there is to do.
+    Socket::close(socket, Some(code), &reason)?;
+    Done::get(py)
+}
+
+struct ForRoom {
+    socket: Py<Socket>,
+}
+
+impl Awaited for ForRoom {
+    fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
+        let this = self.socket.bind(py).get();
+        let is_full = {
+            let state = this.state();
+            state.link.as_ref().zip(state.exchange.as_ref()).is_some_and(|(link, exchange)| link.is_full(exchange))
+        };
+        if !is_full {
+            return Ok(Poll::Ready(py.None()));
+        }
+        let future = this.ground.tasks.future(py)?;
+        this.state().senders.push(future.clone_ref(py));
+        Ok(Poll::Pending(future))
+    }
+
+    fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
+        let dropped: Vec<Py<PyAny>> =
+            self.socket.bind(py).get().state().senders.extract_if(.., |waiting| waiting.is(future)).collect();
+        drop(dropped);
+    }
+}
+
+/// Keeps a `str` alive for whoever sends its UTF-8 later.
+struct KeptText {
+    _owner: Py<PyString>,
+    address: *const u8,
+    length: usize,
+}
+
+// SAFETY: a string and its UTF-8 are immutable and live as long as the owner; the owner itself is only dropped, which pyo3
+// defers where the GIL is not held.
+unsafe impl Send for KeptText {}
+// SAFETY: as above.
+unsafe impl Sync for KeptText {}
+
+impl KeptText {
+    fn of(text: &Bound<'_, PyString>) -> KeptText {
+        // It was asked for before, so that it is there.
+        let data = text.to_str().unwrap_or_default();
+        KeptText { address: data.as_ptr(), length: data.len(), _owner: text.clone().unbind() }
+    }
+}
+
+impl AsRef<[u8]> for KeptText {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: address and length are those of the owner's UTF-8, which it keeps.
+        unsafe { std::slice::from_raw_parts(self.address, self.length) }
+    }
+}
+
+impl Socket {
+    /// Output is held back while there is more to be answered; if the application turns to something else it goes out all the
+    /// same, at the loop's next turn.
+    fn see_to_held(slf: &Bound<'_, Socket>) -> PyResult<()> {
+        {
+            let mut state = slf.get().state();
+            let is_held = state.link.as_ref().is_some_and(|link| link.is_held());
+            if !is_held || std::mem::replace(&mut state.is_flushed_soon, true) {
+                return Ok(());
+            }
+        }
+        slf.get().ground.tasks.call_soon(&slf.getattr(intern!(slf.py(), "flush"))?)
+    }
+}

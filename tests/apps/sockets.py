@@ -1,0 +1,284 @@
+"""WebSockets of ASGI 3, one behaviour per path. What the application was told goes to standard output, a line each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_gates: dict[str, asyncio.Event] = {}
+
+
+def say(what: str, **more: Any) -> None:
+    print(json.dumps({"what": what, **more}), flush=True)
+
+
+def gate(name: str) -> asyncio.Event:
+    return _gates.setdefault(name, asyncio.Event())
+
+
+async def application(scope: Message, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        while (await receive())["type"] != "lifespan.shutdown":
+            scope.get("state", {})["answer"] = 42
+            await send({"type": "lifespan.startup.complete"})
+        say("shutdown")
+        await send({"type": "lifespan.shutdown.complete"})
+    elif scope["type"] == "http":
+        await http(scope, send)
+    else:
+        name = scope["path"].strip("/").replace("-", "_")
+        options = {key: values[0] for key, values in parse_qs(scope["query_string"].decode()).items()}
+        await BEHAVIOURS[name](scope, receive, send, **options)
+
+
+async def http(scope: Message, send: Send) -> None:
+    if scope["path"].startswith("/open/"):
+        gate(scope["path"].removeprefix("/open/")).set()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]})
+    await send({"type": "http.response.body", "body": b"Hello\n"})
+
+
+async def accept(receive: Receive, send: Send, **more: Any) -> None:
+    assert await receive() == {"type": "websocket.connect"}
+    await send({"type": "websocket.accept", **more})
+
+
+async def messages(receive: Receive, name: str = "") -> Any:
+    """Every message until the end, which is told."""
+    while (event := await receive())["type"] == "websocket.receive":
+        yield event
+    say("disconnect", code=event["code"], reason=event.get("reason"), name=name)
+
+
+async def echo(scope: Message, receive: Receive, send: Send, name: str = "") -> None:
+    await accept(receive, send)
+    async for event in messages(receive, name):
+        if event.get("text") is not None:
+            await send({"type": "websocket.send", "text": event["text"]})
+        else:
+            await send({"type": "websocket.send", "bytes": event["bytes"]})
+
+
+async def events(scope: Message, receive: Receive, send: Send) -> None:
+    """Tells what every event holds."""
+    await accept(receive, send)
+    async for event in messages(receive):
+        await send({"type": "websocket.send", "text": repr(sorted(event.items()))})
+
+
+async def the_scope(scope: Message, receive: Receive, send: Send, **_: str) -> None:
+    await accept(receive, send)
+    await send({"type": "websocket.send", "text": repr({key: scope[key] for key in sorted(scope)})})
+    async for _ in messages(receive):
+        pass
+
+
+async def subprotocol(scope: Message, receive: Receive, send: Send, choose: str = "") -> None:
+    await accept(receive, send, subprotocol=choose or None)
+    await send({"type": "websocket.send", "text": repr(scope["subprotocols"])})
+
+
+async def fields(scope: Message, receive: Receive, send: Send) -> None:
+    await accept(receive, send, headers=[(b"x-one", b"1"), (b"set-cookie", b"a=1"), (b"set-cookie", b"b=2")])
+    async for _ in messages(receive):
+        pass
+
+
+async def bad_field(scope: Message, receive: Receive, send: Send, name: str = "x-a", value: str = "b") -> None:
+    await accept(receive, send, headers=[(name.encode("latin-1"), value.encode("latin-1"))])
+
+
+async def close(scope: Message, receive: Receive, send: Send, code: str = "", reason: str = "") -> None:
+    await accept(receive, send)
+    event: Message = {"type": "websocket.close"}
+    if code:
+        event["code"] = int(code)
+    if reason:
+        event["reason"] = reason
+    await send(event)
+    async for _ in messages(receive):
+        pass
+
+
+async def close_and_send(scope: Message, receive: Receive, send: Send) -> None:
+    await accept(receive, send)
+    await send({"type": "websocket.close"})
+    try:
+        await send({"type": "websocket.send", "text": "too late"})
+    except BaseException as error:
+        say("raised", os_error=isinstance(error, OSError), kind=type(error).__name__)
+
+
+async def send_after_leaving(scope: Message, receive: Receive, send: Send) -> None:
+    """Sends when the client has gone and that was told."""
+    await accept(receive, send)
+    async for _ in messages(receive):
+        pass
+    try:
+        await send({"type": "websocket.send", "text": "nobody hears"})
+    except BaseException as error:
+        say("raised", os_error=isinstance(error, OSError), kind=type(error).__name__)
+
+
+async def reject(scope: Message, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "websocket.close"})
+
+
+async def deny(scope: Message, receive: Receive, send: Send, status: str = "401") -> None:
+    await receive()
+    head = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Basic")]
+    await send({"type": "websocket.http.response.start", "status": int(status), "headers": head})
+    await send({"type": "websocket.http.response.body", "body": b"who ", "more_body": True})
+    await send({"type": "websocket.http.response.body", "body": b"are you"})
+    say("denied", event=(await receive())["type"])
+
+
+async def return_at_once(scope: Message, receive: Receive, send: Send) -> None:
+    await receive()
+
+
+async def raise_at_once(scope: Message, receive: Receive, send: Send) -> None:
+    await receive()
+    raise RuntimeError("before accept")
+
+
+async def return_open(scope: Message, receive: Receive, send: Send) -> None:
+    await accept(receive, send)
+    await send({"type": "websocket.send", "text": "last words"})
+
+
+async def raise_open(scope: Message, receive: Receive, send: Send) -> None:
+    await accept(receive, send)
+    raise RuntimeError("after accept")
+
+
+async def before_accept(scope: Message, receive: Receive, send: Send, event: str = "websocket.send") -> None:
+    """An event that may not come yet."""
+    await receive()
+    try:
+        await send({"type": event, "text": "early"})
+    except BaseException as error:
+        say("raised", kind=type(error).__name__)
+        raise
+
+
+async def wrong_event(scope: Message, receive: Receive, send: Send, kind: str = "") -> None:
+    """Events that nobody may send; each must raise."""
+    await accept(receive, send)
+    wrong: dict[str, Any] = {
+        "type": {"type": "http.response.body"},
+        "accept": {"type": "websocket.accept"},
+        "nothing": {"type": "websocket.send"},
+        "both": {"type": "websocket.send", "text": "a", "bytes": b"b"},
+        "text": {"type": "websocket.send", "text": b"bytes"},
+        "bytes": {"type": "websocket.send", "bytes": "text"},
+        "code": {"type": "websocket.close", "code": 1005},
+    }
+    try:
+        await send(wrong[kind])
+    except Exception as error:
+        await send({"type": "websocket.send", "text": type(error).__name__})
+    else:
+        await send({"type": "websocket.send", "text": "nothing was raised"})
+
+
+async def gated(scope: Message, receive: Receive, send: Send, name: str = "gate") -> None:
+    """Reads nothing until somebody opens the gate, then echoes."""
+    await accept(receive, send)
+    await gate(name).wait()
+    async for event in messages(receive, name):
+        data = event.get("text") or ""
+        await send({"type": "websocket.send", "text": str(len(data or event.get("bytes") or b""))})
+
+
+async def gated_accept(scope: Message, receive: Receive, send: Send, name: str = "gate") -> None:
+    await gate(name).wait()
+    try:
+        await echo(scope, receive, send, name)
+    except OSError as error:
+        say("too late", kind=type(error).__name__, name=name)
+
+
+async def flood(scope: Message, receive: Receive, send: Send, count: str = "1000", size: str = "65536") -> None:
+    """Sends without listening, and tells how far it came."""
+    await accept(receive, send)
+    data = b"x" * int(size)
+    for number in range(int(count)):
+        say("sending", number=number)
+        await send({"type": "websocket.send", "bytes": data})
+    say("flooded")
+    async for _ in messages(receive):
+        pass
+
+
+async def ticker(scope: Message, receive: Receive, send: Send) -> None:
+    """Sends and receives at the same time, in two tasks."""
+    await accept(receive, send)
+
+    async def tick() -> None:
+        for number in range(3):
+            await asyncio.sleep(0.01)
+            await send({"type": "websocket.send", "text": f"tick {number}"})
+
+    ticking = asyncio.create_task(tick())
+    async for event in messages(receive):
+        await send({"type": "websocket.send", "text": event["text"]})
+    await ticking
+
+
+async def cancelled(scope: Message, receive: Receive, send: Send) -> None:
+    """Waits for a message with a timeout that comes first, then goes on as if nothing was."""
+    await accept(receive, send)
+    for _ in range(3):
+        try:
+            await asyncio.wait_for(receive(), 0.01)
+        except asyncio.TimeoutError:
+            await send({"type": "websocket.send", "text": "nothing yet"})
+    async for event in messages(receive):
+        await send({"type": "websocket.send", "text": event["text"]})
+
+
+async def many(scope: Message, receive: Receive, send: Send, count: str = "10") -> None:
+    """Answers every message with several."""
+    await accept(receive, send)
+    async for event in messages(receive):
+        for number in range(int(count)):
+            await send({"type": "websocket.send", "text": f"{event['text']} {number}"})
+
+
+BEHAVIOURS: dict[str, Any] = {
+    behaviour.__name__: behaviour
+    for behaviour in (
+        echo,
+        events,
+        the_scope,
+        subprotocol,
+        fields,
+        bad_field,
+        close,
+        close_and_send,
+        send_after_leaving,
+        reject,
+        deny,
+        return_at_once,
+        raise_at_once,
+        return_open,
+        raise_open,
+        before_accept,
+        wrong_event,
+        gated,
+        gated_accept,
+        flood,
+        ticker,
+        cancelled,
+        many,
+    )
+}
