@@ -26,6 +26,7 @@ class FakeCall:
     scheme: str = "http"
     peer: tuple[str, int] | None = ("192.0.2.7", 4321)
     is_trusted: bool = False
+    forwarded: str | None = None
 
     listener: Listener | None = None
     is_behind: bool = False

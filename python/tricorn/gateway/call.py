@@ -53,6 +53,10 @@ class Call(Protocol):
         """Whether the peer may speak for others (`forwarded_allow_ips`)."""
 
     @property
+    def forwarded(self) -> str | None:
+        """The client's address, if a peer that may speak for others tells it (X-Forwarded-For)."""
+
+    @property
     def has_body(self) -> bool:
         """Whether there is, or may be, a body that has bytes."""
 

@@ -29,6 +29,7 @@ from tornado.httputil import (
     ResponseStartLine,
 )
 from tornado.iostream import IOStream, StreamClosedError
+from tornado.netutil import is_valid_ip
 from tornado.wsgi import WSGIContainer
 
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
@@ -45,17 +46,11 @@ TURN = 1024 * 1024
 
 
 class Server:
-    """How requests reach a tornado application; any other callable is a WSGI application, as in gunicorn.
+    """How requests reach a tornado application; any other callable is a WSGI application, as in gunicorn."""
 
-    Made in the loop's thread. `find_client` gives the client of an X-Forwarded-For (`gateway.forwarded`).
-    """
-
-    def __init__(
-        self, application: Any, loop: asyncio.AbstractEventLoop, find_client: Callable[[str], str | None]
-    ) -> None:
+    def __init__(self, application: Any, loop: asyncio.AbstractEventLoop) -> None:
         self.delegate = delegate_of(application)
         self.loop = loop
-        self.find_client = find_client
         self.sent: Future = loop.create_future()
         """What a write returns that needs no waiting."""
         self.sent.set_result(None)
@@ -104,14 +99,16 @@ class ServerConnection:
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
         """Whom a request comes from: the peer, or whom a trusted peer names."""
-        forwarded, real = fields.get("X-Forwarded-For"), fields.get("X-Real-Ip")
-        if forwarded is None and real is None and call.scheme == "http":
-            return self.context
-        context = Context(self.peer, call.scheme)
+        forwarded, scheme = call.forwarded, call.scheme
         # X-Real-Ip only where there is no list: front ends that write one leave the other as their client sent it.
-        client = self.server.find_client(",".join(forwarded or real or ()))
-        if client is not None:
-            context.remote_ip = client
+        real = fields.get("X-Real-Ip") if forwarded is None else None
+        if forwarded is None and real is None and scheme == "http":
+            return self.context
+        context = Context(self.peer, scheme)
+        if forwarded is not None:
+            context.remote_ip = forwarded
+        elif real is not None and is_valid_ip(real[-1]):
+            context.remote_ip = real[-1]
         return context
 
 
