@@ -28,6 +28,8 @@ mod _core {
     #[pymodule_export]
     use crate::asgi::AsgiGateway;
     #[pymodule_export]
+    use crate::call::Call;
+    #[pymodule_export]
     use crate::call::CallGateway;
     #[pymodule_export]
     use crate::core::Core;

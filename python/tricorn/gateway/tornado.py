@@ -35,7 +35,9 @@ from tornado.wsgi import WSGIContainer
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
 
 if TYPE_CHECKING:
+    from tricorn._core import CallGateway
     from tricorn.gateway.call import Call, Fields
+    from tricorn.log import Logger
 
 Future = asyncio.Future[None]
 
@@ -43,6 +45,29 @@ MAX_BODY = 100 * 1024 * 1024
 """The largest body unless a handler says otherwise (`set_max_body_size`): tornado's own default."""
 TURN = 1024 * 1024
 """Bytes of a body after which other requests get their turn."""
+
+
+def make_gateway(
+    application: Any,
+    loop: asyncio.AbstractEventLoop,
+    log: Logger,
+    *,
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+) -> CallGateway:
+    """`before` and `after` are called around each request (`observe_call`)."""
+    from tricorn._core import CallGateway
+
+    def on_error(message: str, error: BaseException) -> None:
+        log.error("%s", message, exc_info=error)
+
+    def on_notice(is_warning: bool, text: str) -> None:
+        log.warning("%s", text) if is_warning else log.debug("%s", text)
+
+    server = Server(application, loop)
+    return CallGateway(
+        loop, server.connect, server.begin, on_error, on_notice, before=before, after=after, leave=server.leave
+    )
 
 
 class Server:

@@ -12,4 +12,5 @@ mod gateway;
 mod head;
 mod room;
 
+pub use call::Call;
 pub use gateway::{CallGateway, CallServer};
