@@ -191,7 +191,7 @@ impl Call {
     }
 
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
-        self.failed(py, PyErr::from_value(error), 500)
+        self.failed(py, PyErr::from_value(error), 500, "")
     }
 
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
@@ -318,9 +318,9 @@ impl Call {
         })
     }
 
-    /// An exception left the application, or was meant for it.
+    /// An exception left the application, or was meant for it; `why` is added to what the log says.
     #[cold]
-    pub fn failed(&self, py: Python<'_>, error: PyErr, status: u16) -> PyResult<()> {
+    pub fn failed(&self, py: Python<'_>, error: PyErr, status: u16, why: &str) -> PyResult<()> {
         let Some(mut exchange) = self.take() else {
             self.ground.reporter.error(py, "Exception in a request that is over".into(), error);
             return Ok(());
@@ -328,7 +328,7 @@ impl Call {
         let line = request_line(&exchange);
         exchange.app_failed();
         give_up(&mut exchange, status, "");
-        self.ground.reporter.error(py, format!("Error handling request {line}"), error);
+        self.ground.reporter.error(py, format!("Error handling request {line}{why}"), error);
         self.conclude(py, exchange)
     }
 

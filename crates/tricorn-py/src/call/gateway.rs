@@ -199,7 +199,7 @@ impl CallServer {
             });
             match begun {
                 Ok(listener) => listener,
-                Err(error) => return this.failed(py, error, 500),
+                Err(error) => return this.failed(py, error, 500, ""),
             }
         };
         let mut state = this.state();

@@ -135,10 +135,10 @@ pub fn refuse(slf: &Bound<'_, Call>, refusal: &Refusal) -> PyResult<()> {
 pub fn is_late(slf: &Bound<'_, Call>) -> PyResult<()> {
     let (call, py) = (slf.get(), slf.py());
     let listener = call.state().listener.as_ref().map(|listener| listener.clone_ref(py));
-    let error = py.import("tricorn.errors")?.getattr("RequestTimeout")?;
     let limit = call.ground.engine.request_timeout();
-    let text = format!("it was ended after {limit} s (request_timeout)");
-    call.failed(py, PyErr::from_value(error.call1((text,))?), 504)?;
+    let error = py.import("tricorn.errors")?.getattr("RequestTimeout")?.call1((limit,))?;
+    let why = format!(": it was ended after {limit} s (request_timeout)");
+    call.failed(py, PyErr::from_value(error), 504, &why)?;
     if let Some(listener) = listener {
         tell(call, listener.bind(py), intern!(py, "on_gone"));
     }
