@@ -5,6 +5,8 @@ from typing import Any, final
 
 __all__ = [
     "SCOREBOARD_VERSION",
+    "Call",
+    "CallGateway",
     "Core",
     "GreenServer",
     "WsgiGateway",
@@ -141,6 +143,7 @@ class GreenServer:
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
 
+@final
 class AsgiGateway:
     """How an ASGI application is called (ASGI 3)."""
 
@@ -163,10 +166,67 @@ class AsgiGateway:
     ) -> AsgiGateway:
         """Sizes in bytes, after decompression; times in seconds. 0 is no limit and no pings."""
 
+@final
+class Call:
+    """One request of a server that is made of Python classes; its promises stand in `tricorn.gateway.call.Call`."""
+
+    @property
+    def head(self) -> tuple[str, str, str]: ...
+    @property
+    def fields(self) -> dict[str, list[str]]: ...
+    @property
+    def scheme(self) -> str: ...
+    @property
+    def peer(self) -> tuple[str, int] | None: ...
+    @property
+    def is_trusted(self) -> bool: ...
+    @property
+    def forwarded(self) -> str | None: ...
+    @property
+    def has_body(self) -> bool: ...
+    @property
+    def length(self) -> int | None: ...
+    def read(self) -> bytes | None: ...
+    def start(
+        self, status: int, reason: str, fields: dict[str, list[str]] | list[tuple[str, str]], chunk: bytes
+    ) -> int: ...
+    def write(self, chunk: bytes) -> int: ...
+    def end(self) -> int: ...
+    def abort(self) -> None: ...
+    def refuse(self, status: int, message: str) -> None: ...
+    def fail(self, error: BaseException) -> None: ...
+    def take_socket(self) -> tuple[int, bytes]: ...
+    def left(self) -> None:
+        """The core's own."""
+
+@final
+class CallGateway:
+    """How a server that is made of Python classes is called.
+
+    `connect(call)` is called for the first request of a connection; what it returns is kept as long as that is open.
+    `begin(call, connection)` begins to answer and returns a `tricorn.gateway.call.Listener`. `leave(code)` is called
+    when the worker leaves. `before(call)` is called before `begin`, and `after(token, status, headers, sent, micros)`
+    when the answer is complete, with what `before` returned; see `WsgiGateway`.
+    """
+
+    def __new__(
+        cls,
+        event_loop: Any,
+        connect: Callable[[Any], object],
+        begin: Callable[[Any, Any], object],
+        on_error: Callable[[str, BaseException], object],
+        on_notice: Callable[[bool, str], object] | None = None,
+        *,
+        before: Callable[[Any], object] | None = None,
+        after: Callable[[Any, str, list[tuple[str, str]], int, int], object] | None = None,
+        leave: Callable[[int], object] | None = None,
+    ) -> CallGateway: ...
+
+@final
 class LoopServer:
     """Serves requests in the event loop of the calling thread until the core is drained or stopped."""
 
-    def __new__(cls, core: Core, gateway: AsgiGateway, done: Callable[[], object]) -> LoopServer: ...
+    def __new__(cls, core: Core, gateway: AsgiGateway | CallGateway, done: Callable[[], object]) -> LoopServer: ...
     @property
     def descriptors(self) -> tuple[int, int]:
         """To be watched for reading, with `poll` as callback."""

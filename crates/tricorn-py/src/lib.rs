@@ -3,6 +3,7 @@
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
 //! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
 //! * `loops/`: the loop of an event loop, and its tasks.
+//! * `call/`: requests for servers that are made of Python classes, tornado's for one.
 //! * `asgi/`: the ASGI gateway.
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
@@ -12,6 +13,7 @@
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
 mod asgi;
+mod call;
 mod context;
 mod core;
 mod functions;
@@ -27,6 +29,10 @@ mod wsgi;
 mod _core {
     #[pymodule_export]
     use crate::asgi::AsgiGateway;
+    #[pymodule_export]
+    use crate::call::Call;
+    #[pymodule_export]
+    use crate::call::CallGateway;
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tricorn import log as logs
 from tricorn._core import (
     AsgiGateway,
+    CallGateway,
     Core,
     GreenServer,
     LoopServer,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsgiGateway",
+    "CallGateway",
     "Core",
     "GreenServer",
     "LoopServer",

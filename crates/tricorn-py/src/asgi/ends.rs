@@ -37,7 +37,8 @@ pub fn forwarded<'py>(py: Python<'py>, engine: &Engine, exchange: &Exchange) -> 
     client.map(|client| (latin1(py, client)?, 0).into_pyobject(py)).transpose()
 }
 
-fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Ends> {
+/// Those of any connection, to be kept.
+pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Ends> {
     let pair = |address: SocketAddr| -> PyResult<Py<PyTuple>> {
         let host = latin1(py, address.ip().to_string().as_bytes())?;
         Ok((host, address.port()).into_pyobject(py)?.unbind())

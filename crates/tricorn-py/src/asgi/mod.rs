@@ -10,7 +10,7 @@
 //! ```
 mod bound;
 mod call;
-mod ends;
+pub mod ends;
 mod gateway;
 mod ground;
 mod headers;

@@ -4,6 +4,7 @@
 //!   loop: a descriptor is readable ──▶ poll: look ──▶ begin, begin, …, stirred, … ──▶ rest ──▶ loop
 //! ```
 use crate::asgi::{Asgi, AsgiGateway};
+use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::report::Reporter;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -57,6 +58,8 @@ impl LoopServer {
         let engine = core.get().engine().clone();
         let gateway: Box<dyn Gateway> = if let Ok(asgi) = gateway.cast::<AsgiGateway>() {
             Box::new(Asgi::new(py, asgi.get(), engine.clone())?)
+        } else if let Ok(calls) = gateway.cast::<CallGateway>() {
+            Box::new(CallServer::new(py, calls, engine.clone())?)
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };

@@ -1,0 +1,300 @@
+//! How a server that is made of Python classes is called, and what all its calls share.
+use super::call::Call;
+use super::head::Heads;
+use super::room;
+use crate::asgi::ends::{self, Ends};
+use crate::context::Entered;
+use crate::loops::Gateway;
+use crate::report::{Line, Reporter};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tricorn_io::{Attachment, Engine, Exchange, Stir, clock};
+use tricorn_proto::http1::Known;
+use tricorn_proto::peer::request_id;
+
+/// A server that is made of Python classes.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct CallGateway {
+    event_loop: Py<PyAny>,
+    /// For the first request of a connection: what stands for it.
+    connect: Py<PyAny>,
+    /// Called with the call and its connection; returns whom to tell what happens to them.
+    begin: Py<PyAny>,
+    on_error: Py<PyAny>,
+    on_notice: Option<Py<PyAny>>,
+    /// Called with the call before `begin`; what it returns is `after`'s token.
+    before: Option<Py<PyAny>>,
+    /// Called when the answer is complete.
+    after: Option<Py<PyAny>>,
+    /// Tells connections that would stay for ever to end.
+    leave: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl CallGateway {
+    #[new]
+    #[pyo3(signature = (event_loop, connect, begin, on_error, on_notice=None, *, before=None, after=None, leave=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
+    fn new(
+        event_loop: Py<PyAny>,
+        connect: Py<PyAny>,
+        begin: Py<PyAny>,
+        on_error: Py<PyAny>,
+        on_notice: Option<Py<PyAny>>,
+        before: Option<Py<PyAny>>,
+        after: Option<Py<PyAny>>,
+        leave: Option<Py<PyAny>>,
+    ) -> CallGateway {
+        CallGateway { event_loop, connect, begin, on_error, on_notice, before, after, leave }
+    }
+}
+
+/// What is kept with a connection.
+pub struct Kept {
+    pub ends: Ends,
+    connection: Option<Py<PyAny>>,
+}
+
+/// What was kept with this one.
+pub fn kept(exchange: &Exchange) -> Option<&Kept> {
+    exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref())
+}
+
+/// What all calls of a loop stand on. Everything happens on the loop's thread; the locks are for Python code that lets go
+/// of an object elsewhere.
+pub struct Ground {
+    pub engine: Arc<Engine>,
+    pub reporter: Reporter,
+    event_loop: Py<PyAny>,
+    after: Option<Py<PyAny>>,
+    heads: Mutex<Heads>,
+    /// The calls that are under way, by their places.
+    calls: Mutex<Vec<Option<Py<Call>>>>,
+    running: AtomicUsize,
+    /// An exchange that was concluded while its call began: the server goes on with it. Else it is given back at once.
+    done: Mutex<Option<Box<Exchange>>>,
+    begins: AtomicBool,
+    scratch: Mutex<Vec<u8>>,
+}
+
+impl Ground {
+    pub fn heads(&self) -> MutexGuard<'_, Heads> {
+        lock(&self.heads)
+    }
+
+    pub fn scratch(&self) -> MutexGuard<'_, Vec<u8>> {
+        lock(&self.scratch)
+    }
+
+    /// Calls a function without arguments in the next turn of the loop.
+    pub fn call_soon(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.event_loop.call_method1(py, intern!(py, "call_soon"), (function,)).map(drop)
+    }
+
+    /// From now on this call is told what happens to its connection.
+    fn attend(&self, place: usize, call: Py<Call>) {
+        let mut calls = lock(&self.calls);
+        if calls.len() <= place {
+            calls.resize_with(place + 1, || None);
+        }
+        calls[place] = Some(call);
+    }
+
+    fn at(&self, py: Python<'_>, place: usize) -> Option<Py<Call>> {
+        lock(&self.calls).get(place).and_then(|call| call.as_ref().map(|call| call.clone_ref(py)))
+    }
+
+    pub fn leave(&self, place: usize) -> Option<Py<Call>> {
+        lock(&self.calls).get_mut(place).and_then(Option::take)
+    }
+
+    /// The exchange is over, for the reactor.
+    pub fn give_back(&self, exchange: Box<Exchange>) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        if !self.begins.load(Ordering::Relaxed) {
+            self.engine.give_back(exchange);
+            return;
+        }
+        let before = lock(&self.done).replace(exchange);
+        if let Some(before) = before {
+            self.engine.give_back(before);
+        }
+    }
+
+    pub fn log(&self, exchange: &Exchange) {
+        if !self.reporter.has_access_log() {
+            return;
+        }
+        let status = match exchange.is_elsewhere() {
+            false => exchange.request.reply.status_code(),
+            true if exchange.request.head.fields.iter().any(|field| field.known == Known::Upgrade) => 101,
+            true => return, // what was answered over the socket is not known here
+        };
+        let remote = kept(exchange).map_or(b"".as_slice(), |kept| &kept.ends.remote);
+        self.reporter.access(exchange, &Line { remote, status, called: true, environ: &|_| None });
+    }
+
+    /// Calls `after(token, status, headers, sent, micros)`.
+    pub fn after(&self, py: Python<'_>, exchange: &Exchange, token: Option<Py<PyAny>>) {
+        let (Some(after), Some(token)) = (&self.after, token) else { return };
+        let told = || -> PyResult<()> {
+            let reply = &exchange.request.reply;
+            let status = crate::text::latin1(py, reply.status_line())?;
+            let headers: Bound<'_, PyList> = crate::wsgi::sent_headers(py, reply.fields())?;
+            let micros = exchange.micros(clock::now());
+            after.bind(py).call1((token, status, headers, reply.body_sent(), micros)).map(drop)
+        };
+        if let Err(error) = told() {
+            self.reporter.error(py, "Exception in post_request hook".into(), error);
+        }
+    }
+}
+
+/// The gateway in a loop.
+pub struct CallServer {
+    ground: Arc<Ground>,
+    gateway: Py<CallGateway>,
+    /// Requests begin in copies of it.
+    context: Py<PyAny>,
+    /// With `request_id`: makes those that no client gave.
+    ids: Option<Mutex<request_id::Maker>>,
+}
+
+impl CallServer {
+    pub fn new(py: Python<'_>, gateway: &Bound<'_, CallGateway>, engine: Arc<Engine>) -> PyResult<CallServer> {
+        let settings = gateway.get();
+        let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
+        let ids = engine.config().request_id.then(|| Mutex::new(request_id::Maker::new(tricorn_io::random_seed())));
+        let ground = Ground {
+            reporter: Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice),
+            engine,
+            event_loop: settings.event_loop.clone_ref(py),
+            after: settings.after.as_ref().map(|after| after.clone_ref(py)),
+            heads: Mutex::new(Heads::new(py)),
+            calls: Mutex::default(),
+            running: AtomicUsize::new(0),
+            done: Mutex::default(),
+            begins: AtomicBool::new(false),
+            scratch: Mutex::default(),
+        };
+        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
+        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, ids })
+    }
+
+    /// Calls the server. What it raises is the request's end, and nothing else's.
+    fn start(&self, call: &Bound<'_, Call>) -> PyResult<()> {
+        let (this, py) = (call.get(), call.py());
+        let listener = {
+            let _context = Entered::copy_of(py, Some(&self.context))?;
+            let settings = self.gateway.get();
+            let begun = self.connection(call).and_then(|connection| {
+                if let Some(before) = &settings.before {
+                    let token = before.call1(py, (call,))?;
+                    this.state().token = Some(token);
+                }
+                settings.begin.call1(py, (call, connection))
+            });
+            match begun {
+                Ok(listener) => listener,
+                Err(error) => return this.failed(py, error, 500, ""),
+            }
+        };
+        let mut state = this.state();
+        let Some(exchange) = &state.exchange else { return Ok(()) };
+        self.ground.attend(exchange.slot(), call.clone().unbind());
+        self.ground.engine.attend(exchange);
+        state.attended = true;
+        state.listener = Some(listener);
+        Ok(())
+    }
+
+    /// What stands for the call's connection, as the server made it for its first request.
+    fn connection(&self, call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
+        let py = call.py();
+        let known = call.get().with(|_, exchange| {
+            if kept(exchange).is_none() {
+                let ends = ends::make(py, &self.ground.engine, exchange)?;
+                exchange.attachment = Some(Box::new(Kept { ends, connection: None }) as Attachment);
+            }
+            Ok(kept(exchange).and_then(|kept| kept.connection.as_ref()).map(|known| known.clone_ref(py)))
+        })?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = self.gateway.get().connect.call1(py, (call,))?;
+        call.get().with(|_, exchange| {
+            let kept = exchange.attachment.as_mut().and_then(|kept| kept.downcast_mut::<Kept>());
+            if let Some(kept) = kept {
+                kept.connection = Some(made.clone_ref(py));
+            }
+            Ok(())
+        })?;
+        Ok(made)
+    }
+
+    /// Those that are under way.
+    fn calls(&self, py: Python<'_>) -> Vec<Py<Call>> {
+        lock(&self.ground.calls).iter().flatten().map(|call| call.clone_ref(py)).collect()
+    }
+}
+
+impl Gateway for CallServer {
+    fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+        if let Some(ids) = &self.ids {
+            exchange.request.identify(&mut lock(ids));
+        }
+        exchange.measure_queue();
+        if self.ground.after.is_some() {
+            exchange.send_at_once(); // a callback may take long, and the client should not wait for it
+        }
+        self.ground.running.fetch_add(1, Ordering::Relaxed);
+        self.ground.begins.store(true, Ordering::Relaxed);
+        let outcome = Bound::new(py, Call::new(self.ground.clone(), exchange)).and_then(|call| self.start(&call));
+        self.ground.begins.store(false, Ordering::Relaxed);
+        let done = lock(&self.ground.done).take();
+        match outcome {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                if let Some(done) = done {
+                    self.ground.engine.give_back(done);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
+        self.ground.at(py, stir.place).map_or(Ok(()), |call| room::stirred(call.bind(py), stir.what))
+    }
+
+    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
+        self.ground.at(py, place).map_or(Ok(()), |call| room::is_late(call.bind(py)))
+    }
+
+    fn reporter(&self) -> &Reporter {
+        &self.ground.reporter
+    }
+
+    fn running(&self, _py: Python<'_>) -> usize {
+        self.ground.running.load(Ordering::Relaxed)
+    }
+
+    fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.calls(py).iter().try_for_each(|call| room::client_left(call.bind(py)))
+    }
+
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
+        let Some(leave) = &self.gateway.get().leave else { return Ok(()) };
+        if let Err(error) = leave.call1(py, (code,)) {
+            self.ground.reporter.error(py, "Exception while WebSockets were closed".into(), error);
+        }
+        Ok(())
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,168 @@
+//! What happens to a call's connection from outside: bytes and room come, the client leaves, time is over.
+use super::call::{ACCEPTED, BEHIND, Call, GONE, give_up};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use tricorn_io::{Exchange, Patience, Room, Sent, What, clock};
+use tricorn_proto::exchange::End;
+use tricorn_proto::http1::Refusal;
+
+#[derive(Default)]
+pub struct State {
+    /// While the request is under way, and nobody works on it.
+    pub exchange: Option<Box<Exchange>>,
+    /// Whom to tell what happens.
+    pub listener: Option<Py<PyAny>>,
+    /// Of `before`, for `after`.
+    pub token: Option<Py<PyAny>>,
+    /// All of the answer was written with its head.
+    pub end: Option<End>,
+    pub attended: bool,
+    /// The client is too far behind to be sent more.
+    pub patience: Option<Patience>,
+    /// Somebody waits for bytes of the body.
+    pub awaits_body: bool,
+    /// The client's sending side was seen to be closed while its body was still to be read.
+    pub hung_up: bool,
+}
+
+/// What is to be told when the state is unlocked.
+#[derive(Default)]
+struct Todo {
+    left: bool,
+    readable: bool,
+    writable: bool,
+    refusal: Option<Refusal>,
+}
+
+/// Something has happened to the connection.
+pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
+    let (call, py) = (slf.get(), slf.py());
+    let mut todo = Todo::default();
+    stir(call, what, &mut todo);
+    if let Some(refusal) = todo.refusal {
+        return refuse(slf, &refusal);
+    }
+    if todo.left {
+        return client_left(slf);
+    }
+    for (name, is_due) in [(intern!(py, "on_readable"), todo.readable), (intern!(py, "on_writable"), todo.writable)] {
+        let listener = call.state().listener.as_ref().filter(|_| is_due).map(|listener| listener.clone_ref(py));
+        if let Some(listener) = listener {
+            tell(call, listener.bind(py), name);
+        }
+    }
+    Ok(())
+}
+
+fn stir(call: &Call, what: What, todo: &mut Todo) {
+    let engine = &call.ground.engine;
+    let mut guard = call.state();
+    let state = &mut *guard;
+    let Some(exchange) = &mut state.exchange else { return };
+    if what.broken {
+        exchange.client_left();
+    }
+    if what.hangup && exchange.is_partial() && !what.broken {
+        state.hung_up = true; // what it sent before may all be there
+    } else if what.hangup {
+        todo.left = true;
+    }
+    todo.readable = (what.readable || what.hangup) && state.awaits_body;
+    if let Some(patience) = &mut state.patience
+        && (what.writable || what.expired || what.broken)
+    {
+        engine.await_room(exchange);
+        match exchange.room(engine.config(), patience) {
+            Room::Wanted(nanos) => engine.remind(exchange, Some(clock::now() + nanos)),
+            Room::Over(sent) => {
+                state.patience = None;
+                todo.left |= sent == Sent::Gone;
+                todo.writable = true;
+            }
+        }
+    } else if what.expired && state.awaits_body {
+        todo.refusal = Some(exchange.body_is_late(engine.config()));
+    }
+}
+
+/// The client has to catch up: from now on it is looked whether it has. What the write comes to.
+pub fn wait(slf: &Bound<'_, Call>) -> PyResult<u8> {
+    let call = slf.get();
+    let engine = &call.ground.engine;
+    let mut state = call.state();
+    if state.patience.is_some() {
+        return Ok(BEHIND);
+    }
+    let Some(exchange) = &mut state.exchange else { return Ok(GONE) };
+    let mut patience = exchange.patience(engine.config());
+    engine.await_room(exchange);
+    match exchange.room(engine.config(), &mut patience) {
+        Room::Wanted(nanos) => {
+            engine.remind(exchange, Some(clock::now() + nanos));
+            state.patience = Some(patience);
+            Ok(BEHIND)
+        }
+        Room::Over(Sent::Gone) => {
+            drop(state);
+            leave_soon(slf)?;
+            Ok(GONE)
+        }
+        Room::Over(_) => Ok(ACCEPTED),
+    }
+}
+
+/// The client has left: the call is over, and its listener told so.
+pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
+    finish(slf, |exchange| exchange.abort())
+}
+
+/// The same in a turn of its own, since the listener is in the midst of something.
+pub fn leave_soon(slf: &Bound<'_, Call>) -> PyResult<()> {
+    slf.get().ground.call_soon(slf.py(), &slf.getattr(intern!(slf.py(), "left"))?)
+}
+
+/// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
+pub fn refuse(slf: &Bound<'_, Call>, refusal: &Refusal) -> PyResult<()> {
+    let engine = &slf.get().ground.engine;
+    finish(slf, |exchange| {
+        engine.count_refused(exchange, refusal);
+        give_up(exchange, refusal.status(), &refusal.message());
+    })
+}
+
+/// The request is over `request_timeout`.
+pub fn is_late(slf: &Bound<'_, Call>) -> PyResult<()> {
+    let (call, py) = (slf.get(), slf.py());
+    let listener = call.state().listener.as_ref().map(|listener| listener.clone_ref(py));
+    let limit = call.ground.engine.request_timeout();
+    let error = py.import("tricorn.errors")?.getattr("RequestTimeout")?.call1((limit,))?;
+    let why = format!(": it was ended after {limit} s (request_timeout)");
+    call.failed(py, PyErr::from_value(error), 504, &why)?;
+    if let Some(listener) = listener {
+        tell(call, listener.bind(py), intern!(py, "on_gone"));
+    }
+    Ok(())
+}
+
+fn finish(slf: &Bound<'_, Call>, last: impl FnOnce(&mut Exchange)) -> PyResult<()> {
+    let (call, py) = (slf.get(), slf.py());
+    let (exchange, listener) = {
+        let mut state = call.state();
+        (state.exchange.take(), state.listener.as_ref().map(|listener| listener.clone_ref(py)))
+    };
+    let Some(mut exchange) = exchange else { return Ok(()) };
+    last(&mut exchange);
+    call.conclude(py, exchange)?;
+    if let Some(listener) = listener {
+        tell(call, listener.bind(py), intern!(py, "on_gone"));
+    }
+    Ok(())
+}
+
+/// What a listener raises is logged.
+fn tell(call: &Call, listener: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) {
+    if let Err(error) = listener.call_method0(name) {
+        call.ground.reporter.error(listener.py(), format!("Exception in {name}"), error);
+    }
+}

@@ -1,0 +1,59 @@
+"""What observes the requests of servers made of Python classes (`call`): the same hooks and loggers as for WSGI.
+
+They see an environ. What `pre_request` changes in it, the application does not see: it was told of its request by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_to_bytes
+
+from tricorn.gateway import observe
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
+    from tricorn.gateway.call import Call
+    from tricorn.log import Logger
+
+Before = Callable[["Call"], object]
+After = Callable[[Any, str, observe.Headers, int, int], object]
+
+
+def callbacks(worker: object, config: Config, logger: Logger) -> tuple[Before | None, After | None]:
+    """The two callbacks of `CallGateway`; None where there is nothing to observe."""
+    inner_before, inner_after = observe.callbacks(worker, config, logger)
+    if inner_before is None and inner_after is None:
+        return None, None
+
+    def before(call: Call) -> tuple[observe.Environ, object]:
+        environ = environ_of(call)
+        return environ, None if inner_before is None else inner_before(environ)
+
+    def after(token: Any, status: str, headers: observe.Headers, sent: int, micros: int) -> None:
+        environ, request = token
+        if inner_after is not None:
+            inner_after(environ, request, status, headers, sent, micros)
+
+    return before, after
+
+
+def environ_of(call: Call) -> observe.Environ:
+    """What a WSGI application would find in its environ (PEP 3333), without what can only be read there: the body."""
+    method, target, protocol = call.head
+    path, _, query = target.partition("?")
+    environ: observe.Environ = {
+        "REQUEST_METHOD": method,
+        "RAW_URI": target,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(path.encode("latin-1")).decode("latin-1"),
+        "QUERY_STRING": query,
+        "SERVER_PROTOCOL": protocol,
+        "wsgi.url_scheme": call.scheme,
+    }
+    if call.peer is not None:
+        environ |= {"REMOTE_ADDR": call.peer[0], "REMOTE_PORT": str(call.peer[1])}
+    for name, values in call.fields.items():
+        key = name.upper().replace("-", "_")
+        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = ",".join(values)
+    return environ

@@ -1,0 +1,512 @@
+"""tornado applications on our reactor, through tornado's own interfaces (`tornado.httputil`).
+
+    Call ──▶ Server.begin ──▶ start_request, headers_received, data_received …, finish    of the application's delegate
+    Call ◀── Connection   ◀── write_headers, write, finish, detach                        of the application
+
+What arrives was parsed and checked by the core; what is sent is framed and kept honest by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+from tornado.gen import convert_yielded
+from tornado.httputil import (
+    HTTPConnection,
+    HTTPHeaders,
+    HTTPInputError,
+    HTTPMessageDelegate,
+    HTTPOutputError,
+    HTTPServerConnectionDelegate,
+    HTTPServerRequest,
+    RequestStartLine,
+    ResponseStartLine,
+)
+from tornado.iostream import IOStream, StreamClosedError
+from tornado.netutil import is_valid_ip
+from tornado.wsgi import WSGIContainer
+
+from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
+
+if TYPE_CHECKING:
+    from tricorn._core import CallGateway
+    from tricorn.gateway.call import Call, Fields
+    from tricorn.log import Logger
+
+Future = asyncio.Future[None]
+
+MAX_BODY = 100 * 1024 * 1024
+"""The largest body unless a handler says otherwise (`set_max_body_size`): tornado's own default."""
+TURN = 1024 * 1024
+"""Bytes of a body after which other requests get their turn."""
+
+
+def make_gateway(
+    application: Any,
+    loop: asyncio.AbstractEventLoop,
+    log: Logger,
+    *,
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+) -> CallGateway:
+    """`before` and `after` are called around each request (`observe_call`)."""
+    from tricorn._core import CallGateway
+
+    def on_error(message: str, error: BaseException) -> None:
+        log.error("%s", message, exc_info=error)
+
+    def on_notice(is_warning: bool, text: str) -> None:
+        log.warning("%s", text) if is_warning else log.debug("%s", text)
+
+    server = Server(application, loop)
+    return CallGateway(
+        loop, server.connect, server.begin, on_error, on_notice, before=before, after=after, leave=server.leave
+    )
+
+
+class Server:
+    """How requests reach a tornado application; any other callable is a WSGI application, as in gunicorn."""
+
+    def __init__(self, application: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self.delegate = delegate_of(application)
+        self.loop = loop
+        self.sent: Future = loop.create_future()
+        """What a write returns that needs no waiting."""
+        self.sent.set_result(None)
+        self.websockets: WeakSet[Any] = WeakSet()
+        """Handlers whose connections are WebSockets."""
+        is_told = type(self.delegate).on_close is not HTTPServerConnectionDelegate.on_close
+        self._connection_class = _ToldConnection if is_told else ServerConnection
+
+    def connect(self, call: Call) -> ServerConnection:
+        """For the first request of a connection: what stands for it (`server_conn`), kept as long as it is open."""
+        return self._connection_class(call, self)
+
+    def begin(self, call: Call, server_conn: ServerConnection) -> Connection:
+        """Begins to answer a request; raises nothing."""
+        fields = call.fields
+        connection = Connection(call, server_conn, fields)
+        delegate = None
+        try:
+            delegate = connection.delegate = self.delegate.start_request(server_conn, connection)
+            waits = delegate.headers_received(RequestStartLine(*call.head), make_headers(fields))
+            if waits is None and not call.has_body:
+                connection.is_reading = False
+                delegate.finish()
+                connection.delegate = None
+                return connection
+        except Exception as error:
+            connection.failed(error)
+            return connection
+        connection.read_body(waits)
+        return connection
+
+    def leave(self, code: int) -> None:
+        """Tells the WebSockets that the server goes away (RFC 6455, section 7.4.1: 1001; 1012: it comes again)."""
+        for handler in list(self.websockets):
+            handler.close(code)
+
+
+class ServerConnection:
+    """A client's connection, which brings request after request: what delegates know as `server_conn`."""
+
+    def __init__(self, call: Call, server: Server) -> None:
+        self.server = server
+        self.is_trusted = call.is_trusted
+        self.peer = call.peer
+        self.context = Context(self.peer)
+
+    def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
+        """Whom a request comes from: the peer, or whom a trusted peer names."""
+        forwarded, scheme = call.forwarded, call.scheme
+        # X-Real-Ip only where there is no list: front ends that write one leave the other as their client sent it.
+        real = fields.get("X-Real-Ip") if forwarded is None else None
+        if forwarded is None and real is None and scheme == "http":
+            return self.context
+        context = Context(self.peer, scheme)
+        if forwarded is not None:
+            context.remote_ip = forwarded
+        elif real is not None and is_valid_ip(real[-1]):
+            context.remote_ip = real[-1]
+        return context
+
+
+class _ToldConnection(ServerConnection):
+    """For delegates that want to know when connections end."""
+
+    def __del__(self) -> None:
+        self.server.delegate.on_close(self)
+
+
+class Context:
+    """What tornado's requests take `remote_ip` and `protocol` from."""
+
+    __slots__ = ("address", "address_family", "protocol", "remote_ip")
+
+    def __init__(self, peer: tuple[str, int] | None, protocol: str = "http") -> None:
+        self.address: tuple[str, int] | str = peer or ""
+        self.protocol = protocol
+        if peer is None:
+            # What tornado has for those who have no address.
+            self.remote_ip, self.address_family = "0.0.0.0", socket.AF_UNIX
+        else:
+            self.remote_ip = peer[0]
+            self.address_family = socket.AF_INET6 if ":" in peer[0] else socket.AF_INET
+
+    def __str__(self) -> str:
+        return self.remote_ip if self.address_family != socket.AF_UNIX else str(self.address)
+
+
+class Connection(HTTPConnection):
+    """One request and its answer; the `Listener` of its call.
+
+    Reading: until the body has ended `is_reading`, and its delegate learns if the client leaves. Answering: until
+    `finish`, and who has asked with `set_close_callback` learns it.
+    """
+
+    delegate: HTTPMessageDelegate | None = None
+    is_reading = True
+    _is_over = False
+    _close_callback: Callable[[], object] | None = None
+    _owner: Callable[[], object] | None = None
+    """The last close callback: a method of the handler."""
+    _waiting: list[Future] | None = None
+    _switched: IOStream | None = None
+    _max_body_size = MAX_BODY
+    _body_timeout: float | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _received = 0
+
+    def __init__(self, call: Call, server_conn: ServerConnection, fields: dict[str, list[str]]) -> None:
+        self.call = call
+        self.server = server_conn.server
+        self.context = server_conn.context_for(call, fields) if server_conn.is_trusted else server_conn.context
+
+    # What the application calls: tornado.httputil.HTTPConnection, and what tornado's own connection has besides.
+
+    def write_headers(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
+    ) -> Future:
+        _, status, reason = start_line
+        if status == 101:
+            return self._switch(str(reason), headers)
+        return self._outcome(self.call.start(int(status), reason, fields_of(headers), chunk or b""))
+
+    def write(self, chunk: bytes) -> Future:
+        return self._outcome(self.call.write(chunk))
+
+    def finish(self) -> None:
+        if self._switched is not None:
+            return
+        self._is_over = True
+        missing = self.call.end()
+        self._forget()
+        if missing:
+            raise HTTPOutputError(f"Tried to write {missing} bytes less than Content-Length")
+
+    def set_close_callback(self, callback: Callable[[], object] | None) -> None:
+        """Called if the client leaves after its request and before the end of the answer."""
+        self._close_callback = callback
+        if callback is not None:
+            self._owner = callback
+
+    def set_max_body_size(self, max_body_size: int) -> None:
+        """Bytes; for this request. `limit_request_body` holds besides."""
+        self._max_body_size = max_body_size
+
+    def set_body_timeout(self, timeout: float) -> None:
+        """Seconds that the rest of the body may take; for this request."""
+        self._body_timeout = timeout
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if not self._is_over:
+            self.call.abort()
+            self.on_gone()
+
+    def detach(self) -> IOStream:
+        """The connection is the caller's; it is closed when the stream is."""
+        stream = self._switched or self._take()
+        handler = getattr(self._owner, "__self__", None)
+        websocket = sys.modules.get("tornado.websocket")
+        if websocket is not None and isinstance(handler, websocket.WebSocketHandler):
+            self.server.websockets.add(handler)
+        self._is_over = True
+        self._forget()
+        self._switched = None
+        return stream
+
+    @property
+    def stream(self) -> StreamView:
+        """As much of a stream as applications look at."""
+        return StreamView(self)
+
+    # What the core tells: a Listener.
+
+    def on_readable(self) -> None:
+        self._pump()
+
+    def on_writable(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        for future in waiting or ():
+            if not future.done():
+                future.set_result(None)
+
+    def on_gone(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        callback = self._close_callback
+        waiting, self._waiting = self._waiting, None
+        for future in waiting or ():
+            if not future.done():
+                future.set_exception(StreamClosedError())
+                future.exception()  # not every writer waits for it
+        was_reading = self.is_reading
+        self._forget()
+        if not was_reading and callback is not None:
+            try:
+                callback()
+            except Exception as error:
+                self.call.fail(error)
+
+    # Reading the body.
+
+    def read_body(self, waits: Awaitable[None] | None) -> None:
+        """Gives the body to the delegate, once it is ready for it."""
+        if waits is None:
+            self._start_reading()
+        else:
+            self._wait_for(waits, self._start_reading)
+
+    def _start_reading(self) -> None:
+        length = self.call.length
+        if length is not None and length > self._max_body_size:
+            self._refuse(413, "Content-Length too long")
+            return
+        if self._body_timeout is not None:
+            self._timer = self.server.loop.call_later(self._body_timeout, self._too_slow)
+        self._pump()
+
+    def _pump(self) -> None:
+        """Gives on what has come of the body, until there is no more, or the delegate wants to wait."""
+        turn = self._received + TURN
+        try:
+            while self.is_reading and self.delegate is not None:
+                chunk = self.call.read()
+                if chunk is None:
+                    return
+                if not chunk:
+                    self._body_ended(self.delegate)
+                    return
+                self._received += len(chunk)
+                if self._received > self._max_body_size:
+                    self._refuse(413, "chunked body too large")
+                    return
+                waits = self.delegate.data_received(chunk)
+                if waits is not None:
+                    self._wait_for(waits, self._pump)
+                    return
+                if self._received > turn:
+                    self.server.loop.call_soon(self._pump)
+                    return
+        except ConnectionError:
+            self.on_gone()
+        except Exception as error:
+            self.failed(error)
+
+    def _body_ended(self, delegate: HTTPMessageDelegate) -> None:
+        self.is_reading = False
+        self._stop_timer()
+        delegate.finish()
+        self.delegate = None
+
+    def _wait_for(self, waits: Awaitable[None], then: Callable[[], None]) -> None:
+        def done(future: asyncio.Future[Any]) -> None:
+            if future.cancelled():
+                error: BaseException | None = asyncio.CancelledError()
+            else:
+                error = future.exception()
+            if error is not None:
+                self.failed(error)
+            elif self.is_reading and not self._is_over:
+                then()
+
+        convert_yielded(waits).add_done_callback(done)
+
+    def _too_slow(self) -> None:
+        logging.getLogger("tornado.general").info("Timeout reading body from %s", self.context)
+        self.close()
+
+    # Ends.
+
+    def failed(self, error: BaseException) -> None:
+        """A delegate has let an exception out: 400 for a bad request, else 500, if it is not too late."""
+        if isinstance(error, HTTPInputError):
+            self._refuse(400, str(error))
+            return
+        self._is_over = True
+        self.call.fail(error)
+        self._forget(at_once=True)
+
+    def _refuse(self, status: int, message: str) -> None:
+        logging.getLogger("tornado.general").info("Malformed HTTP message from %s: %s", self.context, message)
+        self._is_over = True
+        self.call.refuse(status, message)
+        self._forget(at_once=True)
+
+    def _forget(self, *, at_once: bool = False) -> None:
+        """Lets go of the handler; a delegate that was not given all of the body is told so."""
+        self._close_callback = self._owner = None
+        self._stop_timer()
+        delegate, self.delegate = self.delegate, None
+        if delegate is None or not (self.is_reading or at_once):
+            return
+        self.is_reading = False
+        # Not in the midst of the handler's own call of `finish`.
+        self.server.loop.call_soon(delegate.on_connection_close)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _outcome(self, sent: int) -> Future:
+        if sent == ACCEPTED:
+            return self.server.sent
+        future: Future = self.server.loop.create_future()
+        if sent == BEHIND:
+            self._waiting = [*(self._waiting or ()), future]
+            return future
+        if sent == EXCESS:
+            self.close()
+            raise HTTPOutputError("Tried to write more data than Content-Length")
+        future.set_exception(StreamClosedError())
+        future.exception()
+        return future
+
+    def _take(self) -> IOStream:
+        from tricorn.gateway.tornado_stream import TakenStream
+
+        return TakenStream(self.call)
+
+    def _switch(self, reason: str, headers: HTTPHeaders) -> Future:
+        """From here on the connection speaks another protocol (RFC 9110, section 15.2.2)."""
+        head = [f"HTTP/1.1 101 {reason}", *(f"{name}: {value}" for name, value in headers.get_all()), "", ""]
+        if any("\r" in line or "\n" in line for line in head):
+            raise ValueError("Illegal characters (CR or LF) in header")
+        self.is_reading = False
+        self._switched = self._take()
+        self._switched.write("\r\n".join(head).encode("latin-1"))
+        return self.server.sent
+
+
+class StreamView:
+    """`connection.stream`, for those who ask whether the client is there, and where."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def closed(self) -> bool:
+        """Whether the connection is closed, or another request's."""
+        return self._connection._is_over
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def set_nodelay(self, value: bool) -> None:
+        """The core sends at once anyway."""
+
+
+class RequestDelegate(HTTPServerConnectionDelegate):
+    """For what takes whole requests, as a WSGIContainer does."""
+
+    def __init__(self, callback: Callable[[HTTPServerRequest], object]) -> None:
+        self.callback = callback
+
+    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
+        return _WholeRequest(self.callback, request_conn)
+
+
+class _WholeRequest(HTTPMessageDelegate):
+    def __init__(self, callback: Callable[[HTTPServerRequest], object], connection: HTTPConnection) -> None:
+        self.callback = callback
+        self.connection = connection
+        self.chunks: list[bytes] = []
+
+    def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
+        assert isinstance(start_line, RequestStartLine)
+        self.request = HTTPServerRequest(connection=self.connection, start_line=start_line, headers=headers)
+
+    def data_received(self, chunk: bytes) -> None:
+        self.chunks.append(chunk)
+
+    def finish(self) -> None:
+        self.request.body = b"".join(self.chunks)
+        self.callback(self.request)
+
+    def on_connection_close(self) -> None:
+        self.chunks.clear()
+
+
+class Container(WSGIContainer):
+    """tornado's, which leaves the client of an application that fails without an answer."""
+
+    async def handle_request(self, request: HTTPServerRequest) -> None:
+        try:
+            await super().handle_request(request)
+        except Exception as error:
+            connection = request.connection
+            assert isinstance(connection, Connection)
+            connection.failed(error)
+
+
+def delegate_of(application: Any) -> HTTPServerConnectionDelegate:
+    """The application itself, if it is tornado's kind; else what calls it."""
+    if isinstance(application, HTTPServerConnectionDelegate):
+        return application
+    return RequestDelegate(application if isinstance(application, WSGIContainer) else Container(application))
+
+
+def _quick_headers(fields: dict[str, list[str]]) -> HTTPHeaders:
+    headers = HTTPHeaders.__new__(HTTPHeaders)
+    headers._as_list = fields
+    headers._combined_cache = {}
+    return headers
+
+
+def _slow_headers(fields: dict[str, list[str]]) -> HTTPHeaders:
+    headers = HTTPHeaders()
+    for name, values in fields.items():
+        for value in values:
+            headers.add(name, value)
+    return headers
+
+
+def _are_as_known() -> bool:
+    """Whether HTTPHeaders of this tornado hold what we fill in; checking every name and value again takes long."""
+    fields = {"Accept": ["a"], "X-Two": ["1", "2"]}
+    slow = _slow_headers(fields)
+    quick = _quick_headers({name: list(values) for name, values in fields.items()})
+    return (
+        vars(quick).keys() == vars(slow).keys()
+        and getattr(slow, "_as_list", None) == fields
+        and dict(quick) == dict(slow)
+        and list(quick.get_all()) == list(slow.get_all())
+    )
+
+
+def fields_of(headers: HTTPHeaders) -> Fields:
+    """The fields of an answer, for `Call.start`."""
+    return headers._as_list if ARE_AS_KNOWN and type(headers) is HTTPHeaders else list(headers.get_all())
+
+
+ARE_AS_KNOWN = _are_as_known()
+make_headers = _quick_headers if ARE_AS_KNOWN else _slow_headers
+"""Header fields of a request, which the core has checked."""
