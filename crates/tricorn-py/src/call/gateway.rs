@@ -134,7 +134,7 @@ impl Ground {
             true => return, // what was answered over the socket is not known here
         };
         let remote = kept(exchange).map_or(b"".as_slice(), |kept| &kept.ends.remote);
-        self.reporter.access(exchange, &Line { remote, status, called: true, environ: &|_| None });
+        self.reporter.access(exchange, &Line { remote, status, sent: None, called: true, environ: &|_| None });
     }
 
     /// Calls `after(token, status, headers, sent, micros)`.
