@@ -122,6 +122,10 @@ bench-overload: build .venvs/bench/.setup ## What is served, and how soon the re
 bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand that sleep, PostgreSQL, slow bodies; about 8 minutes
 	@$(BIN)/python -m benches.green $(BENCH_ARGS)
 
+.PHONY: bench-loops
+bench-loops: build .venvs/bench/.setup ## Event-loop workers: ASGI, WebSockets, ten thousand that sleep, tornado, aiohttp; about 20 minutes
+	@$(BIN)/python -m benches.loops $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)
