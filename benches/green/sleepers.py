@@ -78,7 +78,7 @@ def weigh(server: Server) -> int:
 
 
 def rest(pids: Sequence[int]) -> None:
-    """Until the server has begun what was asked, and hardly uses its processor: some look around all the time."""
+    """Until the server has begun what was asked, and hardly uses its processor any more."""
     deadline = time.monotonic() + LONG_SLEEP / 2
     spent = proc.cpu(pids).total
     while time.monotonic() < deadline:
@@ -87,7 +87,7 @@ def rest(pids: Sequence[int]) -> None:
         if now - spent < 0.02:
             return
         spent = now
-    raise DidNotServe(f"was still beginning requests after {LONG_SLEEP / 2:g} s")
+    raise DidNotServe(f"used its processor without a pause for {LONG_SLEEP / 2:g} s, while all requests slept")
 
 
 def render(rounds: dict[str, list[Round]], absent: dict[str, str], count: int) -> str:
