@@ -44,6 +44,7 @@ test: build ## Everything: Rust tests, the wheel in a clean environment, then ev
 	$(call say,Rust tests)
 	@$(CARGO_TEST)
 	@$(MAKE) check-wheel
+	@scripts/setup_browser
 	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
