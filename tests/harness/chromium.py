@@ -47,8 +47,8 @@ class Chromium:
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-chromium-"))
         command = [binary(), "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={self.directory}"]
         command += ["--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-        # Its sandbox refuses to run as root. Only pages of our own are opened.
-        command += ["--no-sandbox"] if os.geteuid() == 0 else []
+        # Its sandbox refuses to run as root, and where it is not set up. Only pages of our own are opened.
+        command += ["--no-sandbox"]
         self.process = subprocess.Popen(
             [*command, "about:blank"],
             stdin=subprocess.DEVNULL,
