@@ -36,7 +36,7 @@ format: $(VENV)/.setup ## Formats Rust and Python, and applies the safe fixes of
 	@$(BIN)/ruff format --quiet .
 
 .PHONY: demo
-demo: build ## Builds, serves examples/flask_hello and shows it answering (stops by itself without a terminal or with DEMO_ONCE=1)
+demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_app: the chat; stops by itself without a terminal or with DEMO_ONCE=1)
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
@@ -44,6 +44,7 @@ test: build ## Everything: Rust tests, the wheel in a clean environment, then ev
 	$(call say,Rust tests)
 	@$(CARGO_TEST)
 	@$(MAKE) check-wheel
+	@scripts/setup_browser
 	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
@@ -121,6 +122,10 @@ bench-overload: build .venvs/bench/.setup ## What is served, and how soon the re
 .PHONY: bench-green
 bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand that sleep, PostgreSQL, slow bodies; about 8 minutes
 	@$(BIN)/python -m benches.green $(BENCH_ARGS)
+
+.PHONY: bench-loops
+bench-loops: build .venvs/bench/.setup ## Event-loop workers: ASGI, WebSockets, ten thousand that sleep, tornado, aiohttp; about 20 minutes
+	@$(BIN)/python -m benches.loops $(BENCH_ARGS)
 
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)

@@ -1,6 +1,7 @@
-"""Serves examples/flask_hello with tricorn and shows it answering.
+"""Serves an example with tricorn and shows it answering.
 
 With a terminal it goes on serving until Ctrl-C. Without one, or with DEMO_ONCE=1, it shows one answer and stops.
+DEMO chooses the example: flask_hello, or fastapi_app (whose chat can then be opened in a browser).
 PORT chooses the port; without it 8000, or any free one when 8000 is taken.
 """
 
@@ -15,23 +16,28 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXAMPLE = ROOT / "examples" / "flask_hello"
+#: What is said on the command line for it, and which page is shown.
+EXAMPLES = {"flask_hello": ("-w 2", "/"), "fastapi_app": ("-k asgi", "/worker")}
 START_SECONDS = 20
 STOP_SECONDS = 35
 
 
 def main() -> int:
     once = os.environ.get("DEMO_ONCE") == "1" or not sys.stdin.isatty()
+    name = os.environ.get("DEMO") or "flask_hello"
+    if name not in EXAMPLES:
+        raise SystemExit(f"DEMO={name}: choose one of {', '.join(EXAMPLES)}")
+    options, page = EXAMPLES[name]
     port = choose_port()
-    shown = f"tricorn -w 2 -b 127.0.0.1:{port} app:app"
-    print(f"== Serving examples/flask_hello:  {shown}", flush=True)
+    shown = f"tricorn {options} -b 127.0.0.1:{port} app:app"
+    print(f"== Serving examples/{name}:  {shown}", flush=True)
     command = [sys.executable, "-m", "tricorn", *shown.split()[1:]]
-    server = subprocess.Popen(command, cwd=EXAMPLE, start_new_session=once)
+    server = subprocess.Popen(command, cwd=ROOT / "examples" / name, start_new_session=once)
     try:
-        answer = first_answer(server, port)
+        answer = first_answer(server, port, page)
         if answer is None:
             return server.poll() or 1
-        print(f"\n$ curl -i http://127.0.0.1:{port}/\n{answer.rstrip()}\n", flush=True)
+        print(f"\n$ curl -i http://127.0.0.1:{port}{page}\n{answer.rstrip()}\n", flush=True)
         if once:
             return stop(server)
         print(f"It is serving at http://127.0.0.1:{port}/ now. Ctrl-C stops it.", flush=True)
@@ -60,24 +66,24 @@ def choose_port() -> int:
     raise SystemExit("no free port on 127.0.0.1")
 
 
-def first_answer(server: subprocess.Popen[bytes], port: int) -> str | None:
-    """Status line, headers and body of `GET /`, as soon as the server is up."""
+def first_answer(server: subprocess.Popen[bytes], port: int, page: str) -> str | None:
+    """Status line, headers and body of the page, as soon as the server is up."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if server.poll() is not None:
             print(f"The server left with exit status {server.returncode} before it answered.", file=sys.stderr)
             return None
         try:
-            return get(port)
+            return get(port, page)
         except OSError:
             time.sleep(0.1)
     print(f"No answer within {START_SECONDS} s.", file=sys.stderr)
     return None
 
 
-def get(port: int) -> str:
+def get(port: int, page: str) -> str:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
-        connection.sendall(f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(f"GET {page} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n".encode())
         received = b""
         while chunk := connection.recv(65536):
             received += chunk

@@ -11,12 +11,13 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from benches.end_to_end import rounds as hello_rounds
 from benches.end_to_end.cases import CASES
-from benches.end_to_end.servers import SERVERS, Kind
+from benches.end_to_end.servers import SERVERS
+from benches.end_to_end.turns import in_turns, wanted
 from benches.green import database, sleepers
 from benches.green.kinds import DATABASE, SLEEPING
 from benches.harness import environment, hey, report, wrk
@@ -26,7 +27,6 @@ from benches.slow_clients import measure as slow_clients
 HELLO = ("tricorn-sync", "tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 BODIES = ("tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 
-Round = TypeVar("Round")
 Commands = dict[str, str]
 
 
@@ -111,35 +111,6 @@ PARTS: dict[str, Callable[[argparse.Namespace, Commands], tuple[str, Any]]] = {
     "database": rows,
     "bodies": bodies,
 }
-
-
-def wanted(kinds: Sequence[Kind], arguments: argparse.Namespace) -> list[Kind]:
-    names = tuple(arguments.servers.split(",")) if arguments.servers else ("",)
-    return [kind for kind in kinds if kind.name.startswith(names)]
-
-
-def in_turns(
-    kinds: Sequence[Kind], arguments: argparse.Namespace, one_round: Callable[[Kind], Round]
-) -> tuple[dict[str, list[Round]], dict[str, str]]:
-    """The rounds of every server, and of those that did not serve the reason."""
-    failures = environment.installation_failures()
-    chosen = wanted(kinds, arguments)
-    absent = {
-        kind.name: f"could not be installed: {failures[kind.package]}" for kind in chosen if kind.package in failures
-    }
-    rounds: dict[str, list[Round]] = {kind.name: [] for kind in chosen if kind.name not in absent}
-    for number in range(arguments.rounds):
-        for kind in chosen:
-            if kind.name not in rounds:
-                continue
-            hello_rounds.progress(f"  round {number + 1}: {kind.name}")
-            try:
-                rounds[kind.name].append(one_round(kind))
-            except DidNotServe as reason:
-                absent[kind.name] = str(reason)
-                del rounds[kind.name]
-    hello_rounds.progress("")
-    return rounds, absent
 
 
 if __name__ == "__main__":

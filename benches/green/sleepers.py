@@ -33,10 +33,10 @@ class Round(NamedTuple):
     pss_waiting: int
 
 
-def one_round(kind: Kind, count: int, commands: dict[str, str]) -> Round:
+def one_round(kind: Kind, count: int, commands: dict[str, str], application: str = APPLICATION) -> Round:
     """One run for time. Then requests that sleep longer, so that all of them wait while the worker is weighed."""
     port = free_port()
-    command = kind.command(APPLICATION, port, None)
+    command = kind.command(application, port, None)
     commands[f"{kind.name}, sleepers"] = report.shown(command, port)
     with Server(command, port) as server:
         empty = weigh(server)
@@ -78,16 +78,16 @@ def weigh(server: Server) -> int:
 
 
 def rest(pids: Sequence[int]) -> None:
-    """Until the server has begun what was asked, and uses its processor no more."""
+    """Until the server has begun what was asked, and hardly uses its processor any more."""
     deadline = time.monotonic() + LONG_SLEEP / 2
     spent = proc.cpu(pids).total
     while time.monotonic() < deadline:
         time.sleep(0.2)
         now = proc.cpu(pids).total
-        if now - spent < 0.002:
+        if now - spent < 0.02:
             return
         spent = now
-    raise DidNotServe(f"was still beginning requests after {LONG_SLEEP / 2:g} s")
+    raise DidNotServe(f"used its processor without a pause for {LONG_SLEEP / 2:g} s, while all requests slept")
 
 
 def render(rounds: dict[str, list[Round]], absent: dict[str, str], count: int) -> str:

@@ -17,6 +17,7 @@ PACKAGES = (
     *("gunicorn", "gevent", "waitress", "granian", "uvicorn", "httptools", "uvloop"),
     *("fastpysgi", "fastwsgi", "bjoern", "meinheld", "flask"),
     *("greenlet", "eventlet", "psycopg2-binary", "psycogreen"),
+    *("websockets", "hypercorn", "tornado", "aiohttp"),
 )
 
 

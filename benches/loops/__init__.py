@@ -1,0 +1,1 @@
+"""What event-loop workers cost: requests, WebSockets, and many that wait."""

@@ -1,0 +1,109 @@
+//! The opening handshake (RFC 6455 section 4.1), client side.
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+use tricorn_proto::websocket::deflate::{Agreed, Policy};
+use tricorn_proto::websocket::handshake::{Key, Wanted, accept};
+
+use crate::options::Options;
+
+/// A WebSocket that is open, what was agreed on, and what the server sent after its answer.
+pub struct Opened {
+    pub stream: TcpStream,
+    pub deflate: Option<Agreed>,
+    pub rest: Vec<u8>,
+}
+
+pub fn open(options: &Options) -> Result<Opened, String> {
+    let failed = |what: &str, error: std::io::Error| format!("{what}: {error}");
+    let mut stream = TcpStream::connect(options.address).map_err(|error| failed("connecting", error))?;
+    stream.set_nodelay(true).map_err(|error| failed("TCP_NODELAY", error))?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| failed("SO_RCVTIMEO", error))?;
+    stream.write_all(request(options).as_bytes()).map_err(|error| failed("asking for a WebSocket", error))?;
+    let mut input = Vec::with_capacity(1024);
+    let end = loop {
+        if let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        let mut piece = [0; 1024];
+        match stream.read(&mut piece).map_err(|error| failed("the answer to the handshake", error))? {
+            0 => return Err("closed instead of answering the handshake".into()),
+            length => input.extend_from_slice(&piece[..length]),
+        }
+    };
+    let deflate = read(&input[..end], options)?;
+    stream.set_nonblocking(true).map_err(|error| failed("O_NONBLOCK", error))?;
+    Ok(Opened { stream, deflate, rest: input.split_off(end) })
+}
+
+/// The key is always the same: this is no browser that needs to be sure.
+fn request(options: &Options) -> String {
+    let extension = if options.deflate { OFFER } else { "" };
+    format!(
+        "GET {} HTTP/1.1\r\nHost: {}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {KEY}\r\n{extension}\r\n",
+        options.path, options.address,
+    )
+}
+
+/// A 101 that proves to have read our key; with what it says of permessage-deflate.
+fn read(head: &[u8], options: &Options) -> Result<Option<Agreed>, String> {
+    let head = std::str::from_utf8(head).map_err(|_| "an answer to the handshake that is not text")?;
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap_or_default();
+    if !status.starts_with("HTTP/1.1 101 ") {
+        return Err(format!("answered the handshake with {status:?}"));
+    }
+    let key = Key::read(KEY.as_bytes()).ok_or("a key that is none")?;
+    let (mut is_proven, mut wanted) = (false, Wanted::default());
+    for (name, value) in lines.filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        is_proven |= name.eq_ignore_ascii_case("sec-websocket-accept") && value.as_bytes() == accept(&key);
+        // Offers and answers are written alike.
+        let understood = wanted.note(name.as_bytes(), value.as_bytes());
+        understood.map_err(|_| format!("the handshake was answered with {name}: {value}"))?;
+    }
+    if !is_proven {
+        return Err("answered the handshake without having read the key".into());
+    }
+    if !wanted.offers.is_empty() && !options.deflate {
+        return Err("agreed to permessage-deflate, which was not offered".into());
+    }
+    let policy = Policy { threshold: 1, ..Policy::default() };
+    Ok(policy.choose(wanted.offers))
+}
+
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+/// As browsers do it.
+const OFFER: &str = "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n";
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(extra: &str, offered: &str) -> Result<Option<Agreed>, String> {
+        let options = crate::options::parse(format!("80 {offered}").split_whitespace().map(String::from)).unwrap();
+        let proof = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+        read(format!("HTTP/1.1 101 Switching Protocols\r\n{proof}\r\n{extra}\r\n").as_bytes(), &options)
+    }
+
+    #[test]
+    fn what_was_agreed_on() {
+        assert_eq!(answered("", "--deflate"), Ok(None));
+        let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n";
+        let agreed = answered(extension, "--deflate").unwrap().unwrap();
+        assert!(!agreed.server_context_takeover && agreed.client_context_takeover);
+        answered(extension, "").unwrap_err();
+    }
+
+    #[test]
+    fn another_status_and_no_proof() {
+        let options = crate::options::parse(std::iter::once("80".to_string())).unwrap();
+        assert_eq!(
+            read(b"HTTP/1.1 403 Forbidden\r\n\r\n", &options).unwrap_err(),
+            "answered the handshake with \"HTTP/1.1 403 Forbidden\""
+        );
+        read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n", &options).unwrap_err();
+    }
+}
