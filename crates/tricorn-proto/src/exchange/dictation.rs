@@ -146,6 +146,19 @@ impl Dictation {
         }
     }
 
+    /// So many bytes of the body come another way than through `advance`. False, and nothing is changed, where the framing
+    /// has no place for them.
+    pub fn skip(&mut self, count: u64) -> bool {
+        match self.phase {
+            Phase::Length(left) if count <= left => {
+                self.phase = if count == left { Phase::Ends } else { Phase::Length(left - count) };
+                true
+            }
+            Phase::UntilClose => true,
+            _ => false,
+        }
+    }
+
     /// The writer writes nothing more.
     pub fn close(&mut self) -> Left {
         match std::mem::replace(&mut self.phase, Phase::Done) {

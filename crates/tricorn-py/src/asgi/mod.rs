@@ -16,4 +16,5 @@ mod receive;
 mod scope;
 mod send;
 
+pub use ends::{canonical, local_address};
 pub use gateway::{Asgi, AsgiGateway};
