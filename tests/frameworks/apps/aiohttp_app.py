@@ -1,4 +1,4 @@
-"""An aiohttp application that uses what touches the server. What happened outside of responses it notes in EVENTS, a file."""
+"""An aiohttp application that uses what touches the server; what happens outside of responses it notes in a file."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ pub struct State {
     pub answered: bool,
     /// The connection speaks another protocol.
     pub tunnel: bool,
+    /// What the client sent of it behind its request.
+    pub unread: Vec<u8>,
     /// The client's sending side was seen to be closed.
     pub hung_up: bool,
     /// The protocol has closed the transport, or lost it.

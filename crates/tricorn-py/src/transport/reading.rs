@@ -128,6 +128,10 @@ impl State {
         }
         let Some(exchange) = &mut self.exchange else { return Found::Nothing };
         if self.tunnel {
+            if !self.unread.is_empty() {
+                out.append(&mut self.unread);
+                return Found::Bytes;
+            }
             return match exchange.read_raw(out, PIECE) {
                 Incoming::Bytes { .. } => Found::Bytes,
                 Incoming::Wait => Found::Nothing,

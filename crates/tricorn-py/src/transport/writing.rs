@@ -157,6 +157,7 @@ impl Speech<'_, '_> {
                         sent = worse(sent, self.piece(0, 0));
                         waits = None;
                         self.state.tunnel = true;
+                        self.state.unread = self.engine.take_unread(self.exchange);
                         self.state.reading = Reading::Done;
                         may_read = true;
                     }
