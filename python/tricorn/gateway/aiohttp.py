@@ -73,7 +73,9 @@ def make_gateway(
     def on_notice(is_warning: bool, text: str) -> None:
         log.warning("%s", text) if is_warning else log.debug("%s", text)
 
-    return TransportGateway(runner.server, loop, on_error, on_notice, on_leave, before, after)
+    server = runner.server
+    assert server is not None, "the runner is not set up"
+    return TransportGateway(server, loop, on_error, on_notice, on_leave, before, after)
 
 
 def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:
