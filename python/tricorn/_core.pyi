@@ -223,10 +223,34 @@ class CallGateway:
     ) -> CallGateway: ...
 
 @final
+class TransportGateway:
+    """How the protocols of a library are made (`asyncio.Protocol`), and told to leave."""
+
+    def __new__(
+        cls,
+        factory: Callable[[], Any],
+        event_loop: Any,
+        on_error: Callable[[str, BaseException], object],
+        on_notice: Callable[[bool, str], object] | None = None,
+        on_leave: Callable[[], object] | None = None,
+        before: Callable[..., Any] | None = None,
+        after: Callable[..., Any] | None = None,
+    ) -> TransportGateway: ...
+
+@final
+class Transport:
+    """A connection as its protocol sees it: an `asyncio.Transport`."""
+
+    def write_file(self, descriptor: int, offset: int, count: int) -> bool:
+        """Sends a piece of a file as the next of the body; false if the response has no place for it."""
+
+@final
 class LoopServer:
     """Serves requests in the event loop of the calling thread until the core is drained or stopped."""
 
-    def __new__(cls, core: Core, gateway: AsgiGateway | CallGateway, done: Callable[[], object]) -> LoopServer: ...
+    def __new__(
+        cls, core: Core, gateway: AsgiGateway | CallGateway | TransportGateway, done: Callable[[], object]
+    ) -> LoopServer: ...
     @property
     def descriptors(self) -> tuple[int, int]:
         """To be watched for reading, with `poll` as callback."""

@@ -10,6 +10,7 @@
 //! * `functions.rs`: C functions bound to objects of ours.
 //! * `report.rs`: what gateways say to the logs.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
+//! * `transport/`: libraries that bring a protocol of their own.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 
 mod asgi;
@@ -23,6 +24,7 @@ mod loops;
 mod options;
 mod report;
 mod text;
+mod transport;
 mod wsgi;
 
 #[pyo3::pymodule(gil_used = false)]
@@ -45,6 +47,8 @@ mod _core {
     use crate::options::check_access_log_format;
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
+    #[pymodule_export]
+    use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]
     use crate::wsgi::WsgiGateway;
     use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};

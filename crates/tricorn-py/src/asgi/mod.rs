@@ -19,4 +19,5 @@ mod scope;
 mod send;
 mod websocket;
 
+pub use ends::{canonical, local_address};
 pub use gateway::{Asgi, AsgiGateway};

@@ -7,13 +7,14 @@ use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::report::Reporter;
+use crate::transport::{TransportGateway, Transports};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Exchange, Stir, Wake};
+use tricorn_io::{Chores, Engine, Exchange, Stir, Wake};
 
 /// How long requests are begun one after another before other callbacks get their turn.
 const TURN: u64 = MILLI;
@@ -27,6 +28,10 @@ pub trait Gateway {
     /// The request at this place is over `request_timeout`.
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
     fn reporter(&self) -> &Reporter;
+    /// Drops and logs what other threads could not.
+    fn do_chores(&self, py: Python<'_>, chores: Chores) {
+        self.reporter().do_chores(py, chores);
+    }
     /// Calls that have not ended, answered or not.
     fn running(&self, py: Python<'_>) -> usize;
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
@@ -60,6 +65,8 @@ impl LoopServer {
             Box::new(Asgi::new(py, asgi.get(), engine.clone())?)
         } else if let Ok(calls) = gateway.cast::<CallGateway>() {
             Box::new(CallServer::new(py, calls, engine.clone())?)
+        } else if let Ok(transports) = gateway.cast::<TransportGateway>() {
+            Box::new(Transports::new(py, transports.get(), engine.clone()))
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
@@ -103,7 +110,7 @@ impl LoopServer {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.ended.set(true);
         self.engine.leave_hub();
-        self.gateway.reporter().do_chores(py, self.engine.take_chores());
+        self.gateway.do_chores(py, self.engine.take_chores());
         match self.error.take() {
             Some(error) => Err(error),
             None if self.engine.is_broken() => {
@@ -142,7 +149,7 @@ impl LoopServer {
             match self.engine.next(0, done.take()) {
                 Wake::Request(exchange) => done = self.gateway.begin(py, exchange)?,
                 Wake::Stirred(stir) => self.gateway.stirred(py, stir)?,
-                Wake::Chores => self.gateway.reporter().do_chores(py, self.engine.take_chores()),
+                Wake::Chores => self.gateway.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => py.check_signals()?,
                 Wake::Nothing => return Ok(()),
                 Wake::Ended => {

@@ -302,7 +302,12 @@ unsafe impl Sync for KeptBytes {}
 
 impl KeptBytes {
     pub fn of(bytes: &Bound<'_, PyBytes>) -> KeptBytes {
-        let slice = bytes.as_bytes();
+        KeptBytes::part(bytes, 0..bytes.as_bytes().len())
+    }
+
+    /// These of them; the range is within them.
+    pub fn part(bytes: &Bound<'_, PyBytes>, range: std::ops::Range<usize>) -> KeptBytes {
+        let slice = &bytes.as_bytes()[range];
         KeptBytes { address: slice.as_ptr(), length: slice.len(), _owner: bytes.clone().unbind() }
     }
 }

@@ -1,0 +1,240 @@
+//! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
+use super::connection::{Reading, State, Transport};
+use crate::wsgi::KeptBytes;
+use pyo3::buffer::PyBuffer;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::os::fd::RawFd;
+use tricorn_io::{Engine, Exchange, Room, Sent, SharedBytes, clock};
+use tricorn_proto::exchange::{Dictation, Fault, HeadInputs, Part};
+
+/// From this size on a piece is written without the GIL.
+const WITHOUT_GIL: usize = 64 * 1024;
+
+/// What came of a write.
+pub enum Outcome {
+    /// Nothing is to be done.
+    Goes,
+    /// The client is too far behind.
+    Behind,
+    /// The client was told to send its body, or another protocol begins.
+    MayRead,
+    Gone,
+    /// The response is complete.
+    Complete,
+    /// This is no response.
+    Wrong(String),
+}
+
+impl Transport {
+    /// Writes what the protocol has to say.
+    pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = match data.cast::<PyBytes>() {
+            Ok(bytes) => bytes.clone(),
+            Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
+        };
+        Transport::with(slf, |engine, state, exchange, dictation| {
+            Speech { py: slf.py(), engine, state, exchange, bytes: &bytes }.speak(dictation)
+        })
+    }
+
+    /// Sends a piece of a file as the next of the body; false if the response has no place for it.
+    pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
+        let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
+        let mut fits = false;
+        Transport::with(slf, |engine, _, exchange, dictation| {
+            if !exchange.request.reply.head_sent() || !dictation.skip(count) {
+                return Outcome::Goes;
+            }
+            fits = true;
+            let wall = exchange.wall.clone();
+            let sent = slf.py().detach(|| exchange.write_file(&inputs(engine, wall.date(), None), file, offset, count));
+            if sent == Sent::Gone {
+                return Outcome::Gone;
+            }
+            match dictation.advance(b"") {
+                Ok((_, Part::End)) => {
+                    exchange.answered();
+                    exchange.end();
+                    Outcome::Complete
+                }
+                _ => Outcome::Goes,
+            }
+        })?;
+        Ok(fits)
+    }
+
+    /// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
+    fn with(
+        slf: &Bound<'_, Transport>,
+        work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut Dictation) -> Outcome,
+    ) -> PyResult<()> {
+        let this = slf.get();
+        let engine = &this.ground.engine;
+        let mut state = std::mem::take(&mut *this.state());
+        let Some(mut exchange) = state.exchange.take() else {
+            // asyncio's transports drop what is written after their end, too.
+            *this.state() = state;
+            return Ok(());
+        };
+        let mut dictation = std::mem::take(&mut state.dictation);
+        let mut outcome = work(engine, &mut state, &mut exchange, &mut dictation);
+        state.answered |= matches!(outcome, Outcome::Complete);
+        if matches!(outcome, Outcome::Behind) {
+            outcome = await_room(engine, &mut state, &mut exchange);
+        }
+        state.dictation = dictation;
+        state.exchange = Some(exchange);
+        *this.state() = state;
+        Transport::after_write(slf, outcome)
+    }
+}
+
+/// The client is behind: how long it may be, unless it no longer is. Nothing where the protocol was told already.
+fn await_room(engine: &Engine, state: &mut State, exchange: &mut Exchange) -> Outcome {
+    if state.patience.is_some() {
+        return Outcome::Goes;
+    }
+    let mut patience = exchange.patience(engine.config());
+    engine.await_room(exchange);
+    match exchange.room(engine.config(), &mut patience) {
+        Room::Wanted(nanos) => {
+            engine.remind(exchange, Some(clock::now() + nanos));
+            state.patience = Some(patience);
+            Outcome::Behind
+        }
+        Room::Over(Sent::Gone) => Outcome::Gone,
+        Room::Over(_) => Outcome::Goes,
+    }
+}
+
+/// One write under way.
+struct Speech<'a, 'py> {
+    py: Python<'py>,
+    engine: &'a Engine,
+    state: &'a mut State,
+    exchange: &'a mut Exchange,
+    bytes: &'a Bound<'py, PyBytes>,
+}
+
+impl Speech<'_, '_> {
+    fn speak(&mut self, dictation: &mut Dictation) -> Outcome {
+        let all = self.bytes.as_bytes();
+        let mut at = 0;
+        let mut may_read = false;
+        // A head, or a piece of the body, waits for what comes next: the last piece goes out together with the end.
+        let mut waits: Option<(usize, usize)> = None;
+        let mut sent = Sent::Accepted;
+        loop {
+            let (taken, part) = match dictation.advance(&all[at..]) {
+                Ok(step) => step,
+                Err(wrong) => return Outcome::Wrong(wrong.0.into()),
+            };
+            let from = at;
+            at += taken;
+            if let Part::End = part {
+                let (start, end) = waits.unwrap_or_default();
+                self.last(start, end);
+                return Outcome::Complete;
+            }
+            if let Some((start, end)) = waits.take() {
+                sent = worse(sent, self.piece(start, end));
+            }
+            match part {
+                Part::More => break,
+                Part::Interim(100) => may_read |= self.allow(),
+                Part::Interim(status) => {
+                    if let Err(fault) = self.exchange.interim(status, &mut dictation.fields()) {
+                        return Outcome::Wrong(fault.to_string());
+                    }
+                }
+                Part::Head => {
+                    if let Err(fault) = self.head(dictation) {
+                        return Outcome::Wrong(fault.to_string());
+                    }
+                    waits = Some((0, 0));
+                    if self.exchange.request.reply.status_code() == 101 {
+                        sent = worse(sent, self.piece(0, 0));
+                        waits = None;
+                        self.state.tunnel = true;
+                        self.state.unread = self.engine.take_unread(self.exchange);
+                        self.state.reading = Reading::Done;
+                        may_read = true;
+                    }
+                }
+                Part::Body(range) => waits = Some((from + range.start, from + range.end)),
+                Part::Tunnel(range) => {
+                    let (start, end) = (from + range.start, from + range.end);
+                    sent = worse(sent, self.exchange.write_raw(&all[start..end], || kept(self.bytes, start, end)));
+                }
+                Part::End => {}
+            }
+        }
+        match sent {
+            Sent::Gone => Outcome::Gone,
+            Sent::OverMark => Outcome::Behind,
+            Sent::Accepted if may_read => Outcome::MayRead,
+            Sent::Accepted => Outcome::Goes,
+        }
+    }
+
+    /// The protocol lets the client send its body; the reactor tells it so when it is about to read.
+    fn allow(&mut self) -> bool {
+        let asked = self.state.reading == Reading::Asked;
+        if asked {
+            self.state.reading = Reading::Open;
+        }
+        asked
+    }
+
+    fn head(&mut self, dictation: &Dictation) -> Result<(), Fault> {
+        let reply = &mut self.exchange.request.reply;
+        reply.status(dictation.status_line())?;
+        dictation.fields().try_for_each(|(name, value)| reply.field(name, value))
+    }
+
+    /// A piece of which more are to come; the head before the first one.
+    fn piece(&mut self, start: usize, end: usize) -> Sent {
+        let Speech { py, engine, bytes, .. } = self;
+        let wall = self.exchange.wall.clone();
+        let inputs = inputs(engine, wall.date(), None);
+        let piece = &bytes.as_bytes()[start..end];
+        if piece.len() >= WITHOUT_GIL {
+            let kept = kept(bytes, start, end);
+            return py.detach(|| engine.write(self.exchange, &inputs, piece, || kept));
+        }
+        engine.write(self.exchange, &inputs, piece, || kept(bytes, start, end))
+    }
+
+    /// The last piece, and the end.
+    fn last(&mut self, start: usize, end: usize) {
+        let Speech { py, engine, bytes, .. } = self;
+        self.exchange.answered();
+        let wall = self.exchange.wall.clone();
+        let piece = &bytes.as_bytes()[start..end];
+        let inputs = inputs(engine, wall.date(), Some(piece.len() as u64));
+        if piece.len() >= WITHOUT_GIL {
+            let kept = kept(bytes, start, end);
+            py.detach(|| self.exchange.write_last(&inputs, piece, || kept));
+        } else {
+            self.exchange.write_last(&inputs, piece, || kept(bytes, start, end));
+        }
+    }
+}
+
+fn inputs<'a>(engine: &'a Engine, date: &'a [u8], body_length: Option<u64>) -> HeadInputs<'a> {
+    HeadInputs { date, server: &engine.config().server, body_length, close: engine.closes_connections() }
+}
+
+fn worse(one: Sent, other: Sent) -> Sent {
+    match (one, other) {
+        (Sent::Gone, _) | (_, Sent::Gone) => Sent::Gone,
+        (Sent::OverMark, _) | (_, Sent::OverMark) => Sent::OverMark,
+        _ => Sent::Accepted,
+    }
+}
+
+/// An owner of these bytes, for what the socket does not take at once.
+fn kept(bytes: &Bound<'_, PyBytes>, start: usize, end: usize) -> SharedBytes {
+    Box::new(KeptBytes::part(bytes, start..end))
+}

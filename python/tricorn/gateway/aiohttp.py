@@ -1,0 +1,117 @@
+"""aiohttp applications: aiohttp's own protocol parses and answers, on connections that are the reactor's.
+
+    reactor ─▶ Transport ─▶ aiohttp.web.RequestHandler ─▶ the application
+       ▲                           │ write
+       └── reply machine ◀─────────┘
+
+Only public interfaces are used: `web.AppRunner.server` makes protocols, which see an `asyncio.Transport`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from tricorn._core import TransportGateway
+    from tricorn.config.config import Config
+    from tricorn.log import Logger
+
+
+class Runner(web.AppRunner):
+    """Sends `on_shutdown` once: it comes early, and `cleanup` would send it again."""
+
+    _told = False
+
+    async def shutdown(self) -> None:
+        if not self._told:
+            self._told = True
+            await super().shutdown()
+
+
+async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
+    """A runner that is not set up: of an application, or what a coroutine function makes (an application or a runner).
+
+    Raises TypeError for anything else.
+    """
+    if inspect.iscoroutinefunction(found):
+        found = await found()
+    if isinstance(found, web.AppRunner):
+        return found
+    if not isinstance(found, web.Application):
+        raise TypeError(f"expected a web.Application or a coroutine function that returns one, not {found!r}")
+    return Runner(
+        found,
+        logger=log,
+        access_log=None,
+        shutdown_timeout=config.graceful_timeout * LAST_RESORT,
+        **HANDLER,
+    )
+
+
+def make_gateway(
+    runner: web.AppRunner,
+    loop: asyncio.AbstractEventLoop,
+    log: Logger,
+    *,
+    on_leave: Callable[[], object],
+    before: Callable[..., Any] | None = None,
+    after: Callable[..., Any] | None = None,
+) -> TransportGateway:
+    """`on_leave` is called when the worker is to leave; `before` and `after` around each request (`observe_asgi`)."""
+    from tricorn._core import TransportGateway
+
+    def on_error(message: str, error: BaseException) -> None:
+        log.error("%s", message, exc_info=error)
+
+    def on_notice(is_warning: bool, text: str) -> None:
+        log.warning("%s", text) if is_warning else log.debug("%s", text)
+
+    server = runner.server
+    assert server is not None, "the runner is not set up"
+    return TransportGateway(server, loop, on_error, on_notice, on_leave, before, after)
+
+
+def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:
+    """`loop.sendfile` knows only its own transports; with ours the reactor sends the file."""
+    from tricorn._core import Transport
+
+    own = loop.sendfile
+
+    async def sendfile(
+        transport: Any, file: Any, offset: int = 0, count: int | None = None, *, fallback: bool = True
+    ) -> int:
+        if not isinstance(transport, Transport):
+            return await own(transport, file, offset, count, fallback=fallback)
+        # A response of another framing, and a file that is none: the caller sends the pieces.
+        with suppress(OSError):
+            if count is not None and transport.write_file(file.fileno(), offset, count):
+                return count
+        raise NotImplementedError
+
+    loop.sendfile = sendfile  # type: ignore[method-assign]
+
+
+LAST_RESORT = 0.04
+"""The part of `graceful_timeout` that handlers have when it is nearly over, before and after they are cancelled."""
+
+NEVER = 365 * 24 * 3600.0
+
+HANDLER: dict[str, Any] = {
+    # Idle connections are the reactor's.
+    "keepalive_timeout": NEVER,
+    # What is left of a body that nobody read, the reactor reads.
+    "lingering_time": 0,
+    "tcp_keepalive": False,
+    # The reactor has checked these (limit_request_line, limit_request_fields, limit_request_field_size).
+    "max_line_size": 1 << 24,
+    "max_field_size": 1 << 24,
+    "max_headers": 1 << 16,
+}
+"""What of a `RequestHandler` is done elsewhere here."""
