@@ -1,4 +1,4 @@
-"""What people run on event loops: the same sample application in five frameworks, with all of theirs that meets the server.
+"""What people run on event loops: the same sample application in five frameworks, with all that meets the server.
 
 What a framework does not have (Django: WebSockets, lifespan, background tasks) its tests skip.
 """

@@ -38,7 +38,7 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         stuck.holds_the_lock_in_c()
     elif "gate" in given:
         for _ in range(6000):
-            if os.path.exists(given["gate"]):
+            if is_open(given["gate"]):
                 break
             await asyncio.sleep(0.005)
     elif "s" in given:
@@ -53,6 +53,10 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         "remote_port": str(scope["client"][1]) if scope["client"] else None,
     }
     await answer(send, told)
+
+
+def is_open(gate: str) -> bool:
+    return os.path.exists(gate)
 
 
 async def answer(send: Send, what: object) -> None:

@@ -121,14 +121,22 @@ async def files(request: Request) -> None:
 
 async def gate(request: Request) -> None:
     """Waits until the file `open` exists; that it waits is seen by another file."""
-    path = request.given["open"]
-    Path(f"{path}.in.{os.getpid()}.{id(request)}").touch()
+    path = Path(request.given["open"])
+    touch(Path(f"{path}.in.{os.getpid()}.{id(request)}"))
     for _ in range(4000):
-        if os.path.exists(path):
+        if exists(path):
             break
         await asyncio.sleep(0.005)
     whole = b"".join(await request.body())
     await request.answer(f"{os.getpid()} {len(whole)}".encode())
+
+
+def touch(path: Path) -> None:
+    path.touch()
+
+
+def exists(path: Path) -> bool:
+    return path.exists()
 
 
 async def crash(request: Request) -> None:

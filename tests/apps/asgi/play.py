@@ -94,7 +94,7 @@ class Actor:
         for number in range(count):
             await self.send_message({"type": "http.response.body", "body": b"p" * size, "more_body": True})
             if progress:
-                Path(progress).write_text(str(number + 1))
+                write(progress, number + 1)
 
     async def echo(self) -> None:
         """Sends each piece of the request's body back as it comes."""
@@ -180,6 +180,10 @@ class Actor:
 
     async def tell_scope(self) -> None:
         self.note(copy.deepcopy(self.scope))
+
+
+def write(path: str, number: int) -> None:
+    Path(path).write_text(str(number))
 
 
 class Subclass(bytes):

@@ -9,14 +9,14 @@ from tests.conftest import Pool
 from tests.harness import Server
 
 
-def playing(pool: Pool, loop: str, transport: str = "tcp") -> Server:
+def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Server:
     return pool.get(
         "asgi.play:application",
         worker_class="asgi",
         transport=transport,
         asgi_loop=loop,
         keep_alive=30,
-        asgi_disconnect_grace_period=0,
+        asgi_disconnect_grace_period=grace,
     )
 
 
@@ -39,6 +39,13 @@ def unix_server(pool: Pool) -> Server:
 @pytest.fixture
 def stage(server: Server) -> Stage:
     return Stage(server)
+
+
+@pytest.fixture
+def hasty(server: Server, pool: Pool) -> Stage:
+    """One whose requests are cancelled as soon as their client has left."""
+    is_unix = isinstance(server.address, str)
+    return Stage(playing(pool, "uvloop" if is_unix else "asyncio", "unix" if is_unix else "tcp", grace=0))
 
 
 @pytest.fixture(params=["1.0", "1.1"], ids=["http10", "http11"])

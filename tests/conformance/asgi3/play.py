@@ -72,16 +72,14 @@ class Stage:
     def told(self, count: int = 0, tag: str = "", within: float = 10.0) -> list[Any]:
         """What was noted, as soon as it is so much."""
 
-        def read() -> list[Any] | None:
-            notes = literal(self.server, f"/told?tag={tag or self.tag}")
-            return notes if len(notes) >= count else None
+        found: list[Any] = []
 
-        found = (
-            until(lambda: (read(),), "the server tells")[0]
-            if not count
-            else until(read, f"{count} notes", within=within)
-        )
-        return list(found or [])
+        def read() -> bool:
+            found[:] = literal(self.server, f"/told?tag={tag or self.tag}")
+            return len(found) >= count
+
+        until(read, f"{count} notes", within=within)
+        return found
 
     def go(self, gate: str = "") -> None:
         """Opens a gate that a step ("wait", gate) stands before."""

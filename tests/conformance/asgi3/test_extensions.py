@@ -1,4 +1,4 @@
-"""Extensions of ASGI: `http.response.pathsend`, `http.response.early_hint`, `http.response.trailers`; gunicorn's own too."""
+"""Extensions of ASGI: pathsend, early hints and trailers; and gunicorn's own informational responses."""
 
 from __future__ import annotations
 

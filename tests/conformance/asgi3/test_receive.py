@@ -1,9 +1,8 @@
-"""What `receive` gives: `http.request` until the body has ended, and `http.disconnect` when there is nobody any more."""
+"""What `receive` gives: `http.request` until the body has ended, and `http.disconnect` when nobody is there any more."""
 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import pytest
 
@@ -162,7 +161,7 @@ def test_a_body_that_is_not_received_is_not_the_next_request(stage: Stage) -> No
             assert wire.ended() == b""
 
 
-def test_an_application_that_does_not_receive_holds_the_client_back(stage: Stage, tmp_path: Path) -> None:
+def test_an_application_that_does_not_receive_holds_the_client_back(stage: Stage) -> None:
     """Neither is the body gathered in memory, nor is anything of it lost."""
     size = 48 * MEGABYTE
     (worker,) = stage.server.worker_pids()

@@ -1,4 +1,4 @@
-"""The HTTP connection scope: its keys, and the exact types and values of them (ASGI HTTP 2.5, "HTTP Connection Scope")."""
+"""The HTTP connection scope: its keys, and the exact types and values of them (ASGI, HTTP 2.5)."""
 
 from __future__ import annotations
 
