@@ -32,7 +32,7 @@ def framework(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def server(pool: Pool, framework: str) -> Server:
     app = f"{MODULES.get(framework, f'{framework}_app')}:application"
-    return pool.get(app, chdir=APPS, worker_class="asgi", asgi_disconnect_grace_period=0)
+    return pool.get(app, chdir=APPS, worker_class="asgi", asgi_disconnect_grace_period=1)
 
 
 @pytest.fixture
