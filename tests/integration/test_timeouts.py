@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import Pool
 from tests.harness import (
     CLOSE,
+    EVENT_LOOPS,
     KINDS,
     THREAD_CLASSES,
     Load,
@@ -298,12 +299,13 @@ def test_a_dead_workers_log_line_has_what_it_was_doing(worker_class: str) -> Non
         server.connect() as two,
     ):
         worker = server.worker_pid()
-        one.send(request("GET", "/sleep?one"))
+        waits = "/naps" if worker_class in EVENT_LOOPS else "/sleep"
+        one.send(request("GET", f"{waits}?one"))
         two.send(request("GET", "/short?s=20&two"))
         with server.connect() as third:
             assert third.get("/pid").status == 200
         os.kill(worker, signal.SIGKILL)
         server.log.wait(rf"Worker \(pid:{worker}\) was sent SIGKILL!")
-        for target in (r"GET /sleep\?one", r"GET /short\?s=20&two"):
+        for target in (rf"GET {waits}\?one", r"GET /short\?s=20&two"):
             (found,) = server.log.wait(rf".*{target}.*")
             assert re.search(r"\d", found[0].partition("GET")[2]), found[0]
