@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server, each
-from tests.harness.classes import EVERY
+from tests.harness.classes import WSGI
 
 APPS = Path(__file__).parent / "apps"
 FILE = (APPS / "file.bin").read_bytes()
@@ -22,7 +22,7 @@ def framework(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=each(*EVERY))
+@pytest.fixture(scope="module", params=each(*WSGI))
 def server(request: pytest.FixtureRequest, pool: Pool, framework: str) -> Server:
     return pool.get(f"{framework}_app:application", chdir=APPS, worker_class=request.param)
 

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from tests.harness.classes import CLASSES, GREEN, GREEN_CLASSES, KINDS, THREAD_CLASSES, at_once, configured, each, room
+from tests.harness.classes import (
+    CLASSES,
+    EVENT_LOOPS,
+    GREEN,
+    GREEN_CLASSES,
+    KINDS,
+    THREAD_CLASSES,
+    WSGI_KINDS,
+    at_once,
+    configured,
+    each,
+    room,
+)
 from tests.harness.deadline import until
 from tests.harness.load import CLOSE, Load
 from tests.harness.server import APPS, REFERENCE, Server, command
@@ -14,11 +26,13 @@ __all__ = [
     "APPS",
     "CLASSES",
     "CLOSE",
+    "EVENT_LOOPS",
     "GREEN",
     "GREEN_CLASSES",
     "KINDS",
     "REFERENCE",
     "THREAD_CLASSES",
+    "WSGI_KINDS",
     "Crowd",
     "Load",
     "Malformed",

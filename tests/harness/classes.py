@@ -10,7 +10,10 @@ from tests.harness.server import REFERENCE
 
 THREADED = ("sync", "gthread")
 GREEN = ("gevent", "eventlet")
-EVERY = (*THREADED, *GREEN)
+WSGI = (*THREADED, *GREEN)
+EVENT_LOOPS = ("asgi",)
+"""Where requests wait side by side in coroutines; a fixture application has a twin in `tests/apps/asgi` for them."""
+EVERY = (*WSGI, *EVENT_LOOPS)
 
 
 def each(*aliases: str) -> list[object]:
@@ -29,8 +32,10 @@ def _absent(name: str) -> list[pytest.MarkDecorator]:
 
 CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY))
 """For what the class may make a difference to."""
-KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent"))
+KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent", *EVENT_LOOPS))
 """For what the two libraries of greenlets cannot make a difference to, or take too long to be told apart in."""
+WSGI_KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent"))
+"""The same, where what is told is WSGI's affair, or there is no twin."""
 THREAD_CLASSES = pytest.mark.parametrize("worker_class", each(*THREADED))
 """For what the reactor, the arbiter or the log does whatever the class."""
 GREEN_CLASSES = pytest.mark.parametrize("worker_class", each(*GREEN))
@@ -43,7 +48,7 @@ def at_once(worker_class: str, count: int = 4) -> int:
 
 def room(worker_class: str, count: int = 4) -> dict[str, int]:
     """The setting that gives a worker room for `count` requests at the same time, where it can have it."""
-    if worker_class in GREEN:
+    if worker_class in (*GREEN, *EVENT_LOOPS):
         return {"worker_connections": count}
     return {"threads": at_once(worker_class, count)}
 

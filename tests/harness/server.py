@@ -82,6 +82,12 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     return line
 
 
+def twin(app: str, worker_class: str) -> str:
+    """The application of this name for the interface that the class calls."""
+    name = app.partition(":")[0]
+    return f"asgi.{app}" if worker_class == "asgi" and (APPS / "asgi" / f"{name}.py").exists() else app
+
+
 class Lines:
     """A stream of the process, read by a thread into lines one can wait for."""
 
@@ -161,7 +167,7 @@ class Server:
         if chdir is not None:
             self.argv += ["--chdir", str(chdir)]
         if app:
-            self.argv.append(app)
+            self.argv.append(twin(app, worker_class))
         self._mark = f"TRICORN_TEST_MARK={uuid.uuid4().hex}"
         self._env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         name, _, value = self._mark.partition("=")

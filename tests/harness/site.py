@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 
 from tests.harness import proc
 from tests.harness.deadline import until
-from tests.harness.server import APPS, Server, arguments, command
+from tests.harness.server import APPS, Server, arguments, command, twin
 
 OWN_MODULE = """\
 import os
@@ -25,9 +26,29 @@ def application(environ, start_response):
 """
 
 
-def module(text: str) -> str:
+ASGI_MODULE = """\
+import os
+
+open(f"{__file__}.{os.getpid()}.imported", "w").close()
+
+
+async def application(scope, receive, send):
+    assert scope["type"] == "http"
+    fields = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(b"{text}"))]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
+    await send({"type": "http.response.body", "body": b"{text}"})
+"""
+
+
+def module(text: str, worker_class: str = "") -> str:
     """The source of an application that answers `text`, and leaves a file when it has been imported."""
-    return OWN_MODULE.replace("{text}", text)
+    return (ASGI_MODULE if worker_class == "asgi" else OWN_MODULE).replace("{text}", text)
+
+
+def configured_class(config: str | Path) -> str:
+    """The worker class in the text of a configuration."""
+    found = re.search(r"^worker_class = ['\"](\w+)", config, re.MULTILINE) if isinstance(config, str) else None
+    return found[1] if found else ""
 
 
 class Site(Server):
@@ -61,7 +82,9 @@ class Site(Server):
             given = []
         for name, text in (files or {}).items():
             self.write(name, text)
-        self.argv = [*command(), "-c", str(self.conf), *given, *arguments(options), *extra, *([app] if app else [])]
+        self.argv = [*command(), "-c", str(self.conf), *given, *arguments(options), *extra]
+        if app:
+            self.argv.append(twin(app, configured_class(config)))
 
     def wait_ready(self) -> None:
         """As the server's; and a worker that has announced its boot may not have imported the application yet."""

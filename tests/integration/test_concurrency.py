@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import KINDS, Server, room, until
+from tests.harness import WSGI_KINDS, Server, room, until
 from tests.harness.wire import Reply, request
 
 
@@ -90,7 +90,7 @@ def test_a_blocked_thread_does_not_delay_the_others(pool: Pool, gate: Path) -> N
 
 
 @pytest.mark.beyond_reference("it reads nothing while its application runs")
-@KINDS
+@WSGI_KINDS
 def test_uploads_are_taken_while_the_application_is_busy(pool: Pool, gate: Path, worker_class: str) -> None:
     """The only place to run is taken; the body of another request is read and kept meanwhile."""
     server = pool.get(worker_class=worker_class, header_timeout=20, **room(worker_class, 1))

@@ -16,12 +16,17 @@ from typing import Any
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import CLOSE, GREEN_CLASSES, Load, Server, Site, Wire, each, until
+from tests.harness import CLOSE, EVENT_LOOPS, GREEN, GREEN_CLASSES, Load, Server, Site, Wire, each, until
 from tests.harness.marked import calls
 from tests.harness.site import replaced, rests
 from tests.harness.wire import Silent, request
 
 pytestmark = pytest.mark.beyond_reference("there a worker that is told to leave drops some, and its timeout is another")
+
+
+GEVENT = pytest.mark.parametrize("worker_class", each("gevent"))
+"""For what eventlet's hub has no part in: it would take as long again."""
+SIDE_BY_SIDE = pytest.mark.parametrize("worker_class", each("gevent", *EVENT_LOOPS))
 
 
 def green(worker_class: str, **options: Any) -> Server:
@@ -48,7 +53,7 @@ def in_the_application(server: Server, count: int) -> None:
 # Stops, reloads, successors.
 
 
-@GREEN_CLASSES
+@SIDE_BY_SIDE
 def test_reloads_and_the_end_lose_none_of_many_that_wait(worker_class: str) -> None:
     with (
         Server(worker_class=worker_class, workers=2) as server,
@@ -65,7 +70,7 @@ def test_reloads_and_the_end_lose_none_of_many_that_wait(worker_class: str) -> N
     assert tally.failures == []
 
 
-@GREEN_CLASSES
+@SIDE_BY_SIDE
 def test_workers_that_have_served_their_number_lose_none_of_many_that_wait(worker_class: str) -> None:
     options = {"max_requests": 60, "max_requests_jitter": 40}
     with (
@@ -111,7 +116,7 @@ def test_a_stop_lets_all_that_wait_finish(worker_class: str) -> None:
         assert "Traceback" not in server.log.text
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_what_does_not_finish_in_time_is_ended(worker_class: str) -> None:
     with green(worker_class, graceful_timeout=1) as server, ExitStack() as stack:
         wires = asked(server, stack, *(f"/hold?id=n{nr}" for nr in range(5)))
@@ -125,7 +130,7 @@ def test_what_does_not_finish_in_time_is_ended(worker_class: str) -> None:
                 wire.reply()
 
 
-@GREEN_CLASSES
+@pytest.mark.parametrize("worker_class", each(*GREEN, *EVENT_LOOPS))
 def test_signals_reach_a_worker_that_is_idle_and_one_that_is_busy(worker_class: str) -> None:
     with Server(worker_class=worker_class, workers=2) as server:
         idle, busy = server.worker_pids()
@@ -144,7 +149,7 @@ def test_signals_reach_a_worker_that_is_idle_and_one_that_is_busy(worker_class: 
 # Time limits.
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_a_request_that_merely_waits_is_not_stuck(worker_class: str) -> None:
     """Longer than `timeout`, alone and beside others that come and go."""
     with green(worker_class, timeout=1) as server, ExitStack() as stack:
@@ -157,7 +162,7 @@ def test_a_request_that_merely_waits_is_not_stuck(worker_class: str) -> None:
         assert not server.log.matching("TIMEOUT")
 
 
-@pytest.mark.parametrize("case", each("gevent-spins", "gevent-blocks", "eventlet-blocks"))
+@pytest.mark.parametrize("case", each("gevent-spins", "gevent-blocks"))
 def test_a_request_that_holds_up_the_others_is_told_and_its_worker_replaced(case: str) -> None:
     """Those that it held up are answered when it lets them; those that come are answered by the successor."""
     worker_class, _, deed = case.partition("-")
@@ -201,7 +206,7 @@ def test_a_request_that_waits_too_long_is_ended_and_no_other(worker_class: str) 
         assert len(server.log.matching("Error handling request")) == 2
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_a_late_request_that_does_not_end_is_answered_504_all_the_same(worker_class: str) -> None:
     with green(worker_class, request_timeout=1) as server, ExitStack() as stack:
         worker = server.worker_pid()
@@ -214,7 +219,7 @@ def test_a_late_request_that_does_not_end_is_answered_504_all_the_same(worker_cl
         assert server.worker_pid() == worker
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_the_exception_for_a_late_request_never_meets_another(worker_class: str) -> None:
     """They end when the limit is reached: it is on its way while the next request begins in the same greenlet."""
     limit, clients, each_asks = 0.5, 8, 6
@@ -245,7 +250,7 @@ def test_the_exception_for_a_late_request_never_meets_another(worker_class: str)
 # Deaths.
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_a_dead_worker_is_told_with_all_it_was_running(worker_class: str) -> None:
     number = signal.SIGSEGV
     with green(worker_class) as server, ExitStack() as stack:
@@ -310,7 +315,7 @@ def test_hooks_may_wait_and_belong_to_their_request(worker_class: str) -> None:
         assert server.log.matching(f"exiting after {count}")
 
 
-@GREEN_CLASSES
+@SIDE_BY_SIDE
 def test_the_scoreboard_counts_those_that_wait(tmp_path: Path, worker_class: str) -> None:
     config = f"worker_class = {worker_class!r}\n{MEET}"
     ledger, gate = tmp_path / "ledger", tmp_path / "gate"
@@ -337,7 +342,7 @@ def test_the_scoreboard_counts_those_that_wait(tmp_path: Path, worker_class: str
 # Beside siblings.
 
 
-@GREEN_CLASSES
+@GEVENT
 def test_requests_do_not_wait_behind_a_hub_that_is_blocked(worker_class: str) -> None:
     """One of two workers is held for seconds by one request; what comes by its connections is answered by the other."""
     with green(worker_class, workers=2, keep_alive=30) as server, ExitStack() as stack:

@@ -7,7 +7,7 @@ import signal
 import socket
 from pathlib import Path
 
-from tests.harness import CLASSES, Server, until
+from tests.harness import KINDS, Server, until
 from tests.harness.wire import request
 
 
@@ -24,7 +24,7 @@ def is_refused(server: Server) -> bool:
     return False
 
 
-@CLASSES
+@KINDS
 def test_idle_workers_leave_and_say_why(worker_class: str) -> None:
     with Server(worker_class=worker_class, workers=2) as server:
         workers = server.worker_pids()
@@ -36,7 +36,7 @@ def test_idle_workers_leave_and_say_why(worker_class: str) -> None:
             assert server.log.matching(rf"Worker exiting \(pid: {pid}\)")
 
 
-@CLASSES
+@KINDS
 def test_what_runs_and_what_waits_is_finished(worker_class: str, tmp_path: Path) -> None:
     gate, ledger = tmp_path / "gate", tmp_path / "ledger"
     extra = ["--threads", "2"] if worker_class == "gthread" else []
@@ -52,7 +52,7 @@ def test_what_runs_and_what_waits_is_finished(worker_class: str, tmp_path: Path)
         until(lambda: not server.leftovers(), "the worker leaves", within=10)
 
 
-@CLASSES
+@KINDS
 def test_one_whose_python_never_runs_again_takes_nobody_and_is_killed(worker_class: str, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     with Server("counted:application", worker_class=worker_class, env={"LEDGER": str(ledger)}) as server:

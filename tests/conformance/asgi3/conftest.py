@@ -1,0 +1,53 @@
+"""The same suite on both event loops, over TCP and over a unix socket."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.asgi3.play import Stage
+from tests.conftest import Pool
+from tests.harness import Server
+
+
+def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Server:
+    return pool.get(
+        "asgi.play:application",
+        worker_class="asgi",
+        transport=transport,
+        asgi_loop=loop,
+        keep_alive=30,
+        asgi_disconnect_grace_period=grace,
+    )
+
+
+@pytest.fixture(scope="session", params=["asyncio-tcp", "uvloop-unix"])
+def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    loop, _, transport = request.param.partition("-")
+    return playing(pool, loop, transport)
+
+
+@pytest.fixture(scope="session")
+def tcp_server(pool: Pool) -> Server:
+    return playing(pool, "asyncio")
+
+
+@pytest.fixture(scope="session")
+def unix_server(pool: Pool) -> Server:
+    return playing(pool, "uvloop", "unix")
+
+
+@pytest.fixture
+def stage(server: Server) -> Stage:
+    return Stage(server)
+
+
+@pytest.fixture
+def hasty(server: Server, pool: Pool) -> Stage:
+    """One whose requests are cancelled as soon as their client has left."""
+    is_unix = isinstance(server.address, str)
+    return Stage(playing(pool, "uvloop" if is_unix else "asyncio", "unix" if is_unix else "tcp", grace=0))
+
+
+@pytest.fixture(params=["1.0", "1.1"], ids=["http10", "http11"])
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
