@@ -261,6 +261,9 @@ class LoopServer:
     def running(self) -> int:
         """Calls that have not ended; some of them may have answered."""
 
+    def is_late(self) -> bool:
+        """Whether the call that the loop is at is over `request_timeout`."""
+
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""
 

@@ -143,6 +143,12 @@ impl Exchange {
         SocketAddr::try_from(rustix::net::getsockname(&self.socket).ok()?).ok()
     }
 
+    /// The path of our end, if it is a unix socket that has one.
+    pub fn local_path(&self) -> Option<Vec<u8>> {
+        let address = rustix::net::SocketAddrUnix::try_from(rustix::net::getsockname(&self.socket).ok()?).ok()?;
+        address.path_bytes().map(<[u8]>::to_vec)
+    }
+
     pub fn take_body(&mut self) -> Body {
         std::mem::take(&mut self.request.body)
     }

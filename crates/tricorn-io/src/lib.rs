@@ -60,7 +60,7 @@ pub use config::{Config, Fault, MaxConcurrency, QueueOrder};
 pub use cork::Cork;
 pub use engine::{Engine, Wake};
 pub use exchange::{Exchange, Sent};
-pub use files::{descriptor_limit, duplicate, file_size};
+pub use files::{descriptor_limit, duplicate, file_size, open_file};
 pub use group::{GROUP_BYTES, Group};
 pub use incoming::Incoming;
 pub use outbox::SharedBytes;

@@ -1,9 +1,12 @@
 //! What a gateway says to the logs: lines of the access log, errors of the application, notices of the core.
 use crate::core::drop_chores;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
+use tricorn_proto::http1::{Scheme, target};
 
 /// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(is_warning, text)`.
 pub struct Reporter {
@@ -87,6 +90,36 @@ impl Reporter {
         }
         drop_chores(chores);
     }
+}
+
+/// What a WSGI environ would have of a request, for `%({…}e)s` where there is none.
+pub fn as_environ(exchange: &Exchange, remote: &[u8], key: &str) -> Option<Vec<u8>> {
+    let request = &*exchange.request;
+    let (head, bytes) = (&request.head, request.head_bytes());
+    let value = match key {
+        "REQUEST_METHOD" => head.method.of(bytes),
+        "RAW_URI" => head.target.of(bytes),
+        "QUERY_STRING" => head.query.of(bytes),
+        "SERVER_PROTOCOL" => head.protocol.of(bytes),
+        "REMOTE_ADDR" => remote,
+        "PATH_INFO" => {
+            let mut path = Vec::new();
+            target::percent_decode(head.path.of(bytes), &mut path);
+            return Some(path);
+        }
+        "wsgi.url_scheme" if head.scheme == Scheme::Https => b"https",
+        "wsgi.url_scheme" => b"http",
+        _ => return None,
+    };
+    Some(value.to_vec())
+}
+
+/// Whether this is what a request over `request_timeout` is told to end with.
+#[cold]
+pub fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
+    static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
+    kind.is_ok_and(|kind| error.is_instance(py, kind))
 }
 
 /// `GET /path`, for the log.

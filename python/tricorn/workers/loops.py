@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import workers
 from tricorn.metrics import scoreboard
+from tricorn.workers import watch
 from tricorn.workers.base import Booted, Worker
 from tricorn.workers.event_loop import EventLoop
 
@@ -95,6 +96,7 @@ class LoopWorker(Worker):
 
         done = asyncio.Event()
         server = self._server = LoopServer(core, gateway, done.set)
+        watch.listen(core, server.is_late)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
         if not self.alive:

@@ -8,7 +8,7 @@
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
 use super::ground::{Ground, Watched, lock};
 use crate::loops::{is_done, wake};
-use crate::report::request_line;
+use crate::report::{is_request_timeout, request_line};
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -42,6 +42,8 @@ pub struct State {
     pub trailers: bool,
     /// The last piece of the request's body was handed out.
     pub body_given: bool,
+    /// The response was complete before anything else could happen to the request.
+    pub answered: bool,
     /// The client has left.
     pub gone: bool,
     /// Its sending side was seen to be closed while its body was still to be read.
@@ -116,6 +118,11 @@ impl Call {
         lock(&self.state)
     }
 
+    /// Whether this call is that task.
+    pub fn is(&self, task: &Bound<'_, PyAny>) -> bool {
+        self.state().task.as_ref().is_some_and(|own| own.is(task))
+    }
+
     /// Another request begins.
     pub fn reset(&self, exchange: Box<Exchange>, scope: Option<Py<PyDict>>, token: Option<Py<PyAny>>) {
         let place = exchange.slot();
@@ -166,19 +173,19 @@ impl Call {
     /// The client has left: whoever waits is told, and the task has a moment to end by itself.
     pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let futures = {
+        let (futures, is_timed) = {
             let mut state = this.state();
             state.gone = true;
             let mut futures = std::mem::take(&mut state.receivers);
             futures.append(&mut state.senders);
-            if state.timer.is_some() || state.task.is_none() {
-                return wake(py, futures);
-            }
-            futures
+            (futures, state.timer.is_some() || state.task.is_none())
         };
-        let timer = this.ground.tasks.call_later(py, this.ground.grace, &slf.getattr(intern!(py, "give_up"))?)?;
-        this.state().timer = Some(timer);
-        wake(py, futures)
+        wake(py, futures)?; // before the task is cancelled, if that is at once
+        if !is_timed {
+            let timer = this.ground.tasks.call_later(py, this.ground.grace, &slf.getattr(intern!(py, "give_up"))?)?;
+            this.state().timer = Some(timer);
+        }
+        Ok(())
     }
 
     /// The request took too long.
@@ -211,7 +218,7 @@ impl Call {
             (state.exchange.take(), state.gone, state.late)
         };
         let error = if task.call_method0(intern!(py, "cancelled"))?.is_truthy()? {
-            Some(PyErr::from_type(cancelled_error(py)?.bind(py).clone(), ()))
+            task.call_method0(intern!(py, "result")).err() // with the traceback of where it was
         } else {
             let error = task.call_method0(intern!(py, "exception"))?;
             (!error.is_none()).then(|| PyErr::from_value(error))
@@ -242,7 +249,9 @@ impl Call {
     #[cold]
     fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, failure: Failure) {
         let Failure { line, gone, late } = failure;
-        let ended = is_cancelled(py, &error);
+        let was_told = is_request_timeout(py, &error);
+        let ended = is_cancelled(py, &error) || was_told;
+        let late = late || was_told;
         if exchange.request.reply.head_sent() || (gone && !late) {
             exchange.abort();
         } else {
@@ -294,7 +303,7 @@ impl Call {
             (state.scope.take(), state.token.take(), futures, state.timer.take(), state.attended)
         };
         let bound = scope.as_ref().map(|scope| scope.bind(py));
-        self.ground.log(py, &exchange, bound, exchange.request.reply.status_code());
+        self.ground.log(&exchange, bound, exchange.request.reply.status_code());
         self.ground.after(py, &exchange, bound, token);
         let left = if attended { self.ground.leave(exchange.slot()) } else { None };
         self.ground.give_back(exchange);
@@ -307,6 +316,7 @@ impl Call {
 
     /// All of the response was written.
     pub fn complete(&self, py: Python<'_>, exchange: Box<Exchange>, end: End) -> PyResult<()> {
+        self.state().answered = true;
         if let End::Short { missing } = end
             && !exchange.is_gone()
         {

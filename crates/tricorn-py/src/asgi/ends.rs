@@ -48,11 +48,12 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
         Peer::Unix => None,
     };
     let remote = client.map(|address| address.ip().to_string()).unwrap_or_default();
-    Ok(Ends {
-        client: client.map(pair).transpose()?,
-        server: local_address(engine, exchange).map(pair).transpose()?,
-        remote: remote.into_bytes().into(),
-    })
+    let server = match (local_address(engine, exchange), exchange.local_path()) {
+        (Some(address), _) => Some(pair(address)?),
+        (None, Some(path)) => Some((String::from_utf8_lossy(&path), py.None()).into_pyobject(py)?.unbind()),
+        (None, None) => None,
+    };
+    Ok(Ends { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into() })
 }
 
 /// The socket's own address; a listener bound to one address needs no system call.

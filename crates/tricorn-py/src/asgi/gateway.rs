@@ -218,7 +218,7 @@ impl Gateway for Asgi {
                 return Err(error);
             }
         };
-        self.ground.begin();
+        self.ground.begin(exchange.slot());
         let outcome = self.start(py, &kit, exchange);
         let done = self.ground.begun();
         self.give_kit(kit);
@@ -247,6 +247,14 @@ impl Gateway for Asgi {
             Some(Watched::WebSocket(socket)) => socket.get().is_late(py),
             None => Ok(()),
         }
+    }
+
+    fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        if let Some(place) = self.ground.beginning() {
+            return Ok(Some(place));
+        }
+        let task = self.ground.tasks.current(py)?;
+        Ok(task.and_then(|task| self.ground.place_of(&task)))
     }
 
     fn reporter(&self) -> &Reporter {

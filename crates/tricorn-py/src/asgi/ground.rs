@@ -3,10 +3,10 @@ use super::call::Call;
 use super::scope::Maker;
 use super::websocket::{Limits, Socket};
 use crate::loops::Tasks;
-use crate::report::{Line, Reporter, request_line};
+use crate::report::{Line, Reporter, as_environ, request_line};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Shelf, clock};
 
@@ -26,7 +26,8 @@ pub struct Ground {
     calls: Mutex<Vec<Option<Watched>>>,
     /// An exchange that was concluded while its call began: the server goes on with it. Else it is given back at once.
     done: Mutex<Option<Box<Exchange>>>,
-    begins: AtomicBool,
+    /// The place of the call that begins, and one.
+    begins: AtomicUsize,
     scratch: Mutex<Vec<u8>>,
     pub limits: Limits,
     /// What WebSockets share; `None` while one of them works with it.
@@ -74,7 +75,7 @@ impl Ground {
             maker: Mutex::new(maker),
             calls: Mutex::default(),
             done: Mutex::default(),
-            begins: AtomicBool::new(false),
+            begins: AtomicUsize::new(0),
             scratch: Mutex::default(),
             limits,
             shelf: Mutex::default(),
@@ -91,18 +92,31 @@ impl Ground {
     }
 
     /// What is concluded from now on, the server takes by `begun`.
-    pub fn begin(&self) {
-        self.begins.store(true, Ordering::Relaxed);
+    pub fn begin(&self, place: usize) {
+        self.begins.store(place + 1, Ordering::Relaxed);
+    }
+
+    /// The place of the call that begins.
+    pub fn beginning(&self) -> Option<usize> {
+        self.begins.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The place of the call that is this task.
+    pub fn place_of(&self, task: &Bound<'_, PyAny>) -> Option<usize> {
+        lock(&self.calls).iter().position(|watched| match watched {
+            Some(Watched::Http(call)) => call.get().is(task),
+            Some(Watched::WebSocket(_)) | None => false,
+        })
     }
 
     pub fn begun(&self) -> Option<Box<Exchange>> {
-        self.begins.store(false, Ordering::Relaxed);
+        self.begins.store(0, Ordering::Relaxed);
         lock(&self.done).take()
     }
 
     /// The exchange is over, for the reactor.
     pub fn give_back(&self, exchange: Box<Exchange>) {
-        if self.begins.load(Ordering::Relaxed) {
+        if self.beginning().is_some() {
             let before = lock(&self.done).replace(exchange);
             if let Some(before) = before {
                 self.engine.give_back(before);
@@ -158,34 +172,26 @@ impl Ground {
         exchange.answer_error(500, "");
         let line = request_line(&exchange);
         self.reporter.error(py, format!("Error handling request {line}"), error);
-        self.log(py, &exchange, None, 500);
+        self.log(&exchange, None, 500);
         self.give_back(exchange);
         Ok(())
     }
 
     /// A line in the access log; `%({key}e)s` looks into the scope.
-    pub fn log(&self, py: Python<'_>, exchange: &Exchange, scope: Option<&Bound<'_, PyDict>>, status: u16) {
-        self.log_sent(py, exchange, scope, status, None);
+    pub fn log(&self, exchange: &Exchange, scope: Option<&Bound<'_, PyDict>>, status: u16) {
+        self.log_sent(exchange, scope, status, None);
     }
 
     /// The same, with the bytes that were sent behind the head.
-    pub fn log_sent(
-        &self,
-        py: Python<'_>,
-        exchange: &Exchange,
-        scope: Option<&Bound<'_, PyDict>>,
-        status: u16,
-        sent: Option<u64>,
-    ) {
+    pub fn log_sent(&self, exchange: &Exchange, scope: Option<&Bound<'_, PyDict>>, status: u16, sent: Option<u64>) {
         if !self.reporter.has_access_log() {
             return;
         }
+        let remote = super::ends::known(exchange).map_or(b"".as_slice(), |ends| &ends.remote);
         let lookup = |key: &str| -> Option<Vec<u8>> {
-            let value = scope?.get_item(key).ok().flatten()?;
+            let Some(value) = scope?.get_item(key).ok().flatten() else { return as_environ(exchange, remote, key) };
             value.str().ok().map(|text| text.to_string_lossy().into_owned().into_bytes())
         };
-        let remote = super::ends::known(exchange).map_or(b"".as_slice(), |ends| &ends.remote);
-        let _ = py;
         self.reporter.access(exchange, &Line { remote, status, sent, called: scope.is_some(), environ: &lookup });
     }
 

@@ -1,12 +1,13 @@
 //! `receive`: the request's body as it comes, and then the end.
-use super::call::{Call, Phase};
+use super::call::{Call, Phase, State};
 use crate::loops::{Awaited, Poll, Ready, Wait};
 use crate::wsgi::BytesBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Body, Incoming, clock};
+use tricorn_io::{Body, Engine, Incoming, clock};
+use tricorn_proto::http1::Refusal;
 
 /// What `receive()` returns.
 pub fn receive(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
@@ -36,8 +37,11 @@ impl Awaited for Receive {
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
-        let dropped: Vec<Py<PyAny>> =
-            self.call.bind(py).get().state().receivers.extract_if(.., |waiting| waiting.is(future)).collect();
+        let call = self.call.bind(py).get();
+        let mut state = call.state();
+        let dropped: Vec<Py<PyAny>> = state.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
+        state.stop_waiting(&call.ground().engine);
+        drop(state);
         drop(dropped);
     }
 }
@@ -55,7 +59,6 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     if state.body_given {
         return Ok(None);
     }
-    let config = call.ground().engine.config();
     let first = exchange.take_body();
     if !matches!(first, Body::Empty) && !first.is_empty() {
         let more = exchange.is_partial();
@@ -69,49 +72,80 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         return request(py, PyBytes::new(py, b""), false).map(Some);
     }
     let mut scratch = call.ground().scratch();
-    scratch.clear();
-    let incoming = exchange.receive(config, &mut scratch);
-    let now = clock::now();
-    match incoming {
-        Incoming::Bytes { last } => {
-            exchange.body_came(scratch.len(), now);
-            if std::mem::take(&mut state.awaits_body) {
-                call.ground().engine.remind(exchange, None);
-            }
-            state.body_given = last;
-            let left = last && state.hung_up;
-            drop(guard);
-            let body = PyBytes::new(py, &scratch);
-            drop(scratch);
+    let read = state.read(&call.ground().engine, &mut scratch);
+    drop(guard);
+    let body = matches!(read, Read::Piece { .. }).then(|| PyBytes::new(py, &scratch));
+    drop(scratch);
+    match read {
+        Read::Piece { last, left } => {
             if left {
                 Call::client_left(slf)?;
             }
-            request(py, body, !last).map(Some)
+            request(py, body.unwrap_or_else(|| PyBytes::new(py, b"")), !last).map(Some)
         }
-        Incoming::Wait => {
-            if !std::mem::replace(&mut state.awaits_body, true) {
-                let due = exchange.await_body(config, now);
-                drop(guard);
-                drop(scratch);
-                call.attend_to(slf);
-                if let Some(exchange) = &call.state().exchange {
-                    call.ground().engine.remind(exchange, Some(due));
-                }
+        Read::Nothing => Ok(None),
+        Read::NothingUntil(due) => {
+            call.attend_to(slf);
+            if let Some(exchange) = &call.state().exchange {
+                call.ground().engine.remind(exchange, Some(due));
             }
             Ok(None)
         }
-        Incoming::Gone => {
-            state.gone = true;
-            drop(guard);
-            drop(scratch);
+        Read::Gone => {
             Call::client_left(slf)?;
             disconnect(py).map(Some)
         }
-        Incoming::Refused(refusal) => {
-            drop(guard);
-            drop(scratch);
+        Read::Refused(refusal) => {
             call.refuse(py, &refusal)?;
             disconnect(py).map(Some)
+        }
+    }
+}
+
+/// What a look for more of the body came to.
+enum Read {
+    /// A piece, in the memory given; the `last` may be empty. The client has `left` after it.
+    Piece {
+        last: bool,
+        left: bool,
+    },
+    Nothing,
+    /// Nothing, and nobody had waited before: so long it may take.
+    NothingUntil(u64),
+    Gone,
+    Refused(Box<Refusal>),
+}
+
+impl State {
+    fn read(&mut self, engine: &Engine, piece: &mut Vec<u8>) -> Read {
+        piece.clear();
+        let Some(exchange) = &mut self.exchange else { return Read::Nothing };
+        let incoming = exchange.receive(engine.config(), piece);
+        let now = clock::now();
+        match incoming {
+            Incoming::Bytes { last } => {
+                exchange.body_came(piece.len(), now);
+                if std::mem::take(&mut self.awaits_body) {
+                    engine.remind(exchange, None);
+                }
+                self.body_given = last;
+                Read::Piece { last, left: last && self.hung_up }
+            }
+            Incoming::Wait if std::mem::replace(&mut self.awaits_body, true) => Read::Nothing,
+            Incoming::Wait => Read::NothingUntil(exchange.await_body(engine.config(), now)),
+            Incoming::Gone => Read::Gone,
+            Incoming::Refused(refusal) => Read::Refused(refusal),
+        }
+    }
+
+    /// Nobody waits for more of the body any longer: from now on time is not the client's.
+    fn stop_waiting(&mut self, engine: &Engine) {
+        if let Some(exchange) = &mut self.exchange
+            && self.receivers.is_empty()
+            && std::mem::take(&mut self.awaits_body)
+        {
+            exchange.body_came(0, clock::now());
+            engine.remind(exchange, None);
         }
     }
 }

@@ -15,6 +15,8 @@ pub const SPEC_VERSION: &str = "2.5";
 
 /// Keys of every scope, and values that repeat, interned once.
 struct Keys {
+    asgi: Py<PyString>,
+    extensions: Py<PyString>,
     http_version: Py<PyString>,
     server: Py<PyString>,
     client: Py<PyString>,
@@ -81,6 +83,8 @@ impl Maker {
         http.set_item("extensions", extensions(py, &of_http)?)?;
         Ok(Maker {
             keys: Keys {
+                asgi: key("asgi"),
+                extensions: key("extensions"),
                 http_version: key("http_version"),
                 server: key("server"),
                 client: key("client"),
@@ -112,7 +116,7 @@ impl Maker {
         engine: &Engine,
         exchange: &mut Exchange,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let scope = self.http.bind(py).copy()?;
+        let scope = copy_of(self.http.bind(py), &self.keys)?;
         self.fill(&scope, engine, exchange)?;
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
@@ -134,7 +138,7 @@ impl Maker {
         exchange: &mut Exchange,
         subprotocols: Bound<'py, PyList>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let scope = self.websocket.bind(py).copy()?;
+        let scope = copy_of(self.websocket.bind(py), &self.keys)?;
         self.fill(&scope, engine, exchange)?;
         if exchange.request.head.scheme == Scheme::Https {
             put(&scope, &self.keys.scheme, self.wss.bind(py))?;
@@ -193,6 +197,19 @@ impl Maker {
         }
         Ok(PyString::new(py, &format!("{}{path}", self.root)))
     }
+}
+
+/// What an application may put something into is each request's own.
+fn copy_of<'py>(template: &Bound<'py, PyDict>, keys: &Keys) -> PyResult<Bound<'py, PyDict>> {
+    let (py, scope) = (template.py(), template.copy()?);
+    for key in [&keys.asgi, &keys.extensions] {
+        if let Some(inner) = template.get_item(key.bind(py))?
+            && let Ok(inner) = inner.cast_into::<PyDict>()
+        {
+            put(&scope, key, &inner.copy()?)?;
+        }
+    }
+    Ok(scope)
 }
 
 fn extensions<'py>(py: Python<'py>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {

@@ -8,7 +8,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use tricorn_io::{Exchange, Room, Sent, clock};
 use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply, error_page};
@@ -23,13 +22,10 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     let kind = event.get_item(intern!(py, "type"))?.ok_or_else(|| PyValueError::new_err("an event without a type"))?;
     let kind = kind.cast_into::<PyString>().map_err(|_| PyTypeError::new_err("an event's type must be a str"))?;
     let kind = kind.to_str()?;
-    {
-        let state = call.get().state();
-        check_order(kind, &state)?;
-        if state.gone && state.exchange.as_ref().is_none_or(|exchange| exchange.is_gone()) {
-            drop(state);
-            return Err(client_disconnected(py));
-        }
+    match verdict(kind, &call.get().state())? {
+        Verdict::Go => {}
+        Verdict::Ignore => return Done::get(py),
+        Verdict::Gone => return Err(client_disconnected(py)),
     }
     let sent = match kind {
         "http.response.body" => body(call, event)?,
@@ -46,25 +42,41 @@ pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyA
     }
 }
 
-/// Events come in the order of the specification; others are told what was expected.
-fn check_order(kind: &str, state: &State) -> PyResult<()> {
+/// What becomes of an event.
+enum Verdict {
+    Go,
+    Ignore,
+    Gone,
+}
+
+/// Events come in the order of the specification; others are told what was expected. What comes after the response is
+/// ignored ("any further messages on the channel will be ignored").
+fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
+    let is_here = state.exchange.as_ref().is_some_and(|exchange| !exchange.is_gone());
+    if state.gone && !is_here && !state.answered {
+        return Ok(Verdict::Gone);
+    }
     let fits = match kind {
+        _ if state.phase == Phase::Done => return Ok(Verdict::Ignore),
         "http.response.start" => state.phase == Phase::Awaited,
         "http.response.body" => matches!(state.phase, Phase::Started | Phase::Streaming),
         "http.response.pathsend" => state.phase == Phase::Started,
         "http.response.trailers" => state.phase == Phase::Trailing,
-        "http.response.early_hint" | "http.response.informational" => state.phase == Phase::Awaited,
+        // Before anything of the response was sent; too late they hint at nothing.
+        "http.response.early_hint" | "http.response.informational" => match state.phase {
+            Phase::Awaited | Phase::Started => true,
+            _ => return Ok(Verdict::Ignore),
+        },
         _ => false,
     };
-    if fits || (state.gone && state.phase == Phase::Done) {
-        return Ok(());
+    if fits {
+        return Ok(Verdict::Go);
     }
     let expected = match state.phase {
         Phase::Awaited => "expected 'http.response.start'",
         Phase::Started => "expected 'http.response.body' or 'http.response.pathsend'",
         Phase::Streaming => "expected 'http.response.body'",
-        Phase::Trailing => "expected 'http.response.trailers'",
-        Phase::Done => "the response is complete",
+        Phase::Trailing | Phase::Done => "expected 'http.response.trailers'",
     };
     Err(PyRuntimeError::new_err(format!("Unexpected ASGI message {kind:?}: {expected}")))
 }
@@ -156,8 +168,9 @@ fn trailers(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     let headers = event.get_item(intern!(py, "headers"))?;
     let more = is_true(event, intern!(py, "more_trailers"))?;
     with(call, |exchange| {
+        let takes = takes_trailers(exchange);
         let reply = &mut exchange.request.reply;
-        if let Some(headers) = &headers {
+        if let Some(headers) = headers.as_ref().filter(|_| takes) {
             each_header(headers, |name, value| reply.trailer(name, value).map_err(fault))?;
         }
         Ok(Sent::Accepted)
@@ -172,14 +185,19 @@ fn trailers(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     Ok(Sent::Accepted)
 }
 
+/// Whether the client has said that it takes trailers (`TE: trailers`, RFC 9110 section 10.1.4).
+fn takes_trailers(exchange: &Exchange) -> bool {
+    let request = &*exchange.request;
+    let te = request.head.find(request.head_bytes(), b"te").unwrap_or_default();
+    te.split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"trailers"))
+}
+
 /// The extension `http.response.pathsend`: the kernel sends the file.
 fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     let py = call.py();
     let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
     let path: PathBuf = path.extract()?;
-    let file = std::fs::File::open(&path)?;
-    let length = file.metadata()?.len();
-    let file = OwnedFd::from(file);
+    let (file, length) = tricorn_io::open_file(&path)?;
     finish(call, |py, exchange, _| {
         let engine = &call.get().ground().engine;
         let (server, close) = (&engine.config().server, engine.closes_connections());
@@ -346,9 +364,10 @@ fn one_header(item: &Bound<'_, PyAny>, each: &mut impl FnMut(&[u8], &[u8]) -> Py
         let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
         return each(header_bytes(&name)?, header_bytes(&value)?);
     }
-    let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) =
-        item.extract().map_err(|_| wrong(item, "a header", "a pair (name, value) of bytes"))?;
-    each(header_bytes(&name)?, header_bytes(&value)?)
+    let refuse = |_| wrong(item, "a header", "a pair (name, value) of bytes");
+    let pair = item.try_iter().map_err(refuse)?.collect::<PyResult<Vec<_>>>().map_err(refuse)?;
+    let [name, value] = pair.as_slice() else { return Err(wrong(item, "a header", "a pair (name, value) of bytes")) };
+    each(header_bytes(name)?, header_bytes(value)?)
 }
 
 fn header_bytes<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {

@@ -5,7 +5,7 @@ use super::room;
 use crate::asgi::ends::{self, Ends};
 use crate::context::Entered;
 use crate::loops::Gateway;
-use crate::report::{Line, Reporter};
+use crate::report::{Line, Reporter, as_environ};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -134,7 +134,8 @@ impl Ground {
             true => return, // what was answered over the socket is not known here
         };
         let remote = kept(exchange).map_or(b"".as_slice(), |kept| &kept.ends.remote);
-        self.reporter.access(exchange, &Line { remote, status, sent: None, called: true, environ: &|_| None });
+        let environ = |key: &str| as_environ(exchange, remote, key);
+        self.reporter.access(exchange, &Line { remote, status, sent: None, called: true, environ: &environ });
     }
 
     /// Calls `after(token, status, headers, sent, micros)`.
@@ -272,6 +273,11 @@ impl Gateway for CallServer {
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
         self.ground.at(py, place).map_or(Ok(()), |call| room::is_late(call.bind(py)))
+    }
+
+    /// What is called here goes on in tasks of its own.
+    fn current(&self, _py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(None)
     }
 
     fn reporter(&self) -> &Reporter {

@@ -27,6 +27,8 @@ pub trait Gateway {
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()>;
     /// The request at this place is over `request_timeout`.
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
+    /// The place of the call that the loop is at, if it is at one.
+    fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
     fn reporter(&self) -> &Reporter;
     /// Drops and logs what other threads could not.
     fn do_chores(&self, py: Python<'_>, chores: Chores) {
@@ -85,6 +87,11 @@ impl LoopServer {
     /// Calls that have not ended; some of them may have answered.
     fn running(&self, py: Python<'_>) -> usize {
         self.gateway.running(py)
+    }
+
+    /// Whether the call that the loop is at is over `request_timeout`: asked in a signal handler.
+    fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.gateway.current(py)?.is_some_and(|place| self.engine.is_late_at(place)))
     }
 
     /// Cancels every call that has not ended.

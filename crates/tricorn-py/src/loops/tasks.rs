@@ -115,6 +115,13 @@ impl Tasks {
         Ok(task)
     }
 
+    /// The task that the loop is at.
+    pub fn current<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let asyncio = py.import(intern!(py, "asyncio"))?;
+        let task = asyncio.call_method1(intern!(py, "current_task"), (&self.event_loop,))?;
+        Ok((!task.is_none()).then_some(task))
+    }
+
     /// Remembers a task that waits, and has `done` called with it when it has ended.
     pub fn hold(&self, task: &Bound<'_, PyAny>, done: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = task.py();
@@ -148,8 +155,11 @@ impl Tasks {
         self.event_loop.call_method1(py, self.call_soon.bind(py), (function,)).map(drop)
     }
 
-    /// Calls `function` in so many seconds; returns what can be cancelled.
+    /// Calls `function` in so many seconds, and not before what the loop was to do already; returns what can be cancelled.
     pub fn call_later(&self, py: Python<'_>, seconds: f64, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        if seconds <= 0.0 {
+            return self.event_loop.call_method1(py, intern!(py, "call_soon"), (function,));
+        }
         self.event_loop.call_method1(py, intern!(py, "call_later"), (seconds, function))
     }
 }

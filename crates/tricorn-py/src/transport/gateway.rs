@@ -1,7 +1,7 @@
 //! What all transports of one loop share.
 use super::connection::Transport;
 use crate::loops::Gateway;
-use crate::report::{Line, Reporter};
+use crate::report::{Line, Reporter, as_environ};
 use crate::text::latin1;
 use crate::wsgi::sent_headers;
 use pyo3::intern;
@@ -168,7 +168,8 @@ impl Ground {
         exchange.settle();
         if self.reporter.has_access_log() {
             let status = exchange.request.reply.status_code();
-            self.reporter.access(&exchange, &Line { remote, status, sent: None, called: true, environ: &|_| None });
+            let environ = |key: &str| as_environ(&exchange, remote, key);
+            self.reporter.access(&exchange, &Line { remote, status, sent: None, called: true, environ: &environ });
         }
         if let Some(told) = told
             && let Err(error) = self.tell_after(py, &exchange, told)
@@ -252,6 +253,11 @@ impl Gateway for Transports {
             }
         }
         self.reporter().do_chores(py, chores);
+    }
+
+    /// What is called here goes on in tasks of its own.
+    fn current(&self, _py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(None)
     }
 
     fn reporter(&self) -> &Reporter {

@@ -7,13 +7,12 @@ use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
 use super::wait::Wait;
 use crate::context::Entered;
-use crate::report::{Line, Reporter, request_line};
+use crate::report::{Line, Reporter, is_request_timeout, request_line};
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyDict, PyString};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange};
@@ -360,11 +359,4 @@ impl Server {
     pub fn do_chores(&self, py: Python<'_>, chores: Chores) {
         self.reporter.do_chores(py, chores);
     }
-}
-
-#[cold]
-fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
-    static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
-    kind.is_ok_and(|kind| error.is_instance(py, kind))
 }

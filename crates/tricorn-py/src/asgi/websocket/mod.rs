@@ -159,7 +159,7 @@ pub fn refuse(py: Python<'_>, ground: &Ground, mut exchange: Box<Exchange>, wron
     exchange.answer_error_with(wrong.status(), wrong.message(), wrong.fields());
     let text = format!("Invalid request from ip={}: {}", exchange.peer, wrong.message());
     ground.reporter.notify(py, true, text);
-    ground.log(py, &exchange, None, wrong.status());
+    ground.log(&exchange, None, wrong.status());
     ground.give_back(exchange);
 }
 
@@ -310,7 +310,7 @@ impl Socket {
             (state.scope.take(), state.token.take(), futures, sent, by_application)
         };
         let bound = scope.as_ref().map(|scope| scope.bind(py));
-        ground.log_sent(py, &exchange, bound, status, sent);
+        ground.log_sent(&exchange, bound, status, sent);
         ground.after(py, &exchange, bound, token);
         let left = ground.leave(exchange.slot());
         ground.give_back(exchange);
