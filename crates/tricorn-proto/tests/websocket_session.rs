@@ -303,7 +303,7 @@ fn a_silent_peer_is_pinged_and_given_up() {
     assert_eq!(tick(&mut connection, 44), (b"\x89\x08\0\0\0\0\0\0\0\x02".into(), Some(49)));
     assert_eq!(tick(&mut connection, 49), (b"\x88\x18\x03\xf3keepalive ping timeout".into(), None));
     assert!(connection.session.is_over());
-    assert_eq!(connection.session.goodbye(), goodbye(1011, "keepalive ping timeout").as_ref());
+    assert_eq!(connection.session.goodbye(), goodbye(1006, "keepalive ping timeout").as_ref());
 }
 
 #[test]

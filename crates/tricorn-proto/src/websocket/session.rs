@@ -51,7 +51,8 @@ pub struct Turn<'a> {
 /// How it ended, for the application and the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goodbye {
-    /// What the peer's Close frame said (1005: nothing), or what ours did if the peer had to be given up, or 1006.
+    /// What the peer's Close frame said (1005: nothing), or what ours did if the peer broke the protocol; 1006 if there was
+    /// none and the connection ended, or the peer did not answer.
     pub code: u16,
     pub reason: Box<str>,
 }
@@ -224,7 +225,7 @@ impl<M> Session<M> {
             }
             Due::Dead => {
                 self.sender.give_up(turn.out, DEAD, DEAD_REASON);
-                self.say_goodbye(DEAD, DEAD_REASON);
+                self.say_goodbye(ABNORMAL, DEAD_REASON);
                 self.end();
             }
         }
