@@ -297,6 +297,9 @@ impl<M> Session<M> {
                 }
                 Event::NeedMore | Event::Dropped => {
                     self.receiver.rest(turn.spare);
+                    if self.is_over() {
+                        self.end();
+                    }
                     return at;
                 }
             }
@@ -321,8 +324,10 @@ impl<M> Session<M> {
         }
     }
 
-    /// Nothing of what came later is looked at.
+    /// Nothing of what came later is looked at, and nothing is held for it.
     fn end(&mut self) {
+        self.receiver.end();
+        self.sender.end();
         self.is_deaf = true;
         self.is_stalled = false;
         self.rest = Vec::new();
