@@ -69,6 +69,8 @@ pub struct Exchange {
     pub(crate) gone: bool,
     /// The application has taken the socket for itself.
     pub(crate) taken: bool,
+    /// The connection speaks another protocol since the reply.
+    pub(crate) switched: bool,
     /// The monitor has answered in our place.
     pub(crate) answered_for: bool,
     pub(crate) reuse: bool,
@@ -120,6 +122,7 @@ impl Exchange {
             wall,
             gone: false,
             taken: false,
+            switched: false,
             answered_for: false,
             reuse: false,
             slot: 0,

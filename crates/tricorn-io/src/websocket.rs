@@ -329,7 +329,7 @@ fn turn<'a>(desk: &'a mut Desk<'_>, now: u64, is_behind: bool) -> Turn<'a> {
 impl Exchange {
     /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
-        self.hold = false;
+        (self.hold, self.switched) = (false, true);
         let request = &mut *self.request;
         request.out.clear();
         request.reply.write_head(&mut request.out, inputs);

@@ -275,6 +275,7 @@ fn whoever_breaks_the_protocol_is_told_and_read_no_more() {
         (frame(0x83, b""), 1002, "unknown opcode"),
         (frame(0xc1, b""), 1002, "reserved bits are set"),
         (frame(0x88, b"\x03\xed"), 1002, "close code that may not be sent"),
+        (frames(&[(0x02, &[0; 5000]), (0x01, b"")]), 1002, "new message before the end of the last one"),
     ] {
         let mut connection = Connection::new(&PLAIN);
         connection.read(&[frame(0x81, b"fine"), stream, frame(0x81, b"never")].concat());
@@ -303,7 +304,7 @@ fn a_silent_peer_is_pinged_and_given_up() {
     assert_eq!(tick(&mut connection, 44), (b"\x89\x08\0\0\0\0\0\0\0\x02".into(), Some(49)));
     assert_eq!(tick(&mut connection, 49), (b"\x88\x18\x03\xf3keepalive ping timeout".into(), None));
     assert!(connection.session.is_over());
-    assert_eq!(connection.session.goodbye(), goodbye(1011, "keepalive ping timeout").as_ref());
+    assert_eq!(connection.session.goodbye(), goodbye(1006, "keepalive ping timeout").as_ref());
 }
 
 #[test]

@@ -41,7 +41,8 @@ impl Reactor {
         if !receiver.is_idle() {
             conn.receiver = receiver; // the body was read by the exchange
         }
-        conn.readable |= partial;
+        // What is still to come of a body, or of the protocol that followed, nobody has looked for.
+        conn.readable |= partial || exchange.switched;
         if elsewhere {
             self.close(token);
         } else if exchange.gone {

@@ -190,6 +190,14 @@ impl Receiver {
         }
     }
 
+    /// Nothing more is read: gives up all that was held for it.
+    pub fn end(&mut self) {
+        if !matches!(self.state, State::Failed(_)) {
+            self.state = State::Closed;
+        }
+        (self.message, self.inflater, self.buffer, self.is_stale) = (None, None, Vec::new(), false);
+    }
+
     #[inline]
     fn data<'a>(&self, kind: Kind, data: &'a [u8], last: bool) -> Event<'a> {
         match self.delivery {

@@ -154,6 +154,11 @@ impl Sender {
         }
     }
 
+    /// Nothing more is sent: gives up what was held for it.
+    pub fn end(&mut self) {
+        self.deflater = None;
+    }
+
     #[inline]
     fn check(&self) -> Result<(), Unsendable> {
         if self.closing.may_send() { Ok(()) } else { Err(Unsendable::Closing) }

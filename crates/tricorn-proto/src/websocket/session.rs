@@ -51,7 +51,8 @@ pub struct Turn<'a> {
 /// How it ended, for the application and the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goodbye {
-    /// What the peer's Close frame said (1005: nothing), or what ours did if the peer had to be given up, or 1006.
+    /// What the peer's Close frame said (1005: nothing), or what ours did if the peer broke the protocol; 1006 if there was
+    /// none and the connection ended, or the peer did not answer.
     pub code: u16,
     pub reason: Box<str>,
 }
@@ -224,7 +225,7 @@ impl<M> Session<M> {
             }
             Due::Dead => {
                 self.sender.give_up(turn.out, DEAD, DEAD_REASON);
-                self.say_goodbye(DEAD, DEAD_REASON);
+                self.say_goodbye(ABNORMAL, DEAD_REASON);
                 self.end();
             }
         }
@@ -296,6 +297,9 @@ impl<M> Session<M> {
                 }
                 Event::NeedMore | Event::Dropped => {
                     self.receiver.rest(turn.spare);
+                    if self.is_over() {
+                        self.end();
+                    }
                     return at;
                 }
             }
@@ -320,8 +324,10 @@ impl<M> Session<M> {
         }
     }
 
-    /// Nothing of what came later is looked at.
+    /// Nothing of what came later is looked at, and nothing is held for it.
     fn end(&mut self) {
+        self.receiver.end();
+        self.sender.end();
         self.is_deaf = true;
         self.is_stalled = false;
         self.rest = Vec::new();
