@@ -5,10 +5,14 @@ from typing import Any, final
 
 __all__ = [
     "SCOREBOARD_VERSION",
+    "AsgiGateway",
     "Call",
     "CallGateway",
     "Core",
     "GreenServer",
+    "LoopServer",
+    "Transport",
+    "TransportGateway",
     "WsgiGateway",
     "check_access_log_format",
     "check_upload_dir",
@@ -235,14 +239,34 @@ class TransportGateway:
         on_leave: Callable[[], object] | None = None,
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,
-    ) -> TransportGateway: ...
+    ) -> TransportGateway:
+        """`on_leave` is called once, when the worker leaves. `before(scope)` and `after(scope, token, status, headers,
+        sent, micros)` are called around each request, as of ASGI."""
 
 @final
 class Transport:
     """A connection as its protocol sees it: an `asyncio.Transport`."""
 
+    def write(self, data: Any) -> None: ...
+    def writelines(self, pieces: Any) -> None: ...
     def write_file(self, descriptor: int, offset: int, count: int) -> bool:
         """Sends a piece of a file as the next of the body; false if the response has no place for it."""
+
+    def close(self) -> None: ...
+    def abort(self) -> None: ...
+    def is_closing(self) -> bool: ...
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+    def is_reading(self) -> bool: ...
+    def get_extra_info(self, name: str, default: Any = None) -> Any: ...
+    def get_protocol(self) -> Any: ...
+    def set_protocol(self, protocol: Any) -> None: ...
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Has no effect: the protocol is told to pause where every class has to wait for its client."""
+
+    def get_write_buffer_size(self) -> int: ...
+    def can_write_eof(self) -> bool: ...
+    def write_eof(self) -> None: ...
 
 @final
 class LoopServer:

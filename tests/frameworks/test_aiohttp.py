@@ -41,7 +41,7 @@ class Site:
         until(lambda: self.events().count(event) >= count, f"{count} times {event!r}: {self.events()}")
 
     def websocket(self, **options: Any) -> Any:
-        return client.connect(f"ws://127.0.0.1:{self.server.port}/ws", close_timeout=5, **options)
+        return client.connect(f"ws://127.0.0.1:{self.server.port}/ws", close_timeout=5, proxy=None, **options)
 
 
 @pytest.fixture(scope="module")

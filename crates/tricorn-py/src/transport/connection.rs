@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Python is never run while the state is locked.
-use super::gateway::{Ground, Told, lock};
+use super::gateway::{Ending, Ground, Told, lock};
 use super::writing::Outcome;
 use crate::asgi::{canonical, local_address};
 use crate::report::request_line;
@@ -51,6 +51,8 @@ pub struct State {
     pub answered: bool,
     /// The connection speaks another protocol.
     pub tunnel: bool,
+    /// Bytes written to it.
+    pub tunnelled: u64,
     /// What the client sent of it behind its request.
     pub unread: Vec<u8>,
     /// The client's sending side was seen to be closed.
@@ -394,8 +396,11 @@ impl Transport {
     }
 
     fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>) {
-        let told = self.state().told.take();
-        self.ground.conclude(py, exchange, &self.remote, told);
+        let (told, sent) = {
+            let mut state = self.state();
+            (state.told.take(), state.tunnel.then_some(state.tunnelled))
+        };
+        self.ground.conclude(py, exchange, Ending { remote: &self.remote, sent, told });
     }
 
     /// The protocol has no connection any more, and is told so soon, once.

@@ -68,6 +68,16 @@ pub struct Ground {
     scratch: Mutex<Vec<u8>>,
 }
 
+/// What an exchange leaves for the logs.
+#[derive(Default)]
+pub struct Ending<'a> {
+    /// The client's address in text.
+    pub remote: &'a [u8],
+    /// Bytes sent in another protocol.
+    pub sent: Option<u64>,
+    pub told: Option<Told>,
+}
+
 /// What `before` was told, and what it said.
 pub struct Told {
     scope: Py<PyDict>,
@@ -152,26 +162,27 @@ impl Ground {
     }
 
     /// The exchange is over: the log, and the connection for the next request.
-    pub fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>, remote: &[u8], told: Option<Told>) {
+    pub fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>, ending: Ending<'_>) {
         let transport = lock(&self.calls).get_mut(exchange.slot()).and_then(Option::take);
         if transport.is_some() {
             self.running.fetch_sub(1, Ordering::Relaxed);
         }
-        self.give_back(py, exchange, remote, told);
+        self.give_back(py, exchange, ending);
     }
 
-    fn give_back(&self, py: Python<'_>, mut exchange: Box<Exchange>, remote: &[u8], told: Option<Told>) {
+    fn give_back(&self, py: Python<'_>, mut exchange: Box<Exchange>, ending: Ending<'_>) {
         if exchange.timing.answered == 0 {
             exchange.answered();
         }
         self.engine.conclude_call(exchange.slot());
         exchange.settle();
         if self.reporter.has_access_log() {
+            let Ending { remote, sent, .. } = ending;
             let status = exchange.request.reply.status_code();
             let environ = |key: &str| as_environ(&exchange, remote, key);
-            self.reporter.access(&exchange, &Line { remote, status, sent: None, called: true, environ: &environ });
+            self.reporter.access(&exchange, &Line { remote, status, sent, called: true, environ: &environ });
         }
-        if let Some(told) = told
+        if let Some(told) = ending.told
             && let Err(error) = self.tell_after(py, &exchange, told)
         {
             self.reporter.error(py, "Exception in post_request hook".into(), error);
@@ -228,7 +239,7 @@ impl Gateway for Transports {
                 ground.reporter.error(py, "Error making the protocol of a connection".into(), error);
                 exchange.app_failed();
                 exchange.answer_error(500, "");
-                ground.give_back(py, exchange, b"", None);
+                ground.give_back(py, exchange, Ending::default());
             }
         }
         Ok(None)

@@ -165,6 +165,7 @@ impl Speech<'_, '_> {
                 Part::Body(range) => waits = Some((from + range.start, from + range.end)),
                 Part::Tunnel(range) => {
                     let (start, end) = (from + range.start, from + range.end);
+                    self.state.tunnelled += (end - start) as u64;
                     sent = worse(sent, self.exchange.write_raw(&all[start..end], || kept(self.bytes, start, end)));
                 }
                 Part::End => {}
