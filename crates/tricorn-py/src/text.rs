@@ -15,6 +15,22 @@ pub fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyStrin
     }
 }
 
+/// A new string of this text. A long one that is ASCII, as most are, is copied without being looked at by Python again.
+pub fn utf8<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    if text.len() < WORTH_LOOKING || !text.is_ascii() {
+        return Ok(PyString::new(py, text));
+    }
+    // SAFETY: a new string of so many ASCII characters, which nobody else has seen yet, holds a byte for each; null carries
+    // the error.
+    unsafe {
+        let string = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 0x7f);
+        let string = Bound::from_owned_ptr_or_err(py, string)?;
+        let data = ffi::PyUnicode_DATA(string.as_ptr()).cast::<u8>();
+        data.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        Ok(string.cast_into_unchecked())
+    }
+}
+
 /// The latin-1 bytes of a string; `None` if it has characters beyond.
 pub fn as_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
     // SAFETY: strings are immutable, and the borrow keeps this one alive.
@@ -24,6 +40,8 @@ pub fn as_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
     }
 }
 
+/// From this length on a look for ASCII pays off.
+const WORTH_LOOKING: usize = 1024;
 /// Longest text worth keeping.
 const LONGEST: usize = 96;
 const PLACES: usize = 512;

@@ -16,7 +16,7 @@
 use super::close::Close;
 use super::deflate::{Agreed, BLOCK, Inflater, Inflation, Spare};
 use super::frame::{Head, Kind, Opcode, Role, Rsv1};
-use super::utf8::Utf8;
+use super::utf8::{self, Utf8};
 use super::{Violation, mask};
 use std::ops::Range;
 
@@ -271,7 +271,7 @@ impl Receiver {
     fn whole(&mut self, payload: &mut [u8], key: Option<[u8; 4]>) -> Result<Found, Violation> {
         unmask(payload, key, 0);
         let kind = self.message.take().map_or(Kind::Binary, |message| message.kind);
-        if kind == Kind::Text && std::str::from_utf8(payload).is_err() {
+        if kind == Kind::Text && !utf8::is_utf8(payload) {
             return Err(Violation::NotUtf8);
         }
         Ok(Found::Input(kind, 0..payload.len(), true))

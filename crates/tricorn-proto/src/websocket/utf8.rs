@@ -12,6 +12,12 @@ pub struct Utf8 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotUtf8;
 
+/// Whether a whole text is UTF-8. Most are ASCII, for which looking is several times as fast.
+#[inline]
+pub fn is_utf8(text: &[u8]) -> bool {
+    text.is_ascii() || std::str::from_utf8(text).is_ok()
+}
+
 impl Utf8 {
     /// Looks at the next piece of the text.
     #[inline]
@@ -20,6 +26,9 @@ impl Utf8 {
             let [first, rest @ ..] = bytes else { return Ok(()) };
             self.push_byte(*first)?;
             bytes = rest;
+        }
+        if bytes.is_ascii() {
+            return Ok(());
         }
         match std::str::from_utf8(bytes) {
             Ok(_) => Ok(()),

@@ -1,10 +1,11 @@
 //! `receive`: connect, the messages, disconnect.
 use super::{Event, Phase, Socket};
 use crate::loops::{Awaited, Poll, Ready, Wait};
+use crate::text;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 use tricorn_proto::websocket::Kind;
 
 /// What `receive()` returns.
@@ -75,7 +76,7 @@ pub fn event(py: Python<'_>, kind: Kind, data: &[u8]) -> Event {
     match kind {
         Kind::Text => {
             // SAFETY: the receiver hands out text only after it has seen that it is UTF-8.
-            let text = PyString::new(py, unsafe { std::str::from_utf8_unchecked(data) });
+            let text = text::utf8(py, unsafe { std::str::from_utf8_unchecked(data) }).ok()?;
             event.set_item(intern!(py, "text"), text).ok()?;
         }
         Kind::Binary => event.set_item(intern!(py, "bytes"), PyBytes::new(py, data)).ok()?,
