@@ -168,7 +168,9 @@ def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, work
     with site(tmp_path, worker_class, 2) as server, ExitStack() as stack:
         holding, *known = [wire for wires in by_worker(server, stack, 0, each=4).values() for wire in wires]
         head = request("POST", "/", (), b"0123456789")
-        begun = [stack.enter_context(server.connect(timeout=20)).send(head[:-5]) for _ in range(4)]
+        # In an event loop a call begins with its head, and is held up with the loop.
+        half = 0 if worker_class in EVENT_LOOPS else 4
+        begun = [stack.enter_context(server.connect(timeout=20)).send(head[:-5]) for _ in range(half)]
         silent = [stack.enter_context(server.connect(timeout=20)) for _ in range(4)]
         release = hold_the_gil(holding, tmp_path)
         stack.callback(release)
@@ -178,8 +180,6 @@ def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, work
         asking = [*known, *silent, *new]
         for wire in asking:
             wire.send(request("GET", "/"))
-        if worker_class in EVENT_LOOPS:
-            begun = []  # their calls have begun with their heads, and are held up with the loop
         told = {wire.reply().json()["pid"] for wire in [*asking, *begun]}
         assert holding.still_open()
         assert not holding.unread
