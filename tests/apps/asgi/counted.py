@@ -49,7 +49,6 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
         "id": given.get("id"),
         "length": len(body),
         "sha256": hashlib.sha256(body).hexdigest(),
-        "queue_time": scope["extensions"].get("tricorn.queue_time"),
         "remote_port": str(scope["client"][1]) if scope["client"] else None,
     }
     await answer(send, told)

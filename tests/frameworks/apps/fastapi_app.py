@@ -175,4 +175,4 @@ async def ws_refused(websocket: WebSocket) -> None:
 
 @app.websocket("/ws/denied")
 async def ws_denied(websocket: WebSocket) -> None:
-    await websocket.send_denial_response(PlainTextResponse("not you", 402))
+    await websocket.send_denial_response(PlainTextResponse("not you", 401))

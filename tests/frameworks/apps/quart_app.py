@@ -156,4 +156,4 @@ async def ws_refused() -> None:
 
 @app.websocket("/ws/denied")
 async def ws_denied() -> None:
-    abort(402, "not you")
+    abort(401, "not you")

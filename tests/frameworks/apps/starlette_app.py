@@ -147,7 +147,7 @@ async def ws_refused(websocket: WebSocket) -> None:
 
 
 async def ws_denied(websocket: WebSocket) -> None:
-    await websocket.send_denial_response(PlainTextResponse("not you", 402))
+    await websocket.send_denial_response(PlainTextResponse("not you", 401))
 
 
 class Marking:
