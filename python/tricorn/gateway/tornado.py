@@ -221,7 +221,7 @@ class Connection(HTTPConnection):
             raise HTTPOutputError(f"Tried to write {missing} bytes less than Content-Length")
 
     def set_close_callback(self, callback: Callable[[], object] | None) -> None:
-        """Called if the client leaves after its request and before the end of the answer, or closes its sending side."""
+        """Called if the client leaves, or closes its sending side, before it has all of the answer."""
         self._close_callback = callback
         if callback is not None:
             self._owner = callback
