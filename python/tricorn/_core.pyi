@@ -203,6 +203,9 @@ class Call:
     def left(self) -> None:
         """The core's own."""
 
+    def hung_up(self) -> None:
+        """The core's own."""
+
 @final
 class CallGateway:
     """How a server that is made of Python classes is called.
@@ -210,7 +213,8 @@ class CallGateway:
     `connect(call)` is called for the first request of a connection; what it returns is kept as long as that is open.
     `begin(call, connection)` begins to answer and returns a `tricorn.gateway.call.Listener`. `leave(code)` is called
     when the worker leaves. `before(call)` is called before `begin`, and `after(token, status, headers, sent, micros)`
-    when the answer is complete, with what `before` returned; see `WsgiGateway`.
+    when the answer is complete, with what `before` returned; see `WsgiGateway`. A client that closes its sending side
+    is given up after `disconnect_grace` seconds.
     """
 
     def __new__(
@@ -224,6 +228,7 @@ class CallGateway:
         before: Callable[[Any], object] | None = None,
         after: Callable[[Any, str, list[tuple[str, str]], int, int], object] | None = None,
         leave: Callable[[int], object] | None = None,
+        disconnect_grace: float = 0.0,
     ) -> CallGateway: ...
 
 @final

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server, each
-from tests.harness.classes import EVENT_LOOPS, THREADED
+from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES, THREADED
 
 HEADER_SECONDS = 1
 BODY_SECONDS = 1
@@ -28,7 +28,7 @@ def guarded(pool: Pool, worker_class: str, **more: Any) -> Server:
     )
 
 
-@pytest.fixture(scope="session", params=each(*THREADED, "gevent", *EVENT_LOOPS))
+@pytest.fixture(scope="session", params=each(*THREADED, "gevent", *EVENT_LOOPS, *SERVERS_OF_CLASSES))
 def any_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return guarded(pool, request.param)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server, each
-from tests.harness.classes import EVENT_LOOPS, THREADED
+from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES, THREADED
 
 BODY_BUFFER = 64 * 1024
 
@@ -23,19 +23,21 @@ def conforming(pool: Pool, worker_class: str, transport: str) -> Server:
 
 @pytest.fixture(
     scope="session",
-    params=each("sync-tcp", "sync-unix", "gthread-tcp", "gthread-unix", "gevent-tcp", "asgi-tcp", "asgi-unix"),
+    params=each(
+        "sync-tcp", "sync-unix", "gthread-tcp", "gthread-unix", "gevent-tcp", "asgi-tcp", "asgi-unix", "tornado-tcp"
+    ),
 )
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     worker_class, _, transport = request.param.partition("-")
     return conforming(pool, worker_class, transport)
 
 
-@pytest.fixture(scope="session", params=each(*THREADED, "gevent", *EVENT_LOOPS))
+@pytest.fixture(scope="session", params=each(*THREADED, "gevent", *EVENT_LOOPS, *SERVERS_OF_CLASSES))
 def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return conforming(pool, request.param, "tcp")
 
 
-@pytest.fixture(scope="session", params=each("gthread", "gevent", *EVENT_LOOPS))
+@pytest.fixture(scope="session", params=each("gthread", "gevent", *EVENT_LOOPS, *SERVERS_OF_CLASSES))
 def keeping_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     """A server that keeps connections open between requests."""
     return conforming(pool, request.param, "tcp")

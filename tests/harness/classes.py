@@ -13,6 +13,8 @@ GREEN = ("gevent", "eventlet")
 WSGI = (*THREADED, *GREEN)
 EVENT_LOOPS = ("asgi",)
 """Where requests wait side by side in coroutines; a fixture application has a twin in `tests/apps/asgi` for them."""
+SERVERS_OF_CLASSES = ("tornado",)
+"""Where the core calls a framework's own classes; the gallery has a twin for them, and other fixtures have none."""
 EVERY = (*WSGI, *EVENT_LOOPS)
 
 
@@ -23,7 +25,7 @@ def each(*aliases: str) -> list[object]:
 
 def _absent(name: str) -> list[pytest.MarkDecorator]:
     alias = name.partition("-")[0]
-    if alias not in GREEN:
+    if alias not in (*GREEN, *SERVERS_OF_CLASSES):
         return []
     if REFERENCE and alias == "eventlet":
         return [pytest.mark.skip(reason="the reference server has no such class")]

@@ -82,10 +82,14 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     return line
 
 
+TWINS = {"asgi": "asgi", "tornado": "tornado_twins"}
+"""Where the fixture applications of an interface are; a package named like tornado would stand for it."""
+
+
 def twin(app: str, worker_class: str) -> str:
     """The application of this name for the interface that the class calls."""
-    name = app.partition(":")[0]
-    return f"asgi.{app}" if worker_class == "asgi" and (APPS / "asgi" / f"{name}.py").exists() else app
+    room, name = TWINS.get(worker_class), app.partition(":")[0]
+    return f"{room}.{app}" if room and (APPS / room / f"{name}.py").exists() else app
 
 
 class Lines:

@@ -25,6 +25,11 @@ class Listener(Protocol):
     def on_writable(self) -> object:
         """The client has caught up. Comes after a write that returned BEHIND."""
 
+    def on_hangup(self) -> object:
+        """The client has closed its sending side. Most that do have left, and some wait for their answer: it may be
+        sent for a while yet.
+        """
+
     def on_gone(self) -> object:
         """The client has left, or was given up. The call has ended."""
 

@@ -43,6 +43,8 @@ Future = asyncio.Future[None]
 
 MAX_BODY = 100 * 1024 * 1024
 """The largest body unless a handler says otherwise (`set_max_body_size`): tornado's own default."""
+DISCONNECT_GRACE = 3.0
+"""Seconds for answering a client that has closed its sending side; its handler is told at once."""
 TURN = 1024 * 1024
 """Bytes of a body after which other requests get their turn."""
 
@@ -66,7 +68,15 @@ def make_gateway(
 
     server = Server(application, loop)
     return CallGateway(
-        loop, server.connect, server.begin, on_error, on_notice, before=before, after=after, leave=server.leave
+        loop,
+        server.connect,
+        server.begin,
+        on_error,
+        on_notice,
+        before=before,
+        after=after,
+        leave=server.leave,
+        disconnect_grace=DISCONNECT_GRACE,
     )
 
 
@@ -211,7 +221,7 @@ class Connection(HTTPConnection):
             raise HTTPOutputError(f"Tried to write {missing} bytes less than Content-Length")
 
     def set_close_callback(self, callback: Callable[[], object] | None) -> None:
-        """Called if the client leaves after its request and before the end of the answer."""
+        """Called if the client leaves, or closes its sending side, before it has all of the answer."""
         self._close_callback = callback
         if callback is not None:
             self._owner = callback
@@ -257,6 +267,11 @@ class Connection(HTTPConnection):
         for future in waiting or ():
             if not future.done():
                 future.set_result(None)
+
+    def on_hangup(self) -> None:
+        callback, self._close_callback = self._close_callback, None
+        if callback is not None:
+            callback()
 
     def on_gone(self) -> None:
         if self._is_over:

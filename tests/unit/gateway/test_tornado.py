@@ -252,6 +252,19 @@ def test_a_handler_is_told_that_its_client_has_left() -> None:
     run(test)
 
 
+def test_a_client_that_only_stops_sending_gets_its_answer() -> None:
+    async def test(server: Server) -> None:
+        call = FakeCall(target="/slow", is_behind=True)
+        begin(server, call)
+        await until(lambda: call.sent)
+        call.listener.on_hangup()  # type: ignore[union-attr]
+        assert SEEN[1:] == ["on_connection_close"]
+        call.listener.on_writable()  # type: ignore[union-attr]
+        await until(lambda: "flushed" in SEEN)
+
+    run(test)
+
+
 def test_what_is_written_to_nobody_raises() -> None:
     async def test(server: Server) -> None:
         call = FakeCall(is_gone=True, target="/stream")

@@ -46,7 +46,7 @@ pub fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>
         Came::First(body) => bytes_of(py, body).map(Some),
         Came::Bytes { is_last } => {
             if is_last && call.state().hung_up {
-                room::leave_soon(slf)?;
+                room::hang_up_soon(slf)?;
             }
             Ok(Some(PyBytes::new(py, &scratch)))
         }

@@ -203,9 +203,14 @@ impl Call {
         })
     }
 
-    /// The client was found to be gone; in a turn of its own.
+    /// The client was found to be gone, or has hung up some time ago; in a turn of its own.
     fn left(slf: &Bound<'_, Call>) -> PyResult<()> {
         super::room::client_left(slf)
+    }
+
+    /// The client was found to have closed its sending side; in a turn of its own.
+    fn hung_up(slf: &Bound<'_, Call>) -> PyResult<()> {
+        super::room::hang_up(slf)
     }
 }
 
@@ -339,17 +344,17 @@ impl Call {
         }
         self.ground.engine.conclude_call(exchange.slot());
         exchange.settle();
-        let (listener, token, attended) = {
+        let (listener, token, timer, attended) = {
             let mut state = self.state();
             state.patience = None;
-            (state.listener.take(), state.token.take(), state.attended)
+            (state.listener.take(), state.token.take(), state.timer.take(), state.attended)
         };
         self.ground.log(&exchange);
         self.ground.after(py, &exchange, token);
         let left = if attended { self.ground.leave(exchange.slot()) } else { None };
         self.ground.give_back(exchange);
         drop((left, listener));
-        Ok(())
+        timer.map_or(Ok(()), |timer| timer.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 }
 

@@ -31,12 +31,15 @@ pub struct CallGateway {
     after: Option<Py<PyAny>>,
     /// Tells connections that would stay for ever to end.
     leave: Option<Py<PyAny>>,
+    /// Seconds between a client's closing of its sending side and the end of its call.
+    disconnect_grace: f64,
 }
 
 #[pymethods]
 impl CallGateway {
     #[new]
-    #[pyo3(signature = (event_loop, connect, begin, on_error, on_notice=None, *, before=None, after=None, leave=None))]
+    #[pyo3(signature = (event_loop, connect, begin, on_error, on_notice=None, *, before=None, after=None, leave=None,
+                        disconnect_grace=0.0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
         event_loop: Py<PyAny>,
@@ -47,8 +50,9 @@ impl CallGateway {
         before: Option<Py<PyAny>>,
         after: Option<Py<PyAny>>,
         leave: Option<Py<PyAny>>,
+        disconnect_grace: f64,
     ) -> CallGateway {
-        CallGateway { event_loop, connect, begin, on_error, on_notice, before, after, leave }
+        CallGateway { event_loop, connect, begin, on_error, on_notice, before, after, leave, disconnect_grace }
     }
 }
 
@@ -69,6 +73,7 @@ pub struct Ground {
     pub engine: Arc<Engine>,
     pub reporter: Reporter,
     event_loop: Py<PyAny>,
+    grace: f64,
     after: Option<Py<PyAny>>,
     heads: Mutex<Heads>,
     /// The calls that are under way, by their places.
@@ -92,6 +97,11 @@ impl Ground {
     /// Calls a function without arguments in the next turn of the loop.
     pub fn call_soon(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.event_loop.call_method1(py, intern!(py, "call_soon"), (function,)).map(drop)
+    }
+
+    /// Calls a function without arguments when a client that has hung up has had its time; returns what can be cancelled.
+    pub fn call_later(&self, py: Python<'_>, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.event_loop.call_method1(py, intern!(py, "call_later"), (self.grace, function))
     }
 
     /// From now on this call is told what happens to its connection.
@@ -173,6 +183,7 @@ impl CallServer {
             reporter: Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice),
             engine,
             event_loop: settings.event_loop.clone_ref(py),
+            grace: settings.disconnect_grace,
             after: settings.after.as_ref().map(|after| after.clone_ref(py)),
             heads: Mutex::new(Heads::new(py)),
             calls: Mutex::default(),

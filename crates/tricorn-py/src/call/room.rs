@@ -24,12 +24,15 @@ pub struct State {
     pub awaits_body: bool,
     /// The client's sending side was seen to be closed while its body was still to be read.
     pub hung_up: bool,
+    /// Ends the call some time after the client has closed its sending side.
+    pub timer: Option<Py<PyAny>>,
 }
 
 /// What is to be told when the state is unlocked.
 #[derive(Default)]
 struct Todo {
     left: bool,
+    hung_up: bool,
     readable: bool,
     writable: bool,
     refusal: Option<Refusal>,
@@ -45,6 +48,9 @@ pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
     }
     if todo.left {
         return client_left(slf);
+    }
+    if todo.hung_up {
+        hang_up(slf)?;
     }
     for (name, is_due) in [(intern!(py, "on_readable"), todo.readable), (intern!(py, "on_writable"), todo.writable)] {
         let listener = call.state().listener.as_ref().filter(|_| is_due).map(|listener| listener.clone_ref(py));
@@ -66,7 +72,7 @@ fn stir(call: &Call, what: What, todo: &mut Todo) {
     if what.hangup && exchange.is_partial() && !what.broken {
         state.hung_up = true; // what it sent before may all be there
     } else if what.hangup {
-        todo.left = true;
+        (todo.left, todo.hung_up) = (what.broken, !what.broken);
     }
     todo.readable = (what.readable || what.hangup) && state.awaits_body;
     if let Some(patience) = &mut state.patience
@@ -112,6 +118,24 @@ pub fn wait(slf: &Bound<'_, Call>) -> PyResult<u8> {
     }
 }
 
+/// The client has closed its sending side: most that do have left, some wait for their answer.
+pub fn hang_up(slf: &Bound<'_, Call>) -> PyResult<()> {
+    let (call, py) = (slf.get(), slf.py());
+    let listener = {
+        let state = call.state();
+        if state.exchange.is_none() || state.timer.is_some() {
+            return Ok(());
+        }
+        state.listener.as_ref().map(|listener| listener.clone_ref(py))
+    };
+    let timer = call.ground.call_later(py, &slf.getattr(intern!(py, "left"))?)?;
+    call.state().timer = Some(timer);
+    if let Some(listener) = listener {
+        tell(call, listener.bind(py), intern!(py, "on_hangup"));
+    }
+    Ok(())
+}
+
 /// The client has left: the call is over, and its listener told so.
 pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
     finish(slf, |exchange| exchange.abort())
@@ -120,6 +144,11 @@ pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
 /// The same in a turn of its own, since the listener is in the midst of something.
 pub fn leave_soon(slf: &Bound<'_, Call>) -> PyResult<()> {
     slf.get().ground.call_soon(slf.py(), &slf.getattr(intern!(slf.py(), "left"))?)
+}
+
+/// `hang_up` in a turn of its own.
+pub fn hang_up_soon(slf: &Bound<'_, Call>) -> PyResult<()> {
+    slf.get().ground.call_soon(slf.py(), &slf.getattr(intern!(slf.py(), "hung_up"))?)
 }
 
 /// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
