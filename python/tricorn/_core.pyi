@@ -5,10 +5,12 @@ from typing import Any, final
 
 __all__ = [
     "SCOREBOARD_VERSION",
+    "AsgiGateway",
     "Call",
     "CallGateway",
     "Core",
     "GreenServer",
+    "LoopServer",
     "WsgiGateway",
     "check_access_log_format",
     "check_upload_dir",
