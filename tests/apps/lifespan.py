@@ -1,8 +1,13 @@
 """An ASGI application that prints what happens to it, a line each; LIFESPAN in the environment says how it starts.
 
-complete  fails  raises  exits  other (does not know lifespan)  a path (waits until there is such a file)
-/state  what the scope's state holds          /pid  the process          /sleep?s   then answers
-/after?s  answers, then goes on for so long   /task-exits  a task calls sys.exit   /stops  stops the loop
+    complete  fails  raises  exits  other (does not know lifespan)  a path (waits until there is such a file)
+
+A request is answered with the pid:
+
+    /state   with what the scope's state holds   /sleep?s     later       /after?s   and goes on for so long
+    /stops   though it stops the loop            /task-exits  though a task calls sys.exit
+
+A WebSocket is accepted, echoes, and prints with which code it ended; /stubborn goes on after that.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ def say(text: str) -> None:
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] == "lifespan":
         await live(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await listen(scope, receive, send)
     else:
         await answer(scope, send)
 
@@ -52,6 +59,16 @@ async def live(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def poll() -> None:
     while True:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
+
+
+async def listen(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] != "websocket.disconnect":
+        await send({"type": "websocket.send", "text": message["text"]})
+    say(f"the WebSocket ended with {message['code']}")
+    if scope["path"] == "/stubborn":
+        await sleep(60, "/stubborn")
 
 
 async def answer(scope: dict[str, Any], send: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.harness import REFERENCE, Server, Site, until
+from tests.harness.frames import CLOSE, Frame, Frames
 from tests.harness.server import free_port, run
 from tests.harness.site import replaced
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.skipif(REFERENCE, reason="the reference server is not h
 
 APP = "lifespan:application"
 LAST = "shutdown, the poller runs"
+GOING_AWAY, SERVICE_RESTART = (code.to_bytes(2, "big") for code in (1001, 1012))
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -97,6 +99,68 @@ class TestLife:
             (tmp_path / "go").touch()
             assert server.wait_exit() == 0
             assert server.out.lines == ["startup", LAST]
+
+
+class TestWebSockets:
+    """They would stay for ever: at the end they are told, and given the time to say goodbye."""
+
+    def test_at_a_stop_the_server_goes_away(self, server: Server) -> None:
+        with Frames(server.address) as websocket:
+            websocket.echoes()
+            server.signal(signal.SIGTERM)
+            assert websocket.frame() == Frame(CLOSE, GOING_AWAY)
+            websocket.put(CLOSE, GOING_AWAY).closed()
+        assert server.wait_exit(within=4) == 0
+        assert server.out.lines == ["startup", "the WebSocket ended with 1001", LAST]
+
+    def test_at_a_reload_they_may_come_back(self, server: Server) -> None:
+        with Frames(server.address) as websocket:
+            websocket.echoes()
+            server.signal(signal.SIGHUP)
+            assert websocket.frame() == Frame(CLOSE, SERVICE_RESTART)
+            with Frames(server.address) as again:
+                again.echoes()
+                websocket.put(CLOSE, SERVICE_RESTART).closed()
+                server.out.wait("the WebSocket ended with 1012")
+                server.out.wait(LAST)
+                again.echoes()
+                again.goodbye()
+
+    def test_they_do_not_hold_up_requests_that_are_under_way(self, server: Server) -> None:
+        with Frames(server.address) as websocket:
+            asked = in_background(server, "/sleep?0.5")
+            server.out.wait("/sleep begins")
+            server.signal(signal.SIGTERM)
+            assert websocket.frame() == Frame(CLOSE, GOING_AWAY)
+            assert "/sleep ends" not in server.out.lines
+            asked.join()
+            assert asked.answers == [200]  # type: ignore[attr-defined]
+
+    def test_a_client_that_says_nothing_is_not_waited_for(self, server: Server) -> None:
+        with Frames(server.address) as websocket:
+            websocket.echoes()
+            server.signal(signal.SIGTERM)
+            assert server.wait_exit(within=8) == 0
+        assert server.out.lines[-1] == LAST
+        assert not server.log.matching("SIGKILL")
+
+    def test_an_application_that_goes_on_is_cancelled_before_the_shutdown(self, loop: str) -> None:
+        with serve(asgi_loop=loop, graceful_timeout=1) as server, Frames(server.address, "/stubborn") as websocket:
+            websocket.echoes()
+            server.signal(signal.SIGTERM)
+            websocket.frame()
+            websocket.put(CLOSE, GOING_AWAY)
+            assert server.wait_exit(within=5) == 0
+            assert server.out.lines[-2:] == ["/stubborn is cancelled", LAST]
+            assert not server.log.matching("SIGKILL")
+
+    def test_at_a_quick_stop(self, server: Server) -> None:
+        with Frames(server.address) as websocket:
+            websocket.echoes()
+            server.signal(signal.SIGQUIT)
+            assert server.wait_exit(within=4) == 0
+        assert server.out.lines[-1] == LAST
+        assert not server.log.matching("SIGKILL")
 
 
 def test_calls_are_cancelled_when_graceful_timeout_is_over(loop: str) -> None:
