@@ -163,7 +163,7 @@ class AsgiGateway:
         state: dict[str, Any] | None = None,
         root_path: str = "",
         disconnect_grace: float = 0.0,
-        websocket_max_message_size: int = 16 << 20,
+        websocket_max_message_size: int = ...,
         websocket_ping_interval: float = 20.0,
         websocket_ping_timeout: float = 20.0,
         websocket_compression: bool = True,

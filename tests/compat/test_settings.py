@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects import debugging, logs, own, processes, queueing, requests
+from tests.compat.effects import debugging, event_loops, logs, own, processes, queueing, requests
 from tests.compat.effects.hooks import hook
 from tests.harness import REFERENCE
 
@@ -21,11 +21,9 @@ BEYOND = {
     "default_proc_name": "an internal of it",
     "limit_request_field_size": "0 is not unlimited, and the error differs",
     "timeout": "it is no timeout of a request",
-    "asgi_lifespan": "the value is only told apart by its asgi class",
     "disable_redirect_access_to_syslog": "it has a syslog",
     "sendfile": "strace would be needed: its copies look the same",
     "print_config": "it prints Python representations",
-    "root_path": "the value is only told apart by its asgi class",
     "keepalive": "its sync workers have none",
 }
 
@@ -50,7 +48,7 @@ HOOKS = [
 ]
 
 OURS = (own, queueing)
-MODULES = (processes, requests, logs, debugging, *OURS)
+MODULES = (processes, event_loops, requests, logs, debugging, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect
     for module in MODULES
@@ -62,7 +60,7 @@ TABLE |= {name: hook(name) for name in HOOKS}
 
 @pytest.mark.parametrize("name", TABLE)
 def test_setting(name: str, tmp_path: Path) -> None:
-    if REFERENCE and (name in BEYOND or any(f"sees_{name}" in vars(module) for module in OURS)):
+    if REFERENCE and (name in (*BEYOND, *event_loops.OWN) or any(f"sees_{name}" in vars(module) for module in OURS)):
         pytest.skip(f"the reference server: {BEYOND.get(name, 'it has no such setting')}")
     TABLE[name](tmp_path)
 

@@ -21,7 +21,7 @@ def make_stand_in(traceback: str) -> Callable[..., Iterable[bytes]]:
 
 
 def make_asgi_stand_in(traceback: str) -> Callable[..., Awaitable[None]]:
-    """The same for ASGI. A WebSocket is closed before it is accepted, which is 403."""
+    """The same for ASGI. A WebSocket is closed before it is accepted, which is 403; nothing is to be started."""
     body = traceback.encode("utf-8", "replace")
     headers = [(b"content-type", CONTENT_TYPE.encode()), (b"content-length", b"%d" % len(body))]
 
@@ -31,5 +31,8 @@ def make_asgi_stand_in(traceback: str) -> Callable[..., Awaitable[None]]:
             await send({"type": "http.response.body", "body": body})
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close"})
+        else:
+            for _ in range(2):
+                await send({"type": f"{(await receive())['type']}.complete"})
 
     return stand_in

@@ -225,26 +225,32 @@ class Worker(ABC):
         except (Exception, SystemExit) as error:
             if not self.assignment.stand_in:
                 raise
-            if self.reloader is not None and isinstance(error, SyntaxError) and error.filename:
-                self.reloader.add(error.filename)  # it was never imported, and is what will be mended
-            self._let_stand_in("The application cannot be loaded; its traceback is served until it can")
+            self._let_stand_in(error, "The application cannot be loaded; its traceback is served until it can")
 
     def _start_application(self) -> None:
         try:
             self.start_application()
-        except (Exception, SystemExit):
+        except (Exception, SystemExit) as error:
             if not self.assignment.stand_in or self.stands_in:
                 raise
-            self._let_stand_in("The application cannot start; its traceback is served until it can")
+            self._let_stand_in(error, "The application cannot start; its traceback is served until it can")
             self.start_application()
 
-    def _let_stand_in(self, text: str) -> None:
+    def _let_stand_in(self, error: BaseException, text: str) -> None:
         """In an exception handler: what is served is why nothing else is."""
         import traceback
 
         self.log.exception("%s", text)
-        self.wsgi = self.make_stand_in(traceback.format_exc())
+        details = error.details if isinstance(error, BootError) else ""
+        self.wsgi = self.make_stand_in(details or traceback.format_exc())
         self.stands_in = True
+        if self.reloader is not None:
+            # What failed while it was imported is no module, and is what will be mended.
+            files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+            if isinstance(error, SyntaxError) and error.filename:
+                files.append(error.filename)
+            for path in filter(os.path.isfile, files):
+                self.reloader.add(path)
 
     def _serve(self, core: Core, gateway: Any) -> int:
         try:

@@ -298,28 +298,5 @@ def sees_default_proc_name(directory: Path) -> None:
     assert "fallback" in printed("default_proc_name = 'fallback'\n")
 
 
-def sees_asgi_loop(directory: Path) -> None:
-    refuses("asgi_loop", "'asyncio'", "'no_such_loop'")
-
-
-def sees_asgi_lifespan(directory: Path) -> None:
-    refuses("asgi_lifespan", "'off'", "'perhaps'")
-
-
-def sees_asgi_disconnect_grace_period(directory: Path) -> None:
-    refuses("asgi_disconnect_grace_period", "7", "-1")
-
-
-def sees_websocket_max_message_size(directory: Path) -> None:
-    refuses("websocket_max_message_size", "1000", "-1")
-
-
 def sees_http_parser(directory: Path) -> None:
     refuses("http_parser", "'python'", "'slow'")
-
-
-def sees_root_path(directory: Path) -> None:
-    with Site("root_path = '/below'\n") as server:
-        assert server.get("/hello").status == 200
-        assert server.get("/below/hello").status == 200
-    assert "/below" in printed("root_path = '/below'\n")

@@ -2,155 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from tricorn import log, workers
-from tricorn.config.command_line import read_arguments
-from tricorn.config.resolve import Layer, Raw, resolve
-from tricorn.workers.application import Application
-from tricorn.workers.base import Assignment, Place, Worker
-from tricorn.workers.messages import BootFailed, Decoder, Message, Ready
+from tricorn.workers.base import Worker
+from tricorn.workers.messages import BootFailed, Ready
 
-TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
-
-
-@dataclass
-class Core:
-    """Notes what it is told; `script` is what happens while it serves."""
-
-    notes: list[str] = field(default_factory=list)
-    options: dict[str, object] = field(default_factory=dict)
-    script: Callable[[], None] = lambda: None
-    wakeup_fd: int = -1
-    request_timeout: float = 0.0
-    over: threading.Event = field(default_factory=threading.Event)
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def start(self) -> None:
-        self.note("start")
-
-    def serve(self, gateway: object) -> None:
-        self.note("serve")
-        self.script()
-
-    def wait(self) -> None:
-        self.note("wait")
-        self.over.wait(5)
-
-    def drain(self) -> None:
-        self.note("drain")
-        self.over.set()
-
-    def stop(self) -> None:
-        self.note("stop")
-        self.over.set()
-
-    def close(self) -> None:
-        self.note("close")
-
-    def reopen_logs(self) -> None:
-        self.note("reopen_logs")
-
-
-@pytest.fixture
-def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
-    made = Core()
-    _, made.wakeup_fd = pipe = os.pipe()
-    os.set_blocking(made.wakeup_fd, False)
-
-    def make(listeners: list[int], options: dict[str, object], page: memoryview) -> Core:
-        made.options = dict(options)
-        return made
-
-    fake: Any = ModuleType("tricorn._core")
-    fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
-    fake.GreenServer = fake.AsgiGateway = fake.LoopServer = object
-    fake.check_access_log_format = fake.check_upload_dir = lambda text: None
-    monkeypatch.setitem(sys.modules, "tricorn._core", fake)
-    forget_native()
-    numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]
-    before = {number: signal.getsignal(number) for number in numbers}
-    yield made
-    signal.set_wakeup_fd(-1)
-    for number, handler in before.items():
-        signal.signal(number, handler)
-    forget_native()
-    for end in pipe:
-        os.close(end)
-
-
-def forget_native() -> None:
-    """Its module holds on to the core that it was imported with."""
-    sys.modules.pop("tricorn.workers.native", None)
-    vars(workers).pop("native", None)
-
-
-@dataclass
-class Arbiter:
-    """The other ends of a worker's pipes, and the hooks it is to call."""
-
-    messages: int
-    worker: Worker
-    notes: list[str]
-
-    def heard(self) -> list[Message]:
-        return Decoder().feed(os.read(self.messages, 4096))
-
-
-@pytest.fixture
-def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Arbiter]]:
-    (tmp_path / "life_app.py").write_text("def application(environ, start_response): ...\n")
-    (tmp_path / "life_broken.py").write_text("1 / 0\n")
-    (tmp_path / "life_exits.py").write_text("import sys; sys.exit(7)\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    ends: list[int] = []
-
-    def make(
-        app: str = "life_app",
-        argv: str = "",
-        worker_class: str = "sync",
-        stand_in: bool = False,
-        siblings: bool = False,
-        **hooks: Any,
-    ) -> Arbiter:
-        messages, life = os.pipe(), os.pipe()
-        ends.extend((*messages, *life))
-        in_file = Layer({name: Raw(hook, "gunicorn.conf.py") for name, hook in hooks.items()})
-        config = resolve([in_file, read_arguments([*argv.split(), app])])
-        assignment = Assignment(
-            server="the server",
-            config=config,
-            worker_class=worker_class,
-            log=log.make(config),
-            app=Application(config),
-            age=7,
-            sockets=[],
-            page=memoryview(bytearray(4096)),
-            pages=memoryview(bytearray(4096)),
-            group=memoryview(bytearray(4096)),
-            siblings=siblings,
-            stand_in=stand_in,
-        )
-        worker = workers.load(worker_class)(assignment)
-        worker.move_in(Place([], [], messages[1], life[0]))
-        return Arbiter(messages[0], worker, [])
-
-    yield make
-    for end in ends:
-        os.close(end)
-    for name in ("life_app", "life_broken", "life_exits"):
-        sys.modules.pop(name, None)
+from tests.unit.workers.conftest import Arbiter, Core
 
 
 def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Callable[..., Arbiter]) -> None:

@@ -135,8 +135,8 @@ REQUEST_TIMEOUT = Setting(
     own=True,
     help="Seconds an application may take for one request; 0 switches it off.",
     doc="A request that takes longer has its Python stack logged, and `tricorn.errors.RequestTimeout` is raised in it. "
-    "The client is answered with 504 if nothing was sent. The worker goes on. Make it shorter than `timeout`, which "
-    "replaces the worker.",
+    "Under asgi its task is cancelled. The client is answered with 504 if nothing was sent. The worker goes on. Make "
+    "it shorter than `timeout`, which replaces the worker.",
 )
 
 BOOT_TIMEOUT = Setting(

@@ -1,0 +1,123 @@
+"""The event-loop classes: an effect for each setting, `sees_<name>`."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.compat.effects.common import refuses
+from tests.harness import REFERENCE, Site, until
+from tests.harness.frames import BINARY, COMPRESSED, DEFLATE, PING, PONG, Frames
+from tests.harness.wire import request
+
+APPLICATION = """
+import asyncio, json
+
+started = False
+
+async def application(scope, receive, send):
+    global started
+    if scope["type"] == "lifespan":
+        await receive()
+        started = True
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+    elif scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (message := await receive())["type"] != "websocket.disconnect":
+            await send({"type": "websocket.send", "bytes": message["bytes"]})
+        print("ended with", message["code"], flush=True)
+    else:
+        if scope["path"] == "/wait":
+            try:
+                while (await receive())["type"] != "http.disconnect": pass
+                print("the client has left", flush=True)
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                print("cancelled", flush=True)
+                raise
+        facts = {"loop": type(asyncio.get_running_loop()).__module__, "started": started}
+        body = json.dumps({**facts, "root_path": scope["root_path"], "path": scope["path"]}).encode()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+        await send({"type": "http.response.body", "body": body})
+"""
+
+
+def asgi(config: str) -> Site:
+    return Site(f"worker_class = 'asgi'\n{config}\n", app="mine:application", files={"mine.py": APPLICATION})
+
+
+def facts(config: str, target: str = "/x") -> Any:
+    with asgi(config) as server:
+        return server.get(target).json()
+
+
+def sees_asgi_loop(directory: Path) -> None:
+    assert facts("asgi_loop = 'asyncio'")["loop"].startswith("asyncio")
+    refuses("asgi_loop", "'asyncio'", "'no_such_loop'")
+    pytest.importorskip("uvloop")
+    assert facts("asgi_loop = 'uvloop'")["loop"] == "uvloop"
+    assert facts("")["loop"] == "uvloop"
+
+
+def sees_asgi_lifespan(directory: Path) -> None:
+    assert facts("asgi_lifespan = 'off'")["started"] is False
+    assert facts("asgi_lifespan = 'auto'")["started"] is True
+    refuses("asgi_lifespan", "'off'", "'perhaps'")
+
+
+def sees_asgi_disconnect_grace_period(directory: Path) -> None:
+    with asgi("asgi_disconnect_grace_period = 1") as server, server.connect() as wire:
+        wire.send(request("GET", "/wait"))
+        until(lambda: server.get("/x").status == 200, "it serves")
+        wire.close()
+        server.out.wait("the client has left")
+        begun = time.monotonic()
+        server.out.wait("cancelled")
+        assert time.monotonic() - begun > 0.7
+
+
+def sees_root_path(directory: Path) -> None:
+    told = facts("root_path = '/below'", "/below/x" if REFERENCE else "/x")
+    assert (told["root_path"], told["path"]) == ("/below", "/below/x")
+
+
+def sees_websocket_max_message_size(directory: Path) -> None:
+    with asgi("websocket_max_message_size = 1000") as server, Frames(server.address, "/") as websocket:
+        websocket.echoes(bytes(1000))
+        websocket.put(BINARY, bytes(1001)).failed(1009)
+
+
+def sees_websocket_ping_interval(directory: Path) -> None:
+    with asgi("websocket_ping_interval = 0.2") as server, Frames(server.address, "/") as websocket:
+        for _ in range(2):
+            ping = websocket.frame()
+            assert ping.first == PING
+            websocket.put(PONG, ping.payload)
+        websocket.echoes(b"still there")
+
+
+def sees_websocket_ping_timeout(directory: Path) -> None:
+    config = "websocket_ping_interval = 0.2\nwebsocket_ping_timeout = 0.3"
+    with asgi(config) as server, Frames(server.address, "/") as websocket:
+        assert websocket.frame().first == PING
+        server.out.wait("ended with 1011")
+
+
+def sees_websocket_compression(directory: Path) -> None:
+    for config, compressed in (("websocket_compression = False", 0), ("", COMPRESSED)):
+        with asgi(config) as server, Frames(server.address, "/", DEFLATE) as websocket:
+            assert bool(websocket.response.get("Sec-WebSocket-Extensions")) is bool(compressed)
+            websocket.put(BINARY, bytes(1000))
+            frame = websocket.frame()
+            assert frame.first == BINARY | compressed
+            websocket.put(0x88, struct.pack("!H", 1000))
+
+
+OWN = ("websocket_ping_interval", "websocket_ping_timeout", "websocket_compression")

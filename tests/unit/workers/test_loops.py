@@ -1,0 +1,231 @@
+"""The order of things in an event-loop worker, around a core and a loop server that only take notes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tricorn import workers
+from tricorn.errors import BootError
+from tricorn.metrics import scoreboard
+from tricorn.workers.loops import LoopWorker
+from tricorn.workers.messages import BootFailed, Ready
+
+from tests.unit.workers.conftest import Arbiter, Core
+
+Hire = Callable[..., Arbiter]
+
+
+class LoopServer:
+    """Done when the core is drained or stopped; `calls` go on for so many looks."""
+
+    calls = 0
+
+    def __init__(self, core: Core, gateway: object, done: Callable[[], object]) -> None:
+        self.core, self.done = core, done
+        self.loop = asyncio.get_running_loop()
+        self.pipe = os.pipe()
+        self.descriptors = (self.pipe[0], self.pipe[0])
+        core.note("serves")
+        self.loop.call_soon(core.script)
+        self.look()
+
+    def look(self) -> None:
+        if self.core.over.is_set():
+            self.core.note("done")
+            self.done()
+        else:
+            self.loop.call_later(0.001, self.look)
+
+    def poll(self) -> None: ...
+
+    def running(self) -> int:
+        LoopServer.calls -= 1
+        return max(LoopServer.calls, 0)
+
+    def cancel_all(self) -> None:
+        self.core.note("cancel_all")
+        LoopServer.calls = 0
+
+    def leave(self, code: int) -> None:
+        self.core.note(f"leave {code}")
+
+    def close(self) -> None:
+        for end in self.pipe:
+            os.close(end)
+        self.core.note("server.close")
+
+
+@pytest.fixture(autouse=True)
+def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[LoopWorker]]:
+    import sys
+
+    vars(sys.modules["tricorn._core"])["LoopServer"] = LoopServer
+    LoopServer.calls = 0
+
+    class Noting(LoopWorker):
+        async def start_up(self) -> None:
+            core.note("start_up")
+
+        async def shut_down(self) -> None:
+            core.note("shut_down")
+
+        def make_gateway(self) -> Any:
+            core.note("make_gateway")
+
+    monkeypatch.setattr(workers, "load", lambda alias: Noting)
+    core.start = lambda: core.note("start")  # type: ignore[method-assign]
+    return Noting
+
+
+def stop_by(name: str) -> Callable[[], None]:
+    return lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
+
+
+def test_a_life(core: Core, hire: Hire) -> None:
+    core.script = stop_by("TERM")
+    arbiter = hire(worker_class="asgi")
+    assert arbiter.worker.run() == 0
+    assert arbiter.heard() == [Ready()]
+    assert core.notes == [
+        "start_up",
+        "make_gateway",
+        "start",
+        "serves",
+        "drain",
+        "leave 1001",
+        "done",
+        "server.close",
+        "shut_down",
+        "close",
+    ]
+    with pytest.raises(RuntimeError):
+        asyncio.get_event_loop_policy().get_event_loop().run_until_complete(asyncio.sleep(0))
+
+
+def test_websockets_are_told_whether_others_serve_on(core: Core, hire: Hire) -> None:
+    arbiter = hire(worker_class="asgi")
+    scoreboard.order(arbiter.worker.assignment.page, replaced=True)
+    core.script = stop_by("TERM")
+    assert arbiter.worker.run() == 0
+    assert "leave 1012" in core.notes
+
+
+def test_what_goes_on_after_its_reply_is_waited_for(core: Core, hire: Hire) -> None:
+    LoopServer.calls = 4
+    core.script = stop_by("TERM")
+    assert hire(worker_class="asgi").worker.run() == 0
+    assert LoopServer.calls < 0
+    assert "cancel_all" not in core.notes
+
+
+@pytest.mark.parametrize(("name", "argv"), [("TERM", "--graceful-timeout 0.05"), ("QUIT", "")])
+def test_but_not_for_ever(core: Core, hire: Hire, name: str, argv: str) -> None:
+    LoopServer.calls = 10**9
+    core.script = stop_by(name)
+    assert hire(worker_class="asgi", argv=argv).worker.run() == 0
+    assert core.notes[-4:] == ["cancel_all", "server.close", "shut_down", "close"]
+
+
+def test_quit_while_calls_are_waited_for(core: Core, hire: Hire) -> None:
+    LoopServer.calls = 10**9
+
+    def both() -> None:
+        stop_by("TERM")()
+        asyncio.get_running_loop().call_later(0.05, stop_by("QUIT"))
+
+    core.script = both
+    assert hire(worker_class="asgi").worker.run() == 0
+    assert core.notes[-4:] == ["cancel_all", "server.close", "shut_down", "close"]
+
+
+def test_a_shutdown_that_does_not_end_is_cancelled(core: Core, hire: Hire, worker_class: Any) -> None:
+    async def shut_down(self: LoopWorker) -> None:
+        core.note("shut_down")
+        stop_by("QUIT")()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            core.note("cancelled")
+
+    worker_class.shut_down = shut_down
+    core.script = stop_by("TERM")
+    assert hire(worker_class="asgi").worker.run() == 0
+    assert core.notes[-4:] == ["shut_down", "stop", "cancelled", "close"]
+
+
+def test_a_shutdown_that_raises_is_logged(core: Core, hire: Hire, worker_class: Any) -> None:
+    async def shut_down(self: LoopWorker) -> None:
+        raise OSError("disk full")
+
+    worker_class.shut_down = shut_down
+    core.script = stop_by("TERM")
+    assert hire(worker_class="asgi").worker.run() == 0
+    assert core.notes[-1] == "close"
+
+
+@pytest.mark.parametrize("error", [BootError("no database"), OSError("no database"), SystemExit("no database")])
+def test_a_startup_that_fails_is_a_failed_boot(
+    core: Core,
+    hire: Hire,
+    worker_class: Any,
+    error: BaseException,
+) -> None:
+    async def start_up(self: LoopWorker) -> None:
+        raise error
+
+    worker_class.start_up = start_up
+    arbiter = hire(worker_class="asgi")
+    assert arbiter.worker.run() == 3
+    (message,) = arbiter.heard()
+    assert isinstance(message, BootFailed)
+    assert message.reason.endswith("no database")
+    assert core.notes == []
+
+
+def test_what_fails_after_the_startup_is_followed_by_the_shutdown(core: Core, hire: Hire, worker_class: Any) -> None:
+    def fail(self: LoopWorker) -> None:
+        raise OSError("no gateway")
+
+    worker_class.make_gateway = fail
+    assert hire(worker_class="asgi").worker.run() == 3
+    assert core.notes == ["start_up", "shut_down"]
+
+
+def test_a_server_that_fails_ends_the_worker_but_not_without_the_shutdown(core: Core, hire: Hire) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("epoll is gone")
+
+    LoopServer.close, close = fail, LoopServer.close  # type: ignore[assignment,method-assign]
+    try:
+        core.script = stop_by("TERM")
+        assert hire(worker_class="asgi").worker.run() == 1
+    finally:
+        LoopServer.close = close  # type: ignore[method-assign]
+    assert core.notes[-2:] == ["shut_down", "close"]
+
+
+def test_hooks_of_signals_run_in_the_loop(core: Core, hire: Hire) -> None:
+    def worker_int(worker: object) -> None:
+        assert asyncio.get_running_loop()
+        core.note("worker_int")
+
+    core.script = stop_by("INT")
+    assert hire(worker_class="asgi", worker_int=worker_int).worker.run() == 0
+    assert core.notes[4:6] == ["worker_int", "stop"]
+
+
+def test_the_loop_is_there_when_the_application_is_imported(core: Core, hire: Hire, tmp_path: Any) -> None:
+    (tmp_path / "life_app.py").write_text(
+        "import asyncio\nloop = asyncio.get_event_loop()\nasync def application(scope, receive, send): ...\n"
+    )
+    core.script = stop_by("TERM")
+    arbiter = hire(worker_class="asgi", argv="-k asgi")
+    assert arbiter.worker.run() == 0
+    import life_app  # type: ignore[import-not-found]
+
+    assert life_app.loop.is_closed()
