@@ -7,7 +7,7 @@
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
 use super::ground::{Ground, Watched, lock};
-use crate::loops::{is_done, wake};
+use crate::loops::{error_of, is_done, wake};
 use crate::report::{is_request_timeout, request_line};
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
@@ -217,12 +217,7 @@ impl Call {
             let mut state = self.state();
             (state.exchange.take(), state.gone, state.late)
         };
-        let error = if task.call_method0(intern!(py, "cancelled"))?.is_truthy()? {
-            task.call_method0(intern!(py, "result")).err() // with the traceback of where it was
-        } else {
-            let error = task.call_method0(intern!(py, "exception"))?;
-            (!error.is_none()).then(|| PyErr::from_value(error))
-        };
+        let error = error_of(task);
         let Some(mut exchange) = exchange else {
             self.report_late_error(py, error, gone);
             return Ok(());
@@ -364,7 +359,7 @@ impl State {
     }
 }
 
-pub fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
+fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
     static CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CANCELLED.import(py, "asyncio", "CancelledError")?;
     CANCELLED.get(py).ok_or_else(|| pyo3::exceptions::PyImportError::new_err("asyncio"))

@@ -4,11 +4,10 @@ use super::call::{Call, Phase, has_ended};
 use super::ground::{Ground, Watched, lock};
 use super::scope::Maker;
 use super::websocket::{self, Limits, Socket};
-use crate::loops::{Gateway, Tasks};
+use crate::loops::{Gateway, Tasks, error_of};
 use crate::report::Reporter;
 use crate::wsgi::is_ours_alone;
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
@@ -184,7 +183,7 @@ impl Asgi {
         };
         if has_ended(&task)? {
             let phase = call.get().state().phase;
-            if phase != Phase::Done || task.call_method0(intern!(py, "exception")).is_ok_and(|error| !error.is_none()) {
+            if phase != Phase::Done || error_of(&task).is_some() {
                 call.get().finish(py, &task)?;
             }
             return Ok(());

@@ -8,4 +8,4 @@ mod tasks;
 
 pub use awaitable::{Awaited, Done, Poll, Ready, Wait};
 pub use server::{Gateway, LoopServer};
-pub use tasks::{Tasks, is_done, wake};
+pub use tasks::{Tasks, error_of, is_done, wake};

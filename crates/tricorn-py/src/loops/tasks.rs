@@ -186,6 +186,11 @@ pub fn is_done(task: &Bound<'_, PyAny>) -> PyResult<bool> {
     task.call_method0(intern!(task.py(), "done"))?.is_truthy()
 }
 
+/// What a task that is done has let out, with the traceback of where it was; a cancellation, too.
+pub fn error_of(task: &Bound<'_, PyAny>) -> Option<PyErr> {
+    task.call_method0(intern!(task.py(), "result")).err()
+}
+
 /// Makes futures done, those that are not.
 pub fn wake(py: Python<'_>, futures: Vec<Py<PyAny>>) -> PyResult<()> {
     for future in futures {

@@ -17,10 +17,10 @@ pub use receive::receive;
 pub use send::send;
 
 use super::bound;
-use super::call::{cancelled_error, is_cancelled};
+use super::call::is_cancelled;
 use super::gateway::call_with;
 use super::ground::{Ground, Watched, lock};
-use crate::loops::{is_done, wake};
+use crate::loops::{error_of, is_done, wake};
 use crate::report::request_line;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
@@ -332,12 +332,7 @@ impl Socket {
         if let Some(timer) = timer {
             timer.call_method0(py, intern!(py, "cancel"))?;
         }
-        let error = if task.call_method0(intern!(py, "cancelled"))?.is_truthy()? {
-            Some(PyErr::from_type(cancelled_error(py)?.bind(py).clone(), ()))
-        } else {
-            let error = task.call_method0(intern!(py, "exception"))?;
-            (!error.is_none()).then(|| PyErr::from_value(error))
-        };
+        let error = error_of(task);
         match phase {
             Phase::Open => {
                 this.report(py, error.as_ref(), None);
