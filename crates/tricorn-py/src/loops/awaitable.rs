@@ -1,6 +1,7 @@
 //! What `send` and `receive` return. All of them are awaitables that can be made tasks of, too, as coroutines can.
 //!
 //! What is there already costs the event loop nothing: `Done` and `Ready` end at the first step.
+use super::bell::Bell;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -96,55 +97,81 @@ pub trait Awaited: Send + Sync {
     /// What is waited for, if it is there; else a future that is done when it is worth asking again.
     fn poll(&self, py: Python<'_>) -> PyResult<Poll>;
 
-    /// Nobody waits for this future any more.
+    /// Nobody waits for this future, or bell, any more.
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>);
+
+    /// This bell has rung and was heard.
+    fn heard(&self, _bell: Py<Bell>) {}
 }
 
 pub enum Poll {
     Ready(Py<PyAny>),
     Pending(Py<PyAny>),
+    /// As `Pending`, for what a bell tells.
+    Listen(Py<Bell>),
+}
+
+enum Waited {
+    /// A future, and its iterator.
+    Future(Py<PyAny>, Py<PyAny>),
+    Bell(Py<Bell>),
 }
 
 /// Awaited: what an [`Awaited`] gives, when it does.
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct Wait {
     what: Box<dyn Awaited>,
-    /// The future that is waited for, and its iterator.
-    future: Mutex<Option<(Py<PyAny>, Py<PyAny>)>>,
+    waited: Mutex<Option<Waited>>,
 }
 
 impl Wait {
     pub fn new(what: Box<dyn Awaited>) -> Wait {
-        Wait { what, future: Mutex::new(None) }
+        Wait { what, waited: Mutex::new(None) }
     }
 
-    fn future(&self) -> MutexGuard<'_, Option<(Py<PyAny>, Py<PyAny>)>> {
-        self.future.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waited(&self) -> MutexGuard<'_, Option<Waited>> {
+        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         loop {
-            let iterator = self.future().as_ref().map(|(_, iterator)| iterator.clone_ref(py));
-            if let Some(iterator) = iterator {
-                match advance(py, &iterator)? {
-                    Some(yielded) => return Ok(yielded),
-                    None => *self.future() = None,
+            let waited = self.waited().take();
+            match waited {
+                Some(Waited::Future(future, iterator)) => {
+                    let yielded = advance(py, &iterator)?;
+                    if let Some(yielded) = yielded {
+                        *self.waited() = Some(Waited::Future(future, iterator));
+                        return Ok(yielded);
+                    }
                 }
+                Some(Waited::Bell(bell)) if !bell.get().is_rung() => return Ok(self.listen(py, bell)),
+                Some(Waited::Bell(bell)) => self.what.heard(bell),
+                None => {}
             }
             match self.what.poll(py)? {
                 Poll::Ready(value) => return Err(returned(value)),
                 Poll::Pending(future) => {
                     let iterator = future.call_method0(py, intern!(py, "__await__"))?;
-                    *self.future() = Some((future, iterator));
+                    *self.waited() = Some(Waited::Future(future, iterator));
                 }
+                Poll::Listen(bell) => return Ok(self.listen(py, bell)),
             }
         }
     }
 
+    fn listen(&self, py: Python<'_>, bell: Py<Bell>) -> Py<PyAny> {
+        bell.get().awaited();
+        let yielded = bell.clone_ref(py).into_any();
+        *self.waited() = Some(Waited::Bell(bell));
+        yielded
+    }
+
     fn give_up(&self, py: Python<'_>) {
-        let waited = self.future().take();
-        if let Some((future, _)) = waited {
-            self.what.forget(py, &future);
+        let waited = self.waited().take();
+        match waited {
+            Some(Waited::Future(future, _)) => self.what.forget(py, &future),
+            Some(Waited::Bell(bell)) => self.what.forget(py, bell.as_any()),
+            None => {}
         }
     }
 }

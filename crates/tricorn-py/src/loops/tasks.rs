@@ -2,6 +2,7 @@
 //!
 //! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
 //! loop says "now".
+use super::bell::Bell;
 use crate::functions::{Arguments, Definition, enter_with};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
@@ -145,6 +146,10 @@ impl Tasks {
         Ok(())
     }
 
+    pub fn bell(&self, py: Python<'_>) -> PyResult<Py<Bell>> {
+        Py::new(py, Bell::new(self.event_loop.clone_ref(py)))
+    }
+
     pub fn future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         self.event_loop.call_method0(py, intern!(py, "create_future"))
     }
@@ -167,18 +172,23 @@ impl Tasks {
 impl Step {
     /// Takes it, in the task's context.
     fn take(self, py: Python<'_>) -> PyResult<()> {
-        let Some(context) = &self.context else { return self.function.call0(py).map(drop) };
-        // SAFETY: a context object, which the task made; a negative result has an error set.
-        if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
-            return Err(PyErr::fetch(py));
-        }
-        let result = self.function.call0(py);
-        // SAFETY: the context entered above; the task's step leaves it as it found it.
-        if unsafe { ffi::PyContext_Exit(context.as_ptr()) } < 0 {
-            return Err(PyErr::fetch(py));
-        }
-        result.map(drop)
+        let step = || self.function.call0(py).map(drop);
+        self.context.as_ref().map_or_else(step, |context| run_in(py, context, step))
     }
+}
+
+/// Runs something in a context.
+pub fn run_in(py: Python<'_>, context: &Py<PyAny>, body: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
+    // SAFETY: a context object, which a task made; a negative result has an error set.
+    if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
+        return Err(PyErr::fetch(py));
+    }
+    let result = body();
+    // SAFETY: the context entered above; what has run leaves it as it found it.
+    if unsafe { ffi::PyContext_Exit(context.as_ptr()) } < 0 {
+        return Err(PyErr::fetch(py));
+    }
+    result
 }
 
 /// Whether a task, or any future, is done.

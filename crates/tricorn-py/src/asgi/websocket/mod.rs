@@ -20,7 +20,7 @@ use super::bound;
 use super::call::is_cancelled;
 use super::gateway::call_with;
 use super::ground::{Ground, Watched, lock};
-use crate::loops::{error_of, is_done, wake};
+use crate::loops::{Bell, Ring, error_of, is_done};
 use crate::report::request_line;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
@@ -69,8 +69,10 @@ struct State {
     is_connected: bool,
     /// The client left before it was answered, or was refused.
     has_left: bool,
-    receivers: Vec<Py<PyAny>>,
-    senders: Vec<Py<PyAny>>,
+    receivers: Vec<Py<Bell>>,
+    senders: Vec<Py<Bell>>,
+    /// For whoever waits next.
+    bell: Option<Py<Bell>>,
     scope: Option<Py<PyDict>>,
     token: Option<Py<PyAny>>,
     task: Option<Py<PyAny>>,
@@ -107,7 +109,7 @@ impl Socket {
     /// Sends what was held back.
     fn flush(slf: &Bound<'_, Socket>) -> PyResult<()> {
         slf.get().state().is_flushed_soon = false;
-        Socket::flush_held(slf)
+        Socket::flush_held(slf).map(drop)
     }
 }
 /// Calls the application for a handshake, and lets its task run as far as it comes.
@@ -170,6 +172,15 @@ impl Socket {
 
     /// Works on the connection, which is elsewhere meanwhile. `None`: it is over, or not accepted.
     fn with<T>(slf: &Bound<'_, Socket>, work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T) -> PyResult<Option<T>> {
+        Socket::with_ring(slf, Ring::Soon, work)
+    }
+
+    /// The same; those who have waited for what comes of it go on `when`.
+    fn with_ring<T>(
+        slf: &Bound<'_, Socket>,
+        when: Ring,
+        work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T,
+    ) -> PyResult<Option<T>> {
         let (this, ground) = (slf.get(), &slf.get().ground);
         let (mut exchange, mut link) = {
             let mut state = this.state();
@@ -198,30 +209,30 @@ impl Socket {
             if !is_over {
                 state.exchange = Some(exchange);
                 drop(state);
-                if !futures.is_empty() {
-                    wake(slf.py(), futures)?;
-                }
+                ring(slf.py(), futures, when)?;
                 return Ok(Some(result));
             }
             futures
         };
-        wake(slf.py(), futures)?;
+        // Before they go on: they may find that it is over.
         Socket::conclude(slf, exchange, 101)?;
+        ring(slf.py(), futures, when)?;
         Ok(Some(result))
     }
 
-    fn flush_held(slf: &Bound<'_, Socket>) -> PyResult<()> {
-        Socket::with(slf, |desk, link| {
-            if link.is_held() {
-                link.flush(desk);
-            }
-        })
-        .map(drop)
+    /// Whether there was something to be sent.
+    fn flush_held(slf: &Bound<'_, Socket>) -> PyResult<bool> {
+        let is_held = slf.get().state().link.as_ref().is_some_and(|link| link.is_held());
+        if is_held {
+            Socket::with(slf, |desk, link| link.flush(desk))?;
+        }
+        Ok(is_held)
     }
+
     /// Something has happened to the connection.
     pub fn stirred(slf: &Bound<'_, Socket>, what: What) -> PyResult<()> {
         let py = slf.py();
-        let worked = Socket::with(slf, |desk, link| {
+        let worked = Socket::with_ring(slf, Ring::Now, |desk, link| {
             if link.stirred(desk, what) {
                 link.read(desk, |kind, data| receive::event(py, kind, data));
             }
@@ -244,8 +255,8 @@ impl Socket {
             state.has_left = true;
             std::mem::take(&mut state.receivers)
         };
-        Socket::begin_grace(slf)?;
-        wake(slf.py(), futures)
+        ring(slf.py(), futures, Ring::Now)?;
+        Socket::begin_grace(slf)
     }
 
     /// From now on the connection is watched.
@@ -315,10 +326,8 @@ impl Socket {
         let left = ground.leave(exchange.slot());
         ground.give_back(exchange);
         drop((left, scope));
-        if !by_application {
-            Socket::begin_grace(slf)?;
-        }
-        wake(py, futures)
+        ring(py, futures, Ring::Soon)?;
+        if by_application { Ok(()) } else { Socket::begin_grace(slf) }
     }
 
     /// The task has ended: what it left open is closed.
@@ -416,6 +425,19 @@ impl Socket {
         Ok(matches!(outcome, Some(Ok(()))))
     }
 
+    /// A bell to wait for.
+    fn bell(&self, py: Python<'_>) -> PyResult<Py<Bell>> {
+        let spare = self.state().bell.take();
+        spare.map_or_else(|| self.ground.tasks.bell(py), Ok)
+    }
+
+    /// It has rung, and was heard.
+    fn keep_bell(&self, bell: Py<Bell>) {
+        bell.get().reset();
+        let before = self.state().bell.replace(bell);
+        drop(before);
+    }
+
     /// The code and reason of `websocket.disconnect`, if that is what comes next.
     fn goodbye(state: &State) -> Option<(u16, String)> {
         if state.has_left {
@@ -424,6 +446,12 @@ impl Socket {
         let goodbye = state.link.as_ref()?.goodbye()?;
         Some((goodbye.code, goodbye.reason.to_string()))
     }
+}
+
+/// Those who have waited go on.
+#[inline]
+fn ring(py: Python<'_>, bells: Vec<Py<Bell>>, when: Ring) -> PyResult<()> {
+    bells.iter().try_for_each(|bell| Bell::ring(bell.bind(py), when))
 }
 
 const NORMAL: u16 = 1000;

@@ -1,6 +1,6 @@
 //! `receive`: connect, the messages, disconnect.
 use super::{Event, Phase, Socket};
-use crate::loops::{Awaited, Poll, Ready, Wait};
+use crate::loops::{Awaited, Bell, Poll, Ready, Wait};
 use crate::text;
 use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
@@ -28,16 +28,24 @@ impl Awaited for Receive {
             return Ok(Poll::Ready(event));
         }
         // All that has come is answered, as far as the application will: now the answers go out.
-        Socket::flush_held(socket)?;
-        let future = socket.get().ground.tasks.future(py)?;
-        socket.get().state().receivers.push(future.clone_ref(py));
-        Ok(Poll::Pending(future))
+        if Socket::flush_held(socket)?
+            && let Some(event) = next(socket)?
+        {
+            return Ok(Poll::Ready(event)); // nobody was there to take them
+        }
+        let bell = socket.get().bell(py)?;
+        socket.get().state().receivers.push(bell.clone_ref(py));
+        Ok(Poll::Listen(bell))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
-        let dropped: Vec<Py<PyAny>> =
+        let dropped: Vec<_> =
             self.socket.bind(py).get().state().receivers.extract_if(.., |waiting| waiting.is(future)).collect();
         drop(dropped);
+    }
+
+    fn heard(&self, bell: Py<Bell>) {
+        self.socket.get().keep_bell(bell);
     }
 }
 

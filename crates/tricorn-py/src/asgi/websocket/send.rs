@@ -2,7 +2,7 @@
 use super::super::ground::Ground;
 use super::super::send::{client_disconnected, each_header, fault, wrong};
 use super::{Link, Phase, Socket, deny, receive};
-use crate::loops::{Awaited, Done, Poll, Wait};
+use crate::loops::{Awaited, Bell, Done, Poll, Wait};
 use crate::wsgi::KeptBytes;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -223,15 +223,19 @@ impl Awaited for ForRoom {
         if !is_full {
             return Ok(Poll::Ready(py.None()));
         }
-        let future = this.ground.tasks.future(py)?;
-        this.state().senders.push(future.clone_ref(py));
-        Ok(Poll::Pending(future))
+        let bell = this.bell(py)?;
+        this.state().senders.push(bell.clone_ref(py));
+        Ok(Poll::Listen(bell))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
-        let dropped: Vec<Py<PyAny>> =
+        let dropped: Vec<_> =
             self.socket.bind(py).get().state().senders.extract_if(.., |waiting| waiting.is(future)).collect();
         drop(dropped);
+    }
+
+    fn heard(&self, bell: Py<Bell>) {
+        self.socket.get().keep_bell(bell);
     }
 }
 

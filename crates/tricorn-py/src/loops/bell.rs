@@ -1,0 +1,169 @@
+//! What a task waits for in place of a future: made once and used again, and its task goes on where it is rung.
+//!
+//! To a task it is a future (asyncio, "Future-like object"): it yields it, gives it a callback and may cancel it. An
+//! `asyncio.Future` would have its loop call the task at the next turn; in between nothing happens that was worth waiting for.
+use super::tasks::run_in;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Default)]
+struct State {
+    /// What the task asked to be called, and its context.
+    callback: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
+    is_rung: bool,
+    /// With the message that the task is to be cancelled with.
+    cancelled: Option<Option<Py<PyAny>>>,
+}
+
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Bell {
+    event_loop: Py<PyAny>,
+    /// Says to a task that it was yielded by an `await`.
+    is_awaited: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[pymethods]
+impl Bell {
+    #[getter(_asyncio_future_blocking)]
+    fn blocking(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    #[setter(_asyncio_future_blocking)]
+    fn set_blocking(&self, value: bool) {
+        self.is_awaited.store(value, Ordering::Relaxed);
+    }
+
+    fn get_loop(&self, py: Python<'_>) -> Py<PyAny> {
+        self.event_loop.clone_ref(py)
+    }
+
+    #[pyo3(signature = (function, *, context=None))]
+    fn add_done_callback(slf: &Bound<'_, Bell>, function: Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
+        let this = slf.get();
+        let before = {
+            let mut state = this.state();
+            if !state.is_rung {
+                state.callback.replace((function, context))
+            } else {
+                drop(state);
+                return this.call_soon(slf, &function, context);
+            }
+        };
+        drop(before);
+        Ok(())
+    }
+
+    fn remove_done_callback(&self, _function: &Bound<'_, PyAny>) -> usize {
+        let before = self.state().callback.take();
+        usize::from(before.is_some())
+    }
+
+    #[pyo3(signature = (msg=None))]
+    fn cancel(slf: &Bound<'_, Bell>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
+        {
+            let mut state = slf.get().state();
+            if state.is_rung {
+                return Ok(false);
+            }
+            state.cancelled = Some(msg);
+        }
+        Bell::ring(slf, Ring::Soon)?;
+        Ok(true)
+    }
+
+    fn done(&self) -> bool {
+        self.state().is_rung
+    }
+
+    fn cancelled(&self) -> bool {
+        self.state().cancelled.is_some()
+    }
+
+    fn result(&self, py: Python<'_>) -> PyResult<()> {
+        let message = {
+            let state = self.state();
+            if !state.is_rung {
+                return Err(PyRuntimeError::new_err("nothing has happened yet"));
+            }
+            match &state.cancelled {
+                None => return Ok(()),
+                Some(message) => message.as_ref().map(|message| message.clone_ref(py)),
+            }
+        };
+        let kind = py.import("asyncio")?.getattr("CancelledError")?.cast_into::<PyType>()?;
+        match message {
+            Some(message) => Err(PyErr::from_type(kind, (message,))),
+            None => Err(PyErr::from_type(kind, ())),
+        }
+    }
+
+    fn exception(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.result(py)?;
+        Ok(py.None())
+    }
+}
+
+/// When the task goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ring {
+    /// Here: in the loop's thread, outside of any task.
+    Now,
+    /// At the loop's next turn.
+    Soon,
+}
+
+impl Bell {
+    pub fn new(event_loop: Py<PyAny>) -> Bell {
+        Bell { event_loop, is_awaited: AtomicBool::new(false), state: Mutex::default() }
+    }
+
+    /// What an `await` of it yields.
+    pub fn awaited(&self) {
+        self.is_awaited.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_rung(&self) -> bool {
+        self.state().is_rung
+    }
+
+    /// It can be waited for again.
+    pub fn reset(&self) {
+        let before = std::mem::take(&mut *self.state());
+        drop(before);
+    }
+
+    /// Whoever waits goes on.
+    pub fn ring(slf: &Bound<'_, Bell>, when: Ring) -> PyResult<()> {
+        let this = slf.get();
+        let callback = {
+            let mut state = this.state();
+            state.is_rung = true;
+            state.callback.take()
+        };
+        let Some((function, context)) = callback else { return Ok(()) };
+        match (when, &context) {
+            (Ring::Now, Some(context)) => run_in(slf.py(), context, || function.call1(slf.py(), (slf,)).map(drop)),
+            _ => this.call_soon(slf, &function, context),
+        }
+    }
+
+    fn call_soon(&self, slf: &Bound<'_, Bell>, function: &Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
+        let py = slf.py();
+        let keywords = PyDict::new(py);
+        if let Some(context) = context {
+            keywords.set_item(intern!(py, "context"), context)?;
+        }
+        let event_loop = self.event_loop.bind(py);
+        event_loop.call_method(intern!(py, "call_soon"), (function, slf), Some(&keywords)).map(drop)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
