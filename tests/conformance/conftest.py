@@ -24,7 +24,15 @@ def conforming(pool: Pool, worker_class: str, transport: str) -> Server:
 @pytest.fixture(
     scope="session",
     params=each(
-        "sync-tcp", "sync-unix", "gthread-tcp", "gthread-unix", "gevent-tcp", "asgi-tcp", "asgi-unix", "tornado-tcp"
+        "sync-tcp",
+        "sync-unix",
+        "gthread-tcp",
+        "gthread-unix",
+        "gevent-tcp",
+        "asgi-tcp",
+        "asgi-unix",
+        "tornado-tcp",
+        "aiohttp-tcp",
     ),
 )
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:

@@ -13,7 +13,7 @@ GREEN = ("gevent", "eventlet")
 WSGI = (*THREADED, *GREEN)
 EVENT_LOOPS = ("asgi",)
 """Where requests wait side by side in coroutines; a fixture application has a twin in `tests/apps/asgi` for them."""
-SERVERS_OF_CLASSES = ("tornado",)
+SERVERS_OF_CLASSES = ("tornado", "aiohttp")
 """Where the core calls a framework's own classes; the gallery has a twin for them, and other fixtures have none."""
 EVERY = (*WSGI, *EVENT_LOOPS)
 

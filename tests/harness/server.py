@@ -82,7 +82,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     return line
 
 
-TWINS = {"asgi": "asgi", "tornado": "tornado_twins"}
+TWINS = {"asgi": "asgi", "tornado": "tornado_twins", "aiohttp": "aiohttp_twins"}
 """Where the fixture applications of an interface are; a package named like tornado would stand for it."""
 
 

@@ -24,6 +24,8 @@ def test_head_is_get_without_a_body(server: Server, version: str) -> None:
 
 
 def test_unknown_methods_are_the_applications_business(server: Server) -> None:
+    if "aiohttp" in server.argv:
+        pytest.skip("the parser of aiohttp knows none")
     with server.connect() as wire:
         assert wire.ask("BREW", "/echo").json()["REQUEST_METHOD"][1] == "BREW"
 

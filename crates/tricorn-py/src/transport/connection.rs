@@ -17,7 +17,8 @@ use pyo3::prelude::*;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Engine, Exchange, Patience, Peer, Room, Sent, What, clock};
+use tricorn_io::clock::{self, MILLI};
+use tricorn_io::{Engine, Exchange, Patience, Peer, Room, Sent, What};
 use tricorn_proto::exchange::{Dictation, Left};
 use tricorn_proto::http1::Refusal;
 
@@ -428,6 +429,9 @@ impl Transport {
     }
 }
 
+/// How long after the beginning of its request a client that closes its sending side is not taken for one that has left.
+const HALF_CLOSE: u64 = 250 * MILLI;
+
 enum Stirred {
     Nothing,
     Room,
@@ -443,7 +447,9 @@ impl State {
             return Stirred::Left;
         }
         if what.hangup && !self.tunnel && self.reading == Reading::Done {
-            return Stirred::Left;
+            // One that closes its sending side together with its request still listens.
+            let is_early = clock::now() < exchange.timing.started + HALF_CLOSE;
+            return if is_early { Stirred::Nothing } else { Stirred::Left };
         }
         self.hung_up |= what.hangup; // what it sent before may all be there
         if let Some(patience) = &mut self.patience

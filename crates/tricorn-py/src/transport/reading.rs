@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::Write;
 use tricorn_io::{Body, Engine, Exchange, Incoming, clock};
-use tricorn_proto::http1::{Framing, Refusal, Version};
+use tricorn_proto::http1::{Framing, Known, Refusal, Version};
 
 /// Most pieces read in a row; then others get their turn.
 const BURST: usize = 8;
@@ -187,6 +187,11 @@ fn write_head(exchange: &Exchange, out: &mut Vec<u8>) {
         Version::Http11 => b" HTTP/1.1\r\n",
     });
     for field in &head.fields {
+        if head.version == Version::Http10 && field.known == Known::Connection {
+            // Keeping the connection is ours. A library that does it for an old client may wait for the next request where
+            // the end of the connection is the end of the response (aiohttp does).
+            continue;
+        }
         out.extend_from_slice(field.name.of(bytes));
         out.extend_from_slice(b": ");
         out.extend_from_slice(field.value.of(bytes));

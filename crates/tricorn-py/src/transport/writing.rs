@@ -137,7 +137,9 @@ impl Speech<'_, '_> {
                 self.last(start, end);
                 return Outcome::Complete;
             }
-            if let Some((start, end)) = waits.take() {
+            if let Some((start, end)) = waits.take()
+                && !(start == end && matches!(part, Part::Body(_)))
+            {
                 sent = worse(sent, self.piece(start, end));
             }
             match part {
