@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conftest import Pool
-from tests.harness import KINDS
+from tests.harness import WSGI_KINDS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
-@KINDS
+@WSGI_KINDS
 def test_hello(pool: Pool, worker_class: str) -> None:
     server = pool.get("app:app", chdir=EXAMPLES / "hello", worker_class=worker_class)
     assert server.get("/").body == b"Hello, world!\n"
     assert server.get("/you").body == b"Hello, you!\n"
 
 
-@KINDS
+@WSGI_KINDS
 def test_flask_hello(pool: Pool, worker_class: str) -> None:
     server = pool.get("app:app", chdir=EXAMPLES / "flask_hello", worker_class=worker_class, workers=2)
     assert b"Hello from Flask" in server.get("/").body
