@@ -130,7 +130,7 @@ def attack(server: Server) -> Counter[str]:
     return answers
 
 
-@pytest.mark.parametrize("worker_class", each("gthread", "gevent"))
+@pytest.mark.parametrize("worker_class", each("gthread", "asgi"))
 def test_a_hundred_thousand_mutants(pool: Pool, worker_class: str) -> None:
     if REFERENCE:
         pytest.skip("it is slow, and what it does with them is not the question here")

@@ -168,7 +168,7 @@ def test_a_slow_reader_that_reads_is_served(pool: Pool) -> None:
     assert got == size
 
 
-@pytest.mark.parametrize("worker_class", each("gthread", "gevent"))
+@pytest.mark.parametrize("worker_class", each("gthread", "asgi"))
 def test_two_thousand_idle_connections(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, keep_alive=20, header_timeout=20)
     worker = server.worker_pid()

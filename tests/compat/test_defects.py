@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import KINDS, REFERENCE, Server, Site, module, proc, until
+from tests.harness import REFERENCE, WSGI_KINDS, Server, Site, module, proc, until
 from tests.harness.wire import request
 
 
@@ -53,7 +53,7 @@ def test_v1_half_requests_do_not_hold_threads() -> None:
 
 
 @defect(2, "closing waits for the client's end, two seconds each, and nobody else is served meanwhile")
-@KINDS
+@WSGI_KINDS
 def test_v2_clients_that_keep_a_closed_connection_open_hold_up_nobody(worker_class: str) -> None:
     with Server(worker_class=worker_class, threads=2) as server, contextlib.ExitStack() as stack:
         began = time.monotonic()

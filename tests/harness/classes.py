@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 import pytest
@@ -18,8 +19,14 @@ SERVERS_OF_CLASSES = ("tornado", "aiohttp")
 EVERY = (*WSGI, *EVENT_LOOPS)
 
 
-def each(*aliases: str) -> list[object]:
-    """Classes as parameters of a fixture or a test; what cannot run here is skipped. After a dash they may say more."""
+def each(*aliases: str, values: Sequence[object] = ()) -> list[object]:
+    """Classes as parameters of a fixture or a test; what cannot run here is skipped. After a dash they may say more.
+
+    With `values` each is followed by the value in its place, for a second parameter.
+    """
+    if values:
+        pairs = zip(aliases, values, strict=True)
+        return [pytest.param(alias, value, marks=_absent(alias), id=alias) for alias, value in pairs]
     return [pytest.param(alias, marks=_absent(alias), id=alias) for alias in aliases]
 
 

@@ -233,10 +233,14 @@ def test_the_wait_of_a_request_that_moved_is_told(tmp_path: Path, worker_class: 
 
 
 PIPELINED = pytest.mark.parametrize("depth", [1, 4], ids=["one_at_a_time", "pipelined"])
+PIPELINED_KINDS = pytest.mark.parametrize(
+    ("worker_class", "depth"),
+    # Each class, and each way to ask under one of threads and one without: all of both would take twice as long.
+    each("sync", "gthread", "gevent", *EVENT_LOOPS, values=[1, 4, 1, 4]),
+)
 
 
-@KINDS
-@PIPELINED
+@PIPELINED_KINDS
 @pytest.mark.timeout(120)
 def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
     """More and fewer workers, reloads, one worker told to leave, and the end."""
@@ -283,8 +287,7 @@ def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Pa
         assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
 
 
-@KINDS
-@PIPELINED
+@PIPELINED_KINDS
 def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
     config = "max_requests = 60\nmax_requests_jitter = 40\n"
     with site(tmp_path, worker_class, 2, config) as server:

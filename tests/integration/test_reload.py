@@ -11,19 +11,36 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLOSE, GREEN, KINDS, REFERENCE, Load, Server, Site, at_once, each, module, room, until
+from tests.harness import (
+    CLOSE,
+    EVENT_LOOPS,
+    KINDS,
+    REFERENCE,
+    Load,
+    Server,
+    Site,
+    at_once,
+    each,
+    module,
+    room,
+    until,
+)
+from tests.harness.classes import THREADED
 from tests.harness.server import free_port
 from tests.harness.site import replaced
 from tests.harness.wire import Reply
 
-REUSE = pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
+REUSED_KINDS = pytest.mark.parametrize(
+    ("worker_class", "fields"),
+    # Each class, and each way to ask under one of threads and one without: all of both would take twice as long.
+    each("sync", "gthread", "gevent", *EVENT_LOOPS, values=[CLOSE, (), (), CLOSE]),
+)
 LOSS = pytest.mark.beyond_reference("a reload there drops what has been accepted")
 ROUNDS = int(os.environ.get("RELOAD_ROUNDS", "20"))
 
 
 @LOSS
-@KINDS
-@REUSE
+@REUSED_KINDS
 @pytest.mark.timeout(120)
 def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class: str, fields: tuple) -> None:
     with (
@@ -31,7 +48,7 @@ def test_reloads_workers_more_workers_less_and_the_end_lose_nothing(worker_class
         Load(server.address, "/sleep?s=0.002", clients=6, fields=fields) as load,
     ):
         load.settle(50)
-        for round_ in range(ROUNDS // 2 if worker_class in GREEN else ROUNDS):
+        for round_ in range(ROUNDS if worker_class in THREADED else ROUNDS // 2):
             replaced(server, lambda: server.signal(signal.SIGHUP))
             load.settle(20)
             if round_ % 5 == 4:
@@ -230,12 +247,12 @@ def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_c
 RELOAD = "reload = True\nreload_engine = 'poll'\n"
 
 
-@pytest.mark.parametrize("worker_class", each("sync", *GREEN))
+@pytest.mark.parametrize("worker_class", each("sync", "gevent", *EVENT_LOOPS))
 def test_reload_when_a_file_changes(worker_class: str) -> None:
     config = f"{RELOAD}worker_class = {worker_class!r}\n"
-    with Site(config, app="mine:application", files={"mine.py": module("first")}) as server:
+    with Site(config, app="mine:application", files={"mine.py": module("first", worker_class)}) as server:
         assert server.get("/").body == b"first"
-        path = server.write("mine.py", module("the second"))
+        path = server.write("mine.py", module("the second", worker_class))
         until(lambda: changed(path) and answer(server) == b"the second", "the new code serves", within=15, every=0.5)
         assert server.log.matching(r"mine\.py")
 

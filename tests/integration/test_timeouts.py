@@ -37,9 +37,9 @@ STUCK = {
     "/c": "holds_the_lock_in_c",
     "/blocks": "blocks_in_c",
 }
-# A greenlet that sleeps holds up nobody; what it waits for in C does. In a coroutine `time.sleep` is such a wait.
+# A greenlet that sleeps holds up nobody; what it waits for in C does.
 WAYS = [f"{alias}-{path}" for alias in THREADED for path in ("/python", "/sleep", "/c")]
-WAYS += ["gevent-/python", "gevent-/c", "gevent-/blocks", "asgi-/python", "asgi-/sleep", "asgi-/c"]
+WAYS += ["gevent-/python", "gevent-/c", "gevent-/blocks", "asgi-/python", "asgi-/c"]
 
 
 @pytest.mark.parametrize("case", each(*WAYS))
@@ -217,11 +217,18 @@ RECYCLED = {
 
 
 @pytest.mark.parametrize(
-    "case",
+    ("case", "fields"),
     # Why a worker is replaced is the arbiter's affair, how it leaves the class's.
-    each(*(f"{alias}-{limit}" for alias in THREADED for limit in RECYCLED), "gevent-max_requests", "asgi-max_requests"),
+    each(
+        "sync-max_requests",
+        "sync-max_worker_lifetime",
+        "gthread-max_requests",
+        "gthread-max_worker_lifetime",
+        "gevent-max_requests",
+        "asgi-max_requests",
+        values=[CLOSE, (), (), CLOSE, (), CLOSE],
+    ),
 )
-@pytest.mark.parametrize("fields", [(), CLOSE], ids=["keep_alive", "connection_per_request"])
 def test_recycled_workers_lose_nothing(case: str, fields: tuple) -> None:
     worker_class, _, limit = case.partition("-")
     config = f"{configured(worker_class)}workers = 2\n{RECYCLED[limit]}"

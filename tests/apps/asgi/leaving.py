@@ -1,8 +1,8 @@
 """Requests whose clients leave: what each way to wait holds is counted, and given back in `finally`.
 
-`/held` waits for what never comes, `/listens` for the disconnect, `/streams` sends without end, `/uploads` reads a body,
-`/query?s=` runs a query in PostgreSQL (DATABASE_URL) for so long, `/rows` streams one to its client. `/counts` tells what
-is held now.
+`/held` waits for what never comes, `/listens` for the disconnect, `/streams` sends without end, `/uploads` reads a
+body, `/query?s=` runs a query in PostgreSQL (DATABASE_URL) for so long, `/rows` streams one to its client. `/counts`
+tells what is held now.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ async def rows(scope: Message, receive: Receive, send: Send) -> None:
     import psycopg
 
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    async with await psycopg.AsyncConnection.connect(os.environ["DATABASE_URL"]) as connection:
-        async with connection.cursor("rows") as cursor:
-            await cursor.execute("SELECT repeat('r', 10000) FROM generate_series(1, 10000000)")
-            async for row in cursor:
-                await send({"type": "http.response.body", "body": row[0].encode(), "more_body": True})
+    connect = psycopg.AsyncConnection.connect
+    async with await connect(os.environ["DATABASE_URL"]) as connection, connection.cursor("rows") as cursor:
+        await cursor.execute("SELECT repeat('r', 10000) FROM generate_series(1, 10000000)")
+        async for row in cursor:
+            await send({"type": "http.response.body", "body": row[0].encode(), "more_body": True})
 
 
 WAYS = {"/held": endless, "/listens": listens, "/streams": streams, "/uploads": uploads, "/query": query, "/rows": rows}

@@ -57,7 +57,7 @@ AGAIN_AND_AGAIN = [step for _ in range(20) for step in (("attempt", piece(b"two"
 
 @ENDS
 def test_sending_to_nobody_is_an_oserror(stage: Stage, end: str) -> None:
-    """As the specification asks for. Whoever has only stopped sending is still sent to, until he says that he is gone."""
+    """As the specification asks for. Whoever may have only stopped sending is sent to until he says that he is gone."""
     wire = stage.connect()
     wire.send(stage.request(start(), body(b"one", True), RECEIVE, RECEIVE, *AGAIN_AND_AGAIN))
     assert wire.sock.recv(1000)

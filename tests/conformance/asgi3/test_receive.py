@@ -1,8 +1,9 @@
-"""What `receive` gives: `http.request` until the body has ended, and `http.disconnect` when nobody is there any more."""
+"""What `receive` gives: `http.request` until the body has ended, `http.disconnect` when nobody is there any more."""
 
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 
 import pytest
 
@@ -176,9 +177,10 @@ def test_an_application_that_does_not_receive_holds_the_client_back(stage: Stage
         )
         stage.told(1)
         sent = 0
-        with pytest.raises(TimeoutError):
+        with suppress(TimeoutError):
             while sent < size:
                 sent += wire.sock.send(data[: size - sent])
+        assert sent < size
         assert proc.private_bytes(worker) - before < 8 * MEGABYTE
         assert stage.alive(), "nobody else is held back"
         stage.go()

@@ -1,4 +1,4 @@
-"""The classes that call WSGI applications: the two libraries of greenlets read bodies and wait each in its own way."""
+"""The classes that call WSGI applications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.conformance.conftest import conforming
 from tests.conftest import Pool
 from tests.harness import Server, each
-from tests.harness.classes import GREEN, WSGI
+from tests.harness.classes import THREADED
 
 
 @pytest.fixture(
@@ -19,11 +19,11 @@ def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return conforming(pool, worker_class, transport)
 
 
-@pytest.fixture(scope="session", params=each(*WSGI))
+@pytest.fixture(scope="session", params=each(*THREADED, "gevent"))
 def tcp_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return conforming(pool, request.param, "tcp")
 
 
-@pytest.fixture(scope="session", params=each("gthread", *GREEN))
+@pytest.fixture(scope="session", params=each("gthread", "gevent"))
 def keeping_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return conforming(pool, request.param, "tcp")
