@@ -24,7 +24,6 @@ from tornado.httputil import (
     HTTPMessageDelegate,
     HTTPOutputError,
     HTTPServerConnectionDelegate,
-    HTTPServerRequest,
     RequestStartLine,
     ResponseStartLine,
 )
@@ -33,10 +32,12 @@ from tornado.netutil import is_valid_ip
 from tornado.wsgi import WSGIContainer
 
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
+from tricorn.gateway.tornado_headers import fields_of, make_headers
+from tricorn.gateway.tornado_wsgi import Container, RequestDelegate
 
 if TYPE_CHECKING:
     from tricorn._core import CallGateway
-    from tricorn.gateway.call import Call, Fields
+    from tricorn.gateway.call import Call
     from tricorn.log import Logger
 
 Future = asyncio.Future[None]
@@ -91,6 +92,7 @@ class Server:
         self.sent.set_result(None)
         self.websockets: WeakSet[Any] = WeakSet()
         """Handlers whose connections are WebSockets."""
+        self._leaving = 0
         is_told = type(self.delegate).on_close is not HTTPServerConnectionDelegate.on_close
         self._connection_class = _ToldConnection if is_told else ServerConnection
 
@@ -119,8 +121,15 @@ class Server:
 
     def leave(self, code: int) -> None:
         """Tells the WebSockets that the server goes away (RFC 6455, section 7.4.1: 1001; 1012: it comes again)."""
+        self._leaving = code
         for handler in list(self.websockets):
             handler.close(code)
+
+    def add_websocket(self, handler: Any) -> None:
+        """One that opens while the server leaves is told as well, when it is open."""
+        self.websockets.add(handler)
+        if self._leaving:
+            self.loop.call_soon(handler.close, self._leaving)
 
 
 class ServerConnection:
@@ -246,7 +255,7 @@ class Connection(HTTPConnection):
         handler = getattr(self._owner, "__self__", None)
         websocket = sys.modules.get("tornado.websocket")
         if websocket is not None and isinstance(handler, websocket.WebSocketHandler):
-            self.server.websockets.add(handler)
+            self.server.add_websocket(handler)
         self._is_over = True
         self._forget()
         self._switched = None
@@ -439,89 +448,8 @@ class StreamView:
         """The core sends at once anyway."""
 
 
-class RequestDelegate(HTTPServerConnectionDelegate):
-    """For what takes whole requests, as a WSGIContainer does."""
-
-    def __init__(self, callback: Callable[[HTTPServerRequest], object]) -> None:
-        self.callback = callback
-
-    def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
-        return _WholeRequest(self.callback, request_conn)
-
-
-class _WholeRequest(HTTPMessageDelegate):
-    def __init__(self, callback: Callable[[HTTPServerRequest], object], connection: HTTPConnection) -> None:
-        self.callback = callback
-        self.connection = connection
-        self.chunks: list[bytes] = []
-
-    def headers_received(self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders) -> None:
-        assert isinstance(start_line, RequestStartLine)
-        self.request = HTTPServerRequest(connection=self.connection, start_line=start_line, headers=headers)
-
-    def data_received(self, chunk: bytes) -> None:
-        self.chunks.append(chunk)
-
-    def finish(self) -> None:
-        self.request.body = b"".join(self.chunks)
-        self.callback(self.request)
-
-    def on_connection_close(self) -> None:
-        self.chunks.clear()
-
-
-class Container(WSGIContainer):
-    """tornado's, which leaves the client of an application that fails without an answer."""
-
-    async def handle_request(self, request: HTTPServerRequest) -> None:
-        try:
-            await super().handle_request(request)
-        except Exception as error:
-            connection = request.connection
-            assert isinstance(connection, Connection)
-            connection.failed(error)
-
-
 def delegate_of(application: Any) -> HTTPServerConnectionDelegate:
     """The application itself, if it is tornado's kind; else what calls it."""
     if isinstance(application, HTTPServerConnectionDelegate):
         return application
     return RequestDelegate(application if isinstance(application, WSGIContainer) else Container(application))
-
-
-def _quick_headers(fields: dict[str, list[str]]) -> HTTPHeaders:
-    headers = HTTPHeaders.__new__(HTTPHeaders)
-    headers._as_list = fields
-    headers._combined_cache = {}
-    return headers
-
-
-def _slow_headers(fields: dict[str, list[str]]) -> HTTPHeaders:
-    headers = HTTPHeaders()
-    for name, values in fields.items():
-        for value in values:
-            headers.add(name, value)
-    return headers
-
-
-def _are_as_known() -> bool:
-    """Whether HTTPHeaders of this tornado hold what we fill in; checking every name and value again takes long."""
-    fields = {"Accept": ["a"], "X-Two": ["1", "2"]}
-    slow = _slow_headers(fields)
-    quick = _quick_headers({name: list(values) for name, values in fields.items()})
-    return (
-        vars(quick).keys() == vars(slow).keys()
-        and getattr(slow, "_as_list", None) == fields
-        and dict(quick) == dict(slow)
-        and list(quick.get_all()) == list(slow.get_all())
-    )
-
-
-def fields_of(headers: HTTPHeaders) -> Fields:
-    """The fields of an answer, for `Call.start`."""
-    return headers._as_list if ARE_AS_KNOWN and type(headers) is HTTPHeaders else list(headers.get_all())
-
-
-ARE_AS_KNOWN = _are_as_known()
-make_headers = _quick_headers if ARE_AS_KNOWN else _slow_headers
-"""Header fields of a request, which the core has checked."""

@@ -17,7 +17,7 @@ pytest.importorskip("tornado")
 
 from tornado import httputil, web, websocket
 from tornado.iostream import StreamClosedError
-from tricorn.gateway import tornado as gateway
+from tricorn.gateway import tornado_headers
 from tricorn.gateway.tornado import Server, delegate_of
 
 from tests.harness.call import FakeCall, begin
@@ -432,6 +432,22 @@ def test_a_websocket_takes_the_connection() -> None:
     run(test)
 
 
+def test_a_websocket_that_opens_too_late_is_told_as_well() -> None:
+    async def test(server: Server) -> None:
+        server.leave(1012)
+        call = handshake()
+        begin(server, call)
+        await until(lambda: call.other_end)
+        with closing(call):
+            await receive_head(call)
+            got = await receive(call, 13)
+            assert b"\x88\x02\x03\xf4" in got
+            call.other_end.send(frame(b"\x03\xf4", 8))  # type: ignore[union-attr]
+            await until(lambda: call.ended)
+
+    run(test)
+
+
 def test_a_wsgi_application_runs_in_a_container() -> None:
     def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         start_response("201 Made", [("X-Path", environ["PATH_INFO"]), ("X-Scheme", environ["wsgi.url_scheme"])])
@@ -504,14 +520,14 @@ def test_nothing_is_left_of_a_request() -> None:
 
 
 def test_headers_are_made_as_tornado_makes_them() -> None:
-    quick = gateway._quick_headers({"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]})
-    slow = gateway._slow_headers({"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]})
-    assert gateway.ARE_AS_KNOWN
+    quick = tornado_headers._quick_headers({"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]})
+    slow = tornado_headers._slow_headers({"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]})
+    assert tornado_headers.ARE_AS_KNOWN
     assert dict(quick) == dict(slow)
     assert list(quick.get_all()) == list(slow.get_all())
     quick.add("Set-Cookie", "c=3")
     assert quick["set-cookie"] == "a=1,b=2,c=3"
-    assert gateway.fields_of(slow) == {"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]}
+    assert tornado_headers.fields_of(slow) == {"Host": ["a"], "Set-Cookie": ["a=1", "b=2"]}
 
 
 def test_who_is_called_as_what() -> None:
