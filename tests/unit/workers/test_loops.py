@@ -43,6 +43,9 @@ class LoopServer:
 
     def poll(self) -> None: ...
 
+    def is_late(self) -> bool:
+        return False
+
     def running(self) -> int:
         LoopServer.calls -= 1
         return max(LoopServer.calls, 0)
