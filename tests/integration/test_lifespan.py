@@ -100,6 +100,14 @@ class TestLife:
             assert server.wait_exit() == 0
             assert server.out.lines == ["startup", LAST]
 
+    def test_a_quick_stop_does_not_wait_for_the_startup(self, loop: str, tmp_path: Path) -> None:
+        with serve(f"{tmp_path}/go", asgi_loop=loop, wait=False) as server:
+            server.out.wait("startup")
+            server.signal(signal.SIGINT)
+            assert server.wait_exit(within=5) == 0
+            assert server.log.matching("The application's startup is given up")
+            assert not server.log.matching("SIGKILL")
+
 
 class TestWebSockets:
     """They would stay for ever: at the end they are told, and given the time to say goodbye."""

@@ -88,6 +88,10 @@ def prepare(config: Config, log: Logger, app: Application | None = None) -> Site
         patching.prepare(alias)
     else:
         importers.stop()
+    if alias in workers.LOOPS:
+        from tricorn.workers import event_loop  # asyncio is for nobody else
+
+        event_loop.import_loop(workers.choose_loop(config.worker_class, config.asgi_loop))
     site = Site(config, alias, log, app or Application(config))
     if config.preload_app and site.app.callable is None:
         _preload(site)

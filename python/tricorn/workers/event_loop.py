@@ -86,6 +86,12 @@ def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:
     return task.done() and not task.cancelled() and task.exception() is error
 
 
+def import_loop(kind: str) -> None:
+    """Before the fork, so that workers share its pages."""
+    if kind == "uvloop":
+        import uvloop  # noqa: F401
+
+
 def _make(kind: str) -> asyncio.AbstractEventLoop:
     if kind == "uvloop":
         import uvloop

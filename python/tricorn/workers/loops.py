@@ -57,6 +57,7 @@ class LoopWorker(Worker):
 
     def _boot(self) -> Booted:
         kind = workers.choose_loop(self.cfg.worker_class, self.cfg.asgi_loop)
+        self.log.debug("Using event loop: %s", kind)
         self._loop = EventLoop(kind, self.log)
         self._at_once = asyncio.Event()
         try:
@@ -67,8 +68,9 @@ class LoopWorker(Worker):
 
     def start_application(self) -> None:
         assert self._loop is not None
-        self._loop.run(self.start_up())
-        self._started = True
+        self._started = self._loop.run(self._within_patience(self.start_up(), 0.0))
+        if not self._started:
+            self.log.warning("The application's startup is given up, since the worker leaves")
 
     def wakeup_fd(self, core: Core) -> int:
         return core.wakeup_fd if self._loop is None else self._loop.wakeup_fd
@@ -152,25 +154,27 @@ class LoopWorker(Worker):
         assert loop is not None
         self._started = False
         try:
-            if started:
-                loop.run(self._within_patience(self.shut_down()))
+            if started and not loop.run(self._within_patience(self.shut_down(), SHUTDOWN_REST)):
+                self.log.warning("The application's shutdown did not end in time, and is cancelled")
         except (Exception, SystemExit):
             self.log.exception("Exception while the application shut down")
         finally:
             self._loop = None
             loop.close()
 
-    async def _within_patience(self, last: Coroutine[Any, Any, None]) -> None:
-        """Waits for it; when nothing is to be waited for any longer only for a moment."""
-        task = asyncio.ensure_future(last)
+    async def _within_patience(self, coroutine: Coroutine[Any, Any, None], patience: float) -> bool:
+        """Waits for it; when nothing is to be waited for any longer, so many seconds more. Whether it has ended."""
+        task = asyncio.ensure_future(coroutine)
         hurry = asyncio.ensure_future(self._at_once.wait())
         await asyncio.wait((task, hurry), return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
-        done, _ = await asyncio.wait((task,), timeout=SHUTDOWN_REST)
-        if done:
+        if not task.done() and patience:
+            await asyncio.wait((task,), timeout=patience)
+        if task.done():
             task.result()
-        else:
-            self.log.warning("The application's shutdown did not end in time, and is cancelled")
+            return True
+        task.cancel()
+        return False
 
 
 TICK = 0.02

@@ -75,7 +75,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
 
     fake: Any = ModuleType("tricorn._core")
     fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
-    fake.GreenServer = fake.LoopServer = fake.AsgiGateway = fake.CallGateway = fake.TransportGateway = object
+    for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopServer", "TransportGateway"):
+        setattr(fake, other, object)
     fake.check_access_log_format = fake.check_upload_dir = lambda text: None
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     forget_native()

@@ -21,9 +21,10 @@ Hire = Callable[..., Arbiter]
 
 
 class LoopServer:
-    """Done when the core is drained or stopped; `calls` go on for so many looks."""
+    """Done when the core is drained or stopped and its WebSocket was told; `calls` go on for so many looks."""
 
     calls = 0
+    told = False
 
     def __init__(self, core: Core, gateway: object, done: Callable[[], object]) -> None:
         self.core, self.done = core, done
@@ -35,13 +36,16 @@ class LoopServer:
         self.look()
 
     def look(self) -> None:
-        if self.core.over.is_set():
+        if self.core.over.is_set() and self.told:
             self.core.note("done")
             self.done()
         else:
             self.loop.call_later(0.001, self.look)
 
     def poll(self) -> None: ...
+
+    def is_late(self) -> bool:
+        return False
 
     def running(self) -> int:
         LoopServer.calls -= 1
@@ -52,6 +56,7 @@ class LoopServer:
         LoopServer.calls = 0
 
     def leave(self, code: int) -> None:
+        self.told = True
         self.core.note(f"leave {code}")
 
     def close(self) -> None:
