@@ -48,6 +48,18 @@ impl Headers {
         Ok(list)
     }
 
+    /// Puts a field (its name in lower case) in the place of those of this name.
+    pub fn set_one(&self, list: &Bound<'_, PyList>, field: (&[u8], &[u8])) -> PyResult<()> {
+        let py = list.py();
+        let name = PyBytes::new(py, field.0);
+        for index in (0..list.len()).rev() {
+            if list.get_item(index)?.get_item(0)?.eq(&name)? {
+                list.del_item(index)?;
+            }
+        }
+        list.append(PyTuple::new(py, [name, PyBytes::new(py, field.1)])?)
+    }
+
     #[inline]
     fn pair<'py>(&mut self, py: Python<'py>, name: &[u8], value: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
         if value.len() > LONGEST || is_secret(name) {

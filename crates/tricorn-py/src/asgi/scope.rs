@@ -2,11 +2,11 @@
 //! request adds.
 use super::ends;
 use super::headers::Headers;
-use crate::text::Cache;
+use crate::text::{Cache, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString};
 use tricorn_io::{Engine, Exchange};
 use tricorn_proto::http1::{Scheme, Version, target};
 
@@ -16,6 +16,9 @@ pub const SPEC_VERSION: &str = "2.5";
 /// Keys of every scope, and values that repeat, interned once.
 struct Keys {
     asgi: Py<PyString>,
+    tricorn: Py<PyString>,
+    queue_time: Py<PyString>,
+    request_id: Py<PyString>,
     extensions: Py<PyString>,
     http_version: Py<PyString>,
     server: Py<PyString>,
@@ -84,6 +87,9 @@ impl Maker {
         Ok(Maker {
             keys: Keys {
                 asgi: key("asgi"),
+                tricorn: key("tricorn"),
+                queue_time: key("queue_time"),
+                request_id: key("request_id"),
                 extensions: key("extensions"),
                 http_version: key("http_version"),
                 server: key("server"),
@@ -160,7 +166,13 @@ impl Maker {
         }
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
-        put(scope, &self.keys.headers, &self.headers.list(py, head, bytes)?)?;
+        let headers = self.headers.list(py, head, bytes)?;
+        let id = request.reply.request_id();
+        if !id.is_empty() && head.find(bytes, b"x-request-id") != Some(id) {
+            self.headers.set_one(&headers, (b"x-request-id", id))?;
+        }
+        put(scope, &self.keys.headers, &headers)?;
+        self.tell_of_us(scope, exchange.timing.queue, id)?;
         let path = head.path.of(bytes);
         if self.last.as_ref().is_none_or(|(last, _, _)| **last != *path) {
             self.last = Some((path.into(), self.path(py, path)?.unbind(), PyBytes::new(py, path).unbind()));
@@ -180,6 +192,18 @@ impl Maker {
             put(scope, &self.keys.state, &state.bind(py).copy()?)?;
         }
         Ok(())
+    }
+
+    /// `extensions["tricorn"]`: seconds that the request has waited, and its id.
+    fn tell_of_us(&self, scope: &Bound<'_, PyDict>, queued: u64, id: &[u8]) -> PyResult<()> {
+        let py = scope.py();
+        let Some(extensions) = scope.get_item(self.keys.extensions.bind(py))? else { return Ok(()) };
+        let ours = PyDict::new(py);
+        put(&ours, &self.keys.queue_time, &PyFloat::new(py, queued as f64 / 1e9))?;
+        if !id.is_empty() {
+            put(&ours, &self.keys.request_id, &latin1(py, id)?)?;
+        }
+        put(extensions.cast::<PyDict>()?, &self.keys.tricorn, &ours)
     }
 
     fn http10<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
