@@ -244,6 +244,7 @@ class TransportGateway:
         on_leave: Callable[[], object] | None = None,
         before: Callable[..., Any] | None = None,
         after: Callable[..., Any] | None = None,
+        disconnect_grace: float = 3.0,
     ) -> TransportGateway:
         """`on_leave` is called once, when the worker leaves. `before(scope)` and `after(scope, token, status, headers,
         sent, micros)` are called around each request, as of ASGI."""

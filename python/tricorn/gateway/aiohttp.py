@@ -58,6 +58,7 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
 def make_gateway(
     runner: web.AppRunner,
     loop: asyncio.AbstractEventLoop,
+    config: Config,
     log: Logger,
     *,
     on_leave: Callable[[], object],
@@ -75,7 +76,8 @@ def make_gateway(
 
     server = runner.server
     assert server is not None, "the runner is not set up"
-    return TransportGateway(server, loop, on_error, on_notice, on_leave, before, after)
+    grace = config.asgi_disconnect_grace_period
+    return TransportGateway(server, loop, on_error, on_notice, on_leave, before, after, grace)
 
 
 def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:

@@ -48,7 +48,7 @@ class AiohttpWorker(LoopWorker):
     def make_gateway(self) -> TransportGateway:
         before, after = observe_asgi.callbacks(self, self.cfg, self.log)
         return aiohttp.make_gateway(
-            self._runner, self.loop, self.log, on_leave=self._told_to_end, before=before, after=after
+            self._runner, self.loop, self.cfg, self.log, on_leave=self._told_to_end, before=before, after=after
         )
 
     def make_stand_in(self, traceback: str) -> Any:

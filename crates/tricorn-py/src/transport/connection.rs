@@ -58,6 +58,8 @@ pub struct State {
     pub unread: Vec<u8>,
     /// The client's sending side was seen to be closed.
     pub hung_up: bool,
+    /// The client only closed its sending side, as far as one can tell: until then it may listen. 0: it did not.
+    pub listens_until: u64,
     /// The protocol has closed the transport, or lost it.
     pub closed: bool,
     /// What those know who look on.
@@ -232,7 +234,7 @@ impl Transport {
     /// Something has happened to the connection.
     pub fn stirred(slf: &Bound<'_, Transport>, what: What) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let outcome = this.state().stir(&this.ground.engine, what);
+        let outcome = this.state().stir(&this.ground.engine, what, this.ground.grace);
         match outcome {
             Stirred::Nothing => {}
             Stirred::Room => this.resume_writing(py)?,
@@ -440,16 +442,23 @@ enum Stirred {
 }
 
 impl State {
-    fn stir(&mut self, engine: &Engine, what: What) -> Stirred {
+    fn stir(&mut self, engine: &Engine, what: What, grace: u64) -> Stirred {
         let Some(exchange) = &mut self.exchange else { return Stirred::Nothing };
         if what.broken {
             exchange.client_left();
             return Stirred::Left;
         }
         if what.hangup && !self.tunnel && self.reading == Reading::Done {
-            // One that closes its sending side together with its request still listens.
-            let is_early = clock::now() < exchange.timing.started + HALF_CLOSE;
-            return if is_early { Stirred::Nothing } else { Stirred::Left };
+            // One that closes its sending side together with its request may still listen, for a while.
+            let now = clock::now();
+            if now > exchange.timing.started + HALF_CLOSE {
+                return Stirred::Left;
+            }
+            self.listens_until = now + grace;
+            engine.remind(exchange, Some(self.listens_until));
+        }
+        if what.expired && self.patience.is_none() && self.listens_until > 0 && clock::now() >= self.listens_until {
+            return Stirred::Left;
         }
         self.hung_up |= what.hangup; // what it sent before may all be there
         if let Some(patience) = &mut self.patience

@@ -29,12 +29,15 @@ pub struct TransportGateway {
     before: Option<Py<PyAny>>,
     /// Called when a response is complete.
     after: Option<Py<PyAny>>,
+    /// Seconds that a client is taken to listen which only closed its sending side.
+    grace: f64,
 }
 
 #[pymethods]
 impl TransportGateway {
     #[new]
-    #[pyo3(signature = (factory, event_loop, on_error, on_notice=None, on_leave=None, before=None, after=None))]
+    #[expect(clippy::too_many_arguments, reason = "a record of what is told")]
+    #[pyo3(signature = (factory, event_loop, on_error, on_notice=None, on_leave=None, before=None, after=None, disconnect_grace=3.0))]
     fn new(
         factory: Py<PyAny>,
         event_loop: Py<PyAny>,
@@ -43,8 +46,10 @@ impl TransportGateway {
         on_leave: Option<Py<PyAny>>,
         before: Option<Py<PyAny>>,
         after: Option<Py<PyAny>>,
+        disconnect_grace: f64,
     ) -> TransportGateway {
-        TransportGateway { factory, event_loop, on_error, on_notice, on_leave, before, after }
+        let grace = disconnect_grace;
+        TransportGateway { factory, event_loop, on_error, on_notice, on_leave, before, after, grace }
     }
 }
 
@@ -58,6 +63,8 @@ pub struct Ground {
     on_leave: Mutex<Option<Py<PyAny>>>,
     before: Option<Py<PyAny>>,
     after: Option<Py<PyAny>>,
+    /// Nanoseconds that a client is taken to listen which only closed its sending side.
+    pub grace: u64,
     /// With `request_id`: makes those that no client gave.
     ids: Option<Mutex<request_id::Maker>>,
     /// The transports whose requests are under way, by the places of their calls.
@@ -100,6 +107,7 @@ impl Ground {
             on_leave: Mutex::new(copy(&settings.on_leave)),
             before: copy(&settings.before),
             after: copy(&settings.after),
+            grace: (settings.grace.max(0.0) * 1e9) as u64,
             ids: ids.map(Mutex::new),
             calls: Mutex::default(),
             running: AtomicUsize::new(0),
