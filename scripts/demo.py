@@ -1,7 +1,7 @@
 """Serves an example with tricorn and shows it answering.
 
 With a terminal it goes on serving until Ctrl-C. Without one, or with DEMO_ONCE=1, it shows one answer and stops.
-DEMO chooses the example: flask_hello, or fastapi_app (whose chat can then be opened in a browser).
+DEMO chooses the example: flask_hello, fastapi_app (whose chat can then be opened in a browser), tornado_app, aiohttp_app.
 PORT chooses the port; without it 8000, or any free one when 8000 is taken.
 """
 
@@ -17,7 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What is said on the command line for it, and which page is shown.
-EXAMPLES = {"flask_hello": ("-w 2", "/"), "fastapi_app": ("-k asgi", "/worker")}
+EXAMPLES = {
+    "flask_hello": ("-w 2 app:app", "/"),
+    "fastapi_app": ("-k asgi app:app", "/worker"),
+    "tornado_app": ("-k tornado app:app", "/"),
+    "aiohttp_app": ("-k aiohttp app:make_app", "/"),
+}
 START_SECONDS = 20
 STOP_SECONDS = 35
 
@@ -29,7 +34,7 @@ def main() -> int:
         raise SystemExit(f"DEMO={name}: choose one of {', '.join(EXAMPLES)}")
     options, page = EXAMPLES[name]
     port = choose_port()
-    shown = f"tricorn {options} -b 127.0.0.1:{port} app:app"
+    shown = f"tricorn -b 127.0.0.1:{port} {options}"
     print(f"== Serving examples/{name}:  {shown}", flush=True)
     command = [sys.executable, "-m", "tricorn", *shown.split()[1:]]
     server = subprocess.Popen(command, cwd=ROOT / "examples" / name, start_new_session=once)
