@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -262,6 +261,12 @@ def settled(server: Server) -> int:
     return last
 
 
+HANDSHAKE = (
+    b"GET /echo HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
 class TestOtherProtocols:
     def uri(self, server: Server, query: str = "") -> str:
         return f"ws://127.0.0.1:{server.port}/echo{query}"
@@ -289,21 +294,15 @@ class TestOtherProtocols:
 
     def test_a_message_right_behind_the_handshake(self, server: Server) -> None:
         with server.connect() as wire:
-            wire.send(
-                b"GET /echo HTTP/1.1\r\nHost: t\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-                b"\x81\x82\0\0\0\0hi"
-            )
+            wire.send(HANDSHAKE, b"\x81\x82\0\0\0\0hi")
             head = wire._head(False)
             assert (head.status, head.get("sec-websocket-accept")) == (101, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
             assert wire._exactly(4, "a frame") == b"\x81\x02hi"
 
     def test_a_client_that_vanishes(self, server: Server) -> None:
-        with socket.socket() as plain:
-            ws = client.connect(self.uri(server))
-            ws.socket.shutdown(socket.SHUT_RDWR)
-            ws.socket.close()
-            plain.close()
+        with server.connect() as wire:
+            wire.send(HANDSHAKE)
+            assert wire._head(False).status == 101
         left(server, "websocket: None")
 
     def test_no_websocket(self, server: Server) -> None:
@@ -367,6 +366,36 @@ class TestWsgi:
     def test_an_error(self, wsgi: Server) -> None:
         assert wsgi.get("/wrong").status == 500
         assert wsgi.get("/").status == 200
+
+
+@pytest.mark.beyond_reference("it has no such limit")
+@pytest.mark.parametrize("path", ["/wait", "/busy"])
+def test_a_request_that_takes_too_long_is_ended(pool: Pool, path: str) -> None:
+    server = pool.get("tornado_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
+    assert server.get(f"{path}?seconds=30").status == 504
+    server.log.wait(rf"Error handling request GET {path}: it was ended after 1 s")
+    assert server.get("/hello/again").body == b"Hello, again!"
+
+
+@pytest.mark.beyond_reference("no hook is called, and no line written")
+def test_hooks_and_the_access_log(tmp_path: Path) -> None:
+    hooks = """
+def pre_request(worker, req):
+    worker.log.info("before %s %s", req.method, req.path)
+
+def post_request(worker, req, environ, resp):
+    worker.log.info("after %s %s %s %s", req.uri, resp.status, resp.sent, environ["REMOTE_ADDR"])
+"""
+    (tmp_path / "hooks.py").write_text(hooks)
+    extra = ["-c", str(tmp_path / "hooks.py"), "--access-logfile", "-"]
+    with Server("tornado_app:application", chdir=APPS, worker_class="tornado", extra=extra) as server:
+        assert server.get("/hello/you?a=b").status == 200
+        server.log.wait(r"before GET /hello/you$")
+        server.log.wait(r"after /hello/you\?a=b 200 OK 11 127\.0\.0\.1")
+        server.out.wait(r'"GET /hello/you\?a=b HTTP/1\.1" 200 11')
+        with client.connect(f"ws://127.0.0.1:{server.port}/echo"):
+            pass
+        server.out.wait(r'"GET /echo HTTP/1\.1" 101 ')
 
 
 def test_stopping_finishes_what_was_begun() -> None:

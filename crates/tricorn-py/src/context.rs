@@ -1,6 +1,7 @@
-//! A context (`contextvars`) for one call.
+//! A context (`contextvars`) for one call, and what can be asked of it.
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::ffi::CStr;
 
 /// The context that a call runs in; left when this is dropped. The caller holds the GIL all the time, and is on the same
 /// greenlet when it drops this as when it made it.
@@ -33,5 +34,37 @@ impl Drop for Entered {
                 PyErr::fetch(py).write_unraisable(py, None);
             }
         });
+    }
+}
+
+/// A variable of contexts.
+pub struct Variable(Py<PyAny>);
+
+impl Variable {
+    pub fn new(py: Python<'_>, name: &CStr) -> PyResult<Variable> {
+        // SAFETY: the name ends with a null; there is no default; null carries the error.
+        let variable = unsafe { ffi::PyContextVar_New(name.as_ptr(), std::ptr::null_mut()) };
+        // SAFETY: as above.
+        unsafe { Bound::from_owned_ptr_or_err(py, variable) }.map(|variable| Variable(variable.unbind()))
+    }
+
+    /// Sets it in the current context.
+    #[inline]
+    pub fn set(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        // SAFETY: a live variable and a live value; the result is a new reference, or null with an error set.
+        let token = unsafe { ffi::PyContextVar_Set(self.0.as_ptr(), value.as_ptr()) };
+        // SAFETY: as above.
+        unsafe { Bound::from_owned_ptr_or_err(value.py(), token) }.map(drop)
+    }
+
+    /// What it is in the current context; `None` if it is nothing there.
+    pub fn get<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let mut value = std::ptr::null_mut();
+        // SAFETY: a live variable, no default; a negative result has an error set.
+        if unsafe { ffi::PyContextVar_Get(self.0.as_ptr(), std::ptr::null_mut(), &raw mut value) } < 0 {
+            return Err(PyErr::fetch(py));
+        }
+        // SAFETY: a new reference, or null.
+        Ok(unsafe { Bound::from_owned_ptr_or_opt(py, value) })
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,16 @@ class Wait(web.RequestHandler):
         LEFT.append("wait")
 
 
+class Busy(web.RequestHandler):
+    """Computes, and lets nobody else do anything."""
+
+    def get(self) -> None:
+        end = time.monotonic() + float(self.get_query_argument("seconds"))
+        while time.monotonic() < end:
+            pass
+        self.write("busy")
+
+
 class Left(web.RequestHandler):
     def get(self) -> None:
         self.write({"left": LEFT})
@@ -255,6 +266,7 @@ def make_application(**settings: Any) -> web.Application:
         (r"/flood", Flood),
         (r"/written", Written),
         (r"/wait", Wait),
+        (r"/busy", Busy),
         (r"/left", Left),
         (r"/cookies", Cookies),
         (r"/status/(\d+)", Status),

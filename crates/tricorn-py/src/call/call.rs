@@ -11,7 +11,7 @@
 use super::gateway::{Ground, lock};
 use super::head;
 use super::room::State;
-use crate::report::request_line;
+use crate::report::{is_request_timeout, request_line};
 use crate::text::latin1;
 use crate::wsgi::KeptBytes;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -191,7 +191,7 @@ impl Call {
     }
 
     fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
-        self.failed(py, PyErr::from_value(error), 500, "")
+        self.failed(py, PyErr::from_value(error))
     }
 
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
@@ -323,17 +323,24 @@ impl Call {
         })
     }
 
-    /// An exception left the application, or was meant for it; `why` is added to what the log says.
+    /// An exception left the application, or was meant for it.
     #[cold]
-    pub fn failed(&self, py: Python<'_>, error: PyErr, status: u16, why: &str) -> PyResult<()> {
+    pub fn failed(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
         let Some(mut exchange) = self.take() else {
             self.ground.reporter.error(py, "Exception in a request that is over".into(), error);
             return Ok(());
         };
         let line = request_line(&exchange);
+        let is_late = is_request_timeout(py, &error);
         exchange.app_failed();
-        give_up(&mut exchange, status, "");
-        self.ground.reporter.error(py, format!("Error handling request {line}{why}"), error);
+        give_up(&mut exchange, if is_late { 504 } else { 500 }, "");
+        let text = if is_late {
+            let limit = self.ground.engine.request_timeout();
+            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
+        } else {
+            format!("Error handling request {line}")
+        };
+        self.ground.reporter.error(py, text, error);
         self.conclude(py, exchange)
     }
 

@@ -3,7 +3,7 @@ use super::call::Call;
 use super::head::Heads;
 use super::room;
 use crate::asgi::ends::{self, Ends};
-use crate::context::Entered;
+use crate::context::{Entered, Variable};
 use crate::loops::Gateway;
 use crate::report::{Line, Reporter, as_environ};
 use pyo3::intern;
@@ -168,8 +168,10 @@ impl Ground {
 pub struct CallServer {
     ground: Arc<Ground>,
     gateway: Py<CallGateway>,
-    /// Requests begin in copies of it.
+    /// Requests begin in copies of it,
     context: Py<PyAny>,
+    /// in which this says which they are.
+    variable: Variable,
     /// With `request_id`: makes those that no client gave.
     ids: Option<Mutex<request_id::Maker>>,
 }
@@ -193,7 +195,8 @@ impl CallServer {
             scratch: Mutex::default(),
         };
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, ids })
+        let variable = Variable::new(py, c"tricorn.call")?;
+        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, variable, ids })
     }
 
     /// Calls the server. What it raises is the request's end, and nothing else's.
@@ -201,6 +204,7 @@ impl CallServer {
         let (this, py) = (call.get(), call.py());
         let listener = {
             let _context = Entered::copy_of(py, Some(&self.context))?;
+            self.variable.set(call)?;
             let settings = self.gateway.get();
             let begun = self.connection(call).and_then(|connection| {
                 if let Some(before) = &settings.before {
@@ -211,7 +215,7 @@ impl CallServer {
             });
             match begun {
                 Ok(listener) => listener,
-                Err(error) => return this.failed(py, error, 500, ""),
+                Err(error) => return this.failed(py, error),
             }
         };
         let mut state = this.state();
@@ -286,9 +290,11 @@ impl Gateway for CallServer {
         self.ground.at(py, place).map_or(Ok(()), |call| room::is_late(call.bind(py)))
     }
 
-    /// What is called here goes on in tasks of its own.
-    fn current(&self, _py: Python<'_>) -> PyResult<Option<usize>> {
-        Ok(None)
+    /// What is called here goes on in tasks of its own, and those in copies of its context.
+    fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        let call = self.variable.get(py)?;
+        let place = call.and_then(|call| Some(call.cast::<Call>().ok()?.get().state().exchange.as_ref()?.slot()));
+        Ok(place)
     }
 
     fn reporter(&self) -> &Reporter {

@@ -166,8 +166,7 @@ pub fn is_late(slf: &Bound<'_, Call>) -> PyResult<()> {
     let listener = call.state().listener.as_ref().map(|listener| listener.clone_ref(py));
     let limit = call.ground.engine.request_timeout();
     let error = py.import("tricorn.errors")?.getattr("RequestTimeout")?.call1((limit,))?;
-    let why = format!(": it was ended after {limit} s (request_timeout)");
-    call.failed(py, PyErr::from_value(error), 504, &why)?;
+    call.failed(py, PyErr::from_value(error))?;
     if let Some(listener) = listener {
         tell(call, listener.bind(py), intern!(py, "on_gone"));
     }
