@@ -280,6 +280,17 @@ class TestReload:
             until(lambda: server.get("/").body == b"mended", "the mended one", within=20)
 
 
+def test_a_worker_whose_arbiter_is_gone_shuts_down_too(loop: str) -> None:
+    with serve(asgi_loop=loop, graceful_timeout=5) as server:
+        asked = in_background(server, "/after?60")
+        server.out.wait("/after begins")
+        server.signal(signal.SIGKILL)
+        server.out.wait("/after is cancelled")
+        server.out.wait(LAST)
+        asked.join()
+        until(lambda: not server.leftovers(), "the worker has ended")
+
+
 def test_preloaded_applications(loop: str) -> None:
     with serve(asgi_loop=loop, workers=2, preload=True) as server:
         until(lambda: server.out.lines.count("startup") == 2, "both have started")

@@ -30,7 +30,7 @@ WORKER_CLASS = Setting(
     doc="The way a worker waits. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has "
     "threads, `gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
     "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
-    "requests on an event loop. Classes that need a package have an extra of their name: "
+    "requests on an event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of their name: "
     "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
     "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot call "
     "is refused with the name of one that can.",
