@@ -1,7 +1,7 @@
 """Serves an example with tricorn and shows it answering.
 
 With a terminal it goes on serving until Ctrl-C. Without one, or with DEMO_ONCE=1, it shows one answer and stops.
-DEMO chooses the example: flask_hello, tornado_app, aiohttp_app, or fastapi_app, whose chat can then be opened in a browser.
+DEMO chooses the example: flask_hello, tornado_app, aiohttp_app, or fastapi_app, whose chat a browser can then open.
 PORT chooses the port; without it 8000, or any free one when 8000 is taken.
 """
 
