@@ -83,7 +83,7 @@ WEBSOCKET_PING_TIMEOUT = Setting(
     section=SECTION,
     own=True,
     help="Seconds a WebSocket's client may take to answer a ping; 0 is as long as it likes.",
-    doc="A client that does not is gone: the connection is closed, and the application told so, with code 1011.",
+    doc="A client that does not is gone: the connection is closed with code 1011, and the application is told 1006.",
 )
 
 WEBSOCKET_COMPRESSION = Setting(
