@@ -22,6 +22,8 @@ APPS = Path(__file__).parent / "apps"
 FRAMEWORKS = ["starlette", "fastapi", "django", "quart", "litestar"]
 MODULES = {"django": "django_asgi_app"}
 
+pytestmark = pytest.mark.beyond_reference("of the reference server's class only its defects are noted")
+
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def framework(request: pytest.FixtureRequest) -> str:

@@ -6,10 +6,14 @@ import pytest
 
 from tests.conformance.asgi3.play import Stage
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import REFERENCE, Server
 
 
 def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Server:
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+    if REFERENCE:
+        pytest.skip("the reference server keeps to ASGI in its own way")
     return pool.get(
         "asgi.play:application",
         worker_class="asgi",

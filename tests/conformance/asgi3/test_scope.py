@@ -143,6 +143,7 @@ def test_state_is_a_shallow_copy_of_what_the_lifespan_left(server: Server, stage
     assert scope(server)["state"] == {"shared": ["from the lifespan"], "own": "from the lifespan"}
 
 
+@pytest.mark.beyond_reference("not asked there")
 def test_the_root_path_of_the_setting(pool: Pool) -> None:
     server = pool.get("asgi.play:application", worker_class="asgi", root_path="/mounted")
     assert scope(server)["root_path"] == "/mounted"
