@@ -54,7 +54,7 @@ CARGO_TEST := cargo test --workspace --exclude tricorn-py --quiet
 .PHONY: pytest
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 ##@ Building
 

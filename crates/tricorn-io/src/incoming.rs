@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::exchange::{Exchange, Sent};
 use crate::outbox::SharedBytes;
 use crate::sys::fds::recv_into;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -191,10 +192,16 @@ impl Exchange {
         }
     }
 
-    /// The body did not come in time; what the client is told, unless the reply has begun.
-    pub fn body_is_late(&mut self, config: &Config) -> Refusal {
+    /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there, and it was
+    /// not the client who took so long.
+    pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
+        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
+        let at_once = crate::sys::poll::timespec(0);
+        if poll(&mut fds, Some(&at_once)).is_ok_and(|count| count > 0) {
+            return None;
+        }
         self.reuse = false;
         let detail = format!(" ({} bytes so far, slower than {} bytes/s)", self.came, config.body_min_rate);
-        Refusal::new(RefusalKind::BodyTimeout, detail)
+        Some(Refusal::new(RefusalKind::BodyTimeout, detail))
     }
 }

@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering;
 use tricorn_proto::exchange::error_page;
 
 /// How long a thread may take to write its stack.
-const STACK_TIME: u64 = 50 * MILLI;
+const STACK_TIME: u64 = 200 * MILLI;
 /// How long a call that is over `request_timeout` may take to clean up before its client is answered without it.
 const GRACE: u64 = 1000 * MILLI;
 

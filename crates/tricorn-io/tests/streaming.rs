@@ -333,8 +333,12 @@ fn time_in_which_nobody_waits_is_not_the_clients() {
         assert_eq!(exchange.await_body(config, 5 * SECOND), 15 * SECOND);
         exchange.body_came(200, 8 * SECOND); // two seconds earned, three used
         assert_eq!(exchange.await_body(config, 100 * SECOND), 109 * SECOND);
-        let refusal = exchange.body_is_late(config);
+        let refusal = exchange.body_is_late(config).expect("nothing has come");
         assert_eq!(refusal.status(), 408);
+    });
+    client.send(b"abc");
+    until("what has come is not late", || {
+        server.at("/up", |engine, exchange| exchange.body_is_late(engine.config()).is_none())
     });
     server.give_back("/up");
 }

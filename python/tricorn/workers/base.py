@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode
 from tricorn.metrics import scoreboard
-from tricorn.unpatched import os
+from tricorn.unpatched import os, select
 from tricorn.workers import watch
 from tricorn.workers.handlers import Handlers, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Message, Ready, encode
@@ -78,6 +78,10 @@ class Place:
     """Listens with the sockets that only this worker has (`reuse_port`)."""
     refuse_newcomers: Callable[[], object] = lambda: None
     """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
+
+    def has_no_arbiter(self) -> bool:
+        """Whether the arbiter's end of `life` is closed."""
+        return self.life >= 0 and bool(select.select((self.life,), (), (), 0)[0])
 
 
 class Worker(ABC):

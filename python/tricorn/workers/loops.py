@@ -128,7 +128,8 @@ class LoopWorker(Worker):
     def _patience(self) -> float:
         """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
         graceful = self.cfg.graceful_timeout
-        is_orphan = os.getppid() != self.ppid
+        # The pipe ends a moment before the system says who the new parent is.
+        is_orphan = os.getppid() != self.ppid or self.place.has_no_arbiter()
         return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
 
     async def _wait_for_calls(self, server: LoopServer) -> None:

@@ -107,7 +107,7 @@ def sees_websocket_ping_timeout(directory: Path) -> None:
     config = "websocket_ping_interval = 0.2\nwebsocket_ping_timeout = 0.3"
     with asgi(config) as server, Frames(server.address, "/") as websocket:
         assert websocket.frame().first == PING
-        server.out.wait("ended with 1011")
+        server.out.wait("ended with 1006")
 
 
 def sees_websocket_compression(directory: Path) -> None:

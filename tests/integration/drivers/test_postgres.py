@@ -110,6 +110,7 @@ def test_the_applications_own_callback_is_in_force(hub: str, postgres: Postgres)
 @pytest.mark.parametrize("driver", ["psycopg2", "psycopg"])
 @hubs
 def test_refusals_are_told_with_the_address_and_what_is_held_counted(hub: str, driver: str, postgres: Postgres) -> None:
+    until(lambda: not postgres.sessions(), "those of the test before have ended")
     outcome = run(hub, f"{driver}_refused", postgres.dsn(tcp=True), USABLE + 5)
     assert outcome.notes["errors"] == 5
     addresses, texts = zip(*outcome.told, strict=True)

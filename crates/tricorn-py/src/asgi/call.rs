@@ -354,7 +354,10 @@ impl State {
                 }
             }
         } else if what.expired && self.awaits_body {
-            todo.refusal = Some(exchange.body_is_late(ground.engine.config()));
+            todo.refusal = exchange.body_is_late(ground.engine.config());
+            if todo.refusal.is_none() {
+                todo.futures.append(&mut self.receivers);
+            }
         }
     }
 }

@@ -88,7 +88,8 @@ fn stir(call: &Call, what: What, todo: &mut Todo) {
             }
         }
     } else if what.expired && state.awaits_body {
-        todo.refusal = Some(exchange.body_is_late(engine.config()));
+        todo.refusal = exchange.body_is_late(engine.config());
+        todo.readable |= todo.refusal.is_none();
     }
 }
 

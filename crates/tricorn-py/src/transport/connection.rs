@@ -14,6 +14,7 @@ use crate::report::request_line;
 use pyo3::exceptions::{PyConnectionResetError, PyRuntimeError, PyTimeoutError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -85,8 +86,7 @@ impl Transport {
     }
 
     fn writelines(slf: &Bound<'_, Transport>, pieces: &Bound<'_, PyAny>) -> PyResult<()> {
-        let joined = intern!(slf.py(), "join");
-        let all = pyo3::types::PyBytes::new(slf.py(), b"").call_method1(joined, (pieces,))?;
+        let all = PyBytes::new(slf.py(), b"").call_method1(intern!(slf.py(), "join"), (pieces,))?;
         Transport::put(slf, &all)
     }
 
@@ -237,6 +237,7 @@ impl Transport {
         let outcome = this.state().stir(&this.ground.engine, what, this.ground.grace);
         match outcome {
             Stirred::Nothing => {}
+            Stirred::Bytes => return Transport::read(slf),
             Stirred::Room => this.resume_writing(py)?,
             Stirred::Late(refusal) => return this.refuse(py, &refusal),
             Stirred::Left => return this.client_left(py),
@@ -436,6 +437,8 @@ const HALF_CLOSE: u64 = 250 * MILLI;
 
 enum Stirred {
     Nothing,
+    /// There are bytes to read.
+    Bytes,
     Room,
     Late(Refusal),
     Left,
@@ -478,7 +481,7 @@ impl State {
             };
         }
         if what.expired && self.awaits_body {
-            return Stirred::Late(exchange.body_is_late(engine.config()));
+            return exchange.body_is_late(engine.config()).map_or(Stirred::Bytes, Stirred::Late);
         }
         Stirred::Nothing
     }
