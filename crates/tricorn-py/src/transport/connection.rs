@@ -400,10 +400,9 @@ impl Transport {
     }
 
     fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>) {
-        let (told, sent) = {
-            let mut state = self.state();
-            (state.told.take(), state.tunnel.then_some(state.tunnelled))
-        };
+        let mut state = self.state();
+        let (told, sent) = (state.told.take(), state.tunnel.then_some(state.tunnelled));
+        drop(state);
         self.ground.conclude(py, exchange, Ending { remote: &self.remote, sent, told });
     }
 
