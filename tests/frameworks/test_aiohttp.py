@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import Any
 
 import pytest
@@ -324,10 +325,10 @@ def test_websocket(site: Site) -> None:
 
 def test_a_websocket_whose_client_vanishes(site: Site) -> None:
     before = site.events().count("websocket closed 1006")
-    with site.websocket() as socket:
-        socket.send("here")
-        assert socket.recv(5) == "here"
-        socket.socket.close()
+    with site.websocket() as websocket:
+        websocket.send("here")
+        assert websocket.recv(5) == "here"
+        websocket.socket.shutdown(SHUT_RDWR)
     site.has_noted("websocket closed 1006", before + 1)
 
 
