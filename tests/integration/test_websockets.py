@@ -28,7 +28,7 @@ def test_a_line_for_each(pool: Pool) -> None:
         socket.echoes("x" * 100)
         assert not server.out.matching("GET /echo")
         socket.goodbye()
-    (line,) = server.out.wait(r"^GET /echo\?name=logged HTTP/1.1 101 (\d+) (\d+) websocket$")
+    (line,) = server.out.wait(r"GET /echo\?name=logged HTTP/1.1 101 (\d+) (\d+) websocket$")
     # A frame of 100 bytes, and a Close frame with a code.
     assert int(line[1]) == 102 + 4
     for target, status in [("/reject", 403), ("/deny?status=418", 418), ("/raise-at-once", 500)]:
