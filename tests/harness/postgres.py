@@ -135,6 +135,10 @@ class Postgres:
         """How many sessions of `user` the server has now."""
         return int(self.execute(f"SELECT count(*) FROM pg_stat_activity WHERE usename = '{user}'"))
 
+    def asleep(self) -> int:
+        """How many sessions are in a `pg_sleep` now."""
+        return int(self.execute("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"))
+
     def rested(self) -> Postgres:
         """Itself, when no session is left: those of the test before take a moment to end."""
         until(lambda: not self.sessions(), "no session is left")

@@ -6,7 +6,7 @@ import collections
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -39,8 +39,8 @@ def server_with(postgres: Postgres, worker_class: str, seconds: float = 0.5, **o
     return Server("database:application", worker_class=worker_class, env=env, **options)  # type: ignore[arg-type]
 
 
-def at_once(server: Server, count: int) -> tuple[collections.Counter[int], float]:
-    """The statuses of `count` requests that are sent together, and how long that took."""
+def at_once(server: Server, count: int, then: Callable[[], int] = int) -> tuple[collections.Counter[int], float]:
+    """The statuses of `count` requests that are sent together, and how long that took; `then` says how many follow."""
     statuses: collections.Counter[int] = collections.Counter()
     lock = threading.Lock()
 
@@ -50,11 +50,14 @@ def at_once(server: Server, count: int) -> tuple[collections.Counter[int], float
         with lock:
             statuses[status] += 1
 
-    threads = [threading.Thread(target=one) for _ in range(count)]
+    def start(count: int) -> list[threading.Thread]:
+        threads = [threading.Thread(target=one) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        return threads
+
     began = time.monotonic()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    for thread in [*start(count), *start(then())]:
         thread.join()
     return statuses, time.monotonic() - began
 
@@ -73,9 +76,15 @@ def test_one_worker_waits_for_many_queries_at_once(worker_class: str, preload: b
 def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
     worker_class: str, postgres: Postgres
 ) -> None:
+    """PostgreSQL refuses both of two that ask at once for the last: the excess comes when the others are in."""
     excess = 9
-    with server_with(postgres, worker_class, seconds=2, workers=2, worker_connections=50) as server:
-        statuses, _ = at_once(server, USABLE + excess)
+
+    def follow() -> int:
+        until(lambda: sum("SELECT" in title for title in postgres.sessions()) == USABLE, "the database is full")
+        return excess
+
+    with server_with(postgres, worker_class, seconds=4, workers=2, worker_connections=50) as server:
+        statuses, _ = at_once(server, USABLE, follow)
         server.log.wait(r"The database at .* refused")
         until(lambda: not postgres.sessions(), "all have ended")
         lines = server.log.matching(

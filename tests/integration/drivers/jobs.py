@@ -109,20 +109,21 @@ def psycopg2_with_a_foreign_callback(watch: Watch, dsn: str) -> None:
     watch.notes["held"] = watch.connections.held()
 
 
-def psycopg2_refused(watch: Watch, dsn: str, more: int) -> None:
+def psycopg2_refused(watch: Watch, dsn: str, usable: int, more: int) -> None:
     import psycopg2
 
-    _refused(watch, psycopg2.connect, psycopg2.OperationalError, dsn, more)
+    _refused(watch, psycopg2.connect, psycopg2.OperationalError, dsn, usable, more)
 
 
-def psycopg_refused(watch: Watch, dsn: str, more: int) -> None:
+def psycopg_refused(watch: Watch, dsn: str, usable: int, more: int) -> None:
     import psycopg
 
-    _refused(watch, psycopg.connect, psycopg.OperationalError, dsn, more)
+    _refused(watch, psycopg.connect, psycopg.OperationalError, dsn, usable, more)
 
 
-def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, attempts: int) -> None:
-    connections = []
+def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, usable: int, more: int) -> None:
+    """All that are `usable` one by one (PostgreSQL refuses both of two that ask at once for the last), then `more`."""
+    connections = [connect(dsn) for _ in range(usable)]
 
     def one() -> None:
         try:
@@ -130,7 +131,7 @@ def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, attem
         except error:
             watch.notes["errors"] = watch.notes.get("errors", 0) + 1
 
-    for greenlet in [watch.spawn(one) for _ in range(attempts)]:
+    for greenlet in [watch.spawn(one) for _ in range(more)]:
         watch.wait(greenlet)
     watch.notes["held"] = watch.connections.held()
     watch.notes["page"] = scoreboard.databases(watch.connections._page)

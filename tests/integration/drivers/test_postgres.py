@@ -111,7 +111,7 @@ def test_the_applications_own_callback_is_in_force(hub: str, postgres: Postgres)
 @hubs
 def test_refusals_are_told_with_the_address_and_what_is_held_counted(hub: str, driver: str, postgres: Postgres) -> None:
     until(lambda: not postgres.sessions(), "those of the test before have ended")
-    outcome = run(hub, f"{driver}_refused", postgres.dsn(tcp=True), USABLE + 5)
+    outcome = run(hub, f"{driver}_refused", postgres.dsn(tcp=True), USABLE, 5)
     assert outcome.notes["errors"] == 5
     addresses, texts = zip(*outcome.told, strict=True)
     assert addresses == (f"127.0.0.1:{postgres.port}",) * 5
@@ -125,7 +125,7 @@ def test_refusals_are_told_with_the_address_and_what_is_held_counted(hub: str, d
 def test_refusals_of_a_role_and_at_a_socket_are_told_as_well(hub: str, postgres: Postgres) -> None:
     postgres.execute("CREATE ROLE narrow LOGIN CONNECTION LIMIT 3")
     try:
-        outcome = run(hub, "psycopg2_refused", postgres.dsn(user="narrow"), 4)
+        outcome = run(hub, "psycopg2_refused", postgres.dsn(user="narrow"), 3, 1)
     finally:
         postgres.execute("DROP ROLE narrow")
     address = f"{postgres.directory}/.s.PGSQL.{postgres.port}"
