@@ -2,7 +2,7 @@
 //! waits for events, the others are parked.
 use crate::access::AccessLog;
 use crate::baton::{Baton, Core, Slots};
-use crate::clock;
+use crate::clock::{self, WallText};
 use crate::config::{Config, MaxConcurrency};
 use crate::exchange::{Exchange, Sent};
 use crate::group::GroupWord;
@@ -201,6 +201,16 @@ impl Engine {
         shared.draining.load(Ordering::Relaxed)
             || shared.config.keepalive == 0
             || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
+    }
+
+    /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
+    pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
+        HeadInputs {
+            date: wall.date(),
+            server: &self.shared.config.server,
+            body_length,
+            close: self.closes_connections(),
+        }
     }
 
     /// Gives back an exchange that is done and looks for the next one, without waiting.

@@ -8,6 +8,7 @@
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
 //! * `functions.rs`: C functions bound to objects of ours.
+//! * `pieces.rs`: `bytes` as pieces of a reply.
 //! * `report.rs`: what gateways say to the logs.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `transport/`: libraries that bring a protocol of their own.
@@ -22,6 +23,7 @@ mod green;
 mod late;
 mod loops;
 mod options;
+mod pieces;
 mod report;
 mod text;
 mod transport;

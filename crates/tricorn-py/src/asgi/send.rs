@@ -1,7 +1,7 @@
 //! `send`: the application's events become the response. What can be done at once is done in the call itself.
 use super::call::{Call, Phase, State};
 use crate::loops::{Awaited, Done, Poll, Wait};
-use crate::wsgi::KeptBytes;
+use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -10,10 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use std::path::PathBuf;
 use tricorn_io::{Exchange, Room, Sent, clock};
-use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply, error_page};
-
-/// From this size on a piece is written without the GIL.
-const WITHOUT_GIL: usize = 64 * 1024;
+use tricorn_proto::exchange::{End, Fault, Reply, error_page};
 
 /// What `send(event)` returns.
 pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -124,16 +121,16 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
         call.get().state().phase = Phase::Streaming;
-        return with(call, |exchange| Ok(write(py, call.get(), exchange, &piece)));
+        return with(call, |exchange| Ok(Piece::all(&piece).write(&call.get().ground().engine, exchange, None)));
     }
-    finish(call, |py, exchange, is_first| {
+    finish(call, |exchange, is_first| {
         if is_first {
-            return (Sent::Accepted, Some(write_last(py, call.get(), exchange, &piece)));
+            return (Sent::Accepted, Some(Piece::all(&piece).write_last(&call.get().ground().engine, exchange)));
         }
         let sent = if piece.as_bytes().is_empty() && exchange.request.reply.head_sent() {
             Sent::Accepted
         } else {
-            write(py, call.get(), exchange, &piece)
+            Piece::all(&piece).write(&call.get().ground().engine, exchange, None)
         };
         (sent, None)
     })
@@ -141,23 +138,20 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
 
 /// Sends the last of the body with `send`, which is told whether it is the first, too; and ends the response if it has not,
 /// unless trailers are to follow.
-fn finish(
-    call: &Bound<'_, Call>,
-    send: impl FnOnce(Python<'_>, &mut Exchange, bool) -> (Sent, Option<End>),
-) -> PyResult<Sent> {
+fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sent, Option<End>)) -> PyResult<Sent> {
     let (this, py) = (call.get(), call.py());
     let mut state = this.state();
     let Some(mut exchange) = state.exchange.take() else { return Ok(Sent::Gone) };
     let (is_first, trailers) = (state.phase == Phase::Started, state.trailers);
     drop(state);
     if trailers {
-        let (sent, _) = send(py, &mut exchange, false);
+        let (sent, _) = send(&mut exchange, false);
         let mut state = this.state();
         (state.phase, state.exchange) = (Phase::Trailing, Some(exchange));
         return Ok(sent);
     }
     exchange.answered();
-    let (_, end) = send(py, &mut exchange, is_first);
+    let (_, end) = send(&mut exchange, is_first);
     let end = end.unwrap_or_else(|| exchange.end());
     this.complete(py, exchange, end)?;
     Ok(Sent::Accepted)
@@ -198,13 +192,10 @@ fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     let path = event.get_item(intern!(py, "path"))?.ok_or_else(|| missing("http.response.pathsend", "path"))?;
     let path: PathBuf = path.extract()?;
     let (file, length) = tricorn_io::open_file(&path)?;
-    finish(call, |py, exchange, _| {
+    finish(call, |exchange, _| {
         let engine = &call.get().ground().engine;
-        let (server, close) = (&engine.config().server, engine.closes_connections());
-        let wall = exchange.wall.clone();
         let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
-        let inputs = HeadInputs { date: wall.date(), server, body_length: Some(length), close };
-        (py.detach(|| exchange.write_file(&inputs, file, 0, length)), None)
+        (write_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
     })
 }
 
@@ -248,34 +239,6 @@ fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sen
     let outcome = work(&mut exchange);
     call.get().state().exchange = Some(exchange);
     outcome
-}
-
-/// A piece of which more are to come.
-fn write(py: Python<'_>, call: &Call, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
-    let engine = &call.ground().engine;
-    let wall = exchange.wall.clone();
-    let (server, close) = (&engine.config().server, engine.closes_connections());
-    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close };
-    let bytes = piece.as_bytes();
-    if bytes.len() >= WITHOUT_GIL {
-        let kept = KeptBytes::of(piece);
-        return py.detach(|| engine.write(exchange, &inputs, bytes, || Box::new(kept)));
-    }
-    engine.write(exchange, &inputs, bytes, || Box::new(KeptBytes::of(piece)))
-}
-
-/// A piece that is all of the body.
-fn write_last(py: Python<'_>, call: &Call, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> End {
-    let engine = &call.ground().engine;
-    let wall = exchange.wall.clone();
-    let (server, close) = (&engine.config().server, engine.closes_connections());
-    let bytes = piece.as_bytes();
-    let inputs = HeadInputs { date: wall.date(), server, body_length: Some(bytes.len() as u64), close };
-    if bytes.len() >= WITHOUT_GIL {
-        let kept = KeptBytes::of(piece);
-        return py.detach(|| exchange.write_last(&inputs, bytes, || Box::new(kept)));
-    }
-    exchange.write_last(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
 }
 
 /// The client is too far behind: whoever awaits this waits until it is nearer.

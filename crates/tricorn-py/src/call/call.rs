@@ -11,9 +11,9 @@
 use super::gateway::{Ground, lock};
 use super::head;
 use super::room::State;
+use crate::pieces::Piece;
 use crate::report::{is_request_timeout, request_line};
 use crate::text::latin1;
-use crate::wsgi::KeptBytes;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Exchange, Sent};
-use tricorn_proto::exchange::{End, HeadInputs};
+use tricorn_proto::exchange::End;
 use tricorn_proto::http1::{Framing, Method, Scheme};
 use tricorn_proto::peer::client_of;
 
@@ -31,9 +31,6 @@ pub const ACCEPTED: u8 = 0;
 pub const BEHIND: u8 = 1;
 pub const GONE: u8 = 2;
 const EXCESS: u8 = 3;
-
-/// From this size on a piece is written without the GIL.
-const WITHOUT_GIL: usize = 64 * 1024;
 
 /// A request and its answer.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -132,10 +129,10 @@ impl Call {
             if is_bare || promised == Some(length) {
                 exchange.answered();
                 exchange.send_at_once();
-                told.end = Some(this.write_last(slf.py(), exchange, chunk));
+                told.end = Some(Piece::all(chunk).write_last(&this.ground.engine, exchange));
                 return Ok(if exchange.is_gone() { Written::Gone } else { Written::Accepted });
             }
-            Ok(this.write_piece(slf.py(), exchange, chunk).into())
+            Ok(Piece::all(chunk).write(&this.ground.engine, exchange, None).into())
         })?;
         this.written(slf, sent)
     }
@@ -155,7 +152,7 @@ impl Call {
             match left {
                 Some(left) if length > left => Ok(Written::Excess),
                 _ if length == 0 => Ok(Written::Accepted),
-                _ => Ok(this.write_piece(slf.py(), exchange, chunk).into()),
+                _ => Ok(Piece::all(chunk).write(&this.ground.engine, exchange, None).into()),
             }
         })?;
         this.written(slf, sent)
@@ -284,43 +281,6 @@ impl Call {
                 Ok(GONE)
             }
         }
-    }
-
-    fn inputs<T>(
-        &self,
-        exchange: &mut Exchange,
-        known: Option<u64>,
-        work: impl FnOnce(&mut Exchange, &HeadInputs<'_>) -> T,
-    ) -> T {
-        let engine = &self.ground.engine;
-        let wall = exchange.wall.clone();
-        let (server, close) = (&engine.config().server, engine.closes_connections());
-        work(exchange, &HeadInputs { date: wall.date(), server, body_length: known, close })
-    }
-
-    /// A piece of which more may come.
-    fn write_piece(&self, py: Python<'_>, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> Sent {
-        let engine = &self.ground.engine;
-        let bytes = piece.as_bytes();
-        self.inputs(exchange, None, |exchange, inputs| {
-            if bytes.len() >= WITHOUT_GIL {
-                let kept = KeptBytes::of(piece);
-                return py.detach(|| engine.write(exchange, inputs, bytes, || Box::new(kept)));
-            }
-            engine.write(exchange, inputs, bytes, || Box::new(KeptBytes::of(piece)))
-        })
-    }
-
-    /// A piece that is all of the body.
-    fn write_last(&self, py: Python<'_>, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> End {
-        let bytes = piece.as_bytes();
-        self.inputs(exchange, Some(bytes.len() as u64), |exchange, inputs| {
-            if bytes.len() >= WITHOUT_GIL {
-                let kept = KeptBytes::of(piece);
-                return py.detach(|| exchange.write_last(inputs, bytes, || Box::new(kept)));
-            }
-            exchange.write_last(inputs, bytes, || Box::new(KeptBytes::of(piece)))
-        })
     }
 
     /// An exception left the application, or was meant for it.

@@ -1,15 +1,12 @@
 //! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
 use super::connection::{Reading, State, Transport};
-use crate::wsgi::KeptBytes;
+use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
-use tricorn_io::{Engine, Exchange, Room, Sent, SharedBytes, clock};
-use tricorn_proto::exchange::{Dictation, Fault, HeadInputs, Part};
-
-/// From this size on a piece is written without the GIL.
-const WITHOUT_GIL: usize = 64 * 1024;
+use tricorn_io::{Engine, Exchange, Room, Sent, clock};
+use tricorn_proto::exchange::{Dictation, Fault, Part};
 
 /// What came of a write.
 pub enum Outcome {
@@ -34,7 +31,7 @@ impl Transport {
             Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
         };
         Transport::with(slf, |engine, state, exchange, dictation| {
-            Speech { py: slf.py(), engine, state, exchange, bytes: &bytes }.speak(dictation)
+            Speech { engine, state, exchange, bytes: &bytes }.speak(dictation)
         })
     }
 
@@ -47,8 +44,7 @@ impl Transport {
                 return Outcome::Goes;
             }
             fits = true;
-            let wall = exchange.wall.clone();
-            let sent = slf.py().detach(|| exchange.write_file(&inputs(engine, wall.date(), None), file, offset, count));
+            let sent = write_file(slf.py(), engine, exchange, file, (offset, count), None);
             if sent == Sent::Gone {
                 return Outcome::Gone;
             }
@@ -110,7 +106,6 @@ fn await_room(engine: &Engine, state: &mut State, exchange: &mut Exchange) -> Ou
 
 /// One write under way.
 struct Speech<'a, 'py> {
-    py: Python<'py>,
     engine: &'a Engine,
     state: &'a mut State,
     exchange: &'a mut Exchange,
@@ -168,7 +163,10 @@ impl Speech<'_, '_> {
                 Part::Tunnel(range) => {
                     let (start, end) = (from + range.start, from + range.end);
                     self.state.tunnelled += (end - start) as u64;
-                    sent = worse(sent, self.exchange.write_raw(&all[start..end], || kept(self.bytes, start, end)));
+                    sent = worse(
+                        sent,
+                        self.exchange.write_raw(&all[start..end], || Piece::part(self.bytes, start..end).kept()),
+                    );
                 }
                 Part::End => {}
             }
@@ -198,35 +196,14 @@ impl Speech<'_, '_> {
 
     /// A piece of which more are to come; the head before the first one.
     fn piece(&mut self, start: usize, end: usize) -> Sent {
-        let Speech { py, engine, bytes, .. } = self;
-        let wall = self.exchange.wall.clone();
-        let inputs = inputs(engine, wall.date(), None);
-        let piece = &bytes.as_bytes()[start..end];
-        if piece.len() >= WITHOUT_GIL {
-            let kept = kept(bytes, start, end);
-            return py.detach(|| engine.write(self.exchange, &inputs, piece, || kept));
-        }
-        engine.write(self.exchange, &inputs, piece, || kept(bytes, start, end))
+        Piece::part(self.bytes, start..end).write(self.engine, self.exchange, None)
     }
 
     /// The last piece, and the end.
     fn last(&mut self, start: usize, end: usize) {
-        let Speech { py, engine, bytes, .. } = self;
         self.exchange.answered();
-        let wall = self.exchange.wall.clone();
-        let piece = &bytes.as_bytes()[start..end];
-        let inputs = inputs(engine, wall.date(), Some(piece.len() as u64));
-        if piece.len() >= WITHOUT_GIL {
-            let kept = kept(bytes, start, end);
-            py.detach(|| self.exchange.write_last(&inputs, piece, || kept));
-        } else {
-            self.exchange.write_last(&inputs, piece, || kept(bytes, start, end));
-        }
+        Piece::part(self.bytes, start..end).write_last(self.engine, self.exchange);
     }
-}
-
-fn inputs<'a>(engine: &'a Engine, date: &'a [u8], body_length: Option<u64>) -> HeadInputs<'a> {
-    HeadInputs { date, server: &engine.config().server, body_length, close: engine.closes_connections() }
 }
 
 fn worse(one: Sent, other: Sent) -> Sent {
@@ -235,9 +212,4 @@ fn worse(one: Sent, other: Sent) -> Sent {
         (Sent::OverMark, _) | (_, Sent::OverMark) => Sent::OverMark,
         _ => Sent::Accepted,
     }
-}
-
-/// An owner of these bytes, for what the socket does not take at once.
-fn kept(bytes: &Bound<'_, PyBytes>, start: usize, end: usize) -> SharedBytes {
-    Box::new(KeptBytes::part(bytes, start..end))
 }

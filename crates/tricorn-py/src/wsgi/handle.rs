@@ -9,7 +9,7 @@ use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Sent};
@@ -285,36 +285,4 @@ unsafe extern "C" fn early_hints_entry(
     };
     // SAFETY: CPython calls this as it was bound.
     unsafe { enter_with::<Handle>(slf, args, count, keywords, body) }
-}
-
-/// Keeps a `bytes` object alive for whoever sends it later.
-pub struct KeptBytes {
-    _owner: Py<PyBytes>,
-    address: *const u8,
-    length: usize,
-}
-
-// SAFETY: the bytes are immutable and live as long as the owner; the owner itself is only dropped, which pyo3 defers
-// where the GIL is not held.
-unsafe impl Send for KeptBytes {}
-// SAFETY: as above.
-unsafe impl Sync for KeptBytes {}
-
-impl KeptBytes {
-    pub fn of(bytes: &Bound<'_, PyBytes>) -> KeptBytes {
-        KeptBytes::part(bytes, 0..bytes.as_bytes().len())
-    }
-
-    /// These of them; the range is within them.
-    pub fn part(bytes: &Bound<'_, PyBytes>, range: std::ops::Range<usize>) -> KeptBytes {
-        let slice = &bytes.as_bytes()[range];
-        KeptBytes { address: slice.as_ptr(), length: slice.len(), _owner: bytes.clone().unbind() }
-    }
-}
-
-impl AsRef<[u8]> for KeptBytes {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: address and length are those of the owner's bytes.
-        unsafe { std::slice::from_raw_parts(self.address, self.length) }
-    }
 }

@@ -19,7 +19,6 @@ mod wait;
 
 pub use buffer::BytesBuffer;
 pub use callbacks::sent_headers;
-pub use handle::KeptBytes;
 pub use respond::is_ours_alone;
 pub use server::{Ground, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

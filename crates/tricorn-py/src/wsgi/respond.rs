@@ -1,5 +1,6 @@
 //! From the application's iterable to bytes on the socket.
-use super::handle::{Handle, KeptBytes};
+use super::handle::Handle;
+use crate::pieces::{Piece, write_file};
 use pyo3::exceptions::{PyAssertionError, PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
@@ -7,10 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
-use tricorn_proto::exchange::{End, HeadInputs};
-
-/// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
-const WITHOUT_GIL: usize = 64 * 1024;
+use tricorn_proto::exchange::End;
 
 /// Pieces that are all at hand and no more than this go out as one.
 const TOGETHER: u64 = 16 * 1024;
@@ -86,7 +84,7 @@ impl<'py> Response<'_, 'py> {
     fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
         self.begun(|engine, exchange| {
             exchange.answered();
-            Ok(Some(send_last(piece.py(), engine, exchange, piece)))
+            Ok(Some(Piece::all(piece).write_last(engine, exchange)))
         })
     }
 
@@ -103,7 +101,7 @@ impl<'py> Response<'_, 'py> {
             for piece in first.iter().filter(|piece| !piece.as_bytes().is_empty()) {
                 send_part(py, self.handle.get(), exchange, piece, Some(total))?;
             }
-            Ok(Some(send_last(py, engine, exchange, last)))
+            Ok(Some(Piece::all(last).write_last(engine, exchange)))
         })
     }
 
@@ -129,7 +127,7 @@ impl<'py> Response<'_, 'py> {
             Ok(Some(if exchange.request.reply.head_sent() {
                 exchange.end()
             } else {
-                send_last(py, engine, exchange, &PyBytes::new(py, b""))
+                Piece::all(&PyBytes::new(py, b"")).write_last(engine, exchange)
             }))
         })
     }
@@ -144,7 +142,7 @@ impl<'py> Response<'_, 'py> {
                 return Ok(None);
             }
             exchange.answered();
-            Ok(Some(send_last(piece.py(), engine, exchange, piece)))
+            Ok(Some(Piece::all(piece).write_last(engine, exchange)))
         })
     }
 
@@ -162,10 +160,7 @@ impl<'py> Response<'_, 'py> {
             exchange.answered();
             let rest = size.saturating_sub(offset);
             let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
-            let (server, close) = (&engine.config().server, engine.closes_connections());
-            let wall = exchange.wall.clone();
-            let inputs = HeadInputs { date: wall.date(), server, body_length: Some(rest), close };
-            py.detach(|| exchange.write_file(&inputs, file, offset, length));
+            write_file(py, engine, exchange, file, (offset, length), Some(rest));
             Ok(Some(exchange.end()))
         })
     }
@@ -202,32 +197,10 @@ fn send_part(
     body_length: Option<u64>,
 ) -> PyResult<Sent> {
     let engine = handle.engine();
-    let wall = exchange.wall.clone();
-    let (server, close) = (&engine.config().server, engine.closes_connections());
-    let inputs = HeadInputs { date: wall.date(), server, body_length, close };
-    let bytes = piece.as_bytes();
-    let sent = if bytes.len() >= WITHOUT_GIL {
-        let kept = KeptBytes::of(piece);
-        py.detach(|| engine.write(exchange, &inputs, bytes, || Box::new(kept)))
-    } else {
-        engine.write(exchange, &inputs, bytes, || Box::new(KeptBytes::of(piece)))
-    };
+    let sent = Piece::all(piece).write(engine, exchange, body_length);
     match sent {
         Sent::OverMark => handle.wait().for_room(py, engine, exchange),
         sent => Ok(sent),
-    }
-}
-
-fn send_last(py: Python<'_>, engine: &Engine, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> End {
-    let wall = exchange.wall.clone();
-    let (server, close) = (&engine.config().server, engine.closes_connections());
-    let bytes = piece.as_bytes();
-    let inputs = HeadInputs { date: wall.date(), server, body_length: Some(bytes.len() as u64), close };
-    if bytes.len() >= WITHOUT_GIL {
-        let kept = KeptBytes::of(piece);
-        py.detach(|| exchange.write_last(&inputs, bytes, || Box::new(kept)))
-    } else {
-        exchange.write_last(&inputs, bytes, || Box::new(KeptBytes::of(piece)))
     }
 }
 

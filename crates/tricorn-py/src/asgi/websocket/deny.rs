@@ -2,7 +2,7 @@
 use super::super::send::{bytes_of, each_header, fault, is_true, missing, set_status, wrong};
 use super::{Phase, Socket};
 use crate::loops::Done;
-use crate::wsgi::KeptBytes;
+use crate::pieces::Piece;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -45,12 +45,12 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     let Some(mut exchange) = this.state().exchange.take() else { return Done::get(py) };
     let engine = &this.ground.engine;
     let wall = exchange.wall.clone();
-    let keep = || Box::new(KeptBytes::of(&piece)) as _;
+    let keep = || Piece::all(&piece).kept();
     let bytes = piece.as_bytes();
     let is_all = !more && !exchange.request.reply.head_sent();
     let body_length = is_all.then_some(bytes.len() as u64);
     // What else the client has sent would be frames: nobody should take them for a request.
-    let inputs = HeadInputs { date: wall.date(), server: &engine.config().server, body_length, close: true };
+    let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, body_length) };
     if is_all {
         exchange.write_last(&inputs, bytes, keep);
     } else {

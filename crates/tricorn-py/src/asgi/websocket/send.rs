@@ -3,7 +3,7 @@ use super::super::ground::Ground;
 use super::super::send::{client_disconnected, each_header, fault, wrong};
 use super::{Link, Phase, Socket, deny, receive};
 use crate::loops::{Awaited, Bell, Done, Poll, Wait};
-use crate::wsgi::KeptBytes;
+use crate::pieces::Piece;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -81,7 +81,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
         }
         (None, Some(bytes)) => {
             let bytes = super::super::send::bytes_of(&bytes)?;
-            let keep = || Box::new(KeptBytes::of(&bytes)) as _;
+            let keep = || Piece::all(&bytes).kept();
             Socket::with(socket, |desk, link| link.send(desk, Kind::Binary, bytes.as_bytes(), keep))?
         }
         (None, None) => return Err(PyValueError::new_err("'websocket.send' has neither 'text' nor 'bytes'")),
@@ -159,8 +159,7 @@ fn begin(py: Python<'_>, ground: &Ground, desk: &mut Desk<'_>, agreed: Option<&A
         seed: 0,
     };
     let wall = desk.exchange.wall.clone();
-    let server = &ground.engine.config().server;
-    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close: false };
+    let inputs = HeadInputs { close: false, ..ground.engine.head_inputs(&wall, None) };
     Link::begin(desk, &settings, &inputs, |kind, data| receive::event(py, kind, data))
 }
 

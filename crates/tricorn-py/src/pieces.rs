@@ -1,0 +1,93 @@
+//! Pieces of a reply's body out of Python's `bytes`, whatever the gateway: the head goes with the first one.
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use tricorn_io::{Engine, Exchange, Sent, SharedBytes};
+use tricorn_proto::exchange::End;
+
+/// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
+const WITHOUT_GIL: usize = 64 * 1024;
+
+/// Some of the bytes of an object.
+pub struct Piece<'a, 'py> {
+    owner: &'a Bound<'py, PyBytes>,
+    range: Range<usize>,
+}
+
+impl<'a, 'py> Piece<'a, 'py> {
+    pub fn all(owner: &'a Bound<'py, PyBytes>) -> Piece<'a, 'py> {
+        Piece::part(owner, 0..owner.as_bytes().len())
+    }
+
+    /// These of them; the range is within them.
+    pub fn part(owner: &'a Bound<'py, PyBytes>, range: Range<usize>) -> Piece<'a, 'py> {
+        Piece { owner, range }
+    }
+
+    pub fn bytes(&self) -> &'a [u8] {
+        &self.owner.as_bytes()[self.range.clone()]
+    }
+
+    /// Sends a piece of which more are to come (see `Engine::write`). `body_length`: of the whole body, where that is known.
+    pub fn write(&self, engine: &Engine, exchange: &mut Exchange, body_length: Option<u64>) -> Sent {
+        let (wall, bytes) = (exchange.wall.clone(), self.bytes());
+        let inputs = engine.head_inputs(&wall, body_length);
+        if bytes.len() >= WITHOUT_GIL {
+            let kept = self.kept();
+            return self.owner.py().detach(|| engine.write(exchange, &inputs, bytes, || kept));
+        }
+        engine.write(exchange, &inputs, bytes, || self.kept())
+    }
+
+    /// Sends a piece that is all the rest of the body, and ends the reply.
+    pub fn write_last(&self, engine: &Engine, exchange: &mut Exchange) -> End {
+        let (wall, bytes) = (exchange.wall.clone(), self.bytes());
+        let inputs = engine.head_inputs(&wall, Some(bytes.len() as u64));
+        if bytes.len() >= WITHOUT_GIL {
+            let kept = self.kept();
+            return self.owner.py().detach(|| exchange.write_last(&inputs, bytes, || kept));
+        }
+        exchange.write_last(&inputs, bytes, || self.kept())
+    }
+
+    /// An owner of the same bytes, for what the socket does not take at once.
+    pub fn kept(&self) -> SharedBytes {
+        let bytes = self.bytes();
+        Box::new(Kept { address: bytes.as_ptr(), length: bytes.len(), _owner: self.owner.clone().unbind() })
+    }
+}
+
+/// Sends `length` bytes of a file from `offset`, by the kernel. `body_length` as for [`Piece::write`].
+pub fn write_file(
+    py: Python<'_>,
+    engine: &Engine,
+    exchange: &mut Exchange,
+    file: OwnedFd,
+    part: (u64, u64),
+    body_length: Option<u64>,
+) -> Sent {
+    let (wall, (offset, length)) = (exchange.wall.clone(), part);
+    let inputs = engine.head_inputs(&wall, body_length);
+    py.detach(|| exchange.write_file(&inputs, file, offset, length))
+}
+
+/// Keeps a `bytes` object alive for whoever sends some of it later.
+struct Kept {
+    _owner: Py<PyBytes>,
+    address: *const u8,
+    length: usize,
+}
+
+// SAFETY: the bytes are immutable and live as long as the owner; the owner itself is only dropped, which pyo3 defers
+// where the GIL is not held.
+unsafe impl Send for Kept {}
+// SAFETY: as above.
+unsafe impl Sync for Kept {}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: address and length are of some of the owner's bytes.
+        unsafe { std::slice::from_raw_parts(self.address, self.length) }
+    }
+}
