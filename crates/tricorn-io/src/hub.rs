@@ -15,13 +15,14 @@ use crate::baton::Core;
 use crate::clock;
 use crate::config::TICK;
 use crate::engine::{Engine, Shared};
+use crate::hub_watch;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsRawFd, RawFd};
 use rustix::io;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A call as the watchdog finds it again: its place, its number there, and when it began.
@@ -39,7 +40,7 @@ pub struct Hub {
     rung: AtomicBool,
     /// How often the hub came for something.
     rounds: AtomicU64,
-    /// Until when the monitor sleeps, if it does.
+    /// Until when the monitor sleeps, if it does (`oversleeps`).
     pub until: AtomicU64,
     thread: AtomicThreadId,
     /// The place of the call that began last.
@@ -112,6 +113,11 @@ impl Hub {
 
     pub fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Whether the monitor, if it sleeps, sleeps beyond that time. One that is about to has said `u64::MAX` until it knows.
+    fn oversleeps(&self, due: u64) -> bool {
+        self.until.load(Ordering::SeqCst) > due
     }
 
     pub fn thread(&self) -> ThreadId {
@@ -208,8 +214,7 @@ impl Engine {
         if shared.monitor_asleep.load(Ordering::SeqCst) {
             // What has to be done at some time is the monitor's.
             let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
-            let until = hub.until.load(Ordering::SeqCst);
-            if log_is_due || due.is_some_and(|due| now.saturating_add(due) < until) {
+            if log_is_due || due.is_some_and(|due| hub.oversleeps(now.saturating_add(due))) {
                 shared.alarm.ring();
             }
         }
@@ -264,6 +269,20 @@ impl Shared {
         if self.config.request_timeout > 0 {
             let call = self.slots[place].calls();
             hub.began().push_back(Began { place, call, started });
+        }
+        // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
+        // that brought the request may be taken by now, and no other follows.
+        fence(Ordering::SeqCst);
+        if self.monitor_asleep.load(Ordering::SeqCst) && hub.oversleeps(started.saturating_add(self.look_after())) {
+            self.alarm.ring();
+        }
+    }
+
+    /// How long after its beginning a call is to be looked at for the first time.
+    fn look_after(&self) -> u64 {
+        match self.config.request_timeout {
+            0 => hub_watch::ring_after(self),
+            limit => limit.min(hub_watch::ring_after(self)),
         }
     }
 

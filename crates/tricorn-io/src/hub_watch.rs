@@ -94,7 +94,8 @@ fn has_calls(shared: &Shared) -> bool {
     shared.board.get(Word::InFlight) > 0
 }
 
-fn ring_after(shared: &Shared) -> u64 {
+/// How long a hub with calls under way may be silent before it is rung for.
+pub fn ring_after(shared: &Shared) -> u64 {
     let limit = shared.config.timeout;
     if limit == 0 { clock::SECOND } else { (limit / 10).clamp(*RING.start(), *RING.end()) }
 }

@@ -23,7 +23,7 @@ use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::watchdog::Watchdog;
 use rustix::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
 /// of a stream of requests.
@@ -96,6 +96,7 @@ impl Monitor<'_> {
         match self.mode {
             Mode::Asleep => {
                 shared.monitor_asleep.store(true, Ordering::SeqCst);
+                fence(Ordering::SeqCst);
                 // A call that began before it saw the flag is seen here; one that begins later rings.
                 match &shared.hub {
                     None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}

@@ -1,6 +1,7 @@
 //! Calls that take too long, and what the monitor does about them while no app thread can.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
+use harness::hub::HubServer;
 use harness::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -434,5 +435,21 @@ fn a_limit_that_is_not_reached_changes_no_reply() {
         assert_eq!(client.get("/").body, b"whole");
         assert_eq!(client.get("/pieces").body, b"piece".repeat(50));
         assert_eq!(client.get("/file").body, std::fs::read("Cargo.toml").expect("a file"));
+    }
+}
+
+/// No event follows the one that the hub has taken: the monitor must know of the call before it sleeps, or be woken.
+#[test]
+fn a_call_that_holds_up_the_hub_while_the_monitor_falls_asleep_is_seen_to_be_late() {
+    let server = HubServer::start(Config { request_timeout: 20 * MILLI, ..config() });
+    let (mut client, mut random) = (server.connect(), Random(4711));
+    for round in 0..100 {
+        assert_eq!(client.get("/now").status, 200); // the monitor is awake, and sleeps some milliseconds later
+        std::thread::sleep(Duration::from_micros(random.below(8000) as u64));
+        client.ask("/block");
+        server.gate.until_held(1);
+        until(&format!("round {round}: the call is late"), || server.engine.is_late_at(0));
+        server.gate.open(1);
+        assert_eq!(client.response().status, 200);
     }
 }
