@@ -51,7 +51,7 @@ impl Request {
     }
 
     /// Gives the request its id: the client's, if that is a good one, or a fresh one.
-    pub fn identify(&mut self, maker: &mut request_id::Maker) {
+    pub(crate) fn identify(&mut self, maker: &mut request_id::Maker) {
         let Request { head, input, head_at, reply, .. } = self;
         match request_id::given(head, &input[*head_at..]) {
             Some(id) => reply.set_request_id(id),

@@ -5,6 +5,7 @@ use crate::engine::{Engine, Shared};
 use crate::exchange::Exchange;
 use crate::reactor::WAKE;
 use crate::scoreboard::State;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 impl Engine {
@@ -64,6 +65,15 @@ impl Shared {
             exchange.claim_reply(&self.slots[slot].claim);
         }
         self.slots[slot].enter();
+    }
+
+    /// The exchange gets its id, and it is noted how long it waited for the application.
+    #[inline]
+    pub fn introduce(&self, exchange: &mut Exchange) {
+        if let Some(ids) = &self.ids {
+            exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.waits_since);
     }
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.

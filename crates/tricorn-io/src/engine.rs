@@ -14,6 +14,7 @@ use crate::scoreboard::{Scoreboard, State, Word};
 use crate::siblings::Siblings;
 use crate::streams::Streams;
 use crate::sys::poll::{Events, Poller};
+use crate::sys::random_seed;
 use crate::sys::wake::{Alarm, WakePipe};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io;
@@ -22,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::peer::request_id;
 
 /// Chores that pile up while requests never pause are handed out at this number.
 const CHORES: usize = 128;
@@ -53,6 +55,8 @@ pub(crate) struct Shared {
     pub baton: Baton,
     pub poller: Arc<Poller>,
     pub access: Option<Arc<AccessLog>>,
+    /// With `request_id`: makes those that no client gave.
+    pub ids: Option<Mutex<request_id::Maker>>,
     pub slots: Slots,
     /// The corks that are open.
     pub streams: Streams,
@@ -114,7 +118,9 @@ impl Engine {
             spare: Events::default(),
             usual: 0,
         };
+        let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
         let shared = Shared {
+            ids,
             slots: if config.hub { Slots::new(config.threads) } else { Slots::all(config.threads) },
             streams: Streams::default(),
             hub: config.hub.then(Hub::new).transpose()?,
@@ -269,6 +275,7 @@ impl Engine {
             shared.leave_watch(core);
         }
         drop(guard);
+        shared.introduce(&mut exchange);
         shared.tell_of(&exchange);
         match &shared.hub {
             None => shared.wake_monitor(),

@@ -36,7 +36,7 @@ pub struct Timing {
     pub answered: u64,
     /// Bytes sent at once; those that had to wait are counted by their outbox.
     pub sent: u64,
-    /// How long the request waited before it was called (`Exchange::measure_queue`).
+    /// How long the request waited before it was called.
     pub queue: u64,
     /// The application let an exception out.
     pub app_failed: bool,
@@ -164,12 +164,6 @@ impl Exchange {
     /// The application is done; what remains is the last write.
     pub fn answered(&mut self) {
         self.timing.answered = clock::now();
-    }
-
-    /// Notes how long the request waited for the application.
-    #[inline]
-    pub fn measure_queue(&mut self) {
-        self.timing.queue = self.timing.started.saturating_sub(self.request.waits_since);
     }
 
     /// Microseconds since the request's first byte, for the access log.

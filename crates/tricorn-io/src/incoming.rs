@@ -38,11 +38,6 @@ impl Exchange {
         self.request.partial
     }
 
-    /// How many bytes of the body are still to come, as far as its head says so.
-    pub fn expected(&self) -> Option<u64> {
-        if self.request.partial { self.receiver.fixed_remaining() } else { Some(0) }
-    }
-
     /// Reads what has come of the body, without waiting. A client that waits to be told so may send (100).
     pub fn receive(&mut self, config: &Config, out: &mut Vec<u8>) -> Incoming {
         if !self.request.partial {

@@ -71,5 +71,4 @@ pub use scoreboard::{DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, VERSI
 pub use siblings::Siblings;
 pub use sys::channel::Channel;
 pub use sys::fds::receive;
-pub use sys::random_seed;
 pub use websocket::{Desk, Shelf, WebSocket};

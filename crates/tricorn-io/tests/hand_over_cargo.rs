@@ -192,7 +192,6 @@ fn queue_times_are_counted_from_where_it_was_read_first() {
     let mut config = siblings();
     config.policy.trust = Trust::parse("127.0.0.1").expect("an address");
     let workers = Workers::start(Plan { config, ..plan(2) }, move |_, exchange| {
-        exchange.measure_queue();
         notes.lock().expect("notes").push((path(exchange), exchange.timing.queue));
     });
     let mut client = workers.connect(0);

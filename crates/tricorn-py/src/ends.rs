@@ -1,4 +1,4 @@
-//! `client` and `server` of a scope: made for a connection's first request, then kept with it.
+//! The addresses of a connection; `client` and `server` of a scope: made for its first request, then kept with it.
 use crate::text::latin1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -43,10 +43,7 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
         let host = latin1(py, address.ip().to_string().as_bytes())?;
         Ok((host, address.port()).into_pyobject(py)?.unbind())
     };
-    let client = match exchange.peer {
-        Peer::Internet(address) => Some(canonical(address)),
-        Peer::Unix => None,
-    };
+    let client = peer_address(exchange);
     let remote = client.map(|address| address.ip().to_string()).unwrap_or_default();
     let server = match (local_address(engine, exchange), exchange.local_path()) {
         (Some(address), _) => Some(pair(address)?),
@@ -54,6 +51,14 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
         (None, None) => None,
     };
     Ok(Ends { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into() })
+}
+
+/// The client's address; clients of a unix socket have none.
+pub fn peer_address(exchange: &Exchange) -> Option<SocketAddr> {
+    match exchange.peer {
+        Peer::Internet(address) => Some(canonical(address)),
+        Peer::Unix => None,
+    }
 }
 
 /// The socket's own address; a listener bound to one address needs no system call.
@@ -66,6 +71,6 @@ pub fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr>
 }
 
 /// A v4 address that came in through a v6 socket is a v4 address.
-pub fn canonical(address: SocketAddr) -> SocketAddr {
+fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

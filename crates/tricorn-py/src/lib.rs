@@ -2,29 +2,34 @@
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
 //! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
-//! * `loops/`: the loop of an event loop, and its tasks.
-//! * `call/`: requests for servers that are made of Python classes, tornado's for one.
+//! * `wsgi/`: the WSGI gateway (PEP 3333).
+//! * `loop_server.rs`: the loop of an event loop; `loops/`: its gateways' common ground, and tasks.
 //! * `asgi/`: the ASGI gateway.
+//! * `call/`: requests for servers that are made of Python classes, tornado's for one.
+//! * `transport/`: libraries that bring a protocol of their own.
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
 //! * `functions.rs`: C functions bound to objects of ours.
 //! * `pieces.rs`: `bytes` as pieces of a reply.
-//! * `report.rs`: what gateways say to the logs.
-//! * `wsgi/`: the WSGI gateway (PEP 3333).
-//! * `transport/`: libraries that bring a protocol of their own.
+//! * `ends.rs`: the addresses of a connection.
+//! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
+//! * `sync.rs`: locks.
 
 mod asgi;
 mod call;
 mod context;
 mod core;
+mod ends;
 mod functions;
 mod green;
 mod late;
+mod loop_server;
 mod loops;
 mod options;
 mod pieces;
 mod report;
+mod sync;
 mod text;
 mod transport;
 mod wsgi;
@@ -44,7 +49,7 @@ mod _core {
     #[pymodule_export]
     use crate::green::GreenServer;
     #[pymodule_export]
-    use crate::loops::LoopServer;
+    use crate::loop_server::LoopServer;
     #[pymodule_export]
     use crate::options::check_access_log_format;
     #[pymodule_export]

@@ -6,7 +6,7 @@
 use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
-use crate::report::Reporter;
+use crate::loops::Gateway;
 use crate::transport::{TransportGateway, Transports};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -14,32 +14,10 @@ use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Chores, Engine, Exchange, Stir, Wake};
+use tricorn_io::{Engine, Wake};
 
 /// How long requests are begun one after another before other callbacks get their turn.
 const TURN: u64 = MILLI;
-
-/// What a request is called with, and what happens to it. An error is a defect of ours, or there is no memory.
-pub trait Gateway {
-    /// A request begins. Its exchange, if it has ended already.
-    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>>;
-    /// Something happened to a connection that is attended.
-    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()>;
-    /// The request at this place is over `request_timeout`.
-    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
-    /// The place of the call that the loop is at, if it is at one.
-    fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
-    fn reporter(&self) -> &Reporter;
-    /// Drops and logs what other threads could not.
-    fn do_chores(&self, py: Python<'_>, chores: Chores) {
-        self.reporter().do_chores(py, chores);
-    }
-    /// Calls that have not ended, answered or not.
-    fn running(&self, py: Python<'_>) -> usize;
-    fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
-    /// Connections that would stay for ever are told to end: WebSockets, with this code.
-    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()>;
-}
 
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]

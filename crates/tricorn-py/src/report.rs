@@ -1,8 +1,9 @@
-//! What a gateway says to the logs: lines of the access log, errors of the application, notices of the core.
+//! What a gateway says to the logs and the hooks: lines of the access log, errors of the application, notices of the core.
 use crate::core::drop_chores;
+use crate::text::latin1;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyList, PyString, PyType};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock};
 use tricorn_proto::access_log::Record;
@@ -27,6 +28,9 @@ pub struct Line<'a> {
     /// Values of `%({…}e)s`.
     pub environ: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }
+
+/// A finished reply for the hooks: status, headers, bytes of the body, microseconds since the request's first byte.
+pub type Finished<'py> = (Bound<'py, PyString>, Bound<'py, PyList>, u64, u64);
 
 impl Reporter {
     pub fn new(engine: Arc<Engine>, on_error: Py<PyAny>, on_notice: Option<Py<PyAny>>) -> Reporter {
@@ -61,6 +65,18 @@ impl Reporter {
         access.add(|out| format.render(&record, out));
     }
 
+    /// Has a hook told of a finished reply.
+    pub fn after<'py>(
+        &self,
+        py: Python<'py>,
+        exchange: &Exchange,
+        tell: impl FnOnce(Finished<'py>) -> PyResult<Py<PyAny>>,
+    ) {
+        if let Err(error) = finished(py, exchange).and_then(tell) {
+            self.error(py, "Exception in post_request hook".into(), error);
+        }
+    }
+
     pub fn error(&self, py: Python<'_>, message: String, error: PyErr) {
         if let Err(second) = self.on_error.call1(py, (message, error.into_value(py))) {
             second.write_unraisable(py, None);
@@ -90,6 +106,24 @@ impl Reporter {
         }
         drop_chores(chores);
     }
+}
+
+fn finished<'py>(py: Python<'py>, exchange: &Exchange) -> PyResult<Finished<'py>> {
+    let reply = &exchange.request.reply;
+    let status = latin1(py, reply.status_line())?;
+    Ok((status, sent_headers(py, reply.fields())?, reply.body_sent(), exchange.micros(clock::now())))
+}
+
+/// The application's header fields as they were sent: `Name: value\r\n` each, checked when they were set.
+fn sent_headers<'py>(py: Python<'py>, fields: &[u8]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for line in fields.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
+        let value = line.get(colon + 2..).unwrap_or_default();
+        list.append((latin1(py, &line[..colon])?, latin1(py, value)?))?;
+    }
+    Ok(list)
 }
 
 /// What a WSGI environ would have of a request, for `%({…}e)s` where there is none.

@@ -40,6 +40,15 @@ pub fn as_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
     }
 }
 
+/// Whether the values of this field should not be kept longer than the request.
+pub fn is_secret(name: &[u8]) -> bool {
+    match name.len() {
+        6 => name.eq_ignore_ascii_case(b"cookie"),
+        13 => name.eq_ignore_ascii_case(b"authorization"),
+        _ => false,
+    }
+}
+
 /// From this length on a look for ASCII pays off.
 const WORTH_LOOKING: usize = 1024;
 /// Longest text worth keeping.

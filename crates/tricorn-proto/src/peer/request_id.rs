@@ -25,7 +25,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// From 32 random bytes of the system, drawn by the thread that will use it: a copy would make the same ids again.
+    /// From 32 random bytes of the system, drawn by the process that will use it: a copy would make the same ids again.
     pub fn new(seed: [u8; 32]) -> Maker {
         let mut state = [0u64; 4];
         for (word, bytes) in state.iter_mut().zip(seed.chunks_exact(8)) {

@@ -6,9 +6,10 @@
 //! ```
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
-use super::ground::{Ground, Watched, lock};
-use crate::loops::{error_of, is_done, wake};
+use super::ground::{Ground, Watched};
+use crate::loops::{error_of, wake};
 use crate::report::{is_request_timeout, request_line};
+use crate::sync::lock;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -146,7 +147,7 @@ impl Call {
         if !std::mem::replace(&mut state.attended, true)
             && let Some(exchange) = &state.exchange
         {
-            self.ground.attend(state.place, Watched::Http(slf.clone().unbind()));
+            self.ground.calls.put(state.place, Watched::Http(slf.clone().unbind()));
             self.ground.engine.attend(exchange);
         }
     }
@@ -300,7 +301,7 @@ impl Call {
         let bound = scope.as_ref().map(|scope| scope.bind(py));
         self.ground.log(&exchange, bound, exchange.request.reply.status_code());
         self.ground.after(py, &exchange, bound, token);
-        let left = if attended { self.ground.leave(exchange.slot()) } else { None };
+        let left = if attended { self.ground.calls.take(exchange.slot()) } else { None };
         self.ground.give_back(exchange);
         drop((left, scope));
         if let Some(timer) = timer {
@@ -370,9 +371,4 @@ fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
 
 pub fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
     cancelled_error(py).is_ok_and(|kind| error.is_instance(py, kind.bind(py)))
-}
-
-/// Whether a task has ended at its first step.
-pub fn has_ended(task: &Bound<'_, PyAny>) -> PyResult<bool> {
-    is_done(task)
 }

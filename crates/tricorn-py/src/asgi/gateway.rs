@@ -1,18 +1,18 @@
 //! How an ASGI application is called.
 use super::bound;
-use super::call::{Call, Phase, has_ended};
-use super::ground::{Ground, Watched, lock};
+use super::call::{Call, Phase};
+use super::ground::{Ground, Watched};
 use super::scope::Maker;
 use super::websocket::{self, Limits, Socket};
-use crate::loops::{Gateway, Tasks, error_of};
+use crate::loops::{Gateway, Tasks, error_of, is_done};
 use crate::report::Reporter;
+use crate::sync::lock;
 use crate::wsgi::is_ours_alone;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
 use tricorn_io::{Engine, Exchange, Stir, clock};
-use tricorn_proto::peer::request_id;
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake;
 
@@ -110,8 +110,6 @@ impl Kit {
 pub struct Asgi {
     ground: Arc<Ground>,
     kits: Mutex<Vec<Kit>>,
-    /// With `request_id`: makes those that no client gave.
-    ids: Option<Mutex<request_id::Maker>>,
 }
 
 impl Asgi {
@@ -120,7 +118,6 @@ impl Asgi {
         let reporter = Reporter::new(engine.clone(), gateway.on_error.clone_ref(py), copy(&gateway.on_notice));
         let tasks = Tasks::new(py, gateway.event_loop.bind(py))?;
         let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
-        let ids = engine.config().request_id.then(|| Mutex::new(request_id::Maker::new(tricorn_io::random_seed())));
         let ground = Ground::new(
             engine,
             reporter,
@@ -132,7 +129,7 @@ impl Asgi {
             gateway.disconnect_grace,
             gateway.limits.clone(),
         );
-        Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default(), ids })
+        Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default() })
     }
 
     fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
@@ -149,6 +146,10 @@ impl Asgi {
             }
         }
         drop(kit);
+    }
+
+    fn at(&self, py: Python<'_>, place: usize) -> Option<Watched> {
+        self.ground.calls.at(place, |watched| watched.clone_ref(py))
     }
 
     /// Calls the application and lets its task run as far as it comes.
@@ -181,7 +182,7 @@ impl Asgi {
                 return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error));
             }
         };
-        if has_ended(&task)? {
+        if is_done(&task)? {
             let phase = call.get().state().phase;
             if phase != Phase::Done || error_of(&task).is_some() {
                 call.get().finish(py, &task)?;
@@ -194,10 +195,6 @@ impl Asgi {
 
 impl Gateway for Asgi {
     fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
-        if let Some(ids) = &self.ids {
-            exchange.request.identify(&mut lock(ids));
-        }
-        exchange.measure_queue();
         match handshake::read(&exchange.request.head, exchange.request.head_bytes()) {
             Ok(None) => {}
             Ok(Some(asked)) => {
@@ -217,23 +214,14 @@ impl Gateway for Asgi {
                 return Err(error);
             }
         };
-        self.ground.begin(exchange.slot());
-        let outcome = self.start(py, &kit, exchange);
-        let done = self.ground.begun();
+        let ground = &*self.ground;
+        let done = ground.beginning.of(&ground.engine, exchange.slot(), || self.start(py, &kit, exchange));
         self.give_kit(kit);
-        match outcome {
-            Ok(()) => Ok(done),
-            Err(error) => {
-                if let Some(done) = done {
-                    self.ground.engine.give_back(done);
-                }
-                Err(error)
-            }
-        }
+        done
     }
 
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        match self.ground.at(py, stir.place) {
+        match self.at(py, stir.place) {
             Some(Watched::Http(call)) => Call::stirred(call.bind(py), stir.what),
             Some(Watched::WebSocket(socket)) => Socket::stirred(socket.bind(py), stir.what),
             None => Ok(()),
@@ -241,7 +229,7 @@ impl Gateway for Asgi {
     }
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        match self.ground.at(py, place) {
+        match self.at(py, place) {
             Some(Watched::Http(call)) => call.get().is_late(py),
             Some(Watched::WebSocket(socket)) => socket.get().is_late(py),
             None => Ok(()),
@@ -249,7 +237,7 @@ impl Gateway for Asgi {
     }
 
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        if let Some(place) = self.ground.beginning() {
+        if let Some(place) = self.ground.beginning.place() {
             return Ok(Some(place));
         }
         let task = self.ground.tasks.current(py)?;

@@ -1,5 +1,6 @@
 //! Header fields as ASGI has them: `(name, value)` in bytes, names in lower case. Those that come again and again are made
 //! once: a pair of bytes cannot be changed, so that requests may share it.
+use crate::text::is_secret;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -91,15 +92,6 @@ impl Headers {
             }
         };
         PyTuple::new(py, [name, &PyBytes::new(py, value)])
-    }
-}
-
-/// Values that should not be kept longer than the request.
-fn is_secret(name: &[u8]) -> bool {
-    match name.len() {
-        6 => name.eq_ignore_ascii_case(b"cookie"),
-        13 => name.eq_ignore_ascii_case(b"authorization"),
-        _ => false,
     }
 }
 

@@ -10,7 +10,6 @@
 //! ```
 mod bound;
 mod call;
-pub mod ends;
 mod gateway;
 mod ground;
 mod headers;
@@ -19,5 +18,4 @@ mod scope;
 mod send;
 mod websocket;
 
-pub use ends::{canonical, local_address};
 pub use gateway::{Asgi, AsgiGateway};

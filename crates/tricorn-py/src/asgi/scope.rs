@@ -1,7 +1,7 @@
 //! The scope of a request (ASGI HTTP and WebSocket specification, "Connection Scope"): a template copied, then what this
 //! request adds.
-use super::ends;
 use super::headers::Headers;
+use crate::ends;
 use crate::text::{Cache, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;

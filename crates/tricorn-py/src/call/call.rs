@@ -8,11 +8,12 @@
 //!
 //! The exchange is taken out of the state while something is done with it: Python code that comes back here meanwhile
 //! finds a call that is over, and no lock.
-use super::gateway::{Ground, lock};
+use super::gateway::Ground;
 use super::head;
 use super::room::State;
 use crate::pieces::Piece;
 use crate::report::{is_request_timeout, request_line};
+use crate::sync::lock;
 use crate::text::latin1;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::intern;
@@ -318,7 +319,7 @@ impl Call {
         };
         self.ground.log(&exchange);
         self.ground.after(py, &exchange, token);
-        let left = if attended { self.ground.leave(exchange.slot()) } else { None };
+        let left = if attended { self.ground.calls.take(exchange.slot()) } else { None };
         self.ground.give_back(exchange);
         drop((left, listener));
         timer.map_or(Ok(()), |timer| timer.call_method0(py, intern!(py, "cancel")).map(drop))

@@ -2,18 +2,17 @@
 use super::call::Call;
 use super::head::Heads;
 use super::room;
-use crate::asgi::ends::{self, Ends};
 use crate::context::{Entered, Variable};
-use crate::loops::Gateway;
+use crate::ends::{self, Ends};
+use crate::loops::{Beginning, Gateway, Places};
 use crate::report::{Line, Reporter, as_environ};
+use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tricorn_io::{Attachment, Engine, Exchange, Stir, clock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tricorn_io::{Attachment, Engine, Exchange, Stir};
 use tricorn_proto::http1::Known;
-use tricorn_proto::peer::request_id;
 
 /// A server that is made of Python classes.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -76,12 +75,10 @@ pub struct Ground {
     grace: f64,
     after: Option<Py<PyAny>>,
     heads: Mutex<Heads>,
-    /// The calls that are under way, by their places.
-    calls: Mutex<Vec<Option<Py<Call>>>>,
+    /// The calls that are under way.
+    pub calls: Places<Py<Call>>,
     running: AtomicUsize,
-    /// An exchange that was concluded while its call began: the server goes on with it. Else it is given back at once.
-    done: Mutex<Option<Box<Exchange>>>,
-    begins: AtomicBool,
+    beginning: Beginning,
     scratch: Mutex<Vec<u8>>,
 }
 
@@ -104,34 +101,10 @@ impl Ground {
         self.event_loop.call_method1(py, intern!(py, "call_later"), (self.grace, function))
     }
 
-    /// From now on this call is told what happens to its connection.
-    fn attend(&self, place: usize, call: Py<Call>) {
-        let mut calls = lock(&self.calls);
-        if calls.len() <= place {
-            calls.resize_with(place + 1, || None);
-        }
-        calls[place] = Some(call);
-    }
-
-    fn at(&self, py: Python<'_>, place: usize) -> Option<Py<Call>> {
-        lock(&self.calls).get(place).and_then(|call| call.as_ref().map(|call| call.clone_ref(py)))
-    }
-
-    pub fn leave(&self, place: usize) -> Option<Py<Call>> {
-        lock(&self.calls).get_mut(place).and_then(Option::take)
-    }
-
     /// The exchange is over, for the reactor.
     pub fn give_back(&self, exchange: Box<Exchange>) {
         self.running.fetch_sub(1, Ordering::Relaxed);
-        if !self.begins.load(Ordering::Relaxed) {
-            self.engine.give_back(exchange);
-            return;
-        }
-        let before = lock(&self.done).replace(exchange);
-        if let Some(before) = before {
-            self.engine.give_back(before);
-        }
+        self.beginning.give_back(&self.engine, exchange);
     }
 
     pub fn log(&self, exchange: &Exchange) {
@@ -151,16 +124,9 @@ impl Ground {
     /// Calls `after(token, status, headers, sent, micros)`.
     pub fn after(&self, py: Python<'_>, exchange: &Exchange, token: Option<Py<PyAny>>) {
         let (Some(after), Some(token)) = (&self.after, token) else { return };
-        let told = || -> PyResult<()> {
-            let reply = &exchange.request.reply;
-            let status = crate::text::latin1(py, reply.status_line())?;
-            let headers: Bound<'_, PyList> = crate::wsgi::sent_headers(py, reply.fields())?;
-            let micros = exchange.micros(clock::now());
-            after.bind(py).call1((token, status, headers, reply.body_sent(), micros)).map(drop)
-        };
-        if let Err(error) = told() {
-            self.reporter.error(py, "Exception in post_request hook".into(), error);
-        }
+        self.reporter.after(py, exchange, |(status, headers, sent, micros)| {
+            after.call1(py, (token, status, headers, sent, micros))
+        });
     }
 }
 
@@ -172,15 +138,12 @@ pub struct CallServer {
     context: Py<PyAny>,
     /// in which this says which they are.
     variable: Variable,
-    /// With `request_id`: makes those that no client gave.
-    ids: Option<Mutex<request_id::Maker>>,
 }
 
 impl CallServer {
     pub fn new(py: Python<'_>, gateway: &Bound<'_, CallGateway>, engine: Arc<Engine>) -> PyResult<CallServer> {
         let settings = gateway.get();
         let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
-        let ids = engine.config().request_id.then(|| Mutex::new(request_id::Maker::new(tricorn_io::random_seed())));
         let ground = Ground {
             reporter: Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice),
             engine,
@@ -188,15 +151,14 @@ impl CallServer {
             grace: settings.disconnect_grace,
             after: settings.after.as_ref().map(|after| after.clone_ref(py)),
             heads: Mutex::new(Heads::new(py)),
-            calls: Mutex::default(),
+            calls: Places::default(),
             running: AtomicUsize::new(0),
-            done: Mutex::default(),
-            begins: AtomicBool::new(false),
+            beginning: Beginning::default(),
             scratch: Mutex::default(),
         };
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let variable = Variable::new(py, c"tricorn.call")?;
-        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, variable, ids })
+        Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, variable })
     }
 
     /// Calls the server. What it raises is the request's end, and nothing else's.
@@ -220,7 +182,7 @@ impl CallServer {
         };
         let mut state = this.state();
         let Some(exchange) = &state.exchange else { return Ok(()) };
-        self.ground.attend(exchange.slot(), call.clone().unbind());
+        self.ground.calls.put(exchange.slot(), call.clone().unbind());
         self.ground.engine.attend(exchange);
         state.attended = true;
         state.listener = Some(listener);
@@ -250,44 +212,26 @@ impl CallServer {
         })?;
         Ok(made)
     }
-
-    /// Those that are under way.
-    fn calls(&self, py: Python<'_>) -> Vec<Py<Call>> {
-        lock(&self.ground.calls).iter().flatten().map(|call| call.clone_ref(py)).collect()
-    }
 }
 
 impl Gateway for CallServer {
     fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
-        if let Some(ids) = &self.ids {
-            exchange.request.identify(&mut lock(ids));
-        }
-        exchange.measure_queue();
         if self.ground.after.is_some() {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
-        self.ground.running.fetch_add(1, Ordering::Relaxed);
-        self.ground.begins.store(true, Ordering::Relaxed);
-        let outcome = Bound::new(py, Call::new(self.ground.clone(), exchange)).and_then(|call| self.start(&call));
-        self.ground.begins.store(false, Ordering::Relaxed);
-        let done = lock(&self.ground.done).take();
-        match outcome {
-            Ok(()) => Ok(done),
-            Err(error) => {
-                if let Some(done) = done {
-                    self.ground.engine.give_back(done);
-                }
-                Err(error)
-            }
-        }
+        let ground = &self.ground;
+        ground.running.fetch_add(1, Ordering::Relaxed);
+        ground
+            .beginning
+            .of(&ground.engine, exchange.slot(), || self.start(&Bound::new(py, Call::new(ground.clone(), exchange))?))
     }
 
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        self.ground.at(py, stir.place).map_or(Ok(()), |call| room::stirred(call.bind(py), stir.what))
+        self.ground.calls.get(py, stir.place).map_or(Ok(()), |call| room::stirred(call.bind(py), stir.what))
     }
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        self.ground.at(py, place).map_or(Ok(()), |call| room::is_late(call.bind(py)))
+        self.ground.calls.get(py, place).map_or(Ok(()), |call| room::is_late(call.bind(py)))
     }
 
     /// What is called here goes on in tasks of its own, and those in copies of its context.
@@ -306,7 +250,7 @@ impl Gateway for CallServer {
     }
 
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
-        self.calls(py).iter().try_for_each(|call| room::client_left(call.bind(py)))
+        self.ground.calls.all(py).iter().try_for_each(|call| room::client_left(call.bind(py)))
     }
 
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
@@ -316,8 +260,4 @@ impl Gateway for CallServer {
         }
         Ok(())
     }
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 //! Header fields, as Python's HTTP classes have them: a dictionary from `Usual-Names` to lists of values.
-use crate::text::{Cache, as_latin1, latin1};
+use crate::text::{Cache, as_latin1, is_secret, latin1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
@@ -76,11 +76,6 @@ fn usual(name: &[u8]) -> Vec<u8> {
         letter
     };
     name.iter().map(letter).collect()
-}
-
-/// Values that should not be kept longer than the request.
-fn is_secret(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"authorization")
 }
 
 /// Status and fields of an answer. `fields` is a dictionary of lists, or a list of pairs.

@@ -2,13 +2,14 @@
 //!
 //! What is there already costs the event loop nothing: `Done` and `Ready` end at the first step.
 use super::bell::Bell;
+use crate::sync::lock;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Awaited: `None`, at once. There is one for all.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -61,7 +62,7 @@ impl Ready {
     }
 
     fn take(&self) -> PyErr {
-        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let value = lock(&self.value).take();
         value.map_or_else(again, returned)
     }
 }
@@ -130,7 +131,7 @@ impl Wait {
     }
 
     fn waited(&self) -> MutexGuard<'_, Option<Waited>> {
-        self.waited.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waited)
     }
 
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {

@@ -3,12 +3,13 @@
 //! To a task it is a future (asyncio, "Future-like object"): it yields it, gives it a callback and may cancel it. An
 //! `asyncio.Future` would have its loop call the task at the next turn; in between nothing happens that was worth waiting for.
 use super::tasks::run_in;
+use crate::sync::lock;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 #[derive(Default)]
 struct State {
@@ -164,6 +165,6 @@ impl Bell {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }

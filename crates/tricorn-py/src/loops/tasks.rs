@@ -4,12 +4,13 @@
 //! loop says "now".
 use super::bell::Bell;
 use crate::functions::{Arguments, Definition, enter_with};
+use crate::sync::lock;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySet, PyString};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 pub struct Tasks {
     event_loop: Py<PyAny>,
@@ -62,12 +63,12 @@ unsafe extern "C" fn call_soon_entry(
 
 impl Catcher {
     fn put(&self, step: Step) {
-        let before = self.caught.lock().unwrap_or_else(PoisonError::into_inner).replace(step);
+        let before = lock(&self.caught).replace(step);
         drop(before);
     }
 
     fn take(&self) -> Option<Step> {
-        self.caught.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.caught).take()
     }
 }
 

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! Python is never run while the state is locked.
-use super::gateway::{Ending, Ground, Told, lock};
+use super::gateway::{Ending, Ground, Told};
 use super::writing::Outcome;
-use crate::asgi::{canonical, local_address};
+use crate::ends::{local_address, peer_address};
 use crate::report::request_line;
+use crate::sync::lock;
 use pyo3::exceptions::{PyConnectionResetError, PyRuntimeError, PyTimeoutError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Exchange, Patience, Peer, Room, Sent, What};
+use tricorn_io::{Engine, Exchange, Patience, Room, Sent, What};
 use tricorn_proto::exchange::{Dictation, Left};
 use tricorn_proto::http1::Refusal;
 
@@ -199,10 +200,7 @@ impl Transport {
         exchange: &Exchange,
         protocol: Py<PyAny>,
     ) -> PyResult<Py<Transport>> {
-        let peer = match exchange.peer {
-            Peer::Internet(address) => Some(canonical(address)),
-            Peer::Unix => None,
-        };
+        let peer = peer_address(exchange);
         let local = local_address(&ground.engine, exchange);
         let remote = peer.map(|address| address.ip().to_string()).unwrap_or_default();
         let transport = Transport {

@@ -1,19 +1,18 @@
 //! What all transports of one loop share.
 use super::connection::Transport;
-use crate::loops::Gateway;
+use crate::loops::{Gateway, Places};
 use crate::report::{Line, Reporter, as_environ};
+use crate::sync::lock;
 use crate::text::latin1;
-use crate::wsgi::sent_headers;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tricorn_io::{Attachment, Chores, Engine, Exchange, Stir, clock};
+use std::sync::{Arc, Mutex, MutexGuard};
+use tricorn_io::{Attachment, Chores, Engine, Exchange, Stir};
 use tricorn_proto::http1::target::percent_decode;
 use tricorn_proto::http1::{Scheme, Version};
-use tricorn_proto::peer::request_id;
 
 /// How the protocols of a library are made and told to leave.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -65,10 +64,8 @@ pub struct Ground {
     after: Option<Py<PyAny>>,
     /// Nanoseconds that a client is taken to listen which only closed its sending side.
     pub grace: u64,
-    /// With `request_id`: makes those that no client gave.
-    ids: Option<Mutex<request_id::Maker>>,
-    /// The transports whose requests are under way, by the places of their calls.
-    calls: Mutex<Vec<Option<Py<Transport>>>>,
+    /// The transports whose requests are under way.
+    calls: Places<Py<Transport>>,
     running: AtomicUsize,
     /// The worker leaves: a protocol gets no second request.
     leaves: AtomicBool,
@@ -98,7 +95,6 @@ impl Ground {
     fn new(py: Python<'_>, settings: &TransportGateway, engine: Arc<Engine>) -> Ground {
         let copy = |object: &Option<Py<PyAny>>| object.as_ref().map(|object| object.clone_ref(py));
         let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), copy(&settings.on_notice));
-        let ids = engine.config().request_id.then(|| request_id::Maker::new(tricorn_io::random_seed()));
         Ground {
             engine,
             reporter,
@@ -108,8 +104,7 @@ impl Ground {
             before: copy(&settings.before),
             after: copy(&settings.after),
             grace: (settings.grace.max(0.0) * 1e9) as u64,
-            ids: ids.map(Mutex::new),
-            calls: Mutex::default(),
+            calls: Places::default(),
             running: AtomicUsize::new(0),
             leaves: AtomicBool::new(false),
             scratch: Mutex::default(),
@@ -129,20 +124,9 @@ impl Ground {
         Ok(transport)
     }
 
-    fn at(&self, py: Python<'_>, place: usize) -> Option<Py<Transport>> {
-        lock(&self.calls).get(place).and_then(|call| call.as_ref().map(|call| call.clone_ref(py)))
-    }
-
     /// From now on this transport is told what happens to its connection.
     pub fn attend(&self, exchange: &Exchange, transport: Py<Transport>) {
-        let place = exchange.slot();
-        {
-            let mut calls = lock(&self.calls);
-            if calls.len() <= place {
-                calls.resize_with(place + 1, || None);
-            }
-            calls[place] = Some(transport);
-        }
+        self.calls.put(exchange.slot(), transport);
         self.running.fetch_add(1, Ordering::Relaxed);
         self.engine.attend(exchange);
     }
@@ -171,7 +155,7 @@ impl Ground {
 
     /// The exchange is over: the log, and the connection for the next request.
     pub fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>, ending: Ending<'_>) {
-        let transport = lock(&self.calls).get_mut(exchange.slot()).and_then(Option::take);
+        let transport = self.calls.take(exchange.slot());
         if transport.is_some() {
             self.running.fetch_sub(1, Ordering::Relaxed);
         }
@@ -190,22 +174,12 @@ impl Ground {
             let environ = |key: &str| as_environ(&exchange, remote, key);
             self.reporter.access(&exchange, &Line { remote, status, sent, called: true, environ: &environ });
         }
-        if let Some(told) = ending.told
-            && let Err(error) = self.tell_after(py, &exchange, told)
-        {
-            self.reporter.error(py, "Exception in post_request hook".into(), error);
+        if let (Some(after), Some(Told { scope, token })) = (&self.after, ending.told) {
+            self.reporter.after(py, &exchange, |(status, headers, sent, micros)| {
+                after.call1(py, (scope, token, status, headers, sent, micros))
+            });
         }
         self.engine.give_back(exchange);
-    }
-
-    /// Calls `after(scope, token, status, headers, sent, micros)`.
-    fn tell_after(&self, py: Python<'_>, exchange: &Exchange, told: Told) -> PyResult<()> {
-        let Some(after) = &self.after else { return Ok(()) };
-        let reply = &exchange.request.reply;
-        let status = latin1(py, reply.status_line())?;
-        let headers = sent_headers(py, reply.fields())?;
-        let micros = exchange.micros(clock::now());
-        after.bind(py).call1((told.scope, told.token, status, headers, reply.body_sent(), micros)).map(drop)
     }
 
     /// Calls a bound method in the loop, soon.
@@ -236,10 +210,6 @@ impl Transports {
 impl Gateway for Transports {
     fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
         let ground = &self.0;
-        if let Some(ids) = &ground.ids {
-            exchange.request.identify(&mut lock(ids));
-        }
-        exchange.measure_queue();
         exchange.send_at_once();
         match ground.transport(py, &mut exchange) {
             Ok(transport) => Transport::take(transport.bind(py), exchange)?,
@@ -254,14 +224,14 @@ impl Gateway for Transports {
     }
 
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        match self.0.at(py, stir.place) {
+        match self.0.calls.get(py, stir.place) {
             Some(transport) => Transport::stirred(transport.bind(py), stir.what),
             None => Ok(()),
         }
     }
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        self.0.at(py, place).map_or(Ok(()), |transport| transport.get().is_late(py))
+        self.0.calls.get(py, place).map_or(Ok(()), |transport| transport.get().is_late(py))
     }
 
     /// The protocols of connections that are closed are told so.
@@ -289,8 +259,7 @@ impl Gateway for Transports {
 
     /// Every connection with a request under way is lost for its protocol.
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
-        let places = lock(&self.0.calls).len();
-        (0..places).filter_map(|place| self.0.at(py, place)).try_for_each(|transport| transport.get().client_left(py))
+        self.0.calls.all(py).iter().try_for_each(|transport| transport.get().client_left(py))
     }
 
     fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<()> {
@@ -302,10 +271,6 @@ impl Gateway for Transports {
 
 fn kept(attachment: Option<&Attachment>) -> Option<&Kept> {
     attachment.and_then(|kept| kept.downcast_ref::<Kept>())
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request for those who look on (ASGI HTTP specification, "HTTP Connection Scope").

@@ -1,6 +1,6 @@
 //! The environ of a request: a template copied, then what this request adds.
 use super::peer;
-use crate::text::{Cache, as_latin1, latin1};
+use crate::text::{Cache, as_latin1, is_secret, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -264,11 +264,6 @@ impl Maker {
         put(environ, self.keys.path_info.bind(py), &latin1(py, rest)?)?;
         Ok(None)
     }
-}
-
-/// Values that should not be kept longer than the request.
-fn is_secret(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"cookie") || name.eq_ignore_ascii_case(b"authorization")
 }
 
 fn environ_key<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {

@@ -5,6 +5,7 @@
 use super::respond;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
+use crate::sync::lock;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -48,7 +49,7 @@ impl Handle {
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.place)
     }
 
     pub fn put(&self, py: Python<'_>, exchange: Box<Exchange>) {

@@ -7,7 +7,6 @@
 //!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
 //! ```
 mod buffer;
-mod callbacks;
 mod environ;
 mod handle;
 mod input;
@@ -18,7 +17,6 @@ mod socket;
 mod wait;
 
 pub use buffer::BytesBuffer;
-pub use callbacks::sent_headers;
 pub use respond::is_ours_alone;
 pub use server::{Ground, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

@@ -1,9 +1,9 @@
 //! Addresses as Python strings, kept with the connection.
+use crate::ends::{local_address, peer_address};
 use crate::text::latin1;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::net::SocketAddr;
-use tricorn_io::{Attachment, Engine, Exchange, Peer};
+use tricorn_io::{Attachment, Engine, Exchange};
 
 /// `REMOTE_ADDR`, `REMOTE_PORT`, `SERVER_NAME`, `SERVER_PORT`; empty for what a unix socket does not have.
 pub struct Names {
@@ -27,10 +27,9 @@ pub fn names<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) ->
 }
 
 fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Names> {
-    let (remote, remote_port) = match exchange.peer {
-        Peer::Internet(address) => (canonical(address).ip().to_string(), address.port().to_string()),
-        Peer::Unix => (String::new(), String::new()),
-    };
+    let (remote, remote_port) = peer_address(exchange)
+        .map(|address| (address.ip().to_string(), address.port().to_string()))
+        .unwrap_or_default();
     let server = local_address(engine, exchange)
         .map(|address| -> PyResult<_> {
             let name = latin1(py, address.ip().to_string().as_bytes())?.unbind();
@@ -43,18 +42,4 @@ fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Names>
         remote_port: latin1(py, remote_port.as_bytes())?.unbind(),
         server,
     })
-}
-
-/// The socket's own address, as gunicorn has it; a listener bound to one address needs no system call.
-fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr> {
-    let bound = engine.listener_address(exchange.listener)?;
-    if bound.ip().is_unspecified() {
-        return exchange.local_address().map(canonical).or(Some(bound));
-    }
-    Some(canonical(bound))
-}
-
-/// A v4 address that came in through a v6 socket is a v4 address.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

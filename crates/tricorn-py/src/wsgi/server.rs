@@ -1,5 +1,4 @@
 //! One app thread's side of the gateway: it answers exchange after exchange.
-use super::callbacks;
 use super::environ::{Built, Maker};
 use super::handle::{self, Handle};
 use super::input::EmptyInput;
@@ -18,7 +17,6 @@ use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Known;
-use tricorn_proto::peer::request_id;
 
 /// How a WSGI application is called.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -109,8 +107,6 @@ pub struct Server {
     kits: RefCell<Vec<Kit>>,
     /// Kits that are in use.
     out: Cell<usize>,
-    /// With `request_id`: makes those that no client gave.
-    ids: Option<RefCell<request_id::Maker>>,
     reporter: Reporter,
     wait: Arc<Wait>,
     context: Option<Py<PyAny>>,
@@ -130,7 +126,6 @@ impl Server {
         let Ground { wait, context } = ground;
         let wait = Arc::new(wait);
         let kit = Kit::new(py, &maker, settings, &engine, &wait)?;
-        let ids = engine.config().request_id.then(|| request_id::Maker::new(tricorn_io::random_seed()));
         let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
         let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice);
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
@@ -142,7 +137,6 @@ impl Server {
             maker: RefCell::new(maker),
             kits: RefCell::new(vec![kit]),
             out: Cell::new(0),
-            ids: ids.map(RefCell::new),
             reporter,
             wait,
             context,
@@ -178,10 +172,6 @@ impl Server {
         mut exchange: Box<Exchange>,
         conclude: impl FnOnce(&Engine, usize),
     ) -> (Box<Exchange>, PyResult<()>) {
-        if let Some(ids) = &self.ids {
-            exchange.request.identify(&mut ids.borrow_mut());
-        }
-        exchange.measure_queue();
         let prepared = self.take_kit(py).and_then(|kit| Ok((kit, Entered::copy_of(py, self.context.as_ref())?)));
         let (mut kit, context) = match prepared {
             Ok(prepared) => prepared,
@@ -260,10 +250,10 @@ impl Server {
         environ: &Bound<'py, PyDict>,
         token: Option<Bound<'py, PyAny>>,
     ) {
-        if let Some(after) = &self.gateway.get().after
-            && let Err(error) = callbacks::after(after.bind(py), exchange, environ, token)
-        {
-            self.reporter.error(py, "Exception in post_request hook".into(), error);
+        if let Some(after) = &self.gateway.get().after {
+            self.reporter.after(py, exchange, |(status, headers, sent, micros)| {
+                after.call1(py, (environ, token, status, headers, sent, micros))
+            });
         }
     }
 

@@ -19,9 +19,10 @@ pub use send::send;
 use super::bound;
 use super::call::is_cancelled;
 use super::gateway::call_with;
-use super::ground::{Ground, Watched, lock};
+use super::ground::{Ground, Watched};
 use crate::loops::{Bell, Ring, error_of, is_done};
 use crate::report::request_line;
+use crate::sync::lock;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -265,7 +266,7 @@ impl Socket {
         if !state.is_attended
             && let Some(exchange) = &state.exchange
         {
-            self.ground.attend(exchange.slot(), Watched::WebSocket(slf.clone().unbind()));
+            self.ground.calls.put(exchange.slot(), Watched::WebSocket(slf.clone().unbind()));
             self.ground.engine.attend(exchange);
             state.is_attended = true;
         }
@@ -323,7 +324,7 @@ impl Socket {
         let bound = scope.as_ref().map(|scope| scope.bind(py));
         ground.log_sent(&exchange, bound, status, sent);
         ground.after(py, &exchange, bound, token);
-        let left = ground.leave(exchange.slot());
+        let left = ground.calls.take(exchange.slot());
         ground.give_back(exchange);
         drop((left, scope));
         ring(py, futures, Ring::Soon)?;

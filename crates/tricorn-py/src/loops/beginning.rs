@@ -1,0 +1,54 @@
+//! The moment in which a call begins, and often ends.
+use crate::sync::lock;
+use pyo3::prelude::*;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tricorn_io::{Engine, Exchange};
+
+/// An exchange that is over while its call begins goes back by way of the server, which is there already; any other by itself.
+#[derive(Default)]
+pub struct Beginning {
+    /// The place of the call that begins, and one.
+    place: AtomicUsize,
+    done: Mutex<Option<Box<Exchange>>>,
+}
+
+impl Beginning {
+    /// Runs the beginning of the call at this place. The exchange that ended in it, if one did.
+    pub fn of(
+        &self,
+        engine: &Engine,
+        place: usize,
+        begin: impl FnOnce() -> PyResult<()>,
+    ) -> PyResult<Option<Box<Exchange>>> {
+        self.place.store(place + 1, Ordering::Relaxed);
+        let outcome = begin();
+        self.place.store(0, Ordering::Relaxed);
+        let done = lock(&self.done).take();
+        match outcome {
+            Ok(()) => Ok(done),
+            Err(error) => {
+                if let Some(done) = done {
+                    engine.give_back(done);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The place of the call that begins now.
+    pub fn place(&self) -> Option<usize> {
+        self.place.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The exchange is over, for the reactor.
+    pub fn give_back(&self, engine: &Engine, exchange: Box<Exchange>) {
+        let other = match self.place() {
+            Some(_) => lock(&self.done).replace(exchange),
+            None => Some(exchange),
+        };
+        if let Some(other) = other {
+            engine.give_back(other);
+        }
+    }
+}

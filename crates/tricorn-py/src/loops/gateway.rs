@@ -1,0 +1,26 @@
+//! What stands between a loop's server and its applications.
+use crate::report::Reporter;
+use pyo3::prelude::*;
+use tricorn_io::{Chores, Exchange, Stir};
+
+/// What a request is called with, and what happens to it. An error is a defect of ours, or there is no memory.
+pub trait Gateway {
+    /// A request begins. Its exchange, if it has ended already.
+    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>>;
+    /// Something happened to a connection that is attended.
+    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()>;
+    /// The request at this place is over `request_timeout`.
+    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
+    /// The place of the call that the loop is at, if it is at one.
+    fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
+    fn reporter(&self) -> &Reporter;
+    /// Drops and logs what other threads could not.
+    fn do_chores(&self, py: Python<'_>, chores: Chores) {
+        self.reporter().do_chores(py, chores);
+    }
+    /// Calls that have not ended, answered or not.
+    fn running(&self, py: Python<'_>) -> usize;
+    fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
+    /// Connections that would stay for ever are told to end: WebSockets, with this code.
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()>;
+}
