@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from tricorn.gateway.reports import to_log
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -68,16 +70,10 @@ def make_gateway(
     """`on_leave` is called when the worker is to leave; `before` and `after` around each request (`observe_asgi`)."""
     from tricorn._core import TransportGateway
 
-    def on_error(message: str, error: BaseException) -> None:
-        log.error("%s", message, exc_info=error)
-
-    def on_notice(is_warning: bool, text: str) -> None:
-        log.warning("%s", text) if is_warning else log.debug("%s", text)
-
     server = runner.server
     assert server is not None, "the runner is not set up"
     grace = config.asgi_disconnect_grace_period
-    return TransportGateway(server, loop, on_error, on_notice, on_leave, before, after, grace)
+    return TransportGateway(server, loop, *to_log(log), on_leave, before, after, grace)
 
 
 def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:

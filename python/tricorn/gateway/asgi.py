@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tricorn.gateway.reports import to_log
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -26,17 +28,10 @@ def make_gateway(
     """`state` is the lifespan's; `before` and `after` are called around each request (`observe_asgi`)."""
     from tricorn._core import AsgiGateway
 
-    def on_error(message: str, error: BaseException) -> None:
-        log.error("%s", message, exc_info=error)
-
-    def on_notice(is_warning: bool, text: str) -> None:
-        log.warning("%s", text) if is_warning else log.debug("%s", text)
-
     return AsgiGateway(
         application,
         loop,
-        on_error,
-        on_notice,
+        *to_log(log),
         before=before,
         after=after,
         state=state,

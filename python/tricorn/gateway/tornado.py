@@ -32,6 +32,7 @@ from tornado.netutil import is_valid_ip
 from tornado.wsgi import WSGIContainer
 
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
+from tricorn.gateway.reports import to_log
 from tricorn.gateway.tornado_headers import fields_of, make_headers
 from tricorn.gateway.tornado_wsgi import Container, RequestDelegate
 
@@ -61,19 +62,12 @@ def make_gateway(
     """`before` and `after` are called around each request (`observe_call`)."""
     from tricorn._core import CallGateway
 
-    def on_error(message: str, error: BaseException) -> None:
-        log.error("%s", message, exc_info=error)
-
-    def on_notice(is_warning: bool, text: str) -> None:
-        log.warning("%s", text) if is_warning else log.debug("%s", text)
-
     server = Server(application, loop)
     return CallGateway(
         loop,
         server.connect,
         server.begin,
-        on_error,
-        on_notice,
+        *to_log(log),
         before=before,
         after=after,
         leave=server.leave,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tricorn import __version__
+from tricorn.gateway.reports import to_log
 
 if TYPE_CHECKING:
     from tricorn._core import WsgiGateway
@@ -81,11 +82,5 @@ def make_gateway(
     """`before` and `after` are called around each request (`observe`)."""
     from tricorn._core import WsgiGateway
 
-    def on_error(message: str, error: BaseException) -> None:
-        log.error("%s", message, exc_info=error)
-
-    def on_notice(is_warning: bool, text: str) -> None:
-        log.warning("%s", text) if is_warning else log.debug("%s", text)
-
     environ = base_environ(log, multithread=multithread, multiprocess=multiprocess)
-    return WsgiGateway(application, environ, on_error, on_notice, before, after)
+    return WsgiGateway(application, environ, *to_log(log), before, after)
