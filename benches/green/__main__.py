@@ -8,10 +8,7 @@ byte a second. Servers take turns, round after round; a figure is the median of 
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from benches.end_to_end import rounds as hello_rounds
@@ -20,55 +17,21 @@ from benches.end_to_end.servers import SERVERS
 from benches.end_to_end.turns import in_turns, wanted
 from benches.green import database, sleepers
 from benches.green.kinds import DATABASE, SLEEPING
-from benches.harness import environment, hey, report, wrk
-from benches.harness.process import ROOT, DidNotServe, become_generator, before_other_work
+from benches.harness import hey, parts, report, wrk
+from benches.harness.parts import Commands, Part
+from benches.harness.process import DidNotServe, become_generator
 from benches.slow_clients import measure as slow_clients
 
 HELLO = ("tricorn-sync", "tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 BODIES = ("tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 
-Commands = dict[str, str]
-
 
 def main() -> int:
-    arguments = parse()
+    parser = parts.options("benches.green", __doc__, PARTS, name="green")
+    arguments = parser.parse_args()
     wrk.need()
     hey.need()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    commands: Commands = {}
-    pages: list[str] = []
-    data: dict[str, Any] = {}
-    cores = os.sched_getaffinity(0)
-    if arguments.realtime:
-        before_other_work()
-    for name in arguments.parts.split(","):
-        os.sched_setaffinity(0, cores)
-        page, data[name] = PARTS[name](arguments, commands)
-        print(f"\n{page}\n", flush=True)
-        pages.append(page)
-        if not arguments.dry:
-            described = environment.describe()
-            folder = report.write(arguments.name, "Greenlet workers", described, commands, "\n\n".join(pages), data)
-    if not arguments.dry:
-        print(f"written to {folder.relative_to(ROOT)}")
-    return 0
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benches.green", description=__doc__)
-    parser.add_argument("--parts", default=",".join(PARTS), help="comma separated; all if not given")
-    parser.add_argument("--servers", help="beginnings of names, comma separated")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3, help="of measured load in a round of hello")
-    parser.add_argument("--connections", type=int, default=64, help="of wrk in the part hello")
-    parser.add_argument("--sleepers", type=int, default=10_000)
-    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
-    parser.add_argument("--name", default="green", help="of the folder under benches/runs")
-    parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.parts.split(",")) - set(PARTS):
-        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    return arguments
+    return parts.run("Greenlet workers", arguments, PARTS)
 
 
 def hello(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]:
@@ -105,7 +68,7 @@ def bodies(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]
     return slow_clients.render(results, part), results
 
 
-PARTS: dict[str, Callable[[argparse.Namespace, Commands], tuple[str, Any]]] = {
+PARTS: dict[str, Part] = {
     "hello": hello,
     "sleepers": asleep,
     "database": rows,

@@ -9,10 +9,8 @@ of its rounds.
 from __future__ import annotations
 
 import argparse
-import os
-import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from benches.end_to_end import rounds as wrk_rounds
@@ -20,54 +18,19 @@ from benches.end_to_end.cases import Case
 from benches.end_to_end.servers import Kind
 from benches.end_to_end.turns import in_turns, wanted
 from benches.green import sleepers
-from benches.harness import environment, report, wrk
-from benches.harness.process import ROOT, become_generator, before_other_work
+from benches.harness import parts, wrk
+from benches.harness.parts import Commands, Part
+from benches.harness.process import become_generator
 from benches.loops import cases, generator, idle, servers, websockets
-
-Commands = dict[str, str]
-Part = Callable[[argparse.Namespace, Commands], tuple[str, Any]]
 
 
 def main() -> int:
-    arguments = parse()
+    parser = parts.options("benches.loops", __doc__, PARTS, name="loops")
+    parser.add_argument("--idle", type=int, default=10_000, help="WebSockets of the part idle-ws")
+    arguments = parser.parse_args()
     wrk.need()
     generator.need()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    commands: Commands = {}
-    pages: list[str] = []
-    data: dict[str, Any] = {}
-    cores = os.sched_getaffinity(0)
-    if arguments.realtime:
-        before_other_work()
-    for name in arguments.parts.split(","):
-        os.sched_setaffinity(0, cores)
-        page, data[name] = PARTS[name](arguments, commands)
-        print(f"\n{page}\n", flush=True)
-        pages.append(page)
-        if not arguments.dry:
-            described = environment.describe()
-            folder = report.write(arguments.name, "Event-loop workers", described, commands, "\n\n".join(pages), data)
-    if not arguments.dry:
-        print(f"written to {folder.relative_to(ROOT)}")
-    return 0
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benches.loops", description=__doc__)
-    parser.add_argument("--parts", default=",".join(PARTS), help="comma separated; all if not given")
-    parser.add_argument("--servers", help="beginnings of names, comma separated")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=3, help="of measured load in a round")
-    parser.add_argument("--connections", type=int, default=64, help="of the load generators")
-    parser.add_argument("--idle", type=int, default=10_000, help="WebSockets of the part idle-ws")
-    parser.add_argument("--sleepers", type=int, default=10_000)
-    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
-    parser.add_argument("--name", default="loops", help="of the folder under benches/runs")
-    parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.parts.split(",")) - set(PARTS):
-        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    return arguments
+    return parts.run("Event-loop workers", arguments, PARTS)
 
 
 def under_wrk(case: Case, kinds: Sequence[Kind]) -> Part:
