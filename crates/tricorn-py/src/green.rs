@@ -13,8 +13,8 @@
 //! A greenlet's stack is copied away while it waits: nothing here borrows from a `RefCell` across a switch, and no address
 //! on the stack is told to anybody.
 use crate::core::Core;
+use crate::service::Service;
 use crate::wsgi::{Ground, Hub, Server, Wait, WsgiGateway};
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -47,13 +47,12 @@ enum Next {
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
 pub struct GreenServer {
     engine: Arc<Engine>,
+    service: Service,
     core: Py<Core>,
     server: Server,
     hub: Py<PyAny>,
     /// Gives control to the hub.
     switch: Py<PyAny>,
-    /// Called when the core has ended.
-    done: Py<PyAny>,
     getcurrent: Py<PyAny>,
     weak_references: Py<PyAny>,
     parked: RefCell<Vec<Py<PyAny>>>,
@@ -67,8 +66,6 @@ pub struct GreenServer {
     dismisses: Cell<bool>,
     /// `poll` runs: it starts what there is to be started.
     polls: Cell<bool>,
-    ended: Cell<bool>,
-    error: RefCell<Option<PyErr>>,
     /// With `request_timeout`: who is at which place.
     running: RefCell<FxHashMap<usize, Py<PyAny>>>,
     made: Cell<u64>,
@@ -86,19 +83,17 @@ impl GreenServer {
         done: Py<PyAny>,
     ) -> PyResult<GreenServer> {
         let engine = core.get().engine().clone();
-        if !engine.join_hub() {
-            return Err(PyRuntimeError::new_err("this core was not made for a hub (core option hub)"));
-        }
+        let service = Service::join(engine.clone(), done)?;
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let ground = Ground { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
         Ok(GreenServer {
             engine,
+            service,
             core: core.unbind(),
             server,
             switch: hub.getattr(py, "switch")?,
             hub,
-            done,
             getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
             weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
             parked: RefCell::default(),
@@ -107,8 +102,6 @@ impl GreenServer {
             begun: Cell::new(0),
             dismisses: Cell::new(false),
             polls: Cell::new(false),
-            ended: Cell::new(false),
-            error: RefCell::default(),
             running: RefCell::default(),
             made: Cell::new(0),
         })
@@ -117,7 +110,7 @@ impl GreenServer {
     /// The descriptors to be watched for reading.
     #[getter]
     fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
-        self.engine.hub_descriptors().ok_or_else(|| PyRuntimeError::new_err("this core was not made for a hub"))
+        self.service.descriptors()
     }
 
     /// How many greenlets were made so far.
@@ -136,21 +129,21 @@ impl GreenServer {
     #[pyo3(signature = (_descriptor=None))]
     fn poll(slf: &Bound<'_, GreenServer>, _descriptor: Option<Bound<'_, PyAny>>) {
         let this = slf.borrow();
-        if this.ended.get() {
+        if this.service.is_over() {
             return;
         }
         this.polls.set(true);
         let outcome = this.take_turn(slf);
         this.polls.set(false);
         if let Err(error) = outcome {
-            this.end(slf.py(), Some(error));
+            this.service.end(slf.py(), Some(error));
         }
     }
 
     /// What a request greenlet runs.
     fn run(&self, py: Python<'_>) {
         if let Err(error) = self.serve(py) {
-            self.end(py, Some(error));
+            self.service.end(py, Some(error));
         }
     }
 
@@ -164,19 +157,10 @@ impl GreenServer {
 
     /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.ended.set(true);
         let parked = std::mem::take(&mut *self.parked.borrow_mut());
         let unsure = std::mem::take(&mut *self.unsure.borrow_mut());
         drop((parked, unsure)); // their own frames hold them: they end with the process
-        self.engine.leave_hub();
-        self.server.do_chores(py, self.engine.take_chores());
-        match self.error.take() {
-            Some(error) => Err(error),
-            None if self.engine.is_broken() => {
-                Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"))
-            }
-            None => Ok(()),
-        }
+        self.service.close(|chores| self.server.do_chores(py, chores))
     }
 }
 
@@ -190,7 +174,7 @@ impl GreenServer {
             self.raise_in_late_calls(py);
             while self.engine.has_more() {
                 self.start_one(slf)?;
-                if self.ended.get() {
+                if self.service.is_over() {
                     return Ok(());
                 }
             }
@@ -305,7 +289,7 @@ impl GreenServer {
                     }
                 }
                 Wake::Ended => {
-                    self.end(py, None);
+                    self.service.end(py, None);
                     return Ok(());
                 }
             }
@@ -349,7 +333,7 @@ impl GreenServer {
 
     /// Gives control to the hub until there is a request.
     fn park(&self, py: Python<'_>, me: &Bound<'_, PyAny>, list: &RefCell<Vec<Py<PyAny>>>) -> Next {
-        if self.ended.get() {
+        if self.service.is_over() {
             return Next::End;
         }
         list.borrow_mut().push(me.clone().unbind());
@@ -360,7 +344,7 @@ impl GreenServer {
             }
             return Next::End;
         }
-        if self.dismisses.take() || self.ended.get() { Next::End } else { Next::Serve }
+        if self.dismisses.take() || self.service.is_over() { Next::End } else { Next::Serve }
     }
 
     fn look_at(&self, me: &Bound<'_, PyAny>) -> PyResult<Untouched> {
@@ -377,18 +361,6 @@ impl GreenServer {
             return Ok(true);
         }
         self.hub.bind(me.py()).call_method1(intern!(me.py(), "is_linked"), (me,))?.is_truthy()
-    }
-
-    /// The service is over.
-    fn end(&self, py: Python<'_>, error: Option<PyErr>) {
-        if let Some(error) = error {
-            self.error.borrow_mut().get_or_insert(error);
-        }
-        if !self.ended.replace(true)
-            && let Err(error) = self.done.bind(py).call0()
-        {
-            error.write_unraisable(py, None);
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
 //! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
+//! * `service.rs`: what servers of hubs and of event loops share.
 //! * `wsgi/`: the WSGI gateway (PEP 3333).
 //! * `loop_server.rs`: the loop of an event loop; `loops/`: its gateways' common ground, and tasks.
 //! * `asgi/`: the ASGI gateway.
@@ -29,6 +30,7 @@ mod loops;
 mod options;
 mod pieces;
 mod report;
+mod service;
 mod sync;
 mod text;
 mod transport;

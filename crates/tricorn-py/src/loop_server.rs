@@ -7,10 +7,10 @@ use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::loops::Gateway;
+use crate::service::Service;
 use crate::transport::{TransportGateway, Transports};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
@@ -24,10 +24,7 @@ const TURN: u64 = MILLI;
 pub struct LoopServer {
     engine: Arc<Engine>,
     gateway: Box<dyn Gateway>,
-    /// Called when the core has ended.
-    done: Py<PyAny>,
-    ended: Cell<bool>,
-    error: RefCell<Option<PyErr>>,
+    service: Service,
 }
 
 #[pymethods]
@@ -50,16 +47,13 @@ impl LoopServer {
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
-        if !engine.join_hub() {
-            return Err(PyRuntimeError::new_err("this core was not made for an event loop (core option hub)"));
-        }
-        Ok(LoopServer { engine, gateway, done, ended: Cell::new(false), error: RefCell::default() })
+        Ok(LoopServer { service: Service::join(engine.clone(), done)?, engine, gateway })
     }
 
     /// The descriptors to be watched for reading.
     #[getter]
     fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
-        self.engine.hub_descriptors().ok_or_else(|| PyRuntimeError::new_err("this core was not made for an event loop"))
+        self.service.descriptors()
     }
 
     /// Calls that have not ended; some of them may have answered.
@@ -84,25 +78,16 @@ impl LoopServer {
 
     /// Does what there is to do; called in the loop whenever a descriptor is readable.
     fn poll(&self, py: Python<'_>) {
-        if !self.ended.get()
+        if !self.service.is_over()
             && let Err(error) = self.take_turn(py)
         {
-            self.end(py, Some(error));
+            self.service.end(py, Some(error));
         }
     }
 
     /// What ended the service is raised. Called when `done` was, or in its place.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.ended.set(true);
-        self.engine.leave_hub();
-        self.gateway.do_chores(py, self.engine.take_chores());
-        match self.error.take() {
-            Some(error) => Err(error),
-            None if self.engine.is_broken() => {
-                Err(PyRuntimeError::new_err("the core broke (this is a defect of tricorn); the worker must go"))
-            }
-            None => Ok(()),
-        }
+        self.service.close(|chores| self.gateway.do_chores(py, chores))
     }
 }
 
@@ -114,7 +99,7 @@ impl LoopServer {
                 self.gateway.is_late(py, place)?;
             }
             self.serve(py)?;
-            if self.ended.get() {
+            if self.service.is_over() {
                 return Ok(());
             }
             if !self.engine.was_batch() || clock::now() > end {
@@ -138,22 +123,10 @@ impl LoopServer {
                 Wake::Signal => py.check_signals()?,
                 Wake::Nothing => return Ok(()),
                 Wake::Ended => {
-                    self.end(py, None);
+                    self.service.end(py, None);
                     return Ok(());
                 }
             }
-        }
-    }
-
-    /// The service is over.
-    fn end(&self, py: Python<'_>, error: Option<PyErr>) {
-        if let Some(error) = error {
-            self.error.borrow_mut().get_or_insert(error);
-        }
-        if !self.ended.replace(true)
-            && let Err(error) = self.done.bind(py).call0()
-        {
-            error.write_unraisable(py, None);
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Pieces of a reply's body out of Python's `bytes`, whatever the gateway: the head goes with the first one.
+//! Pieces of a reply's body out of Python's `bytes`, whatever the gateway: the head goes with the first one. And who keeps
+//! Python's bytes and texts until they are sent.
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use tricorn_io::{Engine, Exchange, Sent, SharedBytes};
@@ -54,7 +55,7 @@ impl<'a, 'py> Piece<'a, 'py> {
     /// An owner of the same bytes, for what the socket does not take at once.
     pub fn kept(&self) -> SharedBytes {
         let bytes = self.bytes();
-        Box::new(Kept { address: bytes.as_ptr(), length: bytes.len(), _owner: self.owner.clone().unbind() })
+        Box::new(Kept { address: bytes.as_ptr(), length: bytes.len(), _owner: self.owner.clone().into_any().unbind() })
     }
 }
 
@@ -72,22 +73,29 @@ pub fn write_file(
     py.detach(|| exchange.write_file(&inputs, file, offset, length))
 }
 
-/// Keeps a `bytes` object alive for whoever sends some of it later.
+/// An owner of the UTF-8 of a string.
+pub fn kept_text(text: &Bound<'_, PyString>) -> SharedBytes {
+    // It was asked for before, so that it is there.
+    let data = text.to_str().unwrap_or_default();
+    Box::new(Kept { address: data.as_ptr(), length: data.len(), _owner: text.clone().into_any().unbind() })
+}
+
+/// Keeps a `bytes` or `str` alive for whoever sends some of it later.
 struct Kept {
-    _owner: Py<PyBytes>,
+    _owner: Py<PyAny>,
     address: *const u8,
     length: usize,
 }
 
-// SAFETY: the bytes are immutable and live as long as the owner; the owner itself is only dropped, which pyo3 defers
-// where the GIL is not held.
+// SAFETY: such objects, and the UTF-8 that a string keeps, are immutable and live as long as the owner; the owner itself is
+// only dropped, which pyo3 defers where the GIL is not held.
 unsafe impl Send for Kept {}
 // SAFETY: as above.
 unsafe impl Sync for Kept {}
 
 impl AsRef<[u8]> for Kept {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: address and length are of some of the owner's bytes.
+        // SAFETY: address and length are of some of what the owner keeps.
         unsafe { std::slice::from_raw_parts(self.address, self.length) }
     }
 }

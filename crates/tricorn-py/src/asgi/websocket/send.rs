@@ -3,7 +3,7 @@ use super::super::ground::Ground;
 use super::super::send::{client_disconnected, each_header, fault, wrong};
 use super::{Link, Phase, Socket, deny, receive};
 use crate::loops::{Awaited, Bell, Done, Poll, Wait};
-use crate::pieces::Piece;
+use crate::pieces::{self, Piece};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -76,7 +76,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
                 .cast_into::<PyString>()
                 .map_err(|error| wrong(&error.into_inner(), "the 'text' of 'websocket.send'", "a str"))?;
             let data = text.to_str()?.as_bytes();
-            let keep = || Box::new(KeptText::of(&text)) as _;
+            let keep = || pieces::kept_text(&text);
             Socket::with(socket, |desk, link| link.send(desk, Kind::Text, data, keep))?
         }
         (None, Some(bytes)) => {
@@ -235,34 +235,6 @@ impl Awaited for ForRoom {
 
     fn heard(&self, bell: Py<Bell>) {
         self.socket.get().keep_bell(bell);
-    }
-}
-
-/// Keeps a `str` alive for whoever sends its UTF-8 later.
-struct KeptText {
-    _owner: Py<PyString>,
-    address: *const u8,
-    length: usize,
-}
-
-// SAFETY: a string and its UTF-8 are immutable and live as long as the owner; the owner itself is only dropped, which pyo3
-// defers where the GIL is not held.
-unsafe impl Send for KeptText {}
-// SAFETY: as above.
-unsafe impl Sync for KeptText {}
-
-impl KeptText {
-    fn of(text: &Bound<'_, PyString>) -> KeptText {
-        // It was asked for before, so that it is there.
-        let data = text.to_str().unwrap_or_default();
-        KeptText { address: data.as_ptr(), length: data.len(), _owner: text.clone().unbind() }
-    }
-}
-
-impl AsRef<[u8]> for KeptText {
-    fn as_ref(&self) -> &[u8] {
-        // SAFETY: address and length are those of the owner's UTF-8, which it keeps.
-        unsafe { std::slice::from_raw_parts(self.address, self.length) }
     }
 }
 
