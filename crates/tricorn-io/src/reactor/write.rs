@@ -234,6 +234,9 @@ impl Reactor {
         } else {
             self.listen_until = now + config::LAST_CALL;
         }
+        if self.board.orders_replaced() {
+            self.leave_admin();
+        }
         // Where nothing is kept alive those that are idle have only just come.
         let last = now + if self.config.keepalive == 0 { config::LINGER } else { self.idle_time() };
         for token in self.conns.tokens() {
