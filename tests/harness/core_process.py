@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import mmap
+import os
 import signal
 import sys
 import threading
@@ -23,13 +24,10 @@ from tricorn.workers import native, watch
 
 StartResponse = Callable[..., Any]
 
-called = threading.local()
-"""The request that this thread is at, as the scoreboard has it."""
-
 
 def application(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
-    what, seconds = environ["PATH_INFO"], float(environ["QUERY_STRING"].partition("&")[0] or 0)
-    called.text = f"{environ['REQUEST_METHOD']} {environ['RAW_URI']}"
+    what = "/" + environ["PATH_INFO"].split("/")[1]
+    seconds = float(environ["QUERY_STRING"].partition("&")[0] or 0)
     reply = [b"done"]
     match what:
         case "/sleep":
@@ -81,7 +79,7 @@ def stay(seconds: float) -> None:
         try:
             time.sleep(0.01)
         except tricorn.RequestTimeout:
-            print("caught", flush=True)
+            os.write(1, b"caught\n")
 
 
 def stream(seconds: float) -> Iterator[bytes]:
@@ -97,8 +95,11 @@ def main(given: dict[str, Any]) -> None:
     def on_error(message: str, error: BaseException) -> None:
         snapshot = scoreboard.read(page)
         assert snapshot is not None
-        ages = [request.age for request in snapshot.requests if request.text == called.text]
-        print(f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}", flush=True)
+        # The exception may have come before the first line of the application: only the message tells in which request.
+        line = message.removeprefix("Error handling request ").partition(": ")[0]
+        ages = [request.age for request in snapshot.requests if request.text.partition("?")[0] == line]
+        # At once: two threads may have something to say.
+        os.write(1, f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}\n".encode())
 
     watch.enable(given["messages"])
     options = native.core_options(resolve([]), alias, siblings=False)

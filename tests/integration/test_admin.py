@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +16,7 @@ from tests.harness import KINDS, Server
 from tests.harness.core import Serving, serving
 from tests.harness.deadline import until
 from tests.harness.server import free_port
-from tests.harness.wire import Reply, Wire
+from tests.harness.wire import Reply, Wire, request
 
 ORDERS, CONNECTIONS, ACCEPTED, REQUESTS, REFUSED, STATUS = 6, 8, 16, 17, 18, 33
 
@@ -196,6 +197,39 @@ def test_a_draining_worker_answers_until_it_ends() -> None:
                 assert kept.get("/healthz").body == b"ok\n"
             # A connection that asks nothing keeps no worker from leaving.
             until(lambda: not core.workers[0].is_alive(), "the end of the drain")
+
+
+def test_a_worker_that_is_replaced_says_nothing_against_its_successor() -> None:
+    application = Blocking()
+    with serving(application, admin=True) as core:
+        assert core.admin is not None
+        with Wire(core.admin) as kept:
+            assert kept.get("/readyz").status == 200
+            with busy(core, application.block, 1):
+                core.page[ORDERS * 8] = 8
+                core.core.drain()
+                reply = kept.get("/readyz")
+                assert (reply.status, reply.closes) == (200, True)
+            until(lambda: not core.workers[0].is_alive(), "the end of the drain")
+
+
+@pytest.mark.parametrize("worker_class", ["gthread", "asgi"])
+def test_the_server_stays_ready_while_it_reloads(worker_class: str, tmp_path: Path) -> None:
+    gate, port = tmp_path / "gate", free_port()
+    options: dict[str, Any] = {"graceful_timeout": 20, "admin_bind": f"127.0.0.1:{port}"}
+    with Server(worker_class=worker_class, log_level="debug", **options) as server, server.connect() as wire:
+        old = server.worker_pid()
+        wire.send(request("GET", f"/gate?open={gate}"))
+        until(lambda: list(tmp_path.glob("gate.in.*")), "the request is in the application")
+        server.signal(signal.SIGHUP)
+        server.log.wait(r"Worker \(pid:\d+\) is ready", count=2)
+        until(lambda: int(server.get("/pid").body) != old, "the new one serves")
+        # The old one is there still, and has one request to finish.
+        for _ in range(50):
+            with Wire(("127.0.0.1", port)) as probe:
+                assert probe.get("/readyz").status == 200
+        gate.touch()
+        assert wire.reply().text.split()[0] == str(old)
 
 
 def test_there_are_never_too_many() -> None:

@@ -59,6 +59,7 @@ class Process:
         os.close(memory)
         assert self.process.stdout is not None
         self.out = Lines(self.process.stdout)
+        until(lambda: scoreboard.read(self.page), "the process starts", within=30)
         until(lambda: self.snapshot().state is scoreboard.State.SERVING, "it serves")
 
     def snapshot(self) -> scoreboard.Snapshot:
@@ -268,7 +269,7 @@ def test_the_exception_never_meets_another_request(start: Any, alias: str) -> No
         got = []
         for step in range(60):
             nr = number * 60 + step
-            for target in (f"/busy?{0.0195 + nr % 100 / 100_000}&{nr}", f"/?0&{nr}"):
+            for target in (f"/busy/{nr}?{0.0195 + nr % 100 / 100_000}", f"/now/{nr}"):
                 got.append((target, process.get(target).status))
         return got
 

@@ -130,6 +130,7 @@ impl Shared {
         }
         self.board.state(State::Draining);
         core.reactor.drain(clock::now());
+        self.quit_channel(core);
         self.wake_all(core);
     }
 

@@ -323,7 +323,7 @@ impl Engine {
         shared.stop_covering(&mut core);
         shared.open_doors(&mut core);
         let look = shared.before_wait(&mut core, now);
-        if look.is_some() && core.reactor.has_work() {
+        if core.reactor.has_work() {
             return;
         }
         if shared.access.as_ref().is_some_and(|access| access.is_due()) {

@@ -170,6 +170,19 @@ impl Shared {
         self.is_draining() && self.survey(siblings).serving > 0
     }
 
+    /// A worker that drains takes nothing more. For each message one of those that sleep is woken: if that was this worker, an
+    /// empty one wakes another.
+    pub fn quit_channel(&self, core: &mut Core) {
+        if let Some((siblings, channel)) = self.channel()
+            && self.leaves_channel(siblings)
+        {
+            core.reactor.set_door(channel.receive.as_fd(), false);
+            if channel.holds_any() {
+                let _ = channel.post(&[IoSlice::new(b"!")], &[]);
+            }
+        }
+    }
+
     /// The monitor was shown a message in place of an app thread that does not come: it takes it and passes it on, for the
     /// siblings that sleep were not woken for it.
     pub fn take_in_place(&self, core: &mut Core) {
@@ -189,7 +202,9 @@ impl Shared {
     pub fn open_doors(&self, core: &mut Core) {
         let may_start = core.reactor.may_start();
         let open = may_start || !self.config.siblings || self.accepts_for_all(core);
-        core.reactor.set_gate(open);
+        if core.reactor.set_gate(open) && !open && core.polling.is_some() {
+            core.reactor.take_missed();
+        }
         if let Some((siblings, channel)) = self.channel() {
             core.reactor.set_door(channel.receive.as_fd(), may_start && !self.leaves_channel(siblings));
         }

@@ -163,6 +163,18 @@ fn whoever_waits_for_a_signal_learns_of_the_end() {
 }
 
 #[test]
+fn a_client_that_connected_just_before_the_drain_has_a_moment_to_ask() {
+    // Nothing is kept alive: there is no other reason why it may be silent for a moment.
+    let (server, _gate) = with_gate(Config { keepalive: 0, ..config() });
+    let mut client = server.connect();
+    server.until(Word::Accepted, 1);
+    server.engine.drain();
+    until("the worker has seen to it", || is_deaf(&server));
+    assert!(client.get("/").closes());
+    server.until_ended();
+}
+
+#[test]
 fn a_client_that_asks_for_nothing_does_not_outlive_the_drain_by_long() {
     let (server, _gate) = with_gate(config());
     let (mut silent, begin) = (server.connect(), Instant::now());

@@ -23,7 +23,8 @@ fn requests_that_wait_in_a_worker_that_drains_go_to_the_other() {
         assert_eq!((answer.worker, answer.path, answer.closes), (Some(1), format!("/{place}"), false));
         assert!(answer.body == noise(place * 1000));
     }
-    assert_eq!(workers.get(0, Word::Connections), 1, "but for its own call");
+    // But for its own call; whoever sends lets go of a connection when another may have it already.
+    workers.servers[0].until(Word::Connections, 1);
     workers.unblock(0);
     workers.servers[0].until_ended();
     assert_eq!(clients[3].get("/again").answer().worker, Some(1));

@@ -33,11 +33,12 @@ impl Reactor {
     /// Opens or closes the gate: puts the listeners into the poller or takes them out.
     ///
     /// Open means "this worker could serve a new connection at once". A worker whose threads are all inside the
-    /// application leaves new connections to its siblings, and to the kernel's queue if all are busy.
-    pub fn set_gate(&mut self, open: bool) {
+    /// application leaves new connections to its siblings, and to the kernel's queue if all are busy. Whether it is another
+    /// way than before.
+    pub fn set_gate(&mut self, open: bool) -> bool {
         let open = open && self.gate_pause == 0 && !self.is_full();
         if open == self.gate_open {
-            return;
+            return false;
         }
         self.gate_open = open;
         self.accepting = None;
@@ -54,6 +55,7 @@ impl Reactor {
                 self.chores.notices.push(super::Notice { warning: true, text });
             }
         }
+        true
     }
 
     /// Watches the channel, or leaves it to those who can serve what comes.
@@ -116,10 +118,7 @@ impl Reactor {
     fn close_listeners(&mut self) {
         self.set_gate(false);
         for index in 0..self.listeners.len() {
-            while let Some((socket, peer)) = self.take_connection(index as u16) {
-                let token = self.welcome(socket, peer, index as u16, clock::now());
-                self.later(token);
-            }
+            while self.take_for_later(index as u16) {}
         }
         self.listeners.clear();
     }
@@ -127,7 +126,28 @@ impl Reactor {
     /// Takes no more connections: those in the queue now are for the others that listen there.
     pub(super) fn leave_listeners(&mut self) {
         self.set_gate(false);
+        self.take_missed();
         self.listeners.clear();
+    }
+
+    /// Takes those for whom nobody else was woken. For each connection the kernel wakes one of the threads that sleep on its
+    /// listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
+    /// on. There is one such connection at most: who was woken is not woken again before it has looked. A hub does not sleep
+    /// in our poller, and what wakes it wakes all.
+    pub(crate) fn take_missed(&mut self) {
+        for index in 0..self.listeners.len() {
+            if !self.config.hub {
+                self.take_for_later(index as u16);
+            }
+        }
+    }
+
+    /// Takes one connection, to be read from when somebody looks. Whether there was any.
+    fn take_for_later(&mut self, listener: u16) -> bool {
+        let Some((socket, peer)) = self.take_connection(listener) else { return false };
+        let token = self.welcome(socket, peer, listener, clock::now());
+        self.later(token);
+        true
     }
 
     /// The listener from which one more connection may be taken in this round.

@@ -47,6 +47,18 @@ impl Reactor {
         Ok(())
     }
 
+    /// Others serve on, and answer from now on. Those that have connected are answered here: nobody else may have been woken
+    /// for them.
+    pub(super) fn leave_admin(&mut self) {
+        for index in 0..self.admin_doors.len() {
+            if let Some(door) = self.admin_doors.get(index) {
+                let _ = self.poller.remove(door.socket.as_fd());
+            }
+            self.accept_admins(FIRST + index as u16);
+        }
+        self.admin_doors.clear();
+    }
+
     /// A listener by its index.
     pub(super) fn door(&self, listener: u16) -> Option<&Listener> {
         match listener.checked_sub(FIRST) {
@@ -97,7 +109,10 @@ impl Reactor {
     pub(super) fn answer_admin(&mut self, token: Token) -> Option<()> {
         let now = clock::now();
         self.wall.refresh(now);
+        // Who asks wants to know of the server: it is ready as long as others serve on.
+        let is_replaced = self.draining && self.board.orders_replaced();
         let not_ready = match () {
+            () if is_replaced => None,
             () if self.draining => Some("draining\n"),
             () if self.board.orders_not_ready() => Some("not ready\n"),
             () => None,
@@ -105,7 +120,7 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         let (request, socket) = (conn.request.as_deref_mut()?, conn.socket.as_ref()?);
         // A body is not read: what follows the head on this connection is not looked at.
-        let close = request.head.framing.has_body();
+        let close = request.head.framing.has_body() || is_replaced;
         let inputs = HeadInputs { date: self.wall.date(), server: &self.config.server, body_length: None, close };
         let end = compose(request, &self.config.admin, not_ready, &inputs);
         let sent = send(socket, &request.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);

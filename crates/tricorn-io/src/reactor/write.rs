@@ -234,7 +234,11 @@ impl Reactor {
         } else {
             self.listen_until = now + config::LAST_CALL;
         }
-        let last = now + self.idle_time();
+        if self.board.orders_replaced() {
+            self.leave_admin();
+        }
+        // Where nothing is kept alive those that are idle have only just come.
+        let last = now + if self.config.keepalive == 0 { config::LINGER } else { self.idle_time() };
         for token in self.conns.tokens() {
             if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle && !conn.is_admin()) {
                 self.set_deadline(token, last);

@@ -13,6 +13,7 @@ pub enum Shared {
     Sent = 0,
     Taken = 1,
     Pages = 2,
+    Nudged = 7,
 }
 
 /// How a group is made.
