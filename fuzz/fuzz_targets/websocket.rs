@@ -1,8 +1,7 @@
 //! WebSocket frames: however a stream is split it means the same, messages keep the limit, and text is text.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use tricorn_fuzz::Choices;
-use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
+use tricorn_fuzz::{Choices, agreed, masked};
 use tricorn_proto::websocket::receiver::Settings;
 use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, Spare, Violation};
 
@@ -64,25 +63,6 @@ fn alike(violation: Violation) -> Violation {
         Violation::NotUtf8 | Violation::MessageTooBig => Violation::NotDeflate,
         other => other,
     }
-}
-
-/// Fuzzers do not mask: the frames of a client are made from those of a server.
-fn masked(stream: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut rest = stream;
-    while let [first, length, after @ ..] = rest {
-        let (payload, more) = after.split_at(usize::from(length % 126).min(after.len()));
-        out.extend_from_slice(&[*first, 0x80 | payload.len() as u8, 1, 2, 3, 4]);
-        out.extend(payload.iter().zip([1, 2, 3, 4].iter().cycle()).map(|(byte, key)| byte ^ key));
-        rest = more;
-    }
-    out
-}
-
-fn agreed(choices: &mut Choices<'_>) -> Option<Agreed> {
-    let flags = choices.byte();
-    let policy = Policy { client_context_takeover: flags & 2 == 0, ..Policy::default() };
-    if flags & 1 == 0 { None } else { policy.choose([Offer::default()]) }
 }
 
 fuzz_target!(|data: &[u8]| {

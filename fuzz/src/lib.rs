@@ -1,6 +1,7 @@
-//! What the fuzz targets share: a byte string read as choices, and a connection's events.
+//! What the fuzz targets share: a byte string read as choices, a connection's events, and frames of a client.
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Receiver, RefusalKind, RequestHead, Step};
 use tricorn_proto::peer::Trust;
+use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 
 /// Takes choices off the front of a fuzzer's input.
 pub struct Choices<'a>(pub &'a [u8]);
@@ -136,4 +137,24 @@ fn head_event(head: &RequestHead, bytes: &[u8]) -> Event {
         head.kind, head.version, head.framing, head.scheme, head.keep_alive, head.expect_continue
     );
     Event::Head(texts.collect(), rest)
+}
+
+/// Fuzzers do not mask: the frames of a client are made from those of a server.
+pub fn masked(stream: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = stream;
+    while let [first, length, after @ ..] = rest {
+        let (payload, more) = after.split_at(usize::from(length % 126).min(after.len()));
+        out.extend_from_slice(&[*first, 0x80 | payload.len() as u8, 1, 2, 3, 4]);
+        out.extend(payload.iter().zip([1, 2, 3, 4].iter().cycle()).map(|(byte, key)| byte ^ key));
+        rest = more;
+    }
+    out
+}
+
+/// What two sides agree on, or nothing.
+pub fn agreed(choices: &mut Choices<'_>) -> Option<Agreed> {
+    let flags = choices.byte();
+    let policy = Policy { client_context_takeover: flags & 2 == 0, ..Policy::default() };
+    if flags & 1 == 0 { None } else { policy.choose([Offer::default()]) }
 }

@@ -141,6 +141,21 @@ async def deny(scope: Message, receive: Receive, send: Send, status: str = "401"
     say("denied", event=(await receive())["type"])
 
 
+async def deny_flood(scope: Message, receive: Receive, send: Send, name: str = "") -> None:
+    """Denies at length, and tells how that ends."""
+    await receive()
+    await send({"type": "websocket.http.response.start", "status": 403, "headers": []})
+    say("denying", name=name)
+    try:
+        for _ in range(400):
+            await send({"type": "websocket.http.response.body", "body": b"x" * 65536, "more_body": True})
+        await send({"type": "websocket.http.response.body"})
+    except OSError:
+        say("denied in vain", name=name)
+    else:
+        say("denied at length", name=name)
+
+
 async def return_at_once(scope: Message, receive: Receive, send: Send) -> None:
     await receive()
 
@@ -268,6 +283,7 @@ BEHAVIOURS: dict[str, Any] = {
         send_after_leaving,
         reject,
         deny,
+        deny_flood,
         return_at_once,
         raise_at_once,
         return_open,

@@ -6,7 +6,7 @@
 use crate::clock::{self, MILLI, SECOND};
 use crate::sink::Sink;
 use rustix::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Most bytes of lines kept; those that come on top are dropped.
@@ -61,8 +61,8 @@ impl AccessLog {
         })
     }
 
-    /// Adds the line that `render` appends, if there is room.
-    pub fn add(&self, render: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds the line that `render` appends, if there is room. Whether none waited before.
+    pub fn add(&self, render: impl FnOnce(&mut Vec<u8>)) -> bool {
         let mut pending = locked(&self.pending);
         let before = pending.len();
         render(&mut pending);
@@ -71,7 +71,8 @@ impl AccessLog {
             self.lost.fetch_add(1, Relaxed);
         }
         drop(pending);
-        self.waiting.store(true, Relaxed);
+        // The first one is a full barrier, see `Engine::log`. Whoever sees that others wait will be written with them.
+        !self.waiting.load(Relaxed) && !self.waiting.swap(true, SeqCst)
     }
 
     /// Lines dropped so far.
@@ -81,7 +82,7 @@ impl AccessLog {
 
     /// Lines wait.
     pub fn has_pending(&self) -> bool {
-        self.waiting.load(Relaxed)
+        self.waiting.load(SeqCst)
     }
 
     /// Lines wait, and may be written now.

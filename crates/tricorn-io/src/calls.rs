@@ -35,6 +35,19 @@ impl Engine {
         }
     }
 
+    /// Adds a line to the access log, if there is one. A monitor that covers waits for events only, and is told: the line
+    /// may come long before the call is over. Either it sees the line, or this sees that it covers.
+    #[inline]
+    pub fn log(&self, render: impl FnOnce(&mut Vec<u8>)) {
+        let shared = &*self.shared;
+        if let Some(access) = &shared.access
+            && access.add(render)
+            && shared.covering.load(Ordering::SeqCst)
+        {
+            shared.alarm.ring();
+        }
+    }
+
     /// The app thread leaves, giving back the exchange it was at.
     pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
         let shared = &*self.shared;

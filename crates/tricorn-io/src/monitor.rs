@@ -295,7 +295,8 @@ impl Monitor<'_> {
     /// Every app thread is in the application, or waits for the GIL that one of them holds.
     fn begin_to_cover(&mut self, core: &mut Core) {
         let shared = self.shared;
-        shared.covering.store(true, Ordering::Relaxed);
+        // A full barrier, see `Engine::log`.
+        shared.covering.store(true, Ordering::SeqCst);
         self.mode = Mode::Covering;
         self.covering_since = clock::now();
         core.reactor.set_stuck(true);

@@ -46,7 +46,7 @@ impl Reporter {
     /// Apart, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
     pub fn access(&self, exchange: &Exchange, line: &Line<'_>) {
-        let (Some(access), Some(format)) = (self.engine.access(), &self.engine.config().access_format) else { return };
+        let Some(format) = &self.engine.config().access_format else { return };
         let request = &*exchange.request;
         let record = Record {
             head: &request.head,
@@ -62,7 +62,7 @@ impl Reporter {
             queue_micros: line.called.then_some(exchange.timing.queue / 1000),
             environ: line.environ,
         };
-        access.add(|out| format.render(&record, out));
+        self.engine.log(|out| format.render(&record, out));
     }
 
     /// Has a hook told of a finished reply.

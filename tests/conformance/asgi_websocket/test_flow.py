@@ -6,7 +6,8 @@ import select
 
 from tests.conftest import Pool
 from tests.harness import Server, proc, until
-from tests.harness.frames import BINARY, PING, PONG, TEXT, Frames, frame
+from tests.harness.frames import BINARY, PING, PONG, TEXT, Frames, frame, handshake
+from tests.harness.wire import Wire
 
 MEGABYTE = 1 << 20
 
@@ -52,8 +53,9 @@ def test_pings_of_a_client_that_does_not_receive(pool: Pool, tcp_server: Server)
         assert grown < 16 * MEGABYTE, grown
         pongs = 0
         for _ in range(200):
-            while (got := socket.frame()).first == PONG:
-                pongs += 1
+            # Where this takes long the server asks, too, whether the silent client is there.
+            while (got := socket.frame()).first in (PING, PONG):
+                pongs += got.first == PONG
             assert len(got.payload) == 1_000_000
         assert pongs < 20_000
         socket.put(PING, b"last")
@@ -68,3 +70,25 @@ def test_answers_to_many_frames_of_one_read(tcp_server: Server) -> None:
             socket.send(messages)
             assert [socket.message() for _ in range(500)] == [str(number) for number in range(500)]
         socket.goodbye()
+
+
+def test_a_denial_that_is_not_read_waits(tcp_server: Server) -> None:
+    with Wire(tcp_server.address, receive_buffer=64 * 1024) as wire:
+        wire.send(handshake("/deny-flood?name=slow"))
+        tcp_server.out.wait('"denying", "name": "slow"')
+        # There is one loop, so whoever does not wait is done before this is answered.
+        assert tcp_server.get("/").status == 200
+        assert not tcp_server.out.matching('"denied at length", "name": "slow"')
+        reply = wire.reply()
+        assert (reply.status, len(reply.body)) == (403, 400 * 65536)
+        wire.closed()
+    tcp_server.out.wait('"denied at length", "name": "slow"')
+
+
+def test_a_denied_client_that_leaves_is_not_waited_for(tcp_server: Server) -> None:
+    with Wire(tcp_server.address, receive_buffer=64 * 1024) as wire:
+        wire.send(handshake("/deny-flood?name=lost"))
+        tcp_server.out.wait('"denying", "name": "lost"')
+        assert tcp_server.get("/").status == 200
+        wire.reset()
+    tcp_server.out.wait('"denied in vain", "name": "lost"')

@@ -15,6 +15,8 @@ from tests.harness.core import serving
 from tests.harness.deadline import until
 
 Environ = dict[str, Any]
+# Words of the scoreboard.
+CONNECTIONS, ACCEPTED = 8, 16
 
 
 @dataclass
@@ -171,6 +173,26 @@ def test_the_line_of_the_log_comes_first(calls: Calls, tmp_path: Path) -> None:
     with serving(hello, after=after, **options) as core, core.wire() as wire:
         wire.get("/")
         until(lambda: lines == [1], "the callback that saw the line")
+
+
+def test_the_line_of_a_long_call_comes_first(tmp_path: Path) -> None:
+    """By then the monitor waits for events, as nobody else can, and there are none."""
+    log = tmp_path / "access.log"
+    lines: list[str] = []
+
+    def long(environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with core.wire():
+            until(lambda: core.word(ACCEPTED) == 2, "the monitor accepts")
+        until(lambda: core.word(CONNECTIONS) == 1, "the monitor sees that it is gone")
+        return hello(environ, start_response)
+
+    def after(*_: Any) -> None:
+        until(lambda: log.read_text() != "", "the line", within=5)
+        lines.append(log.read_text())
+
+    with serving(long, after=after, access_log=str(log), access_log_format="%(r)s") as core, core.wire() as wire:
+        wire.get("/")
+        until(lambda: lines == ["GET / HTTP/1.1\n"], "the callback that saw the line")
 
 
 def test_refused_requests_meet_no_callback(calls: Calls) -> None:

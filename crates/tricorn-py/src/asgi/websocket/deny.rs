@@ -1,13 +1,14 @@
 //! The extension `websocket.http.response`: a handshake is answered with a response of the application's own.
-use super::super::send::{bytes_of, each_header, fault, is_true, missing, set_status, wrong};
-use super::{Phase, Socket};
-use crate::loops::Done;
+use super::super::send::{bytes_of, client_disconnected, each_header, fault, is_true, missing, set_status, wrong};
+use super::send::ForRoom;
+use super::{Phase, Socket, State, ring};
+use crate::loops::{Done, Ring};
 use crate::pieces::Piece;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::Exchange;
+use tricorn_io::{Engine, Exchange, Patience, Room, Sent, What, clock};
 use tricorn_proto::exchange::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
@@ -51,15 +52,19 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     let body_length = is_all.then_some(bytes.len() as u64);
     // What else the client has sent would be frames: nobody should take them for a request.
     let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, body_length) };
-    if is_all {
+    let sent = if is_all {
         exchange.write_last(&inputs, bytes, keep);
+        Sent::Accepted
     } else {
-        // A client that does not read is given up by the reactor, when it has all of the response.
-        engine.write(&mut exchange, &inputs, bytes, keep);
-    }
+        engine.write(&mut exchange, &inputs, bytes, keep)
+    };
     if more {
         this.state().exchange = Some(exchange);
-        return Done::get(py);
+        return match sent {
+            Sent::Accepted => Done::get(py),
+            Sent::OverMark => wait_for_room(socket),
+            Sent::Gone => Err(lost(socket)?),
+        };
     }
     if !is_all {
         exchange.end();
@@ -68,4 +73,63 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     this.state().is_closed_by_application = true;
     Socket::conclude(socket, exchange, status)?;
     Done::get(py)
+}
+
+/// The client is too far behind: whoever awaits this waits until it is nearer.
+fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
+    let (this, py) = (socket.get(), socket.py());
+    this.attend(socket);
+    let over = {
+        let mut state = this.state();
+        let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Done::get(py) };
+        *patience = Some(exchange.patience(this.ground.engine.config()));
+        room(&this.ground.engine, exchange, patience)
+    };
+    match over {
+        None => ForRoom::wait(socket),
+        Some(Sent::Gone) => Err(lost(socket)?),
+        Some(_) => Done::get(py),
+    }
+}
+
+/// How waiting for room has ended; `None`: nobody waits, or not yet. Then it is asked again when the socket takes bytes, or
+/// when the client has had its time.
+fn room(engine: &Engine, exchange: &mut Exchange, patience: &mut Option<Patience>) -> Option<Sent> {
+    let left = patience.as_mut()?;
+    engine.await_room(exchange);
+    match exchange.room(engine.config(), left) {
+        Room::Wanted(nanos) => {
+            engine.remind(exchange, Some(clock::now() + nanos));
+            None
+        }
+        Room::Over(sent) => {
+            *patience = None;
+            Some(sent)
+        }
+    }
+}
+
+/// Something has happened to the connection. Whether a write has failed.
+pub fn stirred(socket: &Bound<'_, Socket>, what: What) -> PyResult<bool> {
+    if !(what.writable || what.expired || what.broken) {
+        return Ok(false);
+    }
+    let this = socket.get();
+    let bells = {
+        let mut state = this.state();
+        let State { exchange: Some(exchange), patience, senders, .. } = &mut *state else { return Ok(false) };
+        match room(&this.ground.engine, exchange, patience) {
+            None => return Ok(false),
+            Some(Sent::Gone) => return Ok(true),
+            Some(_) => std::mem::take(senders),
+        }
+    };
+    ring(socket.py(), bells, Ring::Now)?;
+    Ok(false)
+}
+
+/// A write found that nobody is there.
+fn lost(socket: &Bound<'_, Socket>) -> PyResult<PyErr> {
+    Socket::left_early(socket, true)?;
+    Ok(client_disconnected(socket.py()))
 }

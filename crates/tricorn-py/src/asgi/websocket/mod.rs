@@ -28,7 +28,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Desk, Exchange, WebSocket, What};
+use tricorn_io::{Desk, Exchange, Patience, WebSocket, What};
 use tricorn_proto::websocket::close::ABNORMAL;
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake::{Asked, Wrong};
@@ -70,6 +70,8 @@ struct State {
     is_connected: bool,
     /// The client left before it was answered, or was refused.
     has_left: bool,
+    /// The client of a denial is too far behind to be sent more.
+    patience: Option<Patience>,
     receivers: Vec<Py<Bell>>,
     senders: Vec<Py<Bell>>,
     /// For whoever waits next.
@@ -238,8 +240,11 @@ impl Socket {
                 link.read(desk, |kind, data| receive::event(py, kind, data));
             }
         })?;
-        if worked.is_none() && (what.hangup || what.broken) {
-            return Socket::left_early(slf, what.broken);
+        if worked.is_none() {
+            let is_broken = deny::stirred(slf, what)? || what.broken;
+            if is_broken || what.hangup {
+                return Socket::left_early(slf, is_broken);
+            }
         }
         Ok(())
     }
@@ -254,7 +259,10 @@ impl Socket {
                 exchange.client_left();
             }
             state.has_left = true;
-            std::mem::take(&mut state.receivers)
+            state.patience = None;
+            let mut futures = std::mem::take(&mut state.receivers);
+            futures.append(&mut state.senders);
+            futures
         };
         ring(slf.py(), futures, Ring::Now)?;
         Socket::begin_grace(slf)
@@ -316,6 +324,7 @@ impl Socket {
             let mut state = this.state();
             let by_application = state.is_closed_by_application;
             state.phase = Phase::Closed;
+            state.patience = None;
             let mut futures = std::mem::take(&mut state.receivers);
             futures.append(&mut state.senders);
             let sent = state.link.as_ref().map(|link| link.bytes_sent(&exchange));

@@ -92,9 +92,7 @@ fn message(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py
             Socket::see_to_held(socket)?;
             Done::get(py)
         }
-        Some(Ok(Sent::OverMark)) => {
-            Ok(Py::new(py, Wait::new(Box::new(ForRoom { socket: socket.clone().unbind() })))?.into_any())
-        }
+        Some(Ok(Sent::OverMark)) => ForRoom::wait(socket),
         Some(Ok(Sent::Gone) | Err(Unsendable::Closing)) | None => Err(client_disconnected(py)),
         Some(Err(other)) => Err(PyValueError::new_err(other.to_string())),
     }
@@ -208,8 +206,16 @@ fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<P
     Done::get(py)
 }
 
-struct ForRoom {
+/// What somebody awaits whose client is too far behind.
+pub(super) struct ForRoom {
     socket: Py<Socket>,
+}
+
+impl ForRoom {
+    pub(super) fn wait(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
+        let room = ForRoom { socket: socket.clone().unbind() };
+        Ok(Py::new(socket.py(), Wait::new(Box::new(room)))?.into_any())
+    }
 }
 
 impl Awaited for ForRoom {
@@ -217,7 +223,8 @@ impl Awaited for ForRoom {
         let this = self.socket.bind(py).get();
         let is_full = {
             let state = this.state();
-            state.link.as_ref().zip(state.exchange.as_ref()).is_some_and(|(link, exchange)| link.is_full(exchange))
+            let open = state.link.as_ref().zip(state.exchange.as_ref());
+            state.patience.is_some() || open.is_some_and(|(link, exchange)| link.is_full(exchange))
         };
         if !is_full {
             return Ok(Poll::Ready(py.None()));
