@@ -20,8 +20,8 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
     }.get(signal, NEVER)
     commands: list[Command] = []
     if signal is Signals.SIGTERM:
-        replaced = state.stopping is None
-        yields = replaced and not state.policy.reuse_port
+        yields = state.stopping is None and not state.policy.reuse_port
+        replaced = state.stopping is None and state.target > 0  # after WINCH nobody serves on
         # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
         commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields, replaced=replaced))
     commands.append(Send(worker.nr, signal))

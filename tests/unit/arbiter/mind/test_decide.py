@@ -5,7 +5,17 @@ from __future__ import annotations
 from signal import Signals
 
 import pytest
-from tricorn.arbiter.mind.commands import CloseListeners, Exit, Log, ReopenLogs, Send, Spawn, Upgrade, WorkersChanged
+from tricorn.arbiter.mind.commands import (
+    CloseListeners,
+    Exit,
+    Log,
+    Order,
+    ReopenLogs,
+    Send,
+    Spawn,
+    Upgrade,
+    WorkersChanged,
+)
 from tricorn.arbiter.mind.decide import decide
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, STEADY
 from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Upgraded, WorkerBootFailed, WorkerReady
@@ -278,7 +288,10 @@ class TestOtherSignals:
     def test_winch_is_for_daemons(self) -> None:
         assert texts(running().signal("WINCH"), "debug") == ["SIGWINCH ignored. Not daemonized"]
         it = running(daemon=True)
-        assert sends(it.signal("WINCH")) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        told = it.signal("WINCH")
+        assert sends(told) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        # What waits there is theirs: nobody else serves it.
+        assert [command.replaced for command in told if isinstance(command, Order)] == [False, False]
         assert spawned(it.feel(ChildExited(1, 0))) == []
 
     def test_the_number_of_workers_is_told(self) -> None:
