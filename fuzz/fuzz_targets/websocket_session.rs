@@ -15,7 +15,6 @@ use std::rc::Rc;
 use tricorn_fuzz::{Choices, agreed, masked};
 use tricorn_proto::websocket::close::may_be_sent;
 use tricorn_proto::websocket::deflate::Agreed;
-use tricorn_proto::websocket::frame::{MAX_CONTROL, MAX_HEAD};
 use tricorn_proto::websocket::session::{Goodbye, MAX_REST, Settings};
 use tricorn_proto::websocket::{
     Delivery, Event, Kind, Receiver, Role, Session, Spare, Turn, Unsendable, Violation, receiver,
@@ -57,6 +56,8 @@ struct End<'a> {
     waiting: Rc<Cell<usize>>,
     /// It ended of itself: what came later need not have been looked at.
     has_left: bool,
+    /// The connection was lost, or the peer given up: it need not have been told.
+    is_lost: bool,
 }
 
 impl<'a> End<'a> {
@@ -89,6 +90,7 @@ impl<'a> End<'a> {
             got: Vec::new(),
             waiting: Rc::default(),
             has_left: false,
+            is_lost: false,
         }
     }
 
@@ -123,8 +125,8 @@ impl<'a> End<'a> {
         let (said, was_behind) = (self.out.len(), self.taken < self.out.len());
         let keep = self.keep();
         self.turn(now, |session, turn| session.receive(&mut buffer, turn, keep));
-        // At most a goodbye: the answers to pings wait.
-        assert!(!was_behind || self.out.len() - said <= MAX_HEAD + MAX_CONTROL, "more and more for who takes nothing");
+        let says_nothing = self.out.len() == said || !self.session.is_open();
+        assert!(!was_behind || says_nothing, "more and more for who takes nothing: at most a goodbye");
         // What has come of a message, and what is left of this read.
         let most = self.settings.max_message_size as usize + 1 + MAX_REST + bytes.len();
         assert!(self.session.held() <= most, "{} bytes are held, of {most}", self.session.held());
@@ -185,7 +187,8 @@ impl<'a> End<'a> {
         let was_over = self.session.is_over();
         self.turn(now, |session, turn| session.tick(turn));
         assert!(self.session.due_at().is_none_or(|due| due > now), "what is due is done");
-        self.has_left |= !was_over && self.session.is_over();
+        self.is_lost |= !was_over && self.session.is_over();
+        self.has_left |= self.is_lost;
     }
 
     /// The network takes what was said.
@@ -361,7 +364,7 @@ impl Pair<'_> {
             2 => end.close(Some(code), "", true, self.now),
             _ => {
                 end.session.lost();
-                end.has_left = true;
+                (end.has_left, end.is_lost) = (true, true);
             }
         }
     }
@@ -412,14 +415,18 @@ fuzz_target!(|data: &[u8]| {
     }
     pair.pump();
     pair.check();
-    // Whoever is open says goodbye, and an honest peer answers.
-    let are_honest = pair.ends.iter().all(|end| !end.is_spoilt && end.session.is_open());
-    let now = pair.now;
-    pair.ends[0].close(Some(1000), "bye", false, now);
+    // Whoever is open says goodbye: an honest peer answers, and no other is waited for.
+    let are_honest = pair.ends.iter().all(|end| !end.is_spoilt && !end.is_lost);
+    let are_open = pair.ends.iter().all(|end| end.session.is_open());
+    pair.ends[0].close(Some(1000), "bye", false, pair.now);
     pair.pump();
     pair.check();
-    if are_honest {
+    assert!(!are_honest || pair.ends.iter().all(|end| end.session.is_over()), "both have said goodbye");
+    if are_honest && are_open {
         assert!(pair.ends.iter().all(|end| end.session.is_clean()));
         assert_eq!(pair.ends[1].session.goodbye(), Some(&Goodbye { code: 1000, reason: "bye".into() }));
     }
+    pair.now += 64;
+    pair.ends[0].tick(pair.now);
+    assert!(pair.ends[0].session.is_over(), "it has waited long enough");
 });
