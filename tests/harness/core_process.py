@@ -98,7 +98,9 @@ def main(given: dict[str, Any]) -> None:
         snapshot = scoreboard.read(page)
         assert snapshot is not None
         ages = [request.age for request in snapshot.requests if request.text == called.text]
-        print(f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}", flush=True)
+        # In one piece: `print` writes the end of the line by itself, and other threads have errors, too.
+        sys.stdout.write(f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}\n")
+        sys.stdout.flush()
 
     watch.enable(given["messages"])
     options = native.core_options(resolve([]), alias, siblings=False)
