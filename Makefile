@@ -40,36 +40,51 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: build ## Everything: Rust tests, the wheel in a clean environment, then every Python test incl. real processes
+test: ## Everything: Rust tests, the wheel in a clean environment, then every Python test incl. real processes
+	@$(MAKE) -j 3 compile-tests check-wheel browser  # side by side, since pip waits and cargo computes; tests run alone
 	$(call say,Rust tests)
-	@$(CARGO_TEST)
-	@$(MAKE) check-wheel
-	@scripts/setup_browser
+	@$(CARGO_TEST) --quiet
 	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
-CARGO_TEST := cargo test --workspace --exclude tricorn-py --quiet
+CARGO_TEST := cargo test --workspace --exclude tricorn-py
 
+.PHONY: compile-tests
+compile-tests: $(VENV)/.made
+	$(call say,Compiling the Rust tests)
+	@$(CARGO_TEST) --no-run
+
+.PHONY: browser
+browser:
+	@scripts/setup_browser
+
+# Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
+# Three processes on two processors, because a part of the tests waits for deadlines.
 .PHONY: pytest
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
-	@$(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m compileall -q python/tricorn tests
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 ##@ Building
 
 .PHONY: setup
 setup: $(VENV)/.setup ## Makes the Python environment in .venv
 
-$(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.txt
+# What is missing on this machine is said before anything else happens.
+$(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
 	  echo "tricorn needs Python 3.10 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true). Choose another: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "This Python cannot make environments: apt-get install python3-venv" >&2; exit 1; }
 	@for tool in cargo cc; do command -v $$tool >/dev/null || { \
 	  echo "$$tool is missing: tricorn is compiled here (Rust 1.88 or newer with cargo; a C compiler: apt-get install build-essential)" >&2; exit 1; }; done
-	$(call say,Setting up $(VENV) ($$($(PYTHON) --version)))
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.txt | $(VENV)/.made
+	$(call say,Setting up $(VENV) ($$($(PYTHON) --version)))
 	@$(BIN)/python -m pip install --quiet -r requirements/build.txt -r requirements/test.txt -r requirements/lint.txt
 	@touch $@
 
@@ -89,7 +104,7 @@ wheel: $(VENV)/.setup ## Builds the wheel for this Python into dist/
 	@$(BIN)/maturin build --release --quiet --out dist --interpreter $(BIN)/python
 
 .PHONY: check-wheel
-check-wheel: $(VENV)/.setup ## Proves that the package installs and serves in a clean environment without Rust
+check-wheel: build ## Proves that the package installs and serves in a clean environment without Rust
 	$(call say,The wheel in a clean environment)
 	@scripts/check_wheel $(BIN)/python
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.harness import REFERENCE, Server
+
+TESTS = Path(__file__).parent
+LONGEST_FIRST = ("integration", "compat", "frameworks", "examples", "attacks")
+"""Suites with files that take long, so that none of these is left when the other processes have nothing to do."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -15,12 +20,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
     for item in items:
         if config.pluginmanager.hasplugin("timeout") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(90))
         promise = item.get_closest_marker("beyond_reference")
         if promise and REFERENCE:
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
+
+
+def _place(item: pytest.Item) -> int:
+    suite = item.path.relative_to(TESTS).parts[0]
+    return LONGEST_FIRST.index(suite) if suite in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
 class Pool:

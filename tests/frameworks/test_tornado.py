@@ -351,9 +351,10 @@ def test_a_delegate_that_is_no_application(pool: Pool) -> None:
     assert (reply.status, reply.reason, reply.body) == (200, "Fine", b"POST /path 4")
 
 
-def test_a_loop_that_was_asked_for_while_loading(pool: Pool) -> None:
-    server = pool.get("tornado_app:make_ticking()", chdir=APPS, worker_class="tornado")
-    until(lambda: int(server.get("/").body) > 2, "the application's own timer runs")
+def test_a_loop_that_was_asked_for_while_loading() -> None:
+    # Not one of the pool, in which it would tick until the last test has ended.
+    with Server("tornado_app:make_ticking()", chdir=APPS, worker_class="tornado") as server:
+        until(lambda: int(server.get("/").body) > 2, "the application's own timer runs")
 
 
 class TestWsgi:

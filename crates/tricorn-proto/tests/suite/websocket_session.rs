@@ -1,7 +1,6 @@
 //! A session as a connection drives it: reads of any size, an application that is slow, and every way to end.
 #![allow(clippy::unwrap_used)] // A test may panic.
-#[path = "support/websocket.rs"]
-mod support;
+use crate::peer as support;
 use proptest::prelude::*;
 use support::{MAX, Seen, frame, frames, plain_deflate, server};
 use tricorn_proto::websocket::deflate::Agreed;

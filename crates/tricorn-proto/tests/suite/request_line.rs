@@ -1,5 +1,5 @@
 //! RFC 9112 section 3.
-mod support;
+use crate::support;
 use support::*;
 use tricorn_proto::http1::{Method, Version};
 

@@ -1,8 +1,7 @@
 //! What one side sends the other receives, whatever was agreed and however the stream was split; and what nobody would
 //! send breaks nothing.
 #![allow(clippy::unwrap_used)] // A test may panic.
-#[path = "support/websocket.rs"]
-mod support;
+use crate::peer as support;
 use proptest::prelude::*;
 use support::*;
 use tricorn_proto::websocket::close::Close as Goodbye;

@@ -1,6 +1,6 @@
 //! Attacks: requests that two parsers could end at different places. Each must be refused, whole or dribbled, and
 //! nothing of what it carries may be served as a request of its own.
-mod support;
+use crate::support;
 use support::*;
 
 const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";

@@ -1,5 +1,5 @@
 //! How a stream of bytes was split over reads must never change what it means.
-mod support;
+use crate::support;
 use proptest::prelude::*;
 use support::*;
 use tricorn_proto::http1::HeadPolicy;

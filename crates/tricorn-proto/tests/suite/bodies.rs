@@ -1,5 +1,5 @@
 //! RFC 9112 sections 6 and 7.
-mod support;
+use crate::support;
 use support::*;
 use tricorn_proto::http1::{Framing, HeadPolicy, HeaderMap, Progress, Receiver, RequestHead, Step};
 

@@ -1,7 +1,6 @@
 //! RFC 6455 sections 5 to 8, as cases in the manner of the Autobahn test suite, whose numbers they carry.
 #![allow(clippy::unwrap_used)] // A test may panic.
-#[path = "support/websocket.rs"]
-mod support;
+use crate::peer as support;
 use support::*;
 use tricorn_proto::websocket::Violation::*;
 

@@ -1,5 +1,5 @@
 //! RFC 9112 section 5, RFC 9110 sections 5 to 7.
-mod support;
+use crate::support;
 use support::*;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Scheme};
 

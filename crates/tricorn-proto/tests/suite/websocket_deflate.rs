@@ -1,7 +1,6 @@
 //! permessage-deflate: RFC 7692 sections 6 to 8.
 #![allow(clippy::unwrap_used)] // A test may panic.
-#[path = "support/websocket.rs"]
-mod support;
+use crate::peer as support;
 use support::*;
 use tricorn_proto::websocket::Violation::*;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};

@@ -1,0 +1,20 @@
+//! All tests of the crate but those that count what is allocated, in one program: each costs as much to compile as
+//! several of them.
+#[path = "../support/websocket.rs"]
+mod peer;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access_log;
+mod bodies;
+mod dictation;
+mod fields;
+mod reply;
+mod request_line;
+mod smuggling;
+mod splits;
+mod websocket;
+mod websocket_deflate;
+mod websocket_handshake;
+mod websocket_round_trips;
+mod websocket_session;
