@@ -83,6 +83,12 @@ impl Client {
         self.buffer.drain(..count).collect()
     }
 
+    /// What comes next, however much it is.
+    pub fn take_some(&mut self) -> Vec<u8> {
+        assert!(!self.buffer.is_empty() || self.more(), "closed");
+        std::mem::take(&mut self.buffer)
+    }
+
     /// What comes before `mark`, and the mark.
     #[track_caller]
     pub fn take_until(&mut self, mark: &[u8]) -> Vec<u8> {
