@@ -1,6 +1,6 @@
 //! A request whose worker is busy is answered by a sibling that is not.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::*;
 use std::time::{Duration, Instant};

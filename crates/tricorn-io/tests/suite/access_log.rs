@@ -1,6 +1,6 @@
 //! Lines of the access log, whatever becomes of whoever reads them.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::{DEADLINE, until};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,6 +1,6 @@
 //! The channel when it is full, when its words are wrong, and when an app thread does not come for what it was shown.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::*;
 use std::sync::{Arc, Mutex};

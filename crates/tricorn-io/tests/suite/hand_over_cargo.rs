@@ -1,6 +1,6 @@
 //! What travels with a connection that is handed over.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::*;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
 //! Replies on their way out: large ones, slow readers, streams.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::*;
 use std::sync::Arc;
 use tricorn_io::{Config, Sent};

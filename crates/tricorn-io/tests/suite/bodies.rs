@@ -1,6 +1,6 @@
 //! Request bodies: where they are kept, and which never reach a handler.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::*;
 use std::sync::{Arc, Mutex};
 use tricorn_io::Config;

@@ -1,6 +1,6 @@
 //! Every worker is busy: how requests wait, and for how long.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::*;
 use std::net::Shutdown;

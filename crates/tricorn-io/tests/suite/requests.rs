@@ -1,6 +1,6 @@
 //! Requests on their way in, with a thread that has time for them.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::*;
 
 fn echo() -> Server {

@@ -1,6 +1,6 @@
 //! What the scoreboard says is what happened.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::*;
 
 #[test]

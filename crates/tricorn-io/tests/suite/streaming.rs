@@ -1,6 +1,6 @@
 //! Requests that begin with their heads: their bodies come while they run, and what happens to their connections is told.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::hub::HubServer;
 use harness::*;
 use std::net::Shutdown;

@@ -1,6 +1,6 @@
 //! How many connections, for how long.
 #![allow(clippy::expect_used, reason = "a test may panic")]
-mod harness;
+use crate::harness;
 use harness::*;
 use tricorn_io::Config;
 

@@ -1,5 +1,5 @@
 //! Answers that are ready while requests wait are sent together (`Reactor::send_held`), and none of them is kept.
-mod harness;
+use crate::harness;
 use harness::*;
 use std::time::{Duration, Instant};
 

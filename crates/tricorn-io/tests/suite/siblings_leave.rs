@@ -1,6 +1,6 @@
 //! Workers that drain, stop or die while requests wait: somebody else serves those.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::*;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};

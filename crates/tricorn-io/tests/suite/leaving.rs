@@ -1,6 +1,6 @@
 //! Drain, stop and close.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::*;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! One thread with an event loop of its own has many calls under way at once.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
-mod harness;
+use crate::harness;
 use harness::group::*;
 use harness::hub::HubServer;
 use harness::*;

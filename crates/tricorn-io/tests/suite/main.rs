@@ -1,0 +1,22 @@
+//! The tests that only look at what is theirs, in one program: each program costs as much to compile as several of them.
+//!
+//! A file beside this directory is a program of its own, because it looks at the whole process: its threads, descriptors,
+//! processor time, or who takes its signals.
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod access_log;
+mod bodies;
+mod channel;
+mod hand_over;
+mod hand_over_cargo;
+mod held;
+mod hub;
+mod leaving;
+mod limits;
+mod queue;
+mod replies;
+mod requests;
+mod scoreboard;
+mod siblings_leave;
+mod streaming;
