@@ -2,8 +2,10 @@
 //! none of them waits for its own socket.
 use super::Reactor;
 use super::conn::{Phase, Token};
+use crate::clock;
 use crate::engine::Engine;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Sent};
+use crate::room::{Patience, Room};
 use crate::scoreboard::Word;
 use crate::sys::poll::Event;
 use rustix::fd::AsFd;
@@ -25,7 +27,7 @@ pub struct Attended {
 pub struct What {
     /// There may be bytes to read.
     pub readable: bool,
-    /// There may be room for output, after [`Engine::await_room`].
+    /// There may be room for output, after [`Engine::wait_for_room`].
     pub writable: bool,
     /// The client has closed its sending side, or the connection is broken.
     pub hangup: bool,
@@ -100,9 +102,27 @@ impl Engine {
 
     /// The next thing that happens to an attended connection is told, since it may be that there is room for output. To be
     /// called before the socket is tried once more.
-    pub fn await_room(&self, exchange: &Exchange) {
+    pub(crate) fn await_room(&self, exchange: &Exchange) {
         if let Some(conn) = self.shared.baton.take().reactor.conns.get_mut(exchange.token) {
             conn.attended.room = true;
+        }
+    }
+
+    /// How a wait for room has ended; `None`: it goes on, or begins (with a patience of its own), and something is told when the
+    /// socket takes bytes or the client has had its time. For exchanges that are attended.
+    pub fn wait_for_room(&self, exchange: &mut Exchange, patience: &mut Option<Patience>) -> Option<Sent> {
+        let config = self.config();
+        let left = patience.get_or_insert_with(|| exchange.patience(config));
+        self.await_room(exchange);
+        match exchange.room(config, left) {
+            Room::Wanted(nanos) => {
+                self.remind(exchange, Some(clock::now() + nanos));
+                None
+            }
+            Room::Over(sent) => {
+                *patience = None;
+                Some(sent)
+            }
         }
     }
 

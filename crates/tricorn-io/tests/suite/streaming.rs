@@ -4,7 +4,7 @@ use crate::harness;
 use harness::hub::HubServer;
 use harness::*;
 use std::net::Shutdown;
-use tricorn_io::{Body, Config, Engine, Exchange, Incoming, Patience, Room, Sent};
+use tricorn_io::{Body, Config, Engine, Exchange, Incoming, Patience, Sent};
 use tricorn_proto::exchange::End;
 
 fn server() -> HubServer {
@@ -243,20 +243,18 @@ fn room_for_more_is_told_of() {
         sent += PIECE.len();
         server.push("/down", PIECE) == Sent::OverMark
     });
-    let mut patience: Patience = server.at("/down", |engine, exchange| {
-        engine.attend(exchange);
-        exchange.patience(engine.config())
-    });
+    server.at("/down", |engine, exchange| engine.attend(exchange));
+    let mut patience: Option<Patience> = None;
     let mut all = Vec::new();
     until("there is room", || {
         let mut now = patience;
-        let (room, then) = server.at("/down", move |engine, exchange| {
-            engine.await_room(exchange);
-            let room = exchange.room(engine.config(), &mut now);
-            (room, now)
+        let over;
+        (over, patience) = server.at("/down", move |engine, exchange| {
+            let over = engine.wait_for_room(exchange, &mut now);
+            (over, now)
         });
-        patience = then;
-        if room == Room::Over(Sent::Accepted) {
+        if let Some(sent) = over {
+            assert_eq!(sent, Sent::Accepted);
             return true;
         }
         // How much has to be taken before the socket counts as writable is the kernel's affair.

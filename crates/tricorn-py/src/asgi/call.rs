@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Exchange, Patience, Room, Sent, What, clock};
+use tricorn_io::{Exchange, Patience, Sent, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -342,17 +342,10 @@ impl State {
         if (what.readable || what.hangup) && self.awaits_body {
             todo.futures.append(&mut self.receivers);
         }
-        if let Some(patience) = &mut self.patience
-            && (what.writable || what.expired || what.broken)
-        {
-            ground.engine.await_room(exchange);
-            match exchange.room(ground.engine.config(), patience) {
-                Room::Wanted(nanos) => ground.engine.remind(exchange, Some(clock::now() + nanos)),
-                Room::Over(sent) => {
-                    self.patience = None;
-                    todo.left |= sent == Sent::Gone;
-                    todo.futures.append(&mut self.senders);
-                }
+        if self.patience.is_some() && (what.writable || what.expired || what.broken) {
+            if let Some(sent) = ground.engine.wait_for_room(exchange, &mut self.patience) {
+                todo.left |= sent == Sent::Gone;
+                todo.futures.append(&mut self.senders);
             }
         } else if what.expired && self.awaits_body {
             todo.refusal = exchange.body_is_late(ground.engine.config());

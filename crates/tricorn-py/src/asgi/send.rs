@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use std::path::PathBuf;
-use tricorn_io::{Exchange, Room, Sent, clock};
+use tricorn_io::{Exchange, Sent};
 use tricorn_proto::exchange::{End, Fault, Reply, error_page};
 
 /// What `send(event)` returns.
@@ -245,28 +245,16 @@ fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sen
 fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     let (this, py) = (call.get(), call.py());
     this.attend_to(call);
-    {
+    let over = {
         let mut state = this.state();
-        let engine = &this.ground().engine;
-        let Some(mut exchange) = state.exchange.take() else { return Done::get(py) };
-        let mut patience = exchange.patience(engine.config());
-        engine.await_room(&exchange);
-        let room = exchange.room(engine.config(), &mut patience);
-        if let Room::Wanted(nanos) = room {
-            engine.remind(&exchange, Some(clock::now() + nanos));
-            state.patience = Some(patience);
-        }
-        state.exchange = Some(exchange);
-        match room {
-            Room::Wanted(_) => {}
-            Room::Over(Sent::Gone) => {
-                drop(state);
-                return Err(lost(call)?);
-            }
-            Room::Over(_) => return Done::get(py),
-        }
+        let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Done::get(py) };
+        this.ground().engine.wait_for_room(exchange, patience)
+    };
+    match over {
+        None => Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any()),
+        Some(Sent::Gone) => Err(lost(call)?),
+        Some(_) => Done::get(py),
     }
-    Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any())
 }
 
 struct ForRoom {

@@ -3,7 +3,7 @@ use super::call::{ACCEPTED, BEHIND, Call, GONE, give_up};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tricorn_io::{Exchange, Patience, Room, Sent, What, clock};
+use tricorn_io::{Exchange, Patience, Sent, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -75,17 +75,10 @@ fn stir(call: &Call, what: What, todo: &mut Todo) {
         (todo.left, todo.hung_up) = (what.broken, !what.broken);
     }
     todo.readable = (what.readable || what.hangup) && state.awaits_body;
-    if let Some(patience) = &mut state.patience
-        && (what.writable || what.expired || what.broken)
-    {
-        engine.await_room(exchange);
-        match exchange.room(engine.config(), patience) {
-            Room::Wanted(nanos) => engine.remind(exchange, Some(clock::now() + nanos)),
-            Room::Over(sent) => {
-                state.patience = None;
-                todo.left |= sent == Sent::Gone;
-                todo.writable = true;
-            }
+    if state.patience.is_some() && (what.writable || what.expired || what.broken) {
+        if let Some(sent) = engine.wait_for_room(exchange, &mut state.patience) {
+            todo.left |= sent == Sent::Gone;
+            todo.writable = true;
         }
     } else if what.expired && state.awaits_body {
         todo.refusal = exchange.body_is_late(engine.config());
@@ -101,21 +94,15 @@ pub fn wait(slf: &Bound<'_, Call>) -> PyResult<u8> {
     if state.patience.is_some() {
         return Ok(BEHIND);
     }
-    let Some(exchange) = &mut state.exchange else { return Ok(GONE) };
-    let mut patience = exchange.patience(engine.config());
-    engine.await_room(exchange);
-    match exchange.room(engine.config(), &mut patience) {
-        Room::Wanted(nanos) => {
-            engine.remind(exchange, Some(clock::now() + nanos));
-            state.patience = Some(patience);
-            Ok(BEHIND)
-        }
-        Room::Over(Sent::Gone) => {
+    let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Ok(GONE) };
+    match engine.wait_for_room(exchange, patience) {
+        None => Ok(BEHIND),
+        Some(Sent::Gone) => {
             drop(state);
             leave_soon(slf)?;
             Ok(GONE)
         }
-        Room::Over(_) => Ok(ACCEPTED),
+        Some(_) => Ok(ACCEPTED),
     }
 }
 

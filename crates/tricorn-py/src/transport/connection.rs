@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Exchange, Patience, Room, Sent, What};
+use tricorn_io::{Engine, Exchange, Patience, Sent, What};
 use tricorn_proto::exchange::{Dictation, Left};
 use tricorn_proto::http1::Refusal;
 
@@ -461,20 +461,11 @@ impl State {
             return Stirred::Left;
         }
         self.hung_up |= what.hangup; // what it sent before may all be there
-        if let Some(patience) = &mut self.patience
-            && (what.writable || what.expired)
-        {
-            engine.await_room(exchange);
-            return match exchange.room(engine.config(), patience) {
-                Room::Wanted(nanos) => {
-                    engine.remind(exchange, Some(clock::now() + nanos));
-                    Stirred::Nothing
-                }
-                Room::Over(Sent::Gone) => Stirred::Left,
-                Room::Over(_) => {
-                    self.patience = None;
-                    Stirred::Room
-                }
+        if self.patience.is_some() && (what.writable || what.expired) {
+            return match engine.wait_for_room(exchange, &mut self.patience) {
+                None => Stirred::Nothing,
+                Some(Sent::Gone) => Stirred::Left,
+                Some(_) => Stirred::Room,
             };
         }
         if what.expired && self.awaits_body {

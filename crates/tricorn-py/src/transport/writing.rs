@@ -5,7 +5,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
-use tricorn_io::{Engine, Exchange, Room, Sent, clock};
+use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::exchange::{Dictation, Fault, Part};
 
 /// What came of a write.
@@ -91,16 +91,10 @@ fn await_room(engine: &Engine, state: &mut State, exchange: &mut Exchange) -> Ou
     if state.patience.is_some() {
         return Outcome::Goes;
     }
-    let mut patience = exchange.patience(engine.config());
-    engine.await_room(exchange);
-    match exchange.room(engine.config(), &mut patience) {
-        Room::Wanted(nanos) => {
-            engine.remind(exchange, Some(clock::now() + nanos));
-            state.patience = Some(patience);
-            Outcome::Behind
-        }
-        Room::Over(Sent::Gone) => Outcome::Gone,
-        Room::Over(_) => Outcome::Goes,
+    match engine.wait_for_room(exchange, &mut state.patience) {
+        None => Outcome::Behind,
+        Some(Sent::Gone) => Outcome::Gone,
+        Some(_) => Outcome::Goes,
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Engine, Exchange, Patience, Room, Sent, What, clock};
+use tricorn_io::{Exchange, Sent, What};
 use tricorn_proto::exchange::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
@@ -82,30 +82,12 @@ fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     let over = {
         let mut state = this.state();
         let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Done::get(py) };
-        *patience = Some(exchange.patience(this.ground.engine.config()));
-        room(&this.ground.engine, exchange, patience)
+        this.ground.engine.wait_for_room(exchange, patience)
     };
     match over {
         None => ForRoom::wait(socket),
         Some(Sent::Gone) => Err(lost(socket)?),
         Some(_) => Done::get(py),
-    }
-}
-
-/// How waiting for room has ended; `None`: nobody waits, or not yet. Then it is asked again when the socket takes bytes, or
-/// when the client has had its time.
-fn room(engine: &Engine, exchange: &mut Exchange, patience: &mut Option<Patience>) -> Option<Sent> {
-    let left = patience.as_mut()?;
-    engine.await_room(exchange);
-    match exchange.room(engine.config(), left) {
-        Room::Wanted(nanos) => {
-            engine.remind(exchange, Some(clock::now() + nanos));
-            None
-        }
-        Room::Over(sent) => {
-            *patience = None;
-            Some(sent)
-        }
     }
 }
 
@@ -118,7 +100,10 @@ pub fn stirred(socket: &Bound<'_, Socket>, what: What) -> PyResult<bool> {
     let bells = {
         let mut state = this.state();
         let State { exchange: Some(exchange), patience, senders, .. } = &mut *state else { return Ok(false) };
-        match room(&this.ground.engine, exchange, patience) {
+        if patience.is_none() {
+            return Ok(false);
+        }
+        match this.ground.engine.wait_for_room(exchange, patience) {
             None => return Ok(false),
             Some(Sent::Gone) => return Ok(true),
             Some(_) => std::mem::take(senders),
