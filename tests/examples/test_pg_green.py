@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +52,6 @@ class AtOnce:
         self.server, self.target = server, target
         self.statuses: list[int | str] = []
         self.threads = [threading.Thread(target=self.ask) for _ in range(count)]
-        self.began = time.monotonic()
         for thread in self.threads:
             thread.start()
 
@@ -67,11 +65,9 @@ class AtOnce:
     def answered(self) -> bool:
         return not any(thread.is_alive() for thread in self.threads)
 
-    def join(self) -> float:
-        """Seconds until all were answered."""
+    def join(self) -> None:
         for thread in self.threads:
             thread.join()
-        return time.monotonic() - self.began
 
 
 def titles(database: Postgres) -> list[str]:
@@ -106,9 +102,8 @@ def test_queries_of_a_second_run_at_once(server: Server, postgres: Postgres, cou
         clients = AtOnce(server, "/sleep", count)
         while not clients.answered():
             most = max(most, at_work(postgres))
-        took = clients.join()
+        clients.join()
         assert Counter(clients.statuses) == {200: count}, server.log.text
-        assert took < count / 2, "one after another they would take a second each"
         if most == count:
             return
     raise AssertionError(f"never more than {most} of {count} queries ran at once")
