@@ -6,7 +6,8 @@ use crate::config::Config;
 use crate::exchange::{Exchange, Sent};
 use crate::outbox::SharedBytes;
 use crate::sys::fds::recv_into;
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -190,9 +191,7 @@ impl Exchange {
     /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there, and it was
     /// not the client who took so long.
     pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
-        let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
-        let at_once = crate::sys::poll::timespec(0);
-        if poll(&mut fds, Some(&at_once)).is_ok_and(|count| count > 0) {
+        if !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty() {
             return None;
         }
         self.reuse = false;

@@ -2,7 +2,8 @@
 use crate::clock;
 use crate::config::{Config, LOW_WATER};
 use crate::exchange::{Exchange, Sent};
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 
 /// How long a client may take to come nearer.
@@ -37,9 +38,7 @@ impl Exchange {
         loop {
             match self.room(config, &mut patience) {
                 Room::Wanted(nanos) => {
-                    let timeout = crate::sys::poll::timespec(nanos);
-                    let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::OUT)];
-                    let _ = poll(&mut fds, Some(&timeout));
+                    ready(self.socket.as_fd(), PollFlags::OUT, nanos);
                 }
                 Room::Over(sent) => return sent,
             }

@@ -1,6 +1,7 @@
 //! What the access log is written to: a file, a pipe, a socket or a terminal. No write waits for its reader.
 use crate::clock;
-use rustix::event::{PollFd, PollFlags, poll};
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, stat};
 use rustix::io::{self, Errno};
@@ -85,9 +86,7 @@ impl Sink {
 
     /// Waits up to `nanos` for room.
     fn has_room(&self, nanos: u64) -> bool {
-        let mut fds = [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::OUT)];
-        let timeout = crate::sys::poll::timespec(nanos);
-        matches!(poll(&mut fds, Some(&timeout)), Ok(1))
+        !ready(self.file.as_fd(), PollFlags::OUT, nanos).is_empty()
     }
 }
 

@@ -17,8 +17,9 @@ use crate::engine::Shared;
 use crate::hub::{Began, Hub};
 use crate::hub_watch::HubWatch;
 use crate::scoreboard::Word;
+use crate::sys::poll::ready;
 use crate::sys::signals::{self, ThreadId};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
@@ -303,13 +304,9 @@ pub fn late_page() -> Vec<u8> {
 /// Writes a line into the pipe to the arbiter if that has room; whether it did. A pipe that is gone takes everything.
 fn tell(shared: &Shared, line: &[u8]) -> bool {
     let Some(pipe) = &shared.config.messages else { return true };
-    let mut fds = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)];
-    let at_once = crate::sys::poll::timespec(0);
-    match poll(&mut fds, Some(&at_once)) {
-        // A pipe that polls writable takes PIPE_BUF bytes, and a line is shorter (pipe(7)).
-        Ok(1) => !matches!(io::write(pipe, line), Err(io::Errno::AGAIN | io::Errno::INTR)),
-        _ => false,
-    }
+    // A pipe that polls writable takes PIPE_BUF bytes, and a line is shorter (pipe(7)).
+    !ready(pipe.as_fd(), PollFlags::OUT, 0).is_empty()
+        && !matches!(io::write(pipe, line), Err(io::Errno::AGAIN | io::Errno::INTR))
 }
 
 impl Shared {

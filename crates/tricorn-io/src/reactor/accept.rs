@@ -33,8 +33,8 @@ impl Reactor {
     /// Opens or closes the gate: puts the listeners into the poller or takes them out.
     ///
     /// Open means "this worker could serve a new connection at once". A worker whose threads are all inside the
-    /// application leaves new connections to its siblings, and to the kernel's queue if all are busy. Whether it is another
-    /// way than before.
+    /// application leaves new connections to its siblings, and to the kernel's queue if all are busy. Whether that
+    /// changes anything.
     pub fn set_gate(&mut self, open: bool) -> bool {
         let open = open && self.gate_pause == 0 && !self.is_full();
         if open == self.gate_open {
@@ -135,10 +135,11 @@ impl Reactor {
     /// on. There is one such connection at most: who was woken is not woken again before it has looked. A hub does not sleep
     /// in our poller, and what wakes it wakes all.
     pub(crate) fn take_missed(&mut self) {
+        if self.config.hub {
+            return;
+        }
         for index in 0..self.listeners.len() {
-            if !self.config.hub {
-                self.take_for_later(index as u16);
-            }
+            self.take_for_later(index as u16);
         }
     }
 

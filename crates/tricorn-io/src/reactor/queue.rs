@@ -8,7 +8,8 @@ use crate::config::{self, QueueOrder};
 use crate::exchange::Exchange;
 use crate::scoreboard::Word;
 use crate::sys::fds;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd};
 use tricorn_proto::http1::Known;
 use tricorn_proto::peer::request_start;
@@ -300,12 +301,11 @@ impl Request {
 /// Whether nobody is at the other end any more, for all that can be told. A client that closed its sending side together
 /// with its request still listens; `half`: it is known to have done so in time.
 pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> bool {
-    let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::RDHUP)];
-    let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-    if !poll(&mut fds, Some(&none)).is_ok_and(|count| count > 0) {
+    let seen = ready(socket, PollFlags::RDHUP, 0);
+    if seen.is_empty() {
         return false;
     }
-    if fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+    if seen.intersects(PollFlags::HUP | PollFlags::ERR) {
         return true;
     }
     // Nobody may have looked when that happened. It was the last that came from there.

@@ -8,8 +8,8 @@
 //! Listeners are level-triggered and EXCLUSIVE: of the workers that sleep on a shared listener one is woken, and a
 //! worker that is not in `epoll_wait` (busy) is passed over by the kernel.
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io;
 use std::mem::MaybeUninit;
@@ -116,6 +116,16 @@ impl Poller {
             }
         }));
         Ok(())
+    }
+}
+
+/// Which of `events`, and of what is always told (poll(2): HUP, ERR), a descriptor has or comes to have within `nanos`; none
+/// if nobody can tell.
+pub fn ready(fd: BorrowedFd<'_>, events: PollFlags, nanos: u64) -> PollFlags {
+    let mut fds = [PollFd::from_borrowed_fd(fd, events)];
+    match poll(&mut fds, Some(&timespec(nanos))) {
+        Ok(_) => fds[0].revents(),
+        Err(_) => PollFlags::empty(),
     }
 }
 
