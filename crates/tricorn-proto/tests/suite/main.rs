@@ -7,6 +7,7 @@ mod support;
 
 mod access_log;
 mod bodies;
+mod cuts;
 mod dictation;
 mod fields;
 mod reply;

@@ -1,4 +1,5 @@
 //! How a stream of bytes was split over reads must never change what it means.
+use crate::cuts::split;
 use crate::support;
 use proptest::prelude::*;
 use support::*;
@@ -58,14 +59,6 @@ fn policy() -> impl Strategy<Value = HeadPolicy> {
         }
         policy
     })
-}
-
-fn split<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
-    let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
-    ends.push(bytes.len());
-    ends.sort_unstable();
-    let mut start = 0;
-    ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end)..end]).collect()
 }
 
 proptest! {

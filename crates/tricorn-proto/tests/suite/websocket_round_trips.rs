@@ -1,6 +1,7 @@
 //! What one side sends the other receives, whatever was agreed and however the stream was split; and what nobody would
 //! send breaks nothing.
 #![allow(clippy::unwrap_used)] // A test may panic.
+use crate::cuts::split;
 use crate::peer as support;
 use proptest::prelude::*;
 use support::*;
@@ -53,14 +54,6 @@ fn sent() -> impl Strategy<Value = Sent> {
         1 => prop::collection::vec(any::<u8>(), 0..126).prop_map(Sent::Pong),
         1 => Just(Sent::Rest),
     ]
-}
-
-fn split<'b>(bytes: &'b [u8], cuts: &[prop::sample::Index]) -> Vec<&'b [u8]> {
-    let mut ends: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
-    ends.push(bytes.len());
-    ends.sort_unstable();
-    let mut start = 0;
-    ends.into_iter().map(|end| &bytes[std::mem::replace(&mut start, end)..end]).collect()
 }
 
 const PAYLOADS: &[&[u8]] = &[
