@@ -28,7 +28,7 @@ BODIES = ("tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 
 def main() -> int:
     parser = parts.options("benches.green", __doc__, PARTS, name="green")
-    arguments = parser.parse_args()
+    arguments = parts.parse(parser, PARTS)
     wrk.need()
     hey.need()
     return parts.run("Greenlet workers", arguments, PARTS)

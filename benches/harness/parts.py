@@ -32,17 +32,16 @@ def options(prog: str, doc: str | None, parts: Mapping[str, Part], *, name: str)
     return parser
 
 
-def chosen(arguments: argparse.Namespace, parts: Mapping[str, Part]) -> list[str]:
-    """The names of the parts that are wanted; ends the program if there is no such part."""
-    names: list[str] = arguments.parts.split(",")
-    if unknown := set(names) - set(parts):
-        sys.exit(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
-    return names
+def parse(parser: argparse.ArgumentParser, parts: Mapping[str, Part]) -> argparse.Namespace:
+    """What was asked for; ends the program if there is no such part."""
+    arguments = parser.parse_args()
+    if unknown := set(arguments.parts.split(",")) - set(parts):
+        parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
+    return arguments
 
 
 def run(title: str, arguments: argparse.Namespace, parts: Mapping[str, Part]) -> int:
     """Measures part after part; what there is so far is on the page after each."""
-    names = chosen(arguments, parts)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     commands: Commands = {}
     pages: list[str] = []
@@ -50,7 +49,7 @@ def run(title: str, arguments: argparse.Namespace, parts: Mapping[str, Part]) ->
     cores = os.sched_getaffinity(0)
     if arguments.realtime:
         before_other_work()
-    for name in names:
+    for name in arguments.parts.split(","):
         os.sched_setaffinity(0, cores)
         page, data[name] = parts[name](arguments, commands)
         print(f"\n{page}\n", flush=True)

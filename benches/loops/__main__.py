@@ -27,7 +27,7 @@ from benches.loops import cases, generator, idle, servers, websockets
 def main() -> int:
     parser = parts.options("benches.loops", __doc__, PARTS, name="loops")
     parser.add_argument("--idle", type=int, default=10_000, help="WebSockets of the part idle-ws")
-    arguments = parser.parse_args()
+    arguments = parts.parse(parser, PARTS)
     wrk.need()
     generator.need()
     return parts.run("Event-loop workers", arguments, PARTS)
