@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from tests import skips
 from tests.harness import REFERENCE, Server
 
 TESTS = Path(__file__).parent
-LONGEST_FIRST = ("integration", "compat", "frameworks", "examples", "attacks")
-"""Suites with files that take long, so that none of these is left when the other processes have nothing to do."""
+AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
+LONGEST_FIRST = (
+    "compat/test_settings.py",
+    "integration/test_signals.py",
+    "integration/test_reload.py",
+    "integration/test_timeouts.py",
+    "integration/test_one_queue.py",
+    "integration/test_lifespan.py",
+    "compat/test_hooks.py",
+    "compat/test_signals.py",
+    "attacks/test_slow_clients.py",
+    "integration/test_green_patching.py",
+    "integration/test_watch.py",
+    "integration/drivers/test_postgres.py",
+    "integration/test_green_promises.py",
+    "integration/test_logging.py",
+    "integration/drivers/test_siblings.py",
+    "integration/test_patching.py",
+    "integration/test_log_files.py",
+    "attacks/test_mutations.py",
+    "integration/test_overload.py",
+    "integration/test_green_waits.py",
+    "integration/test_loop_disconnects.py",
+    "integration/test_orphans.py",
+    "integration/test_hand_over_faults.py",
+)
+"""Files by the time they took (`--durations=0`), each more than 40 seconds. They begin first, so that a run does not
+end with one of them while the other processes have nothing to do. Then come these suites, then the rest."""
+SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,9 +57,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
 
 
-def _place(item: pytest.Item) -> int:
-    suite = item.path.relative_to(TESTS).parts[0]
-    return LONGEST_FIRST.index(suite) if suite in LONGEST_FIRST else len(LONGEST_FIRST)
+def _place(item: pytest.Item) -> tuple[int, int]:
+    path = item.path.relative_to(TESTS)
+    name, suite = path.as_posix(), path.parts[0]
+    return (
+        LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST),
+        SUITES.index(suite) if suite in SUITES else len(SUITES),
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    return _held_to_the_list((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    return _held_to_the_list((yield))
+
+
+def _held_to_the_list(report: AnyReport) -> AnyReport:
+    """A skip that tests/skips.py does not allow is a failure: of the test, or of the module that asked for it."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ")
+        if not skips.allowed(reason):
+            report.outcome = "failed"
+            report.longrepr = f"This skip is not on the list of tests/skips.py: {reason}"
+    return report
 
 
 class Pool:

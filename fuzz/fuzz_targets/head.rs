@@ -2,7 +2,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
-use tricorn_proto::http1::{Framing, Receiver, RequestHead, Step, Version};
+use tricorn_proto::http1::{Framing, Method, Receiver, RequestHead, Step, Version};
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data);
@@ -55,6 +55,9 @@ fuzz_target!(|data: &[u8]| {
         Framing::Length(_) => assert_eq!((length, coding), (1, 0)),
         Framing::None => assert_eq!((length, coding), (0, 0)),
     }
+    // A path is never empty but for CONNECT (RFC 9110 section 4.2.3).
+    let path = head.path.of(bytes);
+    assert!(head.kind == Method::Connect || path.starts_with(b"/") || path == b"*");
     // Another parser sees the same lines.
     let mut fields = [httparse::EMPTY_HEADER; 128];
     let from = start + line.len() + 2;

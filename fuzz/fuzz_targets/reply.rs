@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     reply.begin(method, version, keep_alive);
     let _ = reply.status(choices.bytes());
     if !reply.has_status() {
-        let digits = u16::from(choices.byte()) * 3 + 100;
+        let digits = u16::from(choices.byte()) * 3 + 200; // those below 200 are no final ones
         reply
             .status(format!("{digits} X").as_bytes())
             .expect("a valid status");
@@ -118,6 +118,9 @@ fn check(
     if status < 200 || status == 204 {
         assert!(lengths.is_empty());
     }
+    if status == 205 && method != Method::Connect {
+        assert!(lengths == [b"0"] && body.is_empty());
+    }
     if no_body {
         assert!(codings.is_empty() && body.is_empty() && sent.is_empty());
         return;
@@ -134,7 +137,7 @@ fn check(
         }
     } else {
         assert_eq!((body, end), (sent, End::Close));
-        assert_eq!(named("connection"), [&b"close"[..]]);
+        assert!(named("connection").iter().all(|value| value.starts_with(b"close")));
     }
 }
 

@@ -1,11 +1,13 @@
 """The native core. One per worker process, made after the fork."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, final
 
 __all__ = [
     "SCOREBOARD_VERSION",
     "AsgiGateway",
+    "BodySource",
     "Call",
     "CallGateway",
     "Core",
@@ -16,7 +18,9 @@ __all__ = [
     "WsgiGateway",
     "check_access_log_format",
     "check_upload_dir",
+    "enlarge_signal_stack",
     "scoreboard_bytes",
+    "upload_dir_in_memory",
 ]
 
 SCOREBOARD_VERSION: int
@@ -24,11 +28,30 @@ SCOREBOARD_VERSION: int
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
 
+def enlarge_signal_stack() -> bool:
+    """Makes room for every signal at once on the calling thread's alternate signal stack, if it has one.
+
+    Returns whether that was too small, and raises `OSError` if there is no memory for another.
+    """
+
 def check_access_log_format(text: str) -> None:
     """Raises `ValueError`, naming the known atoms, for a format with another one."""
 
 def check_upload_dir(path: str) -> None:
     """Raises `OSError`, saying why, for a directory in which bodies of requests cannot be kept."""
+
+def upload_dir_in_memory(path: str | None) -> Path | None:
+    """The directory for bodies of requests, if what is kept there takes memory; without a path the system's."""
+
+@final
+class BodySource:
+    """The body of a request that was begun before its body had come; see `tricorn.gateway.request_body`."""
+
+    def receive(self, most: int) -> bytes | None:
+        """Up to `most` bytes, at least one; empty at the end; None if there is nothing yet: ask again.
+
+        Raises `tricorn.errors.BodyError` if the rest does not come, and RuntimeError when the request is over.
+        """
 
 @final
 class WsgiGateway:
@@ -84,8 +107,11 @@ class Core:
     def raise_when_late(self, error: type[BaseException]) -> None:
         """What `wait` raises in the calls of other threads that are over `request_timeout`. It takes no arguments."""
 
+    def guard_forks(self) -> None:
+        """Makes this core useless in processes that the application forks. For the one core of a worker's process."""
+
     def start(self) -> None:
-        """Starts the monitor thread; this process must not fork from now on."""
+        """Starts the monitor thread. A process that is forked from now on has none."""
 
     def serve(self, gateway: WsgiGateway) -> None:
         """Serves requests on the calling thread until the core is drained or stopped.
@@ -107,8 +133,8 @@ class Core:
     def stop(self) -> None:
         """Lets `serve` return as soon as running application calls do; connections are closed."""
 
-    def close(self) -> None:
-        """Joins the monitor thread, flushes the access log and closes every connection."""
+    def close(self) -> str | None:
+        """Joins the monitor, flushes the access log and closes every connection. What the error log should be told."""
 
     def reopen_logs(self) -> None:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
@@ -212,9 +238,9 @@ class CallGateway:
 
     `connect(call)` is called for the first request of a connection; what it returns is kept as long as that is open.
     `begin(call, connection)` begins to answer and returns a `tricorn.gateway.call.Listener`. `leave(code)` is called
-    when the worker leaves. `before(call)` is called before `begin`, and `after(token, status, headers, sent, micros)`
-    when the answer is complete, with what `before` returned; see `WsgiGateway`. A client that closes its sending side
-    is given up after `disconnect_grace` seconds.
+    when the worker leaves. `before(call)` is called before `begin` and returns a token and None, or the exception that
+    refuses the request; `after(token, status, headers, sent, micros)` is called when the answer is complete; see
+    `WsgiGateway`. A client that closes its sending side is given up after `disconnect_grace` seconds.
     """
 
     def __new__(
@@ -225,7 +251,7 @@ class CallGateway:
         on_error: Callable[[str, BaseException], object],
         on_notice: Callable[[bool, str], object] | None = None,
         *,
-        before: Callable[[Any], object] | None = None,
+        before: Callable[[Any], tuple[object, BaseException | None]] | None = None,
         after: Callable[[Any, str, list[tuple[str, str]], int, int], object] | None = None,
         leave: Callable[[int], object] | None = None,
         disconnect_grace: float = 0.0,
@@ -276,10 +302,16 @@ class Transport:
 
 @final
 class LoopServer:
-    """Serves requests in the event loop of the calling thread until the core is drained or stopped."""
+    """Serves requests in the event loop of the calling thread until the core is drained or stopped.
+
+    A WSGI application is called on this thread, and holds up the loop until it has answered.
+    """
 
     def __new__(
-        cls, core: Core, gateway: AsgiGateway | CallGateway | TransportGateway, done: Callable[[], object]
+        cls,
+        core: Core,
+        gateway: AsgiGateway | CallGateway | TransportGateway | WsgiGateway,
+        done: Callable[[], object],
     ) -> LoopServer: ...
     @property
     def descriptors(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@
     └── BootError        the application's: it was found and failed while it was loaded
 
     RequestTimeout       raised inside the application, into a call that takes longer than `request_timeout`
+    BodyError            the client's: raised by `wsgi.input` if the rest of a body does not come (`request_buffering`)
 
 Every message says what was expected and what came, and where it can what to do. The exit code belongs to the
 class, so that nothing else has to know it.
@@ -61,6 +62,21 @@ class BootError(TricornError):
 
 class ClientDisconnected(OSError):
     """Raised by ASGI's `send` when the client has left (HTTP specification, since 2.4)."""
+
+
+class BodyError(ConnectionError):
+    """Raised by `wsgi.input` when the client has left, is too slow, or sends what is no body. See `request_buffering`.
+
+    An `OSError`, which is what frameworks expect there. If the application lets it out, the server answers with
+    `status`; it is no error of the application's.
+    """
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return BodyError, (self.args[0], self.status)
 
 
 class RequestTimeout(BaseException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attacks.bad_requests import ALL, CHUNKS, Bad
+from tests.attacks.bad_requests import ALL, CHUNKS, Bad, get
 from tests.harness import REFERENCE, Server, Wire
 from tests.harness.wire import Short, request
 
@@ -36,6 +36,21 @@ def test_refused(server: Server, bad: Bad) -> None:
             assert len(bad.sent) > 65536, "only an endless request may be cut off while it is sent"
         refused(wire, bad)
     assert server.calls() == before
+
+
+WITHIN = {
+    "a_hundred_fields": get(*(b"X-%d: y" % n for n in range(99))),
+    "a_field_of_8190_bytes": get(b"X-A: " + b"y" * (8190 - 7)),
+    "a_line_of_4094_bytes": get(line=b"GET /hello?" + b"x" * (4094 - 20) + b" HTTP/1.1"),
+}
+
+
+@pytest.mark.parametrize("case", WITHIN)
+def test_what_is_just_within_a_limit_is_served(server: Server, case: str) -> None:
+    """ALL has the same with one more."""
+    with server.connect() as wire:
+        wire.send(WITHIN[case])
+        assert wire.reply().status == 200
 
 
 @CASES

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import REFERENCE, WSGI_KINDS, Server, Site, module, proc, until
+from tests.harness import NO_BOOT, REFERENCE, WSGI_KINDS, Server, Site, module, proc, until
 from tests.harness.wire import request
 
 
-def defect(number: int, text: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(REFERENCE, reason=f"V{number}: {text}", strict=True)
+def defect(number: int, text: str, *, always: bool = True) -> pytest.MarkDecorator:
+    """Shown by the reference server; not always, where it is a race."""
+    return pytest.mark.xfail(REFERENCE, reason=f"V{number}: {text}", strict=always)
 
 
 ASGI = """
@@ -55,17 +56,20 @@ def test_v1_half_requests_do_not_hold_threads() -> None:
 @defect(2, "closing waits for the client's end, two seconds each, and nobody else is served meanwhile")
 @WSGI_KINDS
 def test_v2_clients_that_keep_a_closed_connection_open_hold_up_nobody(worker_class: str) -> None:
+    if REFERENCE and worker_class == "gevent":
+        pytest.skip("the reference server: its greenlets wait side by side")
     with Server(worker_class=worker_class, threads=2) as server, contextlib.ExitStack() as stack:
         began = time.monotonic()
         for _ in range(4):
             wire = stack.enter_context(server.connect())
             assert wire.get("/hello", ("Connection", "close")).status == 200
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 2, "it did not wait for the end of even one"
 
 
 @defect(3, "a reload to code that does not load ends the service")
 def test_v3_a_reload_to_broken_code() -> None:
-    with Site("workers = 2\n", app="mine:application", workers=2, files={"mine.py": module("good")}) as server:
+    files = {"mine.py": module("good")}
+    with Site("workers = 2\n", app="mine:application", workers=2, files=files, expects=NO_BOOT) as server:
         before = server.worker_pids()
         server.write("mine.py", "def application(:\n")
         server.signal(signal.SIGHUP)
@@ -91,12 +95,14 @@ def test_v4_a_reload_of_a_broken_configuration(tmp_path: Path) -> None:
         assert int(pidfile.read_text()) == server.pid
 
 
-@defect(5, "when two workers do not boot the master dies of it: exit 1, traceback, pidfile left, no on_exit")
+@defect(
+    5, "when two workers do not boot the master dies of it: exit 1, traceback, pidfile left, no on_exit", always=False
+)
 def test_v5_several_workers_that_do_not_boot(tmp_path: Path) -> None:
     pidfile, mark = tmp_path / "pid", tmp_path / "exited"
     config = f"workers = 3\npidfile = '{pidfile}'\ndef on_exit(server):\n    open('{mark}', 'w').close()\n"
     files = {"mine.py": "raise ValueError('boot marker')\n"}
-    with Site(config, app="mine:application", files=files, wait=False) as server:
+    with Site(config, app="mine:application", files=files, wait=False, expects=NO_BOOT) as server:
         assert server.wait_exit() == 3
         assert "HaltServer" not in server.log.text
         assert not pidfile.exists()

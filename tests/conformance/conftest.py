@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.conftest import Pool
@@ -11,13 +13,14 @@ from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES, THREADED
 BODY_BUFFER = 64 * 1024
 
 
-def conforming(pool: Pool, worker_class: str, transport: str) -> Server:
+def conforming(pool: Pool, worker_class: str, transport: str, **more: Any) -> Server:
     return pool.get(
         worker_class=worker_class,
         transport=transport,
         keep_alive=5,
         body_buffer_size=BODY_BUFFER,
         env={"SCRIPT_NAME": ""},
+        **more,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import REFERENCE, Server, until
+from tests.harness import NO_BOOT, REFERENCE, Server, until
 from tests.harness.wire import chunked, request
 
 pytest.importorskip("aiohttp")
@@ -384,7 +384,7 @@ def test_startup_shutdown_and_cleanup(tmp_path: Path, app: str) -> None:
 
 
 def test_a_start_that_fails(tmp_path: Path) -> None:
-    site = Site(tmp_path, "broken()", wait=False)
+    site = Site(tmp_path, "broken()", wait=False, expects=NO_BOOT)
     with site.server as server:
         assert server.wait_exit() == 3
         server.log.wait("no database")

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Pool
 from tests.frameworks.test_frameworks import multipart
 from tests.harness import REFERENCE, Server, Wire, until
-from tests.harness.wire import Short, chunked
+from tests.harness.wire import Short, chunked, request
 
 pytest.importorskip("tornado")
 client = pytest.importorskip("websockets.sync.client")
@@ -366,7 +366,108 @@ class TestWsgi:
     @pytest.mark.beyond_reference("the client gets no answer")
     def test_an_error(self, wsgi: Server) -> None:
         assert wsgi.get("/wrong").status == 500
+        wsgi.log.wait("Error handling request GET /wrong")
+        wsgi.log.wait("ZeroDivisionError: framework marker")
         assert wsgi.get("/").status == 200
+
+    @pytest.mark.beyond_reference("a 400 with the value on its page")
+    def test_a_wrong_field_of_the_answer(self, wsgi: Server) -> None:
+        reply = wsgi.get("/header")
+        assert (reply.status, b"one" in reply.body) == (500, False)
+        wsgi.log.wait("Error handling request GET /header")
+        wsgi.log.wait("X-Secret")
+
+    @pytest.mark.beyond_reference("a traceback")
+    def test_a_host_with_an_empty_port(self, wsgi: Server) -> None:
+        assert wsgi.get("/", ("Host", "a:")).status == 200
+
+    @pytest.mark.beyond_reference("it sends what was buffered, when all of it was")
+    def test_pieces_are_sent_as_they_come(self, wsgi: Server, tmp_path: Path) -> None:
+        with wsgi.connect() as wire:
+            wire.send(request("GET", f"/steps?{tmp_path}"))
+            assert wire._head(False).status == 200
+            for number in range(3):
+                assert wire._exactly(6, "a piece") == b"1\r\n%d\r\n" % number
+                (tmp_path / str(number)).touch()
+            assert wire._exactly(5, "the end") == b"0\r\n\r\n"
+
+    def test_a_body_is_there_before_the_call(self, wsgi: Server) -> None:
+        """A client that takes its time holds up nobody."""
+        with wsgi.connect() as slow:
+            slow.send(b"POST /slow HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nfo")
+            assert wsgi.get("/").status == 200
+            slow.send(b"ur")
+            assert slow.reply().body == b"POST /slow  http 4"
+
+    def test_a_call_has_a_context_of_its_own_on_the_loop(self, pool: Pool) -> None:
+        server = pool.get("tornado_wsgi_app:make_ticking()", chdir=APPS, worker_class="tornado")
+
+        def ticks() -> int:
+            words = server.get("/seen").text.split()
+            assert words[:2] == ["nothing", "True"]
+            return int(words[2])
+
+        until(lambda: ticks() > 2, "the application's timer runs between calls")
+
+    @pytest.mark.beyond_reference("it has no such limit")
+    def test_a_call_that_takes_too_long_is_ended(self, pool: Pool) -> None:
+        server = pool.get("tornado_wsgi_app:application", chdir=APPS, worker_class="tornado", request_timeout=1)
+        worker = server.worker_pid()
+        assert server.get("/busy").status == 504
+        server.log.wait(r"Error handling request GET /busy: it was ended after 1 s")
+        assert server.get("/").status == 200
+        assert server.worker_pid() == worker
+
+    @pytest.mark.beyond_reference("its requests wait for the loop")
+    def test_a_worker_that_is_busy_leaves_requests_to_another(self, pool: Pool, tmp_path: Path) -> None:
+        server = pool.get("tornado_wsgi_app:application", chdir=APPS, worker_class="tornado", workers=2)
+        with server.connect() as wire:
+            wire.send(request("GET", f"/steps?{tmp_path}"))
+            assert wire._head(False).status == 200
+            for _ in range(5):
+                assert server.get("/").status == 200
+            for number in range(3):
+                (tmp_path / str(number)).touch()
+            assert wire._exactly(23, "the pieces") == b"1\r\n0\r\n1\r\n1\r\n1\r\n2\r\n0\r\n\r\n"
+
+    @pytest.mark.parametrize("name", ["contained", "threaded", "beside"])
+    def test_in_a_container_of_its_own(self, pool: Pool, name: str) -> None:
+        server = pool.get(f"tornado_wsgi_app:{name}", chdir=APPS, worker_class="tornado")
+        reply = server.post("/a%20b?c=d", b"four")
+        assert reply.body == b"POST /a b c=d http 4"
+        assert reply.get("x-thread") == str(name == "threaded")
+
+    @pytest.mark.beyond_reference("the client gets no answer")
+    @pytest.mark.parametrize("name", ["contained", "threaded"])
+    def test_a_container_whose_application_fails(self, pool: Pool, name: str) -> None:
+        server = pool.get(f"tornado_wsgi_app:{name}", chdir=APPS, worker_class="tornado")
+        for path in ("/wrong", "/header"):
+            reply = server.get(path)
+            assert (reply.status, b"one" in reply.body) == (500, False)
+            server.log.wait(f"Error handling request GET {path}")
+
+
+@pytest.mark.beyond_reference("its core streams nothing")
+def test_a_hook_that_changes_the_kind_of_the_application_is_told_so(tmp_path: Path) -> None:
+    hook = "def post_worker_init(worker):\n    worker.wsgi = lambda environ, start_response: []\n"
+    (tmp_path / "hooks.py").write_text(hook)
+    extra = ["-c", str(tmp_path / "hooks.py")]
+    with Server("tornado_app:application", chdir=APPS, worker_class="tornado", extra=extra, wait=False) as server:
+        assert server.wait_exit() == 3
+        server.log.wait("post_worker_init has put a WSGI application in the place of one of tornado's")
+
+
+def test_cookies_of_several_lines(server: Server) -> None:
+    """RFC 9113 section 8.2.3; by commas tornado would find one cookie."""
+    got = server.get("/facts", ("Cookie", "a=1"), ("X-Two", "1"), ("cookie", "b=2; c=3"), ("X-Two", "2")).json()
+    assert got["cookies"] == {"a": "1", "b": "2", "c": "3"}
+    assert got["two"] == ["1", "2"]
+
+
+def test_a_host_with_an_empty_port() -> None:
+    with Server("tornado_app:application", chdir=APPS, worker_class="tornado") as server:
+        assert server.get("/hello/you", ("Host", "a:")).status == 200
+    assert not server.log.matching("Traceback")
 
 
 @pytest.mark.beyond_reference("it has no such limit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.harness.classes import (
+    ALL_CLASSES,
     CLASSES,
     EVENT_LOOPS,
     GREEN,
@@ -17,12 +18,13 @@ from tests.harness.classes import (
 )
 from tests.harness.deadline import until
 from tests.harness.load import CLOSE, Load
-from tests.harness.server import APPS, REFERENCE, Server, command
+from tests.harness.server import APPS, NO_BOOT, REFERENCE, Server, command
 from tests.harness.site import Site, module
 from tests.harness.slow import Crowd
 from tests.harness.wire import Malformed, Reply, Wire
 
 __all__ = [
+    "ALL_CLASSES",
     "APPS",
     "CLASSES",
     "CLOSE",
@@ -30,6 +32,7 @@ __all__ = [
     "GREEN",
     "GREEN_CLASSES",
     "KINDS",
+    "NO_BOOT",
     "REFERENCE",
     "THREAD_CLASSES",
     "WSGI_KINDS",

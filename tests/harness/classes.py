@@ -38,11 +38,15 @@ def _absent(name: str) -> list[pytest.MarkDecorator]:
         return []
     if REFERENCE and alias == "eventlet":
         return [pytest.mark.skip(reason="the reference server has no such class")]
+    if REFERENCE and alias in SERVERS_OF_CLASSES:
+        return [pytest.mark.skip(reason="the reference server leaves HTTP to the library there")]
     return [pytest.mark.skipif(find_spec(alias) is None, reason=f"{alias} is not installed")]
 
 
 CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY))
 """For what the class may make a difference to."""
+ALL_CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY, *SERVERS_OF_CLASSES))
+"""All seven, for what no class may make a difference to. Applications are the gallery's: others have no twin."""
 KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent", *EVENT_LOOPS))
 """For what the two libraries of greenlets cannot make a difference to, or take too long to be told apart in."""
 WSGI_KINDS = pytest.mark.parametrize("worker_class", each(*THREADED, "gevent"))

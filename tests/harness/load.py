@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tests.harness.deadline import until
 from tests.harness.wire import Address, Reply, Silent, Wire
@@ -15,6 +15,44 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 CLOSE = (("Connection", "close"),)
+Told = TypeVar("Told")
+
+
+class Clients(Generic[Told]):
+    """A context manager: inside it threads ask, each until `stop`, and note in `told` what they were told."""
+
+    def __init__(self, told: Told, clients: Sequence[Callable[[], None]]) -> None:
+        self._told = told
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=client, daemon=True) for client in clients]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def answers(self) -> int:
+        """How many requests were answered so far."""
+        raise NotImplementedError
+
+    def settle(self, answers: int, *, within: float = 30.0) -> None:
+        """Waits until there have been that many answers more: the load is in full swing."""
+        target = self.answers() + answers
+        until(lambda: self.answers() >= target, f"{answers} more are answered: {self._told}", within=within)
+
+    def stop(self) -> Told:
+        self._stop.set()
+        return self.join()
+
+    def join(self, within: float = 30.0) -> Told:
+        for thread in self._threads:
+            thread.join(within)
+            assert not thread.is_alive(), "a client of the load hangs"
+        return self._told
 
 
 @dataclass
@@ -25,7 +63,7 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-class Load:
+class Load(Clients[Tally]):
     """`clients` threads, each with a keep-alive connection, asking for `target` without a pause.
 
     A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
@@ -50,36 +88,14 @@ class Load:
         self.fields = fields
         self.tally = Tally()
         self._left: float | None = None
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._client, daemon=True) for _ in range(clients)]
+        super().__init__(self.tally, [self._client] * clients)
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def settle(self, answers: int) -> None:
-        """Waits until there have been that many answers more: the load is in full swing."""
-        target = self.tally.answered + answers
-        until(lambda: self.tally.answered >= target, f"{answers} requests are answered: {self.tally}", within=30)
+    def answers(self) -> int:
+        return self.tally.answered
 
     def leaving(self) -> None:
         """From now on the server may refuse new connections."""
         self._left = time.monotonic()
-
-    def stop(self) -> Tally:
-        self._stop.set()
-        return self.join()
-
-    def join(self, within: float = 20.0) -> Tally:
-        for thread in self._threads:
-            thread.join(within)
-            assert not thread.is_alive(), "a client of the load hangs"
-        return self.tally
 
     def _client(self) -> None:
         while not self._stop.is_set():

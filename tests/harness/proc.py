@@ -121,6 +121,11 @@ def resident_bytes(pid: int) -> int:
     return int((PROC / str(pid) / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def mapped_bytes(pid: int) -> int:
+    """Address space in use, which RLIMIT_AS bounds."""
+    return int((PROC / str(pid) / "statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def cpu_seconds(pid: int) -> float:
     fields = _stat(pid)
     assert fields is not None, f"process {pid} is gone"

@@ -15,10 +15,9 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-
-import pytest
 
 from tests.harness import proc
 from tests.harness.deadline import until
@@ -38,6 +37,9 @@ OWN_OPTIONS = {
     "body_min_rate",
     "write_timeout",
     "body_buffer_size",
+    "no_request_buffering",
+    "response_buffering",
+    "limit_request_body",
     "max_connections",
     "queue_limit",
     "queue_timeout",
@@ -57,17 +59,28 @@ def command() -> list[str]:
 
 
 def free_port() -> int:
+    (port,) = free_ports(1)
+    return port
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ones: each is held until all are found."""
     start = (os.getpid() * 97 + time.monotonic_ns() // 1000) % len(PORTS)
-    for step in range(len(PORTS)):
-        port = PORTS[(start + step) % len(PORTS)]
-        with socket.socket() as sock:
+    found: list[int] = []
+    with ExitStack() as held:
+        for step in range(len(PORTS)):
+            port = PORTS[(start + step) % len(PORTS)]
+            sock = held.enter_context(socket.socket())
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 sock.bind(("127.0.0.1", port))
             except OSError:
+                sock.close()
                 continue
-            return port
-    raise AssertionError("no free port")
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise AssertionError(f"no {count} free ports")
 
 
 def arguments(options: Mapping[str, Any]) -> list[str]:
@@ -126,8 +139,21 @@ class Lines:
         self._thread.join(5)
 
 
+DEFECTS = re.compile(
+    r"was sent SIG(SEGV|ABRT|BUS|ILL|FPE|SYS|TRAP)|Fatal Python error|panicked|Exception in worker process"
+)
+"""Lines of a log that tell of a defect, of tricorn or of its test. A master may well exit with 0 after one."""
+
+
+NO_BOOT = "Exception in worker process"
+"""What a test `expects` whose application cannot be loaded."""
+
+
 class Server:
-    """A context manager: inside it the server accepts; after it no process of it may be left."""
+    """A context manager: inside it the server accepts; after it no process of it may be left.
+
+    Nor may its log tell of a defect, unless the test provokes one: `expects` is what such lines match then.
+    """
 
     def __init__(
         self,
@@ -141,8 +167,11 @@ class Server:
         bind: str | None = None,
         wait: bool = True,
         extra: Sequence[str] = (),
+        expects: str | None = None,
+        twins: bool = True,
         **options: Any,
     ) -> None:
+        """`twins`: the application is the one of its name for the interface that the class is for."""
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-t-"))
         self.workers = workers
         self.address: Address
@@ -171,12 +200,13 @@ class Server:
         if chdir is not None:
             self.argv += ["--chdir", str(chdir)]
         if app:
-            self.argv.append(twin(app, worker_class))
+            self.argv.append(twin(app, worker_class) if twins else app)
         self._mark = f"TRICORN_TEST_MARK={uuid.uuid4().hex}"
         self._env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         name, _, value = self._mark.partition("=")
         self._env[name] = value
         self._wait = wait
+        self._expects = expects
 
     def __enter__(self) -> Self:
         self.start()
@@ -210,8 +240,6 @@ class Server:
         def booted() -> bool:
             if self.process.poll() is not None:
                 self.log.join()
-                if unavailable := self.log.matching("setting (.*) is not available in this version"):
-                    pytest.skip(f"{unavailable[0][1]} is not available in this version")
                 raise AssertionError(f"the server exited with {self.process.returncode}:\n{self.log.text}")
             return len(self.log.matching(r"Booting worker with pid: \d+")) >= self.workers
 
@@ -293,9 +321,20 @@ class Server:
                 if stream is not None and not complaints:
                     stream.close()
             shutil.rmtree(self.directory, ignore_errors=True)
+        complaints += self._defects()
         if check and complaints:
             raise AssertionError("; ".join(complaints) + f"; its log:\n{self.log.text}")
         return self.process.returncode
+
+    def _defects(self) -> list[str]:
+        if REFERENCE:
+            return []
+        lines = [line for line in list(self.log.lines) if DEFECTS.search(line)]
+        return [
+            f"the log tells of a defect: {line}"
+            for line in lines
+            if self._expects is None or not re.search(self._expects, line)
+        ]
 
 
 def run(*argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 20) -> Any:

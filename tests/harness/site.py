@@ -68,9 +68,10 @@ class Site(Server):
         env: Mapping[str, str] | None = None,
         wait: bool = True,
         extra: Sequence[str] = (),
+        expects: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(app, workers=workers, transport=transport, env=env, wait=wait)
+        super().__init__(app, workers=workers, transport=transport, env=env, wait=wait, expects=expects)
         path = f"{self.directory},{APPS}"
         if isinstance(config, Path):
             self.conf = config

@@ -287,6 +287,7 @@ class TestTrouble:
                     wire.get(f"/{name}")
                     assert reader.readline() == f"GET /{name} 200\n"
 
+    @pytest.mark.beyond_reference("its sync workers close the connection after each response")
     def test_standard_output_whose_reader_dies(self) -> None:
         with Server(access_logfile="-", worker_class="sync") as server:
             assert server.get("/hello").status == 200
@@ -334,6 +335,7 @@ def test_a_rotation_under_load_loses_and_tears_nothing(tmp_path: Path, how: int)
         assert sorted(written()) == sorted(expected)
 
 
+@pytest.mark.beyond_reference("it has no such setting")
 @THREAD_CLASSES
 def test_json_is_a_setting(worker_class: str) -> None:
     with Server(worker_class=worker_class, access_logfile="-", log_format="json", request_id=True) as server:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import REFERENCE, Site, module, until
+from tests.harness import NO_BOOT, REFERENCE, Site, module, until
 from tests.harness.server import free_port
 
 
@@ -89,7 +89,10 @@ MISTAKES = {
 
 def prepared(mistake: Mistake) -> Site:
     files = {"mine.py": module("fine"), **mistake.files}
-    return Site(mistake.conf, app=mistake.app, files=files, env=mistake.env, extra=mistake.args, wait=False)
+    expects = NO_BOOT if mistake.frames else None
+    return Site(
+        mistake.conf, app=mistake.app, files=files, env=mistake.env, extra=mistake.args, wait=False, expects=expects
+    )
 
 
 @pytest.mark.parametrize("case", MISTAKES)
@@ -197,7 +200,8 @@ UNTOUCHED = [case for case, mistake in MISTAKES.items() if mistake.conf or (mist
 def test_the_same_mistake_at_a_reload_leaves_the_service_as_it_is(case: str) -> None:
     mistake = MISTAKES[case]
     attribute = mistake.app.partition(":")[2]
-    with Site("", app="mine:application", files={"mine.py": module("fine")}) as server:
+    expects = NO_BOOT if mistake.frames else None
+    with Site("", app="mine:application", files={"mine.py": module("fine")}, expects=expects) as server:
         before, lines = server.worker_pids(), len(server.log.lines)
         if mistake.conf:
             server.configure(mistake.conf)

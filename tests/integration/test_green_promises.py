@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import ExitStack
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,22 @@ def test_a_request_that_waits_too_long_is_ended_and_no_other(worker_class: str) 
         assert len(server.log.matching("Error handling request")) == 2
 
 
+@GREEN_CLASSES
+def test_the_log_says_where_a_late_request_was(worker_class: str) -> None:
+    """One that waits is on no thread's stack; the one that computes is on the hub's."""
+    with green(worker_class, request_timeout=1) as server, ExitStack() as stack:
+        waiting = asked(server, stack, "/sleeps?s=30")
+        assert statuses(waiting) == [504]
+        computing = asked(server, stack, "/spins?s=4")
+        assert statuses(computing) == [504]
+        for path, function in (("/sleeps", "do_sleeps"), ("/spins", "do_spins")):
+            (told,) = server.log.wait(rf"GET {path}\S* has been running for \S+ seconds \(request_timeout\)\.(.*)")
+            assert told[1] == " Python stack, most recent call first:", server.log.text
+            lines = server.log.lines[server.log.lines.index(told.string) + 1 :]
+            frames = list(takewhile(lambda line: line.startswith('  File "'), lines))
+            assert any(frame.endswith(f" in {function}") for frame in frames), frames
+
+
 @GEVENT
 def test_a_late_request_that_does_not_end_is_answered_504_all_the_same(worker_class: str) -> None:
     with green(worker_class, request_timeout=1) as server, ExitStack() as stack:
@@ -253,7 +270,7 @@ def test_the_exception_for_a_late_request_never_meets_another(worker_class: str)
 @GEVENT
 def test_a_dead_worker_is_told_with_all_it_was_running(worker_class: str) -> None:
     number = signal.SIGSEGV
-    with green(worker_class) as server, ExitStack() as stack:
+    with green(worker_class, expects="SIGSEGV") as server, ExitStack() as stack:
         worker = server.worker_pid()
         targets = [f"/hold?id=n{nr}" for nr in range(6)]
         wires = asked(server, stack, *targets)

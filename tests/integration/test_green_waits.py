@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.test_slow_clients import server_side_gone, serves_promptly
+from tests.attacks.test_slow_clients import serves_promptly
 from tests.harness import GREEN, GREEN_CLASSES, Crowd, Server, Site, Wire, each, until
 from tests.harness.marked import calls
 from tests.harness.proc import private_bytes
@@ -49,7 +49,7 @@ def test_clients_that_never_read_are_cut_off_and_hold_up_nobody(worker_class: st
             nonlocal most
             serves_promptly(server)
             most = max(most, private_bytes(worker))
-            gone = [server_side_gone(wire.sock.getsockname()[1], server.port) for wire in wires]
+            gone = [wire.is_let_go() for wire in wires]
             return [name for name, is_gone in zip([*TARGETS] * 3, gone, strict=True) if not is_gone]
 
         until(lambda: not left(), "all are cut off", within=WRITE_SECONDS + 8, every=0.05)

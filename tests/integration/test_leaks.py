@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-from tests.harness import Server, Site, proc, until
+from tests.harness import NO_BOOT, Server, Site, proc, until
 from tests.harness.site import replaced
 
 RESTARTS = int(os.environ.get("LEAK_ROUNDS", "100"))
@@ -118,7 +118,8 @@ def test_reloads_leave_nothing_behind() -> None:
 
 @pytest.mark.beyond_reference("a reload that fails ends the service there")
 def test_reloads_that_fail_leave_nothing_behind() -> None:
-    with Site(app="mine:application", files={"mine.py": "from gallery import application\n"}) as server:
+    files = {"mine.py": "from gallery import application\n"}
+    with Site(app="mine:application", files=files, expects=NO_BOOT) as server:
         worker = server.worker_pid()
         served(server, 1)
 

@@ -8,10 +8,11 @@ import re
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.harness import CLOSE, KINDS, REFERENCE, THREAD_CLASSES, Load, Server, Site, until
+from tests.harness import CLOSE, KINDS, REFERENCE, THREAD_CLASSES, Load, Server, Site, each, until
 from tests.harness.site import replaced
 
 LINE = re.compile(
@@ -109,6 +110,37 @@ def test_a_reader_that_does_not_read_never_stops_serving(worker_class: str, tmp_
         os.close(reader)
 
 
+@pytest.mark.beyond_reference("it waits for a reader for ever")
+@KINDS
+def test_a_reader_that_is_late_gets_the_last_lines(worker_class: str, tmp_path: Path) -> None:
+    """It begins when the worker closes its connections: what the pipe did not hold is written after that."""
+    pipe, count = tmp_path / "pipe", 3000
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with Server(worker_class=worker_class, access_logfile=pipe) as server, server.connect() as wire:
+            for number in range(count):
+                assert wire.get(f"/hello?{number}").status == 200
+            server.signal(signal.SIGTERM)
+            wire.closed()
+            written = b""
+
+            def read() -> bool:
+                nonlocal written
+                gone = not server.worker_pids()
+                try:
+                    while piece := os.read(reader, 1 << 16):
+                        written += piece
+                except BlockingIOError:
+                    pass
+                return gone
+
+            until(read, "the worker leaves", within=10)
+    finally:
+        os.close(reader)
+    assert re.findall(rb"GET /hello\?(\d+) ", written) == [b"%d" % number for number in range(count)]
+
+
 @pytest.mark.beyond_reference("its logging module prints a traceback for each line")
 @THREAD_CLASSES
 def test_a_reader_that_has_gone_never_stops_serving(worker_class: str, tmp_path: Path) -> None:
@@ -173,3 +205,59 @@ def test_a_line_written_by_many_threads_is_whole(format_: str | None, tmp_path: 
             re.fullmatch(rf'127\.0\.0\.1 - - \[[^]]+\] "GET /hello\?{long} HTTP/1\.1" 200 6 "-" "-"', line)
             for line in lines
         )
+
+
+FAULT = """
+from tricorn.workers import native
+
+original = native.core_options
+native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": "stall_log"}
+"""
+TIMEOUT = 1
+
+
+@pytest.mark.beyond_reference("its workers write the log themselves")
+@pytest.mark.parametrize("worker_class", each("sync", "gthread", "gevent", "asgi"))
+def test_a_disk_that_hangs_costs_no_worker(worker_class: str, tmp_path: Path) -> None:
+    """A stream lasts for much longer than `timeout`, and the worker's heartbeat with it; no line is lost."""
+    log, stall, config = tmp_path / "access.log", tmp_path / "access.stall", tmp_path / "conf.py"
+    os.mkfifo(stall)
+    config.write_text(FAULT)
+    options: dict[str, Any] = {"config": config, "access_logfile": log, "access_logformat": "%(U)s", "timeout": TIMEOUT}
+    with Server(worker_class=worker_class, **options) as server, server.connect(timeout=30) as wire:
+        worker = server.worker_pid()
+        assert wire.get("/hello").status == 200
+        assert len(wire.get(f"/stream?count=20&size=10&pause={TIMEOUT / 4}").body) == 200
+        asked = ["/hello", "/stream"]
+
+        def told(pattern: str) -> bool:
+            """Notices of the core are logged by a thread of the application."""
+            assert wire.get("/hello").status == 200
+            asked.append("/hello")
+            return bool(server.log.matching(pattern))
+
+        until(lambda: told("The access log cannot be written: its disk does not answer"), "the hang is told")
+        assert server.worker_pid() == worker
+        assert not server.log.matching("WORKER TIMEOUT")
+        assert log.read_text() == ""
+        mended = os.open(stall, os.O_RDWR)
+        try:
+            until(lambda: told("The access log is written again; 0 lines were lost"), "the end of it is told")
+            server.signal(signal.SIGTERM)
+            assert server.wait_exit() == 0
+        finally:
+            os.close(mended)
+    assert log.read_text().splitlines() == asked
+
+
+@pytest.mark.beyond_reference("its workers write the log themselves")
+def test_a_worker_whose_disk_hangs_leaves_in_time_and_tells_what_is_lost(tmp_path: Path) -> None:
+    config = tmp_path / "conf.py"
+    os.mkfifo(tmp_path / "access.stall")
+    config.write_text(FAULT)
+    with Server(worker_class="gthread", config=config, access_logfile=tmp_path / "access.log") as server:
+        for _ in range(3):
+            assert server.get("/hello").status == 200
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(within=15) == 0
+        server.log.wait("could not be written before the worker ended: 3 lines are lost")

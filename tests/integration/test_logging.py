@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import APPS, KINDS, REFERENCE, THREAD_CLASSES, Server, command, until
+from tests.harness import ALL_CLASSES, APPS, KINDS, REFERENCE, THREAD_CLASSES, Server, command, until
 from tests.harness.server import free_port, run
 
 APP = "logging_app:application"
@@ -22,6 +22,11 @@ STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\] \[\d+\] "
 def server(conf: Path | None = None, **options: Any) -> Server:
     extra = ["-c", str(conf)] if conf else []
     return Server(APP, extra=[*extra, *options.pop("extra", [])], **options)
+
+
+def gallery(conf: Path, **options: Any) -> Server:
+    """With an application that every class has."""
+    return Server(extra=["-c", str(conf)], **options)
 
 
 def config(directory: Path, text: str, name: str = "conf.py") -> Path:
@@ -344,6 +349,16 @@ accesslog = "-"
 """
 
 
+REFUSES = """
+def pre_request(worker, req):
+    if req.query == "refuse":
+        raise RuntimeError("refused by the hook")
+
+def post_request(worker, req, environ, resp):
+    worker.log.info("post ?%s %s", req.query, resp.status)
+"""
+
+
 class TestHooks:
     @KINDS
     def test_order_and_arguments(self, tmp_path: Path, worker_class: str) -> None:
@@ -353,16 +368,23 @@ class TestHooks:
             running.log.wait(r"\[INFO\] post /a%20b\?q /a b 200 OK 200 5$")
             running.out.wait(r'"GET /a%20b\?q HTTP/1.1" 200 5 ')
 
-    @KINDS
+    @ALL_CLASSES
     def test_pre_request_may_refuse(self, tmp_path: Path, worker_class: str) -> None:
-        with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
-            assert running.get("/x?refuse").status == 500
+        with gallery(config(tmp_path, REFUSES), worker_class=worker_class) as running, running.connect() as wire:
+            before = running.calls()
+            assert wire.get("/x").status == 200
+            reply = wire.get("/x?refuse")
+            assert (reply.status, reply.closes) == (500, True)
+            wire.closed()
+            running.log.wait(r"Error handling request GET /x$")
             running.log.wait("RuntimeError: refused by the hook")
+            running.log.wait(r"post \?refuse 500 Internal Server Error$")
             assert running.get("/x").status == 200
+            assert running.calls() == before + 2, "the application is not called"
 
-    @KINDS
+    @ALL_CLASSES
     def test_what_post_request_lets_out_is_logged(self, tmp_path: Path, worker_class: str) -> None:
-        with server(config(tmp_path, HOOKS), worker_class=worker_class) as running:
+        with gallery(config(tmp_path, HOOKS), worker_class=worker_class) as running:
             assert running.get("/x?fail").status == 200
             running.log.wait("Exception in post_request hook")
             running.log.wait("RuntimeError: failed in the hook")
@@ -496,3 +518,24 @@ class TestTroubles:
             assert running.get("/logging?lost").status == 200
             assert running.get("/errors?lost").status == 200
             assert running.get("/raise?lost").status == 500
+
+
+@pytest.mark.beyond_reference("what a handler still holds is lost with a worker there")
+@THREAD_CLASSES
+def test_what_a_handler_still_holds_is_written_when_a_worker_leaves(worker_class: str, tmp_path: Path) -> None:
+    conf = config(
+        tmp_path,
+        "logconfig_dict = {\n"
+        "    'version': 1,\n"
+        "    'handlers': {\n"
+        "        'console': {'class': 'logging.StreamHandler'},\n"
+        "        'kept': {'class': 'logging.handlers.MemoryHandler', 'capacity': 1000, 'target': 'console'},\n"
+        "    },\n"
+        "    'loggers': {'gunicorn.error': {'level': 'INFO', 'handlers': ['kept'], 'propagate': False}},\n"
+        "}\n",
+    )
+    with server(conf, worker_class=worker_class, wait=False) as running:
+        serves(running)
+        worker = running.worker_pid()
+        os.kill(worker, signal.SIGABRT)  # it leaves without the interpreter's own end
+        running.log.wait(f"Worker exiting .pid: {worker}.")

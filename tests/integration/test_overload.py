@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.apps.counted import MEET
-from tests.harness import KINDS, Site, Wire, at_once, configured, until
+from tests.harness import KINDS, Server, Site, Wire, at_once, configured, each, until
+from tests.harness.classes import EVENT_LOOPS, SERVERS_OF_CLASSES
 from tests.harness.core import Serving, serving
 from tests.harness.group import Group
 from tests.harness.marked import calls
@@ -96,6 +98,7 @@ def is_turned_away(reply: Reply) -> bool:
     assert reply.status in (200, 503), reply
     if reply.status == 503:
         assert reply.get("Retry-After") == "1"
+        assert reply.get("Date"), "RFC 9110 section 6.6.1"
     return reply.status == 503
 
 
@@ -177,6 +180,40 @@ def test_each_waits_for_a_time_of_its_own() -> None:
         assert second.still_open(0.05)
         assert not second.unread
         assert is_turned_away(second.reply())
+
+
+@pytest.mark.parametrize("worker_class", each(*EVENT_LOOPS, *SERVERS_OF_CLASSES))
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_request_turned_away_before_its_body_came_is_answered_once(
+    tmp_path: Path, worker_class: str, framing: str
+) -> None:
+    """These classes queue a request when its head is there. What comes later of its body is not a next request."""
+    gate = tmp_path / "gate"
+    options: dict[str, Any] = {"worker_connections": 1, "queue_limit": 1, "keep_alive": 30}
+    fields, rest = {
+        "length": ([("Content-Length", "10")], b"0123456789"),
+        "chunked": ([("Transfer-Encoding", "chunked")], b"a\r\n0123456789\r\n0\r\n\r\n"),
+    }[framing]
+    with ExitStack() as stack:
+        server = stack.enter_context(Server(worker_class=worker_class, **options))
+        runs, *others = (stack.enter_context(server.connect(timeout=20)) for _ in range(3))
+        runs.send(request("GET", f"/gate?open={gate}"))
+        until(lambda: list(tmp_path.glob("gate.in.*")), "the call runs")
+        for wire in others:
+            wire.send(request("POST", "/body", [*fields, ("Content-Type", "a/b")]))
+        # One of them may wait.
+        (answered, *_), _, _ = select.select([wire.sock for wire in others], [], [], 20)
+        beyond, waits = sorted(others, key=lambda wire: wire.sock is not answered)
+        reply = beyond.reply()
+        assert is_turned_away(reply)
+        assert reply.closes
+        with suppress(OSError):
+            beyond.send(rest)
+        beyond.closed()
+        waits.send(rest)
+        gate.touch()
+        assert runs.reply().status == 200
+        assert waits.reply().json()["length"] == 10
 
 
 class TestRequestStart:

@@ -16,6 +16,7 @@ from tests.harness import (
     CLOSE,
     EVENT_LOOPS,
     KINDS,
+    NO_BOOT,
     REFERENCE,
     Load,
     Server,
@@ -129,7 +130,7 @@ BROKEN = {
 def test_a_reload_to_something_broken_changes_nothing(case: str) -> None:
     kind, text, why = BROKEN[case]
     files = {"mine.py": module("good")}
-    with Site("workers = 2\n", app="mine:application", workers=2, files=files) as server:
+    with Site("workers = 2\n", app="mine:application", workers=2, files=files, expects=NO_BOOT) as server:
         before, lines = set(server.worker_pids()), len(server.log.lines)
         with Load(server.address, "/", clients=2, fields=CLOSE) as load:
             load.settle(5)
@@ -278,7 +279,8 @@ def test_reload_when_an_extra_file_changes(tmp_path: Path) -> None:
 
 @pytest.mark.beyond_reference("the worker that has the broken code answers with the traceback")
 def test_reload_of_a_syntax_error_keeps_the_old_code() -> None:
-    with Site(RELOAD, app="mine:application", files={"mine.py": module("first")}) as server:
+    files = {"mine.py": module("first")}
+    with Site(RELOAD, app="mine:application", files=files, expects=NO_BOOT) as server:
         path = server.write("mine.py", "def application(:\n")
         until(lambda: changed(path) and server.log.matching("SyntaxError"), "it is noticed", within=15, every=0.5)
         with Load(server.address, "/", clients=1, fields=CLOSE, check=lambda reply: True) as load:

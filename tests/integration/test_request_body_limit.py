@@ -156,3 +156,17 @@ def test_it_is_a_setting() -> None:
     with Server(worker_class="sync", limit_request_body=100) as server:
         assert server.post("/body", b"x" * 100).status == 200
         assert server.post("/body", b"x" * 101).status == 413
+
+
+def test_what_the_system_says_of_a_body_that_cannot_be_stored_is_for_the_log(tmp_path: Path) -> None:
+    """The page is the client's, to whom a directory and its troubles are nothing."""
+    uploads = tmp_path / "uploads"
+    uploads.mkdir()
+    with serving(application, body_buffer_size=100, upload_dir=str(uploads)) as core, core.wire() as wire:
+        uploads.rmdir()
+        wire.send(request("POST", "/", [], b"x" * 101))
+        reply = wire.reply()
+        assert (reply.status, reply.reason, reply.closes) == (507, "Insufficient Storage", True)
+        assert b"    The request body could not be stored\n" in reply.body
+        wire.closed()
+        until(lambda: any("No such file or directory" in text for text in core.notices), "the log says why")

@@ -1,13 +1,20 @@
-//! The access log's lines: gathered in memory, written by the monitor, whatever becomes of whoever reads them.
+//! The access log's lines: gathered in memory, written by a native thread, whatever becomes of their reader.
+//!
+//! The monitor writes them to a pipe, a socket or a terminal, where no write waits. A write to a file may wait for its disk:
+//! a thread of its own does that (`log_thread.rs`), and the monitor never waits for it.
 //!
 //! No application waits for its log: a reader that stops, a full disk or a closed pipe let lines gather up to a bound, and
 //! beyond it whole lines are dropped and counted. What is kept is tried again, ever less often, and lines leave whole and
 //! in order: one that was written in part is continued before anything else is.
 use crate::clock::{self, MILLI, SECOND};
+use crate::config::Fault;
+use crate::fork::is_child;
+use crate::log_thread::{LogThread, Outcome};
 use crate::sink::Sink;
 use rustix::io;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Most bytes of lines kept; those that come on top are dropped.
 const MOST: usize = 8 << 20;
@@ -17,21 +24,58 @@ const KEPT: usize = 1 << 20;
 const RETRY: std::ops::RangeInclusive<u64> = MILLI..=SECOND;
 /// A reader that is merely slow is looked after more often.
 const SLOW: u64 = 100 * MILLI;
-/// How long a closing log waits for a reader, and for a disk.
+/// How long a closing log waits for a reader, or for a disk that does not answer; and for one that refuses. A rotation waits
+/// for a disk as well, perhaps on an application's thread.
 const PATIENCE: u64 = 5 * SECOND;
 const DISK_PATIENCE: u64 = SECOND;
+/// A write to a file that has not returned for so long is told.
+const HANGS: u64 = SECOND;
+
+const LATE: &str = "its disk has not answered for a second; it is opened anew when the disk answers";
+
+/// A thread keeps the buffer of a line that took no more.
+const LONG: usize = 16 << 10;
+
+thread_local! {
+    /// Where this thread renders its next line; with the one that is at it, meanwhile.
+    static LINE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// Where lines go. One per worker.
 #[derive(Debug)]
 pub struct AccessLog {
-    pending: Mutex<Vec<u8>>,
+    pending: Mutex<Pending>,
+    /// Held while lines are written: to a file perhaps for long, but then by the thread alone.
     writer: Mutex<Writer>,
     waiting: AtomicBool,
-    /// Bytes the writer has taken over and not written yet.
-    taken: AtomicUsize,
+    taken: Taken,
     /// Not to be tried before (monotonic nanoseconds).
     retry_at: AtomicU64,
     lost: AtomicU64,
+    /// Its writes wait for a disk.
+    is_file: AtomicBool,
+    thread: LogThread,
+    trouble: Trouble,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    lines: u64,
+}
+
+/// What the writer has taken over and not written yet.
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: AtomicUsize,
+    lines: AtomicU64,
+}
+
+impl Taken {
+    fn set(&self, bytes: usize, lines: u64) {
+        self.bytes.store(bytes, Relaxed);
+        self.lines.store(lines, Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -41,36 +85,52 @@ struct Writer {
     written: usize,
     /// Time between the last two tries; 0: all is well.
     delay: u64,
-    /// Lines lost when the trouble began that was told last; `None`: none was.
-    told: Option<u64>,
-    notice: Option<String>,
 }
 
 impl AccessLog {
     /// `-` is standard output; anything else a file that is appended to.
     pub fn open(target: &str) -> io::Result<AccessLog> {
         let sink = Sink::open(target)?;
-        let writer = Writer { sink, lines: Vec::new(), written: 0, delay: 0, told: None, notice: None };
+        let is_file = AtomicBool::new(sink.is_file());
+        let writer = Writer { sink, lines: Vec::new(), written: 0, delay: 0 };
         Ok(AccessLog {
             pending: Mutex::default(),
             writer: Mutex::new(writer),
             waiting: AtomicBool::new(false),
-            taken: AtomicUsize::new(0),
+            taken: Taken::default(),
             retry_at: AtomicU64::new(0),
             lost: AtomicU64::new(0),
+            is_file,
+            thread: LogThread::default(),
+            trouble: Trouble::default(),
         })
     }
 
+    /// For tests: what is to go wrong.
+    #[must_use]
+    pub fn with_fault(self, fault: Option<Fault>) -> AccessLog {
+        locked(&self.writer).sink.hangs = fault == Some(Fault::StallLog);
+        self
+    }
+
     /// Adds the line that `render` appends, if there is room. Whether none waited before.
+    ///
+    /// `render` may take its time, run Python code, and come back here: nothing is locked meanwhile.
     pub fn add(&self, render: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let mut line = LINE.take();
+        render(&mut line);
         let mut pending = locked(&self.pending);
-        let before = pending.len();
-        render(&mut pending);
-        if pending.len() + self.taken.load(Relaxed) > MOST {
-            pending.truncate(before);
+        if pending.bytes.len() + line.len() + self.taken.bytes.load(Relaxed) > MOST {
             self.lost.fetch_add(1, Relaxed);
+        } else {
+            pending.bytes.extend_from_slice(&line);
+            pending.lines += 1;
         }
         drop(pending);
+        if line.capacity() <= LONG {
+            line.clear();
+            LINE.set(line);
+        }
         // The first one is a full barrier, see `Engine::log`. Whoever sees that others wait will be written with them.
         !self.waiting.load(Relaxed) && !self.waiting.swap(true, SeqCst)
     }
@@ -80,52 +140,91 @@ impl AccessLog {
         self.lost.load(Relaxed)
     }
 
-    /// Lines wait.
+    /// Lines wait, and the thread does not look for them.
     pub fn has_pending(&self) -> bool {
-        self.waiting.load(SeqCst)
+        self.waiting.load(SeqCst) && !self.thread.is_awake()
     }
 
-    /// Lines wait, and may be written now.
+    /// Lines wait, may be written now, and the thread does not look for them.
     #[inline]
     pub fn is_due(&self) -> bool {
-        self.waiting.load(Relaxed) && {
+        self.waiting.load(Relaxed) && !self.thread.is_awake() && {
             let retry_at = self.retry_at.load(Relaxed);
             retry_at == 0 || clock::now() >= retry_at
         }
     }
 
-    /// When lines that could not be written are to be tried again; `None` if there are none.
+    /// When lines that could not be written are to be tried again, or a write that hangs is to be looked at; `None` if there
+    /// are none.
     pub fn retry_in(&self, now: u64) -> Option<u64> {
+        if self.thread.is_awake() {
+            let stuck = self.thread.stuck_for(now).map(|stuck| HANGS.saturating_sub(stuck));
+            return if self.trouble.is_told() { Some(SECOND) } else { stuck };
+        }
         let retry_at = self.retry_at.load(Relaxed);
         (retry_at != 0).then(|| retry_at.saturating_sub(now))
     }
 
-    /// What the error log should be told, once.
-    pub fn take_notice(&self) -> Option<String> {
-        locked(&self.writer).notice.take()
+    /// In how many nanoseconds lines are to be written; for the thread. `None`: there are none.
+    pub(crate) fn due_in(&self, now: u64) -> Option<u64> {
+        self.waiting.load(SeqCst).then(|| self.retry_at.load(Relaxed).saturating_sub(now))
     }
 
-    /// Writes what is taken without waiting; for the monitor.
+    pub(crate) fn thread(&self) -> &LogThread {
+        &self.thread
+    }
+
+    /// What the error log should be told, once.
+    pub fn take_notice(&self) -> Option<String> {
+        self.trouble.take_notice()
+    }
+
+    /// For the monitor: sees to it that lines which are due are written. Waits for nothing.
+    pub fn tend(self: &Arc<Self>, now: u64) {
+        if self.thread.stuck_for(now).is_some_and(|stuck| stuck >= HANGS) {
+            self.trouble.begin("its disk does not answer", self.lost());
+        }
+        if !self.is_due() {
+            return;
+        }
+        if !self.is_file.load(Relaxed) {
+            match self.writer.try_lock() {
+                Ok(mut writer) => self.write_with(&mut writer),
+                Err(TryLockError::Poisoned(writer)) => self.write_with(&mut writer.into_inner()),
+                Err(TryLockError::WouldBlock) => {} // it is being opened anew
+            }
+        } else if let Err(error) = self.thread.wake(self) {
+            self.trouble.begin(&format!("no thread can be started for it: {error}"), self.lost());
+            self.retry_at.store(now + *RETRY.end(), Relaxed);
+        }
+    }
+
+    /// Writes what is taken. It waits for a disk, but for no reader.
     pub fn write_some(&self) {
-        let mut writer = locked(&self.writer);
+        self.write_with(&mut locked(&self.writer));
+    }
+
+    fn write_with(&self, writer: &mut Writer) {
         // Before the lines are taken: one that is added after that says so itself.
         self.waiting.store(false, Relaxed);
         // What was left from the last time, then what has come since.
         let before = writer.written;
-        let mut result = writer.write();
-        if result.is_ok() && self.refill(&mut writer) {
-            result = writer.write();
+        let mut result = writer.write(&self.taken);
+        if result.is_ok() && self.refill(writer) {
+            result = writer.write(&self.taken);
         }
-        self.taken.store(writer.left(), Relaxed);
         let retry = match result {
             Ok(()) => {
-                writer.is_well(self.lost());
+                writer.delay = 0;
+                self.trouble.end(self.lost());
                 0
             }
             Err(error) => {
                 self.waiting.store(true, Relaxed);
                 let progress = writer.written != before;
-                writer.has_trouble(error, progress, self.lost());
+                if let Some(why) = writer.put_off(error, progress) {
+                    self.trouble.begin(&why, self.lost());
+                }
                 clock::now() + writer.delay
             }
         };
@@ -133,42 +232,83 @@ impl AccessLog {
     }
 
     /// Writes everything that is taken in time; what is not is lost. For the end of the worker.
-    pub fn flush(&self) {
+    pub fn flush(self: &Arc<Self>) {
+        let has_lines = self.waiting.load(SeqCst) || self.taken.bytes.load(Relaxed) > 0;
+        if self.thread.exists() || (self.is_file.load(Relaxed) && has_lines) {
+            match self.thread.end(self, PATIENCE) {
+                Outcome::Done(()) => return,
+                Outcome::Late => return self.give_up(self.taken.lines.load(Relaxed)),
+                Outcome::NoThread(_) => {}
+            }
+        }
+        self.flush_now();
+    }
+
+    /// Lets the thread go, if there is one, when it has written what it can.
+    pub fn dismiss(self: &Arc<Self>) {
+        if self.thread.exists() {
+            self.thread.end(self, 0);
+        }
+    }
+
+    /// `flush` on this thread.
+    pub(crate) fn flush_now(&self) {
         crate::sys::without_sigpipe(|| {
             let mut writer = locked(&self.writer);
             let begin = clock::now();
             loop {
                 self.refill(&mut writer);
-                match writer.write() {
-                    Ok(()) if locked(&self.pending).is_empty() => break,
+                match writer.write(&self.taken) {
+                    Ok(()) if locked(&self.pending).bytes.is_empty() => break,
                     Ok(()) => {}
                     Err(error) if !writer.sink.wait(error, begin, PATIENCE, DISK_PATIENCE) => {
-                        let lines = writer.give_up() + count(&std::mem::take(&mut *locked(&self.pending)));
-                        self.lost.fetch_add(lines, Relaxed);
+                        self.give_up(writer.give_up());
                         break;
                     }
                     Err(_) => {}
                 }
             }
-            self.taken.store(0, Relaxed);
+            self.taken.set(0, 0);
             self.waiting.store(false, Relaxed);
             self.retry_at.store(0, Relaxed);
         });
     }
 
+    /// Lines that wait are lost, and so many that were taken over.
+    fn give_up(&self, taken: u64) {
+        let pending = std::mem::take(&mut *locked(&self.pending));
+        self.lost.fetch_add(taken + pending.lines, Relaxed);
+    }
+
     /// Opens the file anew, after it was rotated away. Lines so far go to the old one as far as it takes them.
-    pub fn reopen(&self) -> io::Result<()> {
+    pub fn reopen(self: &Arc<Self>) -> std::io::Result<()> {
+        if is_child() {
+            return Ok(()); // the thread is the parent's, and so are locks that it held
+        }
+        if self.is_file.load(Relaxed) || self.thread.exists() {
+            match self.thread.reopen(self, DISK_PATIENCE) {
+                Outcome::Done(result) => return result,
+                Outcome::Late => return Err(std::io::Error::other(LATE)),
+                Outcome::NoThread(error) => return Err(error),
+            }
+        }
+        self.reopen_now()
+    }
+
+    /// `reopen` on this thread.
+    pub(crate) fn reopen_now(&self) -> std::io::Result<()> {
         let mut writer = locked(&self.writer);
         let Some(sink) = writer.sink.again()? else { return Ok(()) };
-        let written = crate::sys::without_sigpipe(|| writer.write());
+        let written = crate::sys::without_sigpipe(|| writer.write(&self.taken));
         if written.is_ok() && self.refill(&mut writer) {
-            let _ = crate::sys::without_sigpipe(|| writer.write()); // what is left goes to the new file
+            let _ = crate::sys::without_sigpipe(|| writer.write(&self.taken)); // what is left goes to the new file
         }
+        self.is_file.store(sink.is_file(), Relaxed);
         writer.sink = sink;
         // A line that the old file has in part would be torn: the new one gets it whole.
         writer.written = line_start(&writer.lines, writer.written);
-        self.taken.store(writer.left(), Relaxed);
-        self.waiting.store(true, Relaxed);
+        writer.note_left(&self.taken);
+        self.waiting.store(true, SeqCst);
         self.retry_at.store(0, Relaxed);
         Ok(())
     }
@@ -184,8 +324,8 @@ impl AccessLog {
             writer.lines = Vec::new();
         }
         let mut pending = locked(&self.pending);
-        std::mem::swap(&mut writer.lines, &mut pending);
-        self.taken.store(writer.lines.len(), Relaxed);
+        std::mem::swap(&mut writer.lines, &mut pending.bytes);
+        self.taken.set(writer.lines.len(), std::mem::take(&mut pending.lines));
         !writer.lines.is_empty()
     }
 }
@@ -196,34 +336,28 @@ impl Writer {
     }
 
     /// Writes until all lines are with the system, or it takes no more.
-    fn write(&mut self) -> io::Result<()> {
+    fn write(&mut self, taken: &Taken) -> io::Result<()> {
         while self.left() > 0 {
             self.written += self.sink.write(&self.lines[self.written..])?;
+            self.note_left(taken);
         }
         Ok(())
     }
 
-    fn is_well(&mut self, lost: u64) {
-        self.delay = 0;
-        if let Some(before) = self.told.take() {
-            self.notice = Some(format!("The access log is written again; {} lines were lost", lost - before));
-        }
+    fn note_left(&self, taken: &Taken) {
+        taken.set(self.left(), count(&self.lines[self.written..]));
     }
 
-    /// Puts the next try off, the further the longer nothing was written; tells the trouble once.
-    fn has_trouble(&mut self, error: io::Errno, progress: bool, lost: u64) {
+    /// Puts the next try off, the further the longer nothing was written. Why, if it is to be told.
+    fn put_off(&mut self, error: io::Errno, progress: bool) -> Option<String> {
         let slow = error == io::Errno::AGAIN;
         let longest = if slow { SLOW } else { *RETRY.end() };
         self.delay = if progress { 0 } else { self.delay };
         self.delay = (self.delay * 2).clamp(*RETRY.start(), longest);
-        // A slow reader is nobody's trouble until a line is lost.
-        if self.told.is_none() && (!slow || self.left() > MOST / 2) {
-            self.told = Some(lost);
-            let why = if slow { "its reader does not keep up".into() } else { error.to_string() };
-            self.notice = Some(format!(
-                "The access log cannot be written: {why}. Up to {} MiB of lines are kept, others are lost",
-                MOST >> 20
-            ));
+        match slow {
+            false => Some(error.to_string()),
+            // A slow reader is no trouble until a line is lost.
+            true => (self.left() > MOST / 2).then(|| "its reader does not keep up".into()),
         }
     }
 
@@ -233,6 +367,64 @@ impl Writer {
         self.lines.clear();
         self.written = 0;
         lines
+    }
+}
+
+/// What the error log is told of: once when lines cannot be written, once when they are written again.
+#[derive(Debug, Default)]
+struct Trouble {
+    told: AtomicBool,
+    has_notice: AtomicBool,
+    /// Never held while anything waits.
+    words: Mutex<Words>,
+}
+
+#[derive(Debug, Default)]
+struct Words {
+    /// Lines lost when the trouble began.
+    lost: u64,
+    notice: Option<String>,
+}
+
+impl Trouble {
+    fn is_told(&self) -> bool {
+        self.told.load(Relaxed)
+    }
+
+    fn begin(&self, why: &str, lost: u64) {
+        if self.is_told() {
+            return;
+        }
+        let mut words = locked(&self.words);
+        if !self.told.swap(true, Relaxed) {
+            words.lost = lost;
+            let most = MOST >> 20;
+            words.notice = Some(format!(
+                "The access log cannot be written: {why}. Up to {most} MiB of lines are kept, others are lost"
+            ));
+            self.has_notice.store(true, Relaxed);
+        }
+    }
+
+    fn end(&self, lost: u64) {
+        if !self.is_told() {
+            return;
+        }
+        let mut words = locked(&self.words);
+        if self.told.swap(false, Relaxed) {
+            let lost = lost - words.lost;
+            words.notice = Some(format!("The access log is written again; {lost} lines were lost"));
+            self.has_notice.store(true, Relaxed);
+        }
+    }
+
+    fn take_notice(&self) -> Option<String> {
+        if !self.has_notice.load(Relaxed) {
+            return None;
+        }
+        let mut words = locked(&self.words);
+        self.has_notice.store(false, Relaxed);
+        words.notice.take()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::config;
 use crate::cork::Cork;
 use crate::hub::Places;
 use crate::lateness::Lateness;
+use crate::progress::Progress;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
@@ -74,6 +75,11 @@ impl Baton {
             self.broken.store(true, Ordering::Relaxed);
             PoisonError::into_inner(poison)
         })
+    }
+
+    /// As if something had panicked while it held the baton.
+    pub fn is_to_break(&self) {
+        self.broken.store(true, Ordering::Relaxed);
     }
 
     pub fn is_broken(&self) -> bool {
@@ -146,6 +152,7 @@ pub struct Slot {
     /// Who answers this thread's exchange.
     pub claim: Arc<Claim>,
     pub lateness: Lateness,
+    pub progress: Progress,
 }
 
 impl Slot {

@@ -3,9 +3,9 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{Mode, OFlags};
 use std::any::Any;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub enum Body {
@@ -56,57 +56,217 @@ impl Body {
         }
     }
 
+    /// The body on disk, if it is there or on its way.
+    pub fn spool(&self) -> Option<&Spool> {
+        match self {
+            Body::Spooled(spool) => Some(spool),
+            Body::Empty | Body::Memory(_) | Body::Foreign(_) => None,
+        }
+    }
+
+    /// How long the body waited for the disk: time that is not its client's.
+    pub fn waited(&self) -> u64 {
+        self.spool().map_or(0, |spool| spool.waited)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 /// A body on disk. The file has no name any more: it goes with its descriptor.
-#[derive(Debug)]
+///
+/// ```text
+///   Unmade ──lend──▶ Lent ──give_back──▶ Here ──lend──▶ Lent …
+/// ```
+///
+/// Only the spooler's thread writes (`spooler.rs`). It has the file while it writes; bytes that come meanwhile stay in the
+/// socket, so that TCP flow control stops the client.
+#[derive(Debug, Default)]
 pub struct Spool {
-    file: File,
+    place: Place,
+    /// Bytes received, those on their way to the disk included.
     len: u64,
+    /// Bytes received that are not with the writer yet.
+    pending: Pending,
+    /// Since when the body waits for the disk (monotonic nanoseconds); 0: it waits for its client.
+    waits_since: u64,
+    /// How long it has waited for the disk so far.
+    waited: u64,
+}
+
+#[derive(Debug, Default)]
+enum Place {
+    /// The writer makes the file with the first piece.
+    #[default]
+    Unmade,
+    Here(File),
+    Lent,
+}
+
+/// Bytes for the writer.
+#[derive(Default)]
+pub enum Pending {
+    #[default]
+    None,
+    Owned(Vec<u8>),
+    /// What a body in memory consisted of when it had to go to disk.
+    Foreign(Box<dyn BodyBuffer>),
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.as_ref().len())
+    }
+}
+
+impl AsRef<[u8]> for Pending {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Pending::None => &[],
+            Pending::Owned(bytes) => bytes,
+            Pending::Foreign(buffer) => buffer.filled(),
+        }
+    }
 }
 
 impl Spool {
-    /// Makes the file, in this directory or the system's for temporary files, and moves to it what was in memory.
-    pub fn begin(first: &[u8], directory: Option<&Path>) -> io::Result<Spool> {
-        let file = match directory {
-            Some(directory) => nameless(directory)?,
-            None => nameless(&std::env::temp_dir())?,
-        };
-        let mut spool = Spool { file, len: 0 };
-        spool.append(first)?;
-        Ok(spool)
+    /// A body that begins with these bytes.
+    pub fn begin(first: Pending) -> Spool {
+        Spool { len: first.as_ref().len() as u64, pending: first, ..Spool::default() }
     }
 
     /// A file that another process has written `len` bytes to.
     pub fn adopt(file: File, len: u64) -> Spool {
-        Spool { file, len }
+        Spool { place: Place::Here(file), len, ..Spool::default() }
     }
 
-    pub fn file(&self) -> &File {
-        &self.file
+    pub fn len(&self) -> u64 {
+        self.len
     }
 
-    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        self.len += bytes.len() as u64;
-        Ok(())
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The file, unless the writer has it.
+    pub fn file(&self) -> Option<&File> {
+        match &self.place {
+            Place::Here(file) => Some(file),
+            Place::Unmade | Place::Lent => None,
+        }
+    }
+
+    pub fn is_lent(&self) -> bool {
+        matches!(self.place, Place::Lent)
+    }
+
+    /// Bytes that are not with the writer yet.
+    pub fn pending(&self) -> usize {
+        self.pending.as_ref().len()
+    }
+
+    /// Whether some of its bytes are not on disk yet.
+    pub fn is_unwritten(&self) -> bool {
+        self.is_lent() || self.pending() > 0
+    }
+
+    /// The vector to whose end the next bytes belong, with room for so many. [`Spool::added`] is told of them.
+    pub fn gather(&mut self, room: usize, spare: impl FnOnce() -> Vec<u8>) -> Result<&mut Vec<u8>, NoMemory> {
+        if !matches!(self.pending, Pending::Owned(_)) {
+            let mut bytes = spare();
+            let first = self.pending.as_ref();
+            bytes.try_reserve(first.len()).map_err(|_| NoMemory)?;
+            bytes.extend_from_slice(first);
+            self.pending = Pending::Owned(bytes);
+        }
+        match &mut self.pending {
+            Pending::Owned(bytes) => {
+                bytes.try_reserve(room).map_err(|_| NoMemory)?;
+                Ok(bytes)
+            }
+            Pending::None | Pending::Foreign(_) => Err(NoMemory),
+        }
+    }
+
+    pub fn added(&mut self, count: usize) {
+        self.len += count as u64;
+    }
+
+    /// Gives the writer the file, if it is made, and the pending bytes.
+    pub fn lend(&mut self, now: u64) -> (Option<File>, Pending) {
+        self.wait(now);
+        let file = match std::mem::replace(&mut self.place, Place::Lent) {
+            Place::Here(file) => Some(file),
+            Place::Unmade | Place::Lent => None,
+        };
+        (file, std::mem::take(&mut self.pending))
+    }
+
+    pub fn give_back(&mut self, file: File) {
+        self.place = Place::Here(file);
+    }
+
+    /// The file did not come back.
+    pub fn give_up(&mut self) {
+        self.place = Place::Unmade;
+    }
+
+    /// The body waits for the disk from now on.
+    pub fn wait(&mut self, now: u64) {
+        if self.waits_since == 0 {
+            self.waits_since = now;
+        }
+    }
+
+    /// The body waits for its client again.
+    pub fn go_on(&mut self, now: u64) {
+        if self.waits_since > 0 {
+            self.waited += now.saturating_sub(std::mem::take(&mut self.waits_since));
+        }
+    }
+
+    /// Since when the body waits for the disk; `None`: it waits for its client.
+    pub fn waits_since(&self) -> Option<u64> {
+        (self.waits_since > 0).then_some(self.waits_since)
+    }
+
+    /// Gives the file up, to be closed.
+    pub fn abandon(self) -> Option<File> {
+        match self.place {
+            Place::Here(file) => Some(file),
+            Place::Unmade | Place::Lent => None,
+        }
     }
 
     /// Gives the file up for reading from its first byte.
-    pub fn into_file(mut self) -> io::Result<File> {
-        self.file.seek(SeekFrom::Start(0))?;
-        Ok(self.file)
+    pub fn into_file(self) -> io::Result<File> {
+        match self.place {
+            Place::Here(mut file) => {
+                file.seek(SeekFrom::Start(0))?;
+                Ok(file)
+            }
+            Place::Unmade | Place::Lent => Err(io::Error::other("a body that is not on disk yet (defect of tricorn)")),
+        }
     }
 
     /// All of it, for tests.
-    pub fn read_all(&mut self) -> io::Result<Vec<u8>> {
+    pub fn read_all(self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.read_to_end(&mut bytes)?;
+        self.into_file()?.read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+}
+
+/// The system has no memory for bytes whose number a client chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoMemory;
+
+/// Makes a file for a body, in this directory or the system's for temporary files.
+pub fn new_file(directory: Option<&Path>) -> io::Result<File> {
+    match directory {
+        Some(directory) => nameless(directory),
+        None => nameless(&std::env::temp_dir()),
     }
 }
 
@@ -115,8 +275,17 @@ pub fn can_spool_to(directory: &Path) -> io::Result<()> {
     nameless(directory).map(drop)
 }
 
+/// The directory in which bodies are kept, if what is kept there takes memory and not disk (tmpfs(5)).
+pub fn spools_to_memory(directory: Option<&Path>) -> Option<PathBuf> {
+    const TMPFS: u64 = 0x0102_1994;
+    const RAMFS: u64 = 0x8584_58f6;
+    let directory = directory.map_or_else(std::env::temp_dir, Path::to_owned);
+    let kind = rustix::fs::statfs(&directory).ok()?.f_type as u64 & 0xffff_ffff;
+    matches!(kind, TMPFS | RAMFS).then_some(directory)
+}
+
 /// O_TMPFILE where the file system has it, else a file unlinked as soon as it is open.
-fn nameless(directory: &Path) -> io::Result<File> {
+pub(crate) fn nameless(directory: &Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     match rustix::fs::open(directory, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
         Ok(fd) => Ok(File::from(fd)),
@@ -142,19 +311,47 @@ fn unlinked(directory: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn what_is_spooled_comes_back() {
-        let mut spool = Spool::begin(b"one ", None).expect("temporary directory");
-        spool.append(b"two").expect("disk");
+        let mut spool = Spool::begin(Pending::Owned(b"one ".to_vec()));
+        let (file, first) = spool.lend(1);
+        assert!(file.is_none() && spool.is_unwritten() && spool.file().is_none());
+        let mut file = new_file(None).expect("temporary directory");
+        file.write_all(first.as_ref()).expect("disk");
+        spool.give_back(file);
+        assert!(!spool.is_unwritten());
+        spool.gather(3, Vec::new).expect("memory").extend_from_slice(b"two");
+        spool.added(3);
+        assert_eq!((spool.len(), spool.pending(), spool.is_unwritten()), (7, 3, true));
+        let (file, second) = spool.lend(1);
+        let mut file = file.expect("the file of the first piece");
+        file.write_all(second.as_ref()).expect("disk");
+        spool.give_back(file);
         assert_eq!(spool.read_all().expect("disk"), b"one two");
-        assert_eq!(Body::Spooled(spool).len(), 7);
+    }
+
+    #[test]
+    fn time_at_the_disk_is_not_the_clients() {
+        let mut spool = Spool::begin(Pending::Owned(b"x".to_vec()));
+        assert_eq!(spool.waits_since(), None);
+        spool.wait(100);
+        drop(spool.lend(150));
+        assert_eq!(spool.waits_since(), Some(100), "in the line, and then with the writer");
+        spool.go_on(180);
+        assert_eq!((spool.waits_since(), Body::Spooled(spool).waited()), (None, 80));
+    }
+
+    #[test]
+    fn a_body_that_is_not_on_disk_cannot_be_read_from_there() {
+        assert!(Spool::begin(Pending::Owned(b"x".to_vec())).into_file().is_err());
     }
 
     #[test]
     fn a_directory_that_cannot_take_a_body_says_why() {
         let missing = Path::new("/nonexistent/uploads");
-        assert_eq!(Spool::begin(b"x", Some(missing)).expect_err("no such directory").kind(), io::ErrorKind::NotFound);
+        assert_eq!(new_file(Some(missing)).expect_err("no such directory").kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

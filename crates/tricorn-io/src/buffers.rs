@@ -1,5 +1,6 @@
 //! A request with all that belongs to it, kept in a pool: nothing is allocated for a request like the one before.
 use crate::body::Body;
+use rustix::fd::OwnedFd;
 use tricorn_proto::exchange::Reply;
 use tricorn_proto::http1::RequestHead;
 use tricorn_proto::peer::request_id;
@@ -28,6 +29,8 @@ pub struct Request {
     pub(crate) first_byte: u64,
     pub(crate) head_complete: u64,
     pub(crate) complete: u64,
+    /// How much of the body there was when some of it came last, and when that was; 0: none has come since the head.
+    pub(crate) body_mark: (u64, u64),
     /// Since when it waits for the application (`Request::note_wait`); 0: not known yet.
     pub(crate) waits_since: u64,
     /// How often it was handed over.
@@ -36,6 +39,14 @@ pub struct Request {
     pub(crate) partial: bool,
     /// Bytes of the body counted against `body_buffer_total`.
     pub(crate) counted: usize,
+    /// Memory of an unfinished head, counted against `head_buffer_total`.
+    pub(crate) head_held: usize,
+    /// The body is in a file, which was counted as a descriptor.
+    pub(crate) filed: bool,
+    /// Bytes of the body counted against `body_disk_total`.
+    pub(crate) spooled: u64,
+    /// While the application has a body on disk: the same file, so that it is not closed for good where a thread waits for it.
+    pub(crate) kept: Option<OwnedFd>,
 }
 
 impl Request {
@@ -48,6 +59,12 @@ impl Request {
     /// The client waits to be told that it may send the body.
     pub(crate) fn awaits_continue(&self) -> bool {
         self.head.expect_continue && self.unread().is_empty()
+    }
+
+    /// Whether the body is in a file whose descriptor was not counted yet.
+    #[inline]
+    pub(crate) fn takes_file(&mut self) -> bool {
+        matches!(self.body, Body::Spooled(_)) && !std::mem::replace(&mut self.filed, true)
     }
 
     /// Gives the request its id: the client's, if that is a good one, or a fresh one.
@@ -78,10 +95,15 @@ impl Request {
         self.first_byte = 0;
         self.head_complete = 0;
         self.complete = 0;
+        self.body_mark = (0, 0);
         self.waits_since = 0;
         self.hops = 0;
         self.partial = false;
         self.counted = 0;
+        self.filed = false;
+        self.head_held = 0;
+        self.spooled = 0;
+        self.kept = None;
         self.head.clear();
         self.reply.set_request_id(b"");
         self.body = Body::Empty;

@@ -1,8 +1,11 @@
 //! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
 use crate::baton::Core;
+use crate::buffers::Request;
 use crate::clock;
 use crate::engine::{Engine, Shared};
 use crate::exchange::Exchange;
+use crate::fork::is_child;
+use crate::lost::Lent;
 use crate::reactor::WAKE;
 use crate::scoreboard::State;
 use std::sync::PoisonError;
@@ -26,6 +29,9 @@ impl Engine {
 
     /// Gives back an exchange that is done, without asking for another.
     pub fn give_back(&self, done: Box<Exchange>) {
+        if is_child() {
+            return;
+        }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
         shared.take_back(&mut core, done, clock::now());
@@ -50,8 +56,12 @@ impl Engine {
 
     /// The app thread leaves, giving back the exchange it was at.
     pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
+        if is_child() {
+            return;
+        }
         let shared = &*self.shared;
         let mut core = shared.baton.take();
+        shared.reclaim(&mut core);
         if let Some(exchange) = done {
             shared.take_back(&mut core, exchange, clock::now());
         }
@@ -73,6 +83,9 @@ impl Shared {
     #[inline]
     pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
+        let Request { counted, spooled, filed, .. } = *exchange.request;
+        let lent = Lent { token: exchange.token, slot, counted, spooled, filed };
+        exchange.lease.begin(lent, &self.lost);
         if self.config.request_timeout > 0 {
             self.slots[slot].lateness.reset();
             exchange.claim_reply(&self.slots[slot].claim);
@@ -110,6 +123,25 @@ impl Shared {
     pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
         self.end_call(core, exchange.slot);
         core.reactor.finish(*exchange, now);
+    }
+
+    /// Takes back what exchanges had that were dropped.
+    #[inline]
+    pub fn reclaim(&self, core: &mut Core) {
+        if self.lost.any() {
+            self.reclaim_all(core);
+        }
+    }
+
+    #[cold]
+    fn reclaim_all(&self, core: &mut Core) {
+        for lent in self.lost.take() {
+            self.slots[lent.slot].cork.abandon();
+            self.end_call(core, lent.slot);
+            core.reactor.lose(lent);
+        }
+        self.note_queued(core);
+        self.ring_hub();
     }
 
     #[inline]

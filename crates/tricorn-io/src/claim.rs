@@ -18,7 +18,8 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicI32, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8};
+use tricorn_proto::http1::Method;
 
 const OVER: u8 = 0;
 const OPEN: u8 = 1;
@@ -31,6 +32,8 @@ const TAKEN: u8 = 4;
 pub struct Claim {
     state: AtomicU8,
     socket: AtomicI32,
+    /// The client asked with HEAD, whose answer has no body.
+    head_only: AtomicBool,
 }
 
 impl Claim {
@@ -48,6 +51,11 @@ impl Claim {
         true
     }
 
+    /// HEAD, or any other.
+    pub fn method(&self) -> Method {
+        if self.head_only.load(Acquire) { Method::Head } else { Method::Get }
+    }
+
     fn step(&self, from: u8, to: u8) -> bool {
         self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
@@ -58,8 +66,9 @@ impl Claim {
 pub struct Held(Arc<Claim>);
 
 impl Held {
-    pub fn open(claim: &Arc<Claim>, socket: BorrowedFd<'_>) -> Held {
+    pub fn open(claim: &Arc<Claim>, socket: BorrowedFd<'_>, method: Method) -> Held {
         claim.socket.store(socket.as_raw_fd(), Release);
+        claim.head_only.store(method == Method::Head, Release);
         claim.state.store(OPEN, Release);
         Held(claim.clone())
     }
@@ -95,7 +104,7 @@ impl Drop for Held {
 impl Exchange {
     /// From now on the monitor may answer, as long as nothing was sent.
     pub(crate) fn claim_reply(&mut self, claim: &Arc<Claim>) {
-        self.claim = Some(Held::open(claim, self.socket.as_fd()));
+        self.claim = Some(Held::open(claim, self.socket.as_fd(), self.request.head.kind));
     }
 
     /// The application is done with the exchange: whether the monitor answered in its place, with 504.
@@ -106,7 +115,7 @@ impl Exchange {
             // Whatever the application said since, this is what the client got.
             reply.begin(head.kind, head.version, false);
             let _ = reply.status(b"504 Gateway Timeout");
-            self.timing.sent += late_page().len() as u64;
+            self.timing.sent += late_page(self.wall.date(), head.kind).len() as u64;
             self.lost();
         }
         self.answered_for
@@ -130,7 +139,8 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().expect("sockets");
         let claim = Arc::new(Claim::default());
         assert!(!claim.take(b"no exchange"));
-        let held = Held::open(&claim, ours.as_fd());
+        let held = Held::open(&claim, ours.as_fd(), Method::Head);
+        assert_eq!(claim.method(), Method::Head);
         assert!(held.begin() && held.begin());
         assert!(!claim.take(b"begun"));
         held.reopen();

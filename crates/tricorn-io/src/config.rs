@@ -18,13 +18,18 @@ pub struct Config {
     pub siblings: bool,
     /// Most requests running or waiting at once; beyond it nothing is accepted. Under a hub: most that run.
     pub worker_connections: usize,
-    /// Most connections held; beyond it the longest idle ones are closed to make room.
+    /// Most connections held; beyond it others are closed to make room (`reactor/evict.rs`), or nothing is accepted.
     pub max_connections: usize,
+    /// Most descriptors that clients hold: connections, files of bodies and of replies, streams. The others are the
+    /// application's.
+    pub max_descriptors: usize,
     /// Idle time of a connection between two requests; 0 closes after each response.
     pub keepalive: u64,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
-    /// Time a body may take before `body_min_rate` counts.
+    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/heads.rs`).
+    pub head_buffer_total: usize,
+    /// Time a body may take before `body_min_rate` counts, and the longest in which nothing of it comes.
     pub body_timeout: u64,
     /// Bytes per second below which a body is given up once `body_timeout` is over.
     pub body_min_rate: u64,
@@ -34,6 +39,17 @@ pub struct Config {
     pub body_buffer_size: usize,
     /// Most bytes of all request bodies in memory; beyond it new bodies go to disk at once.
     pub body_buffer_total: usize,
+    /// What slow clients do not take of responses goes to disk, rather than that the application waits.
+    pub response_buffering: bool,
+    /// Most bytes of one response that wait in memory; beyond it they go to disk, or the application waits.
+    pub response_buffer_size: usize,
+    /// Most bytes of all responses in memory; beyond it the rest of a whole response goes to disk at once.
+    pub response_buffer_total: usize,
+    /// Most bytes of one response on disk, and of all.
+    pub response_disk_size: u64,
+    pub response_disk_total: u64,
+    /// Most bytes of all request bodies on disk, of all workers together; beyond it they are refused. 0: any number.
+    pub body_disk_total: u64,
     /// Where bodies go that are too long for memory; `None`: the system's directory for temporary files.
     pub upload_dir: Option<std::path::PathBuf>,
     pub policy: HeadPolicy,
@@ -59,7 +75,7 @@ pub struct Config {
     pub queue_order: QueueOrder,
     /// Most requests that run at once in all workers together.
     pub max_concurrency: MaxConcurrency,
-    /// Where this process is to be killed, for tests of what others make of it.
+    /// What is to go wrong here, for tests of what others make of it.
     pub fault: Option<Fault>,
     /// The pipe to the arbiter.
     pub messages: Option<Arc<OwnedFd>>,
@@ -87,7 +103,7 @@ pub enum MaxConcurrency {
     Auto,
 }
 
-/// A place between two steps of a hand-over.
+/// A place between two steps of a hand-over where the process is killed, or something else that is to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     BeforeSend,
@@ -95,6 +111,14 @@ pub enum Fault {
     BeforeTake,
     AfterTake,
     BeforeStart,
+    /// So many heads of responses panic.
+    Panics(usize),
+    /// The monitor panics when a call is in flight.
+    MonitorPanics,
+    /// The disk hangs while the file `stall` in `upload_dir` is a FIFO that is not open for writing.
+    StallDisk,
+    /// The disk of the access log's file hangs while the same path with the extension `stall` is such a FIFO.
+    StallLog,
 }
 
 /// A queue stands that has not been empty for so long.
@@ -104,7 +128,7 @@ pub const STANDING: u64 = 100 * crate::clock::MILLI;
 pub const HALF_CLOSE: u64 = 50 * crate::clock::MILLI;
 /// How often waiting requests are looked at again although nothing has happened.
 pub const SHARE_TICK: u64 = 5 * crate::clock::MILLI;
-/// How often the log is told of requests that were turned away.
+/// How often the log is told of requests that were turned away, and of responses that could not be kept on disk.
 pub const TELL: u64 = crate::clock::SECOND;
 
 /// A hub that does not come for less than this is held up for a moment only.
@@ -112,9 +136,7 @@ pub const MOMENT: u64 = 250 * crate::clock::MILLI;
 /// Most requests that a hub says it could begin at once, however many it could: what is sent to it waits for it.
 pub const HUB_FREE: usize = 8;
 
-/// Output the application is ahead of its client, beyond which it has to wait.
-pub const HIGH_WATER: usize = 256 * 1024;
-/// … until no more than this is left.
+/// Of a WebSocket's output, so much may wait before its application should.
 pub const LOW_WATER: usize = 64 * 1024;
 /// How long a closed connection is read from, so that the client can read our last words before a reset.
 pub const LINGER: u64 = 2 * crate::clock::SECOND;
@@ -122,6 +144,13 @@ pub const LINGER: u64 = 2 * crate::clock::SECOND;
 pub const ACCEPT_BURST: u32 = 64;
 /// Most body bytes read from one connection in a row.
 pub const READ_BURST: usize = 512 * 1024;
+/// Bytes that are read and sent between two looks at the events. Copying so many takes well under a millisecond; then newcomers,
+/// deadlines and other threads have their turn, however much more there is.
+pub const TURN: usize = 2 << 20;
+/// Bytes of a body that are written to disk at a time.
+pub const SPOOL_PIECE: usize = 256 * 1024;
+/// Bytes of all bodies that may be on their way to the disk. Beyond them clients wait, by TCP flow control.
+pub const SPOOL_AHEAD: usize = 8 << 20;
 /// Bodies from this length on are read into the gateway's own buffers; below it a copy is cheaper than an allocation.
 pub const FOREIGN: usize = 32 * 1024;
 /// While other requests wait and calls take this long (nanoseconds, from … to), answers that are ready are held back to
@@ -137,8 +166,15 @@ pub const ADMIN_CONNECTIONS: usize = 64;
 pub const ADMIN_IDLE: u64 = 60 * crate::clock::SECOND;
 /// The longest the events are not looked at while requests follow one another without a pause, if there are admin listeners.
 pub const ADMIN_PATIENCE: u64 = 20 * crate::clock::MILLI;
-/// How long accepting pauses after the system ran out of descriptors.
+/// How long an admin connection that was accepted with a reserved descriptor may take for its question.
+pub const ADMIN_HASTE: u64 = crate::clock::SECOND;
+/// How long accepting pauses after the system ran out of descriptors, or no room could be made.
 pub const ACCEPT_PAUSE: u64 = 100 * crate::clock::MILLI;
+/// Least connections that are closed when descriptors run out: the application needs some as well.
+pub const RELIEF: usize = 4;
+/// A head is overdue after this time. A client that has its request ready needs a round trip, and after a lost packet the
+/// time to its retransmission (RFC 6298: at first a second).
+pub const HEAD_DUE: u64 = crate::clock::SECOND;
 /// The monitor's tick while application calls are in flight.
 pub const TICK: u64 = crate::clock::MILLI;
 /// Most notices kept for the log until an app thread takes them.

@@ -10,7 +10,7 @@
 //! The cork has a descriptor of its own for the socket, so that the monitor never depends on the exchange's; its lock
 //! keeps the bytes in order. Between two pieces the exchange's outbox lies here, while one is written the exchange has it.
 use crate::outbox::{Outbox, SharedBytes};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,16 +32,34 @@ struct Held {
     spent: Vec<SharedBytes>,
 }
 
+impl Held {
+    /// Owners of bytes stay with `spent`, for a thread that may drop them.
+    fn forget(&mut self) {
+        if !self.outbox.is_empty() {
+            self.outbox.clear(&mut self.spent);
+        }
+    }
+}
+
 impl Cork {
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the cork ready for a stream on this socket.
+    /// Makes the cork ready for a stream on this socket. What an exchange before has left here is not this one's to send.
     pub fn open(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let socket = io::fcntl_dupfd_cloexec(socket, 3)?;
-        self.held().socket = Some(socket);
+        let mut held = self.held();
+        held.forget();
+        held.socket = Some(socket);
         Ok(())
+    }
+
+    /// The exchange was dropped: nothing of it is sent any more.
+    pub fn abandon(&self) {
+        let mut held = self.held();
+        held.forget();
+        held.socket = None;
     }
 
     /// Leaves an outbox to the monitor until the next piece.
@@ -70,6 +88,11 @@ impl Cork {
         }
     }
 
+    /// Its own descriptor; for a moment in which the monitor is not at it.
+    pub fn socket(&self) -> Option<RawFd> {
+        self.held().socket.as_ref().map(OwnedFd::as_raw_fd)
+    }
+
     /// Whether a stream is under way.
     pub fn is_open(&self) -> bool {
         self.held().socket.is_some()
@@ -81,6 +104,29 @@ mod tests {
     use super::*;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_a_dropped_exchange_has_left_does_not_go_to_the_next_client() {
+        let (first, _first_client) = UnixStream::pair().expect("sockets");
+        let (second, mut client) = UnixStream::pair().expect("sockets");
+        let cork = Cork::default();
+        for is_told in [false, true] {
+            cork.open(first.as_fd()).expect("socket");
+            let mut outbox = Outbox::default();
+            outbox.push(b"for the first");
+            cork.put(&mut outbox);
+            if is_told {
+                cork.abandon();
+            }
+            cork.open(second.as_fd()).expect("socket");
+            cork.send_some();
+            cork.close();
+        }
+        drop(second);
+        let mut got = String::new();
+        client.read_to_string(&mut got).expect("socket");
+        assert_eq!(got, "");
+    }
 
     #[test]
     fn what_is_left_to_the_monitor_goes_out_with_the_tick_and_only_once() {

@@ -2,25 +2,29 @@
 //! waits for events, the others are parked.
 use crate::access::AccessLog;
 use crate::baton::{Baton, Core, Slots};
+use crate::buffering::Responses;
 use crate::clock::{self, WallText};
-use crate::config::{Config, MaxConcurrency};
+use crate::config::{Config, Fault, MaxConcurrency};
 use crate::exchange::{Exchange, Sent};
+use crate::fork::is_child;
 use crate::group::GroupWord;
 use crate::hub::{Hub, Places};
-use crate::monitor;
+use crate::lost::Lost;
 use crate::outbox::SharedBytes;
 use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, WAKE};
-use crate::scoreboard::{Scoreboard, State, Word};
+use crate::scoreboard::Scoreboard;
 use crate::siblings::Siblings;
+use crate::sleeper::Sleeper;
 use crate::streams::Streams;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::random_seed;
 use crate::sys::wake::{Alarm, WakePipe};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io;
+use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use tricorn_proto::exchange::HeadInputs;
 use tricorn_proto::peer::request_id;
@@ -46,7 +50,7 @@ pub enum Wake {
 
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
-    monitor: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) monitor: Mutex<Option<JoinHandle<()>>>,
 }
 
 pub(crate) struct Shared {
@@ -59,13 +63,19 @@ pub(crate) struct Shared {
     pub ids: Option<Mutex<request_id::Maker>>,
     pub slots: Slots,
     /// The corks that are open.
-    pub streams: Streams,
+    pub streams: Arc<Streams>,
+    /// What responses hold that their clients have not taken.
+    pub responses: Responses,
+    /// Exchanges that were dropped.
+    pub lost: Arc<Lost>,
     /// One thread has all the calls, and waits elsewhere.
     pub hub: Option<Hub>,
     /// Ends the wait of the polling thread.
-    pub kick: Alarm,
+    pub kick: Arc<Alarm>,
     /// Ends the wait of the monitor.
-    pub alarm: Alarm,
+    pub alarm: Arc<Alarm>,
+    /// The one of them that keeps the deadlines.
+    pub sleeper: Arc<Sleeper>,
     pub signals: WakePipe,
     pub monitor_asleep: AtomicBool,
     /// There are admin listeners.
@@ -84,6 +94,8 @@ pub(crate) struct Shared {
     /// The place of the main thread, if it is an app thread.
     pub main_slot: AtomicUsize,
     listeners: Vec<Option<SocketAddr>>,
+    /// The owner of the scoreboards' memory.
+    pub memory: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Engine {
@@ -95,16 +107,19 @@ impl Engine {
     ) -> io::Result<Engine> {
         let config = Arc::new(config);
         let poller = Arc::new(Poller::new()?);
-        let access = access.map(Arc::new);
+        let access = access.map(|access| Arc::new(access.with_fault(config.fault)));
         let mut sockets = Vec::with_capacity(listeners.len());
         for socket in listeners {
             sockets.push(Listener::new(socket)?);
         }
         let addresses = sockets.iter().map(|listener| listener.address).collect();
-        let kick = Alarm::new()?;
+        let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
+        let sleeper = Arc::new(Sleeper::new(if config.hub { alarm.clone() } else { kick.clone() }));
         poller.add_wake(kick.as_fd(), WAKE)?;
         board.begin(config.threads);
-        let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets);
+        let streams = Arc::new(Streams::default());
+        let (sleeps, flow) = (sleeper.clone(), streams.clone());
+        let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets, flow, sleeps);
         let core = Core {
             reactor,
             followers: Vec::new(),
@@ -120,9 +135,11 @@ impl Engine {
         };
         let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
         let shared = Shared {
+            lost: Arc::new(Lost::new(alarm.clone())),
             ids,
             slots: if config.hub { Slots::new(config.threads) } else { Slots::all(config.threads) },
-            streams: Streams::default(),
+            streams,
+            responses: Responses::new(board),
             hub: config.hub.then(Hub::new).transpose()?,
             config,
             board,
@@ -130,7 +147,8 @@ impl Engine {
             poller,
             access,
             kick,
-            alarm: Alarm::new()?,
+            alarm,
+            sleeper,
             signals: WakePipe::new()?,
             monitor_asleep: AtomicBool::new(false),
             has_admin: AtomicBool::new(false),
@@ -144,6 +162,7 @@ impl Engine {
             closed: AtomicBool::new(false),
             main_slot: AtomicUsize::new(usize::MAX),
             listeners: addresses,
+            memory: OnceLock::new(),
         };
         Ok(Engine { shared: Arc::new(shared), monitor: Mutex::new(None) })
     }
@@ -159,6 +178,7 @@ impl Engine {
     pub fn open_group(&self, siblings: Siblings) {
         let group = siblings.group;
         let mut core = self.shared.baton.take();
+        core.reactor.join_group(siblings.all_pages());
         core.reactor.hands_over = siblings.channel.is_some();
         if self.shared.siblings.set(siblings).is_ok()
             && let MaxConcurrency::Fixed(most) = self.shared.config.max_concurrency
@@ -168,26 +188,12 @@ impl Engine {
         drop(core);
     }
 
-    /// Starts the monitor thread. From now on this process must not fork.
-    pub fn start(&self) -> std::io::Result<()> {
-        let shared = self.shared.clone();
-        let thread = std::thread::Builder::new().name("tricorn-monitor".into());
-        let handle = thread.spawn(move || monitor::run(&shared))?;
-        *self.monitor() = Some(handle);
-        self.shared.board.state(State::Serving);
-        Ok(())
-    }
-
-    fn monitor(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.monitor.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn config(&self) -> &Config {
         &self.shared.config
     }
 
-    pub fn access(&self) -> Option<&AccessLog> {
-        self.shared.access.as_deref()
+    pub fn access(&self) -> Option<&Arc<AccessLog>> {
+        self.shared.access.as_ref()
     }
 
     /// The address a listener is bound to; `None` for unix sockets.
@@ -211,6 +217,9 @@ impl Engine {
 
     /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
     pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
+        if let Some(Fault::Panics(most)) = self.shared.config.fault {
+            self.panic_for_test(most);
+        }
         HeadInputs {
             date: wall.date(),
             server: &self.shared.config.server,
@@ -224,10 +233,14 @@ impl Engine {
     /// Under a hub the slot is of no matter: each call gets one of its own.
     #[inline]
     pub fn next(&self, slot: usize, done: Option<Box<Exchange>>) -> Wake {
+        if is_child() {
+            return Wake::Ended;
+        }
         let shared = &*self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
         core.rounds = core.rounds.wrapping_add(1);
+        shared.reclaim(core);
         if let Some(exchange) = done {
             let now = clock::now();
             core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
@@ -243,7 +256,7 @@ impl Engine {
             shared.obey(core);
             return Wake::Signal;
         }
-        if core.reactor.chores_weight() > CHORES {
+        if core.reactor.chores.weight() > CHORES {
             return Wake::Chores;
         }
         if shared.config.max_concurrency != MaxConcurrency::Unlimited {
@@ -261,7 +274,7 @@ impl Engine {
                 Wake::Stirred(stir)
             } else if core.reactor.woken {
                 Wake::Signal // seen at the next call
-            } else if core.reactor.chores_weight() > 0 {
+            } else if core.reactor.chores.weight() > 0 {
                 Wake::Chores
             } else {
                 Wake::Nothing
@@ -297,6 +310,7 @@ impl Engine {
             self.cork(exchange);
         }
         let sent = exchange.write(inputs, piece, keep);
+        self.shared.slots[exchange.slot].progress.made(exchange.last_piece());
         if exchange.wants_cork() && exchange.is_behind() {
             self.cork(exchange);
         }
@@ -307,7 +321,7 @@ impl Engine {
         let shared = &*self.shared;
         exchange.open_cork(&shared.slots[exchange.slot].cork);
         shared.streams.add(exchange.slot);
-        if shared.covering.load(Ordering::Relaxed) || shared.hub.is_some() {
+        if shared.covering.load(Ordering::SeqCst) || shared.hub.is_some() {
             shared.alarm.ring(); // it may wait for events only, and must tick from now on
         }
     }
@@ -330,6 +344,12 @@ impl Engine {
             shared.wake_monitor(); // lines of refused requests, which began no call
         }
         if core.polling.is_some() {
+            if let Some(look) = look {
+                shared.sleeper.wake_by(now.saturating_add(look));
+            }
+            if core.reactor.has_leftovers() {
+                shared.kick.ring(); // they make no event that ends the other's wait
+            }
             core.followers.push(slot);
             drop(core);
             shared.slots[slot].park();
@@ -338,10 +358,12 @@ impl Engine {
         core.polling = Some(slot);
         let mut events = std::mem::take(&mut core.spare);
         let timeout = [core.reactor.timeout(now), look].into_iter().flatten().min();
+        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
         drop(core);
         let result = shared.poller.wait(&mut events, timeout);
         let mut core = shared.baton.take();
         core.polling = None;
+        shared.sleeper.get_up();
         core.reactor.arrived(&mut events, clock::now());
         core.spare = events;
         if shared.hands_over() && core.reactor.has_work() {
@@ -400,11 +422,17 @@ impl Engine {
 
     /// Accepts nothing more; `Wake::Ended` comes when every connection is done with.
     pub fn drain(&self) {
+        if is_child() {
+            return;
+        }
         self.shared.drain(&mut self.shared.baton.take());
     }
 
     /// Ends at once: app threads leave as soon as they are out of the application.
     pub fn stop(&self) {
+        if is_child() {
+            return;
+        }
         self.shared.stopping.store(true, Ordering::Relaxed);
         self.shared.wake_all(&mut self.shared.baton.take());
     }
@@ -417,25 +445,6 @@ impl Engine {
     /// Something panicked in the core; the worker should be replaced.
     pub fn is_broken(&self) -> bool {
         self.shared.baton.is_broken()
-    }
-
-    /// Joins the monitor, closes every connection that is not with an application call, writes the log's last lines.
-    pub fn close(&self) {
-        let shared = &*self.shared;
-        self.stop();
-        shared.closed.store(true, Ordering::SeqCst);
-        shared.alarm.ring();
-        if let Some(handle) = self.monitor().take()
-            && handle.join().is_err()
-        {
-            shared.board.state(State::Stopped);
-        }
-        shared.baton.take().reactor.close_all();
-        if let Some(access) = &shared.access {
-            access.flush();
-            shared.board.set(Word::LogLost, access.lost());
-        }
-        shared.board.state(State::Stopped);
     }
 }
 

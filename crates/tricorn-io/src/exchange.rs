@@ -3,17 +3,21 @@ use crate::body::Body;
 use crate::buffers::Request;
 use crate::claim;
 use crate::clock::{self, WallText};
-use crate::config::HIGH_WATER;
 use crate::cork::{self, Cork};
+use crate::lost::Lease;
 use crate::outbox::{Flush, Outbox, SharedBytes};
+use crate::overflow::Overflow;
 use crate::peer::Peer;
 use crate::reactor::{Attachment, Token};
+use crate::room::Patience;
+use crate::timers::Timers;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tricorn_proto::exchange::{End, Fault, HeadInputs, error_page};
+use tricorn_proto::exchange::error_page::{self, Page};
+use tricorn_proto::exchange::{End, Fault, HeadInputs};
 use tricorn_proto::http1::Receiver;
 
 /// What became of bytes given to an exchange.
@@ -21,7 +25,7 @@ use tricorn_proto::http1::Receiver;
 pub enum Sent {
     /// With the kernel, or queued below the mark: go on.
     Accepted,
-    /// The client is too far behind: call [`Exchange::wait_for_room`] before the next piece.
+    /// The client is too far behind: call [`Engine::make_room`](crate::Engine::make_room) before the next piece.
     OverMark,
     /// Nobody is there to read any more.
     Gone,
@@ -61,7 +65,16 @@ pub struct Exchange {
     pub(crate) came: u64,
     pub(crate) waited: u64,
     pub(crate) waits: u64,
+    /// On an event loop: until when it waits for what.
+    pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
+    /// Bytes in the outbox beyond which the application waits; it goes on when no more than `low` are left.
+    pub(crate) mark: usize,
+    pub(crate) low: usize,
+    /// How the client takes what was put on disk.
+    pub(crate) behind: Option<Patience>,
+    /// A file of which the client has taken all, to be closed.
+    pub(crate) idle_file: Option<Box<Overflow>>,
     pub(crate) spent: Vec<SharedBytes>,
     pub timing: Timing,
     /// The clock's texts at the time the request was taken.
@@ -78,6 +91,8 @@ pub struct Exchange {
     pub(crate) slot: usize,
     /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
     pub(crate) hold: bool,
+    /// What is the reactor's comes back to it, whatever becomes of the exchange.
+    pub(crate) lease: Lease,
     /// Open once the reply turned out to come in many pieces.
     cork: Option<Arc<Cork>>,
     /// The outbox is in the cork.
@@ -116,7 +131,12 @@ impl Exchange {
             came: 0,
             waited: 0,
             waits: 0,
+            timers: Timers::default(),
             outbox: Outbox::default(),
+            mark: usize::MAX,
+            low: usize::MAX,
+            behind: None,
+            idle_file: None,
             spent: Vec::new(),
             timing,
             wall,
@@ -127,6 +147,7 @@ impl Exchange {
             reuse: false,
             slot: 0,
             hold: false,
+            lease: Lease::default(),
             cork: None,
             corked: false,
             last_piece: 0,
@@ -185,6 +206,9 @@ impl Exchange {
         let after = if count > 0 { request.reply.after_body() } else { b"" };
         let piece = &piece[..count.min(piece.len())];
         self.uncork();
+        if self.outbox.has_idle_file() {
+            self.idle_file = self.outbox.take_overflow();
+        }
         let sent = if self.is_rapid(piece) { self.gather(piece, after) } else { self.send(piece, after, keep) };
         if sent == Sent::Accepted {
             self.recork();
@@ -204,19 +228,20 @@ impl Exchange {
 
     pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
         if cork.open(self.socket.as_fd()).is_ok() {
-            self.last_piece = clock::now();
             self.cork = Some(cork.clone());
             self.recork();
         }
     }
 
-    /// Whether this piece came right after the last one.
+    /// Whether this piece came right after the last one, and there is a cork to gather them.
     fn is_rapid(&mut self, piece: &[u8]) -> bool {
-        if self.cork.is_none() {
-            return false;
-        }
         let last = std::mem::replace(&mut self.last_piece, clock::now());
-        self.last_piece - last < cork::RAPID && piece.len() < cork::FULL
+        self.cork.is_some() && self.last_piece - last < cork::RAPID && piece.len() < cork::FULL
+    }
+
+    /// When the application last wrote a piece of which more were to come.
+    pub(crate) fn last_piece(&self) -> u64 {
+        self.last_piece
     }
 
     /// Puts a piece behind those that wait, and sends them all if they are enough.
@@ -322,7 +347,9 @@ impl Exchange {
         request.out.clear();
         let mut fields = fields.to_vec();
         fields.extend_from_slice(&request.reply.request_id_field());
-        error_page::write_with(&mut request.out, status, message, &fields);
+        self.wall.refresh(self.timing.answered);
+        let (date, method) = (self.wall.date(), request.head.kind);
+        Page { status, message, fields: &fields, date, method, keep: false }.write(&mut request.out);
         self.send(b"", b"", || Box::new(Vec::new()));
         self.reuse = false;
     }
@@ -438,7 +465,7 @@ impl Exchange {
     pub(crate) fn flush(&mut self) -> Sent {
         match self.outbox.flush(self.socket.as_fd(), &mut self.spent) {
             Flush::Empty => Sent::Accepted,
-            Flush::Blocked if self.outbox.in_memory() > HIGH_WATER => Sent::OverMark,
+            Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
             Flush::Blocked => Sent::Accepted,
             Flush::Gone | Flush::Truncated => self.lost(),
         }

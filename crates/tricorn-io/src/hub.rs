@@ -15,16 +15,20 @@ use crate::baton::Core;
 use crate::clock;
 use crate::config::TICK;
 use crate::engine::{Engine, Shared};
+use crate::fork::is_child;
 use crate::hub_watch;
 use crate::sys::poll::ready;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
 use rustix::event::PollFlags;
-use rustix::fd::{AsRawFd, RawFd};
+use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Most stacks that wait for the watchdog; it takes them at its next look.
+const STACKS: usize = 64;
 
 /// A call as the watchdog finds it again: its place, its number there, and when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +45,6 @@ pub struct Hub {
     rung: AtomicBool,
     /// How often the hub came for something.
     rounds: AtomicU64,
-    /// Until when the monitor sleeps, if it does (`oversleeps`).
-    pub until: AtomicU64,
     thread: AtomicThreadId,
     /// The place of the call that began last.
     pub last: AtomicUsize,
@@ -50,6 +52,17 @@ pub struct Hub {
     began: Mutex<VecDeque<Began>>,
     /// Calls that are late; in each of them an exception should be raised.
     late: Mutex<Vec<Began>>,
+    /// Where late calls were when that was raised, for the watchdog's report.
+    stacks: Mutex<Vec<Stack>>,
+    tells_stacks: AtomicBool,
+}
+
+/// The stack of a call, in faulthandler's lines.
+#[derive(Debug)]
+struct Stack {
+    place: usize,
+    call: u32,
+    lines: Vec<u8>,
 }
 
 /// The places of calls that are not taken; under the baton.
@@ -79,12 +92,17 @@ impl Hub {
             bell: Alarm::new()?,
             rung: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
-            until: AtomicU64::new(u64::MAX),
             thread: AtomicThreadId::new(0),
             last: AtomicUsize::new(0),
             began: Mutex::default(),
             late: Mutex::default(),
+            stacks: Mutex::default(),
+            tells_stacks: AtomicBool::new(false),
         })
+    }
+
+    pub fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 
     /// To be called when what the hub should see is there to be seen.
@@ -116,11 +134,6 @@ impl Hub {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Whether the monitor, if it sleeps, sleeps beyond that time. One that is about to has said `u64::MAX` until it knows.
-    fn oversleeps(&self, due: u64) -> bool {
-        self.until.load(Ordering::SeqCst) > due
-    }
-
     pub fn thread(&self) -> ThreadId {
         self.thread.load(Ordering::Relaxed)
     }
@@ -133,17 +146,34 @@ impl Hub {
     pub fn late(&self) -> MutexGuard<'_, Vec<Began>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn stacks(&self) -> MutexGuard<'_, Vec<Stack>> {
+        self.stacks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the hub tells where late calls are; then it is worth a moment's wait.
+    pub fn tells_stacks(&self) -> bool {
+        self.tells_stacks.load(Ordering::Relaxed)
+    }
+
+    /// The stack of a late call, if the hub has told it.
+    pub fn take_stack(&self, place: usize, call: u32) -> Option<Vec<u8>> {
+        let mut stacks = self.stacks();
+        let index = stacks.iter().position(|stack| (stack.place, stack.call) == (place, call))?;
+        Some(stacks.swap_remove(index).lines)
+    }
 }
 
 impl Engine {
-    /// The calling thread's hub comes to serve. It is the process's main thread: signals are its own.
-    pub fn join_hub(&self) -> bool {
+    /// The calling thread's hub comes to serve, up to `most` calls at once. It is the process's main thread: signals are
+    /// its own.
+    pub fn join_hub(&self, most: usize) -> bool {
         let shared = &*self.shared;
         let Some(hub) = &shared.hub else { return false };
         let mut core = shared.baton.take();
         hub.thread.store(signals::this_thread(), Ordering::Relaxed);
         shared.watch_signals(&mut core);
-        core.joined = shared.slots.len();
+        core.joined = shared.slots.len().min(most);
         let joined = core.joined;
         core.reactor.staff(joined);
         hub.ring();
@@ -152,6 +182,9 @@ impl Engine {
 
     /// The hub leaves: nothing more is begun.
     pub fn leave_hub(&self) {
+        if is_child() {
+            return;
+        }
         let mut core = self.shared.baton.take();
         core.reactor.send_held();
         core.joined = 0;
@@ -168,10 +201,14 @@ impl Engine {
     pub fn look(&self) -> bool {
         let shared = &*self.shared;
         let Some(hub) = &shared.hub else { return false };
+        if is_child() {
+            return false; // a child may go on with its hub, for what it does itself
+        }
         hub.come();
         hub.answer();
         let mut guard = shared.baton.take();
         let core = &mut *guard;
+        shared.reclaim(core);
         shared.stop_covering(core);
         // An unfinished batch is never replaced.
         if core.reactor.events.is_empty() {
@@ -187,11 +224,11 @@ impl Engine {
 
     /// Whether there is something for `next`.
     pub fn has_more(&self) -> bool {
-        self.has_things(&mut self.shared.baton.take())
+        !is_child() && self.has_things(&mut self.shared.baton.take())
     }
 
     fn has_things(&self, core: &mut Core) -> bool {
-        self.has_ended(core) || core.reactor.has_work() || core.reactor.woken || core.reactor.chores_weight() > 0
+        self.has_ended(core) || core.reactor.has_work() || core.reactor.woken || core.reactor.chores.weight() > 0
     }
 
     /// Whether the last look brought more than one event: there are likely to be more by now.
@@ -202,20 +239,22 @@ impl Engine {
     /// The hub is about to wait. False if there is something to do.
     pub fn rest(&self) -> bool {
         let shared = &*self.shared;
-        let Some(hub) = &shared.hub else { return true };
+        if shared.hub.is_none() || is_child() {
+            return true;
+        }
         let mut guard = shared.baton.take();
         let core = &mut *guard;
         let now = clock::now();
         shared.open_doors(core);
         shared.before_wait(core, now);
-        if self.has_things(core) {
+        if self.has_things(core) || core.reactor.has_leftovers() {
             return false;
         }
         let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
         if shared.monitor_asleep.load(Ordering::SeqCst) {
             // What has to be done at some time is the monitor's.
             let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
-            if log_is_due || due.is_some_and(|due| hub.oversleeps(now.saturating_add(due))) {
+            if log_is_due || due.is_some_and(|due| shared.sleeper.oversleeps(now.saturating_add(due))) {
                 shared.alarm.ring();
             }
         }
@@ -232,6 +271,25 @@ impl Engine {
         let Some(hub) = &self.shared.hub else { return Vec::new() };
         let late = std::mem::take(&mut *hub.late());
         late.into_iter().filter(|began| self.shared.is_at(began)).map(|began| began.place).collect()
+    }
+
+    /// This hub knows where late calls are ([`Engine::tell_stack`]).
+    pub fn tells_stacks(&self) {
+        if let Some(hub) = &self.shared.hub {
+            hub.tells_stacks.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Where a late call is: lines as faulthandler writes them. Told once, before an exception is raised in it.
+    pub fn tell_stack(&self, place: usize, lines: Vec<u8>) {
+        if let (Some(hub), Some(slot), true) =
+            (&self.shared.hub, self.shared.slots.get(place), self.config().messages.is_some())
+        {
+            let mut stacks = hub.stacks();
+            if stacks.len() < STACKS {
+                stacks.push(Stack { place, call: slot.calls(), lines });
+            }
+        }
     }
 
     /// Whether the call at this place is late, and the application at it still.
@@ -272,9 +330,7 @@ impl Shared {
         // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
         // that brought the request may be taken by now, and no other follows.
         fence(Ordering::SeqCst);
-        if self.monitor_asleep.load(Ordering::SeqCst) && hub.oversleeps(started.saturating_add(self.look_after())) {
-            self.alarm.ring();
-        }
+        self.sleeper.wake_by(started.saturating_add(self.look_after()));
     }
 
     /// How long after its beginning a call is to be looked at for the first time.
@@ -296,7 +352,7 @@ impl Shared {
         if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
             self.look_after_queue(core);
         }
-        let has_more = core.reactor.has_work() || core.reactor.chores_weight() > 0;
+        let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;
         if has_more || core.reactor.is_drained() || self.baton.is_broken() {
             hub.ring();
         }

@@ -51,6 +51,14 @@ impl HubWatch {
         }
     }
 
+    /// The process was stopped until now: the hub could not come.
+    pub fn resume(&mut self, now: u64) {
+        self.seen = now;
+        if self.awaited > 0 {
+            self.awaited = now;
+        }
+    }
+
     /// Something waits for the hub.
     pub fn is_awaited(&self) -> bool {
         self.awaited > 0

@@ -1,17 +1,21 @@
 //! The body of a request that has begun before it came, and the bytes of a connection that speaks something else by now.
 //!
 //! Nothing is read that nobody asks for: what the application does not take, the client's kernel keeps.
-use crate::clock::SECOND;
+use crate::body::Body;
+use crate::clock::{self, SECOND};
 use crate::config::Config;
+use crate::engine::Engine;
 use crate::exchange::{Exchange, Sent};
 use crate::outbox::SharedBytes;
+use crate::reactor::late_body;
 use crate::sys::fds::recv_into;
 use crate::sys::poll::ready;
+use crate::timers::Timer;
 use rustix::event::PollFlags;
-use rustix::fd::AsFd;
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use tricorn_proto::http1::{Refusal, RefusalKind, Step};
+use tricorn_proto::http1::{Refusal, Step};
 
 /// What asking for more came to.
 #[derive(Debug)]
@@ -32,6 +36,17 @@ pub const PIECE: usize = 128 * 1024;
 const UNWANTED: usize = 256 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+impl Engine {
+    /// Blocks until there are bytes for the call in this slot, or its client has left, for so long at most. `socket` is a
+    /// duplicate of the exchange's. The time is the client's: `timeout` does not count it. Without the GIL.
+    pub fn wait_for_bytes(&self, slot: usize, socket: BorrowedFd<'_>, nanos: u64) {
+        let slot = &self.shared.slots[slot];
+        slot.progress.waits_for_client(slot.calls());
+        ready(socket, PollFlags::IN, nanos);
+        slot.progress.client_is_back(clock::now());
+    }
+}
 
 impl Exchange {
     /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.
@@ -155,6 +170,24 @@ impl Exchange {
         Incoming::Refused(refusal)
     }
 
+    /// The head of the reply is about to be written while some of the body is still to come: it says `Connection: close` if that
+    /// is known. `is_whole`: the reply is complete, and the application reads nothing more.
+    pub fn foresee_close(&mut self, config: &Config, is_whole: bool) {
+        if !self.request.partial || self.request.reply.head_sent() {
+            return;
+        }
+        // A client that waits for 100 is not told to send any more once it has its reply.
+        let mut is_lost = self.request.head.expect_continue;
+        if is_whole && !is_lost {
+            self.reuse = true;
+            self.end_of_body(config);
+            is_lost = !self.reuse;
+        }
+        if is_lost {
+            self.request.reply.close();
+        }
+    }
+
     /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.
     pub(crate) fn end_of_body(&mut self, config: &Config) {
         if !self.request.partial || !self.reuse {
@@ -172,20 +205,60 @@ impl Exchange {
         self.reuse &= !self.request.partial;
     }
 
+    /// The same under an event loop, where nothing of the body is read for it: the library may still be at it. "A server MUST
+    /// read the entire request message body or close the connection after sending its response" (RFC 9112 section 9.3).
+    #[inline]
+    pub fn foresee_close_unread(&mut self, is_whole: bool) {
+        if self.request.partial && !self.request.reply.head_sent() && self.leaves_body(is_whole) {
+            self.request.reply.close();
+        }
+    }
+
+    /// Whether the rest of the body will not be read: the application answers without it, and it is not there to be thrown away.
+    /// An application that reads while it answers is expected to read on; but no 100 is sent once the reply has begun.
+    #[cold]
+    fn leaves_body(&self, is_whole: bool) -> bool {
+        let reads_on = !is_whole && matches!(self.request.body, Body::Empty);
+        self.request.head.expect_continue || !reads_on && !self.is_rest_there()
+    }
+
+    /// Whether all the rest of the body is there to be read when the exchange is over.
+    fn is_rest_there(&self) -> bool {
+        let Some(left) = self.receiver.fixed_remaining() else { return false };
+        let there = rustix::io::ioctl_fionread(&self.socket).unwrap_or(0);
+        left <= UNWANTED as u64 && left <= there
+    }
+
     /// The application waits for the client's bytes from now on: until when it may have to, so that the body keeps to its
-    /// minimum rate. Time in which nobody waits for them is not the client's.
+    /// minimum rate, and no wait is longer than `body_timeout`. Time in which it does not wait is not the client's.
     pub fn await_body(&mut self, config: &Config, now: u64) -> u64 {
-        let earned = self.came.saturating_mul(SECOND) / config.body_min_rate.max(1);
         self.waits = now;
-        now.saturating_add((config.body_timeout + earned).saturating_sub(self.waited))
+        now.saturating_add(self.left_on_average(config).min(config.body_timeout))
+    }
+
+    /// For how long its bytes may still be waited for at the minimum rate.
+    fn left_on_average(&self, config: &Config) -> u64 {
+        let earned = self.came.saturating_mul(SECOND) / config.body_min_rate.max(1);
+        (config.body_timeout + earned).saturating_sub(self.waited)
+    }
+
+    /// Whether the application waits for the client's bytes.
+    pub fn awaits_body(&self) -> bool {
+        self.waits > 0
     }
 
     /// The wait is over, with so many bytes.
     pub fn body_came(&mut self, count: usize, now: u64) {
         self.came += count as u64;
+        self.stop_timer(Timer::Body);
         if self.waits > 0 {
             self.waited += now.saturating_sub(std::mem::take(&mut self.waits));
         }
+    }
+
+    /// The timer's wait is over, or of no interest any more.
+    pub fn stop_timer(&mut self, timer: Timer) {
+        self.timers.stop(timer);
     }
 
     /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there, and it was
@@ -195,7 +268,6 @@ impl Exchange {
             return None;
         }
         self.reuse = false;
-        let detail = format!(" ({} bytes so far, slower than {} bytes/s)", self.came, config.body_min_rate);
-        Some(Refusal::new(RefusalKind::BodyTimeout, detail))
+        Some(late_body(self.came, self.left_on_average(config) <= config.body_timeout, config))
     }
 }

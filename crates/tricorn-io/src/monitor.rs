@@ -6,15 +6,13 @@
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
 //!
-//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), and writes the access
-//! log and the heartbeat. It never meets the GIL.
+//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
+//! has the access log written. It never meets the GIL, and never waits for a disk.
 use crate::access::AccessLog;
 use crate::baton::Core;
-use crate::clock;
-use crate::config::MaxConcurrency;
-use crate::config::TICK;
+use crate::clock::{self, MILLI};
+use crate::config::{Fault, MaxConcurrency, TICK};
 use crate::engine::Shared;
-use crate::hub::Hub;
 use crate::hub_watch::HubWatch;
 use crate::limiter::{GLANCE, Keeper};
 use crate::orphan;
@@ -23,6 +21,7 @@ use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
 use crate::watchdog::Watchdog;
 use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
@@ -35,6 +34,15 @@ const STRANDED: u64 = 100 * clock::MILLI;
 /// For how long a thread that gets no processor is not taken for stuck.
 const PREEMPTED: u64 = 20 * clock::MILLI;
 
+/// By how much a look may come late before the process is taken to have been stopped meanwhile.
+const PAUSED: u64 = clock::SECOND;
+
+/// Heartbeats of a covering monitor within `timeout`, after which the arbiter takes a silent worker for stuck.
+const HEARTBEATS: u64 = 4;
+/// How long it lets go of the baton while there is more to read. A thread that waits for a Mutex needs so long to wake up, and
+/// finds it locked again if it was unlocked for a moment only.
+const BREATH: u64 = MILLI / 5;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Asleep,
@@ -43,7 +51,7 @@ enum Mode {
 }
 
 pub fn run(shared: &Shared) {
-    signals::block_all();
+    signals::block_others();
     let watchdog = Watchdog::new(shared);
     let seen = vec![0; if shared.hub.is_some() { 0 } else { shared.slots.len() }];
     let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
@@ -60,6 +68,8 @@ pub fn run(shared: &Shared) {
         covering_since: 0,
         watchdog,
         hub: HubWatch::default(),
+        looked: clock::now(),
+        expected: u64::MAX,
     };
     while !shared.closed.load(Ordering::SeqCst) {
         monitor.rest();
@@ -87,6 +97,9 @@ struct Monitor<'s> {
     hub: HubWatch,
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
+    /// When it last looked around, and when it meant to do so again.
+    looked: u64,
+    expected: u64,
 }
 
 impl Monitor<'_> {
@@ -101,7 +114,7 @@ impl Monitor<'_> {
                 match &shared.hub {
                     None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
                     None => self.wait(None, self.log_retry()),
-                    Some(hub) => self.sleep_beside(hub),
+                    Some(_) => self.sleep_beside_hub(),
                 }
                 shared.monitor_asleep.store(false, Ordering::SeqCst);
                 self.mode = Mode::Ticking;
@@ -109,6 +122,9 @@ impl Monitor<'_> {
             }
             Mode::Ticking => self.wait(None, Some(TICK)),
             Mode::Covering => {
+                if shared.hub.is_some() {
+                    shared.sleeper.lie_down(); // a hub that is away may give exchanges back all the same
+                }
                 let now = clock::now();
                 let timeout = self.queue_timeout(now);
                 let ticks = (self.log_waits() || shared.streams.any()).then_some(TICK);
@@ -116,20 +132,33 @@ impl Monitor<'_> {
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
                 let hub = shared.hub.as_ref().and_then(|_| self.hub.due(shared, now));
-                let dues = [timeout, ticks, stranded, glance, hub, self.watchdog.due(shared, now)];
-                let timeout = dues.into_iter().flatten().min();
+                let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
+                let timeout = [timeout, ticks, stranded, glance, hub].into_iter().chain(own).flatten().min();
+                if shared.hub.is_some() {
+                    shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+                }
                 self.wait(Some(shared.poller.as_fd()), timeout);
+                if shared.hub.is_some() {
+                    shared.sleeper.get_up();
+                }
             }
         }
     }
 
+    /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
+    fn heartbeat(&self) -> Option<u64> {
+        let limit = self.shared.config.timeout;
+        (limit > 0 && self.in_flight()).then(|| (limit / HEARTBEATS).max(TICK))
+    }
+
     /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
-    fn sleep_beside(&mut self, hub: &Hub) {
+    fn sleep_beside_hub(&mut self) {
         let shared = self.shared;
         let now = clock::now();
         if self.log_waits() || shared.streams.any() || self.watchdog.is_reporting() {
             return;
         }
+        shared.sleeper.lie_down();
         let glance = self.keeper.is_some().then_some(GLANCE);
         let dues = [
             self.queue_timeout(now),
@@ -139,12 +168,13 @@ impl Monitor<'_> {
             self.hub.due(shared, now),
         ];
         let timeout = dues.into_iter().flatten().min();
-        hub.until.store(timeout.map_or(u64::MAX, |timeout| now.saturating_add(timeout)), Ordering::SeqCst);
+        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
         self.wait(Some(shared.poller.as_fd()), timeout);
-        hub.until.store(u64::MAX, Ordering::SeqCst);
+        shared.sleeper.get_up();
     }
 
     fn wait(&mut self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+        self.expected = timeout.map_or(u64::MAX, |timeout| self.looked.saturating_add(timeout));
         if self.shared.alarm.wait(other, self.life, timeout) {
             self.life = None;
             orphan::leave(self.shared);
@@ -155,15 +185,25 @@ impl Monitor<'_> {
         let shared = self.shared;
         let now = clock::now();
         shared.board.set(Word::Heartbeat, now);
-        if let Some(access) = &shared.access
-            && access.is_due()
-        {
-            self.write_log(access);
+        if now > self.expected.saturating_add(PAUSED) {
+            self.watchdog.resume(now);
+            self.hub.resume(now);
+        }
+        self.looked = now;
+        self.expected = u64::MAX;
+        if let Some(access) = &shared.access {
+            self.tend_log(access, now);
         }
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
         shared.streams.send_some(&shared.slots);
+        if shared.lost.any() {
+            shared.reclaim(&mut shared.baton.take());
+        }
+        if shared.config.fault == Some(Fault::MonitorPanics) && self.in_flight() {
+            panic!("a test asked for it");
+        }
         self.watchdog.look(shared, now);
         if let Some(hub) = &shared.hub {
             self.hub.look(shared, hub, now);
@@ -221,9 +261,9 @@ impl Monitor<'_> {
         self.shared.access.as_ref()?.retry_in(clock::now())
     }
 
-    fn write_log(&self, access: &AccessLog) {
+    fn tend_log(&self, access: &Arc<AccessLog>, now: u64) {
         let shared = self.shared;
-        access.write_some();
+        access.tend(now);
         shared.board.set(Word::LogLost, access.lost());
         if let Some(text) = access.take_notice() {
             shared.baton.take().reactor.notice(true, || text);
@@ -276,7 +316,7 @@ impl Monitor<'_> {
         let shared = self.shared;
         let core = shared.baton.take();
         if core.reactor.has_leftovers() {
-            return Some(0);
+            return Some(BREATH);
         }
         [core.reactor.timeout(now), shared.queue_look(&core, now)].into_iter().flatten().min()
     }

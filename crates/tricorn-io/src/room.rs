@@ -1,10 +1,7 @@
 //! A producer that is too far ahead of its client waits: its thread does, or whoever asks waits in a way of its own.
 use crate::clock;
-use crate::config::{Config, LOW_WATER};
+use crate::config::Config;
 use crate::exchange::{Exchange, Sent};
-use crate::sys::poll::ready;
-use rustix::event::PollFlags;
-use rustix::fd::AsFd;
 
 /// How long a client may take to come nearer.
 #[derive(Debug, Clone, Copy)]
@@ -31,20 +28,6 @@ impl Patience {
 }
 
 impl Exchange {
-    /// Blocks until the client is near enough again, or the write deadline passes without progress, or the call has taken
-    /// as long as it may. For threads that hold no lock and no GIL.
-    pub fn wait_for_room(&mut self, config: &Config) -> Sent {
-        let mut patience = self.patience(config);
-        loop {
-            match self.room(config, &mut patience) {
-                Room::Wanted(nanos) => {
-                    ready(self.socket.as_fd(), PollFlags::OUT, nanos);
-                }
-                Room::Over(sent) => return sent,
-            }
-        }
-    }
-
     /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
     /// the socket takes bytes, until that is over.
     pub fn patience(&mut self, config: &Config) -> Patience {
@@ -60,10 +43,15 @@ impl Exchange {
 
     /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
     pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
+        self.room_at(self.low, config, patience)
+    }
+
+    /// The same; there is room when no more than `level` bytes are left.
+    pub(crate) fn room_at(&mut self, level: usize, config: &Config, patience: &mut Patience) -> Room {
         if self.flush() == Sent::Gone {
             return Room::Over(Sent::Gone);
         }
-        if self.outbox.in_memory() <= LOW_WATER {
+        if self.outbox.in_memory() <= level {
             self.recork();
             return Room::Over(Sent::Accepted);
         }

@@ -4,7 +4,7 @@
 //! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
 //! `tricorn.metrics.scoreboard` is a reader.
 //!
-//! All words but `STATE` are written under the baton or by the monitor, never by two threads at once, so that a counter
+//! All words but `STATE` and those of responses are written under the baton or by the monitor, never by two threads at once, so that a counter
 //! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
 //!
 //! The table of requests may be long and is mostly not used: ten thousand entries are more than a megabyte. Shared memory
@@ -42,6 +42,9 @@ pub enum Word {
     Free = 12,
     /// Monotonic nanoseconds since when the longest waiting request waits; 0: none does.
     Oldest = 13,
+    /// Bytes of responses that wait for slow clients, in memory and on disk; any thread's ([`Scoreboard::raise`]).
+    ResponseBytes = 14,
+    ResponseDiskBytes = 15,
     // Counters.
     Accepted = 16,
     Requests = 17,
@@ -74,6 +77,12 @@ pub enum Word {
     Databases = 45,
     /// How many entries of the table, from the first one on, were ever used.
     Entries = 46,
+    /// Memory of request heads that are not complete; a gauge.
+    HeadBytes = 50,
+    /// Unfinished heads refused beyond `head_buffer_total`.
+    HeadsShed = 51,
+    /// Bytes of request bodies on disk, or on their way there; a gauge.
+    DiskBytes = 52,
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -98,7 +107,7 @@ pub const TEXT: usize = 104;
 
 // Counters, classes, histograms and entries do not overlap.
 const _: () =
-    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::Entries as usize) < QUEUE_TIME);
+    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::HeadsShed as usize) < QUEUE_TIME);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
 /// Words of a page with so many entries.
@@ -204,6 +213,15 @@ impl Scoreboard {
     #[inline]
     pub fn add(&self, word: Word, count: u64) {
         self.bump(word as usize, count);
+    }
+
+    /// Adds to a gauge that more than one thread writes; what it was before.
+    pub fn raise(&self, word: Word, count: u64) -> u64 {
+        self.words[word as usize].fetch_add(count, Relaxed)
+    }
+
+    pub fn lower(&self, word: Word, count: u64) {
+        self.words[word as usize].fetch_sub(count, Relaxed);
     }
 
     #[inline]

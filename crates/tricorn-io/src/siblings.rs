@@ -2,6 +2,7 @@
 use crate::group::{Group, GroupWord};
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::sys::channel::Channel;
+use std::sync::Arc;
 
 /// What one worker holds in common with all.
 #[derive(Debug)]
@@ -9,8 +10,29 @@ pub struct Siblings {
     pub group: Group,
     /// `None`: nothing is handed over.
     pub channel: Option<Channel>,
-    pages: Vec<Scoreboard>,
+    pages: Pages,
     own: usize,
+}
+
+/// The scoreboards of all workers.
+#[derive(Debug, Clone)]
+pub struct Pages {
+    group: Group,
+    all: Arc<[Scoreboard]>,
+}
+
+impl Pages {
+    /// Those that workers use or have used.
+    pub fn used(&self) -> &[Scoreboard] {
+        let used = self.group.get(GroupWord::Pages) as usize;
+        &self.all[..used.min(self.all.len())]
+    }
+
+    /// A gauge, summed over all workers that are not gone.
+    pub fn sum(&self, gauge: Word) -> u64 {
+        let is_gone = |page: &&Scoreboard| page.get(Word::State) == State::Stopped as u64;
+        self.used().iter().filter(|page| !is_gone(page)).map(|page| page.get(gauge)).sum()
+    }
 }
 
 /// The siblings at one moment; our own worker is not among them.
@@ -37,13 +59,17 @@ impl Siblings {
                 Err(other) => before = other,
             }
         }
-        Siblings { group, channel, pages, own }
+        Siblings { group, channel, pages: Pages { group, all: pages.into() }, own }
     }
 
     /// The pages that workers use or have used, ours among them.
     pub fn pages(&self) -> &[Scoreboard] {
-        let used = self.group.get(GroupWord::Pages) as usize;
-        &self.pages[..used.min(self.pages.len())]
+        self.pages.used()
+    }
+
+    /// The same, to be kept.
+    pub fn all_pages(&self) -> Pages {
+        self.pages.clone()
     }
 
     pub fn survey(&self) -> Survey {
@@ -112,5 +138,16 @@ mod tests {
         let other = Siblings::new(siblings.group, None, pages, 3);
         assert_eq!(siblings.survey(), Survey { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
         assert_eq!(other.survey(), Survey { idle: 2, serving: 2, oldest: Some(7), rank: 2 });
+    }
+
+    #[test]
+    fn a_gauge_of_all_workers_leaves_out_those_that_are_gone() {
+        let pages: Vec<Scoreboard> = (0..4).map(|_| Scoreboard::private(1)).collect();
+        for (page, state) in pages.iter().zip([State::Serving, State::Draining, State::Stopped, State::Serving]) {
+            page.state(state);
+            page.set(Word::DiskBytes, 10);
+        }
+        let siblings = Siblings::new(Group::private(), None, pages, 2);
+        assert_eq!(siblings.all_pages().sum(Word::DiskBytes), 20, "the last page is not in use yet");
     }
 }

@@ -1,4 +1,4 @@
-//! What the access log is written to: a file, a pipe, a socket or a terminal. No write waits for its reader.
+//! What the access log is written to: a file, a pipe, a socket or a terminal. No write waits for a reader.
 use crate::clock;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
@@ -15,7 +15,7 @@ const FILE_PIECE: usize = 256 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Writing to it waits for the disk at most.
+    /// Writing to it waits for the disk, which may hang: `log_thread.rs` does it.
     File,
     /// A pipe or a terminal; no write waits, for the description is ours alone and says so.
     Stream,
@@ -30,6 +30,8 @@ pub struct Sink {
     kind: Kind,
     /// `None`: standard output, which is never opened anew.
     path: Option<PathBuf>,
+    /// For tests: `Fault::StallLog`.
+    pub hangs: bool,
 }
 
 impl Sink {
@@ -40,7 +42,12 @@ impl Sink {
 
     /// The same path opened again; `None` where there is none.
     pub fn again(&self) -> io::Result<Option<Sink>> {
-        self.path.as_deref().map(at_path).transpose()
+        let again = self.path.as_deref().map(at_path).transpose()?;
+        Ok(again.map(|sink| Sink { hangs: self.hangs, ..sink }))
+    }
+
+    pub fn is_file(&self) -> bool {
+        self.kind == Kind::File
     }
 
     /// Writes the first of `lines`, as many as go together. Returns how many bytes were taken, at least one.
@@ -49,6 +56,9 @@ impl Sink {
             Kind::File => next_piece(lines, FILE_PIECE, true),
             _ => next_piece(lines, PIPE_PIECE, false),
         };
+        if self.hangs {
+            self.hang();
+        }
         loop {
             let result = match self.kind {
                 Kind::File | Kind::Stream => io::write(&self.file, piece),
@@ -84,6 +94,14 @@ impl Sink {
         true
     }
 
+    /// A disk that does not answer. Opening a FIFO waits in the kernel until the other end is opened (fifo(7)).
+    #[cold]
+    fn hang(&self) {
+        if let (Kind::File, Some(path)) = (self.kind, &self.path) {
+            let _ = std::fs::File::open(path.with_extension("stall"));
+        }
+    }
+
     /// Waits up to `nanos` for room.
     fn has_room(&self, nanos: u64) -> bool {
         !ready(self.file.as_fd(), PollFlags::OUT, nanos).is_empty()
@@ -98,7 +116,7 @@ fn at_path(path: &Path) -> io::Result<Sink> {
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = open(path, flags, Mode::from_raw_mode(0o644))?;
     let kind = if type_of(&file) == FileType::RegularFile { Kind::File } else { Kind::Stream };
-    Ok(Sink { file, kind, path: Some(path.into()) })
+    Ok(Sink { file, kind, path: Some(path.into()), hangs: false })
 }
 
 fn standard_output() -> io::Result<Sink> {
@@ -112,7 +130,7 @@ fn standard_output() -> io::Result<Sink> {
             Err(_) => (file, Kind::SharedStream),
         },
     };
-    Ok(Sink { file, kind, path: None })
+    Ok(Sink { file, kind, path: None, hangs: false })
 }
 
 /// O_NONBLOCK belongs to the open file description, which we share with whoever started us: it cannot be set on that.

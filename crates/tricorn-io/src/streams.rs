@@ -1,16 +1,18 @@
 //! The places whose calls stream: their corks are the monitor's to empty at each tick.
 use crate::baton::Slots;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
 pub struct Streams {
     places: Mutex<Vec<usize>>,
-    any: AtomicBool,
+    /// How many there are. With `Engine::cork` and the monitor's modes a store-load pair on both sides: all SeqCst.
+    open: AtomicUsize,
 }
 
 impl Streams {
-    fn places(&self) -> MutexGuard<'_, Vec<usize>> {
+    /// Held by the monitor while it works at corks.
+    pub fn places(&self) -> MutexGuard<'_, Vec<usize>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -20,11 +22,16 @@ impl Streams {
         if !places.contains(&place) {
             places.push(place);
         }
-        self.any.store(true, Ordering::Release);
+        self.open.store(places.len(), Ordering::SeqCst);
     }
 
     pub fn any(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+        self.open() > 0
+    }
+
+    /// How many streams are under way, or were at the monitor's last tick.
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
     }
 
     /// Sends what streams have gathered, and forgets those that are over.
@@ -37,6 +44,6 @@ impl Streams {
             slots[*place].cork.send_some();
             slots[*place].cork.is_open()
         });
-        self.any.store(!places.is_empty(), Ordering::Release);
+        self.open.store(places.len(), Ordering::SeqCst);
     }
 }

@@ -1,6 +1,6 @@
 //! The watchdog: which calls are older than a limit allows, and what is done about it. A part of the monitor.
 //!
-//! * Over `timeout`: the arbiter is told, with the thread's stack; it will replace the worker.
+//! * No progress for `timeout` (`progress.rs`): the arbiter is told, with the thread's stack; it will replace the worker.
 //! * Over `request_timeout`: the same, and `RequestTimeout` is raised in the call. A second later, if nothing was sent, the
 //!   client gets its 504 from here.
 //! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
@@ -11,11 +11,12 @@
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
 //! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended
 //! before the next line of ours is begun. The pipe belongs to the arbiter: nothing here waits for it.
-use crate::clock::MILLI;
+use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::Shared;
 use crate::hub::{Began, Hub};
 use crate::hub_watch::HubWatch;
+use crate::progress::Silence;
 use crate::scoreboard::Word;
 use crate::sys::poll::ready;
 use crate::sys::signals::{self, ThreadId};
@@ -24,7 +25,8 @@ use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use tricorn_proto::exchange::error_page;
+use tricorn_proto::exchange::error_page::Page;
+use tricorn_proto::http1::Method;
 
 /// How long a thread may take to write its stack.
 const STACK_TIME: u64 = 200 * MILLI;
@@ -41,6 +43,8 @@ pub struct Watchdog {
     /// The report whose stack is being written, and when it is over.
     open: Option<(usize, u64)>,
     retired: bool,
+    /// When the process last went on after a pause (see [`Watchdog::resume`]).
+    resumed: u64,
 }
 
 /// What was done about the call that a slot is at.
@@ -58,6 +62,8 @@ struct Report {
     of: Subject,
     age: u64,
     text: Vec<u8>,
+    /// When it was found.
+    noted: u64,
 }
 
 /// Whose stack is to be told, as long as it is at the same.
@@ -78,10 +84,11 @@ impl Watchdog {
             reports: VecDeque::new(),
             open: None,
             retired: config.max_requests == 0 || config.messages.is_none(),
+            resumed: 0,
         }
     }
 
-    /// Looks at every call; in an ordinary tick that is one comparison for each.
+    /// Looks at every call; in an ordinary tick that is a comparison or two for each.
     pub fn look(&mut self, shared: &Shared, now: u64) {
         if self.watches {
             for slot in 0..self.slots.len() {
@@ -103,6 +110,19 @@ impl Watchdog {
         }
     }
 
+    /// The process was stopped until now (SIGSTOP, a paused container): nothing could make progress.
+    pub fn resume(&mut self, now: u64) {
+        self.resumed = now;
+    }
+
+    /// Since when `timeout` counts for a call, if it does.
+    fn silent_since(&self, shared: &Shared, slot: usize, (call, started): (u32, u64)) -> Option<u64> {
+        match shared.silence(slot, call, started) {
+            Silence::Since(since) => Some(since.max(self.resumed)),
+            Silence::Client | Silence::Exempt => None,
+        }
+    }
+
     /// Something is to be said to the arbiter: the monitor must not sleep.
     pub fn is_reporting(&self) -> bool {
         self.open.is_some() || !self.reports.is_empty()
@@ -118,9 +138,14 @@ impl Watchdog {
         }
         let threads = self.slots.iter().enumerate().filter_map(|(slot, watched)| {
             let (call, started) = shared.running(slot)?;
-            due_of(shared, if watched.call == call { *watched } else { Watched::default() }, started)
+            let done = if watched.call == call { *watched } else { Watched::default() };
+            // Silence that begins later is found at the next heartbeat.
+            let silent = self.silent_since(shared, slot, (call, started));
+            let timeout = shared.config.timeout;
+            let silent = silent.filter(|_| timeout > 0 && !done.stuck).map(|since| since.saturating_add(timeout));
+            [due_of_limit(shared, done, started), silent].into_iter().flatten().min()
         });
-        let late = self.late.iter().filter_map(|(began, watched)| due_of(shared, *watched, began.started));
+        let late = self.late.iter().filter_map(|(began, watched)| due_of_limit(shared, *watched, began.started));
         let limit = shared.config.request_timeout;
         let next = shared.hub.as_ref().filter(|_| limit > 0).and_then(|hub| hub.began().front().copied());
         let due = threads.chain(late).chain(next.map(|began| began.started.saturating_add(limit))).min();
@@ -164,11 +189,19 @@ impl Watchdog {
         if others > 0 {
             text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());
         }
-        self.reports.push_back(Report { limit: "timeout", slot: 0, of: Subject::Hub(hub.rounds()), age, text });
+        self.reports.push_back(Report {
+            limit: "timeout",
+            slot: 0,
+            of: Subject::Hub(hub.rounds()),
+            age,
+            text,
+            noted: now,
+        });
     }
 
-    /// The worker is to leave, and no thread will come back to serve what waits: each is stuck in a call, or has had
-    /// nothing to do for `covered` and does not come, since one of the stuck calls holds the GIL.
+    /// The worker is to leave, and no thread will come back to serve what waits: each is stuck in a call, serves a taken
+    /// socket for longer than `timeout`, or has had nothing to do for `covered` and does not come, since one of the stuck
+    /// calls holds the GIL.
     pub fn is_stranded(&self, shared: &Shared, covered: u64, now: u64) -> bool {
         let limit = shared.config.timeout;
         if limit == 0 || !shared.is_draining() || shared.hub.is_some() {
@@ -177,8 +210,11 @@ impl Watchdog {
         let mut stuck = false;
         for slot in (0..shared.slots.len()).filter(|slot| shared.slots[*slot].is_taken()) {
             match shared.running(slot) {
-                Some((_, started)) if now.saturating_sub(started) >= limit => stuck = true,
-                Some(_) => return false,
+                Some((call, started)) => match shared.silence(slot, call, started) {
+                    Silence::Since(since) if now.saturating_sub(since.max(self.resumed)) >= limit => stuck = true,
+                    Silence::Exempt if now.saturating_sub(started) >= limit => stuck = true,
+                    _ => return false,
+                },
                 None if covered >= GRACE => {}
                 None => return false,
             }
@@ -195,7 +231,7 @@ impl Watchdog {
         if over(config.request_timeout, 0, watched.late) {
             watched.late = true;
             if shared.mark_late(slot, call) {
-                self.note(shared, "request_timeout", slot, call, age);
+                self.note(shared, "request_timeout", (slot, call), age, now);
                 // Before the call is ended: this says where it was.
                 self.report(shared, now);
                 end_call(shared, Began { place: slot, call, started });
@@ -205,17 +241,22 @@ impl Watchdog {
             watched.answered = true;
             answer(shared, slot, call);
         }
-        if !config.hub && over(config.timeout, 0, watched.stuck) {
-            watched.stuck = true;
-            self.note(shared, "timeout", slot, call, age);
+        if !config.hub && config.timeout > 0 && !watched.stuck && age >= config.timeout {
+            // Only of a call that old it matters what it did meanwhile.
+            if let Some(since) = self.silent_since(shared, slot, (call, started))
+                && now.saturating_sub(since) >= config.timeout
+            {
+                watched.stuck = true;
+                self.note(shared, "timeout", (slot, call), now.saturating_sub(since), now);
+            }
         }
         watched
     }
 
-    fn note(&mut self, shared: &Shared, limit: &'static str, slot: usize, call: u32, age: u64) {
+    fn note(&mut self, shared: &Shared, limit: &'static str, (slot, call): (usize, u32), age: u64, now: u64) {
         if shared.config.messages.is_some() {
             let text = shared.board.call_text(slot).unwrap_or_default();
-            self.reports.push_back(Report { limit, slot, of: Subject::Call(call), age, text });
+            self.reports.push_back(Report { limit, slot, of: Subject::Call(call), age, text, noted: now });
         }
     }
 
@@ -227,12 +268,20 @@ impl Watchdog {
             }
             self.open = None;
         }
-        let Some(Report { limit, slot, of, age, text }) = self.reports.front() else { return };
+        let Some(Report { limit, slot, of, age, text, noted }) = self.reports.front() else { return };
+        let stack = told_by_hub(shared, *slot, *of);
+        if stack.is_none() && waits_for_hub(shared, *slot, *of) && now < noted + STACK_TIME {
+            return; // the hub tells it before it raises the exception, unless the call ends before
+        }
         let mut line = format!("stuck {limit} {slot} {} ", age / MILLI).into_bytes();
         line.extend(text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         line.push(b'\n');
         if !tell(shared, &line) {
             return;
+        }
+        if let Some(stack) = stack {
+            // As far as the pipe takes it: a stack without its end is better than none.
+            stack.split_inclusive(|byte| *byte == b'\n').all(|line| tell(shared, line));
         }
         let asked = whose_stack(shared, *slot, *of)
             .is_some_and(|thread| signals::stack_signal().is_some_and(|signal| signals::send(thread, signal)));
@@ -241,16 +290,28 @@ impl Watchdog {
     }
 }
 
-/// When the next step is due for a call about which so much has been done.
-fn due_of(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
-    let config = &shared.config;
-    let steps = [
-        (config.timeout, 0, done.stuck || config.hub),
-        (config.request_timeout, 0, done.late),
-        (config.request_timeout, GRACE, done.answered),
-    ];
-    let open = steps.into_iter().filter(|(limit, _, done)| *limit > 0 && !done);
-    open.map(|(limit, more, _)| started.saturating_add(limit + more)).min()
+/// When `request_timeout` wants the next step for a call about which so much has been done.
+fn due_of_limit(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
+    let limit = shared.config.request_timeout;
+    let steps = [(0, done.late), (GRACE, done.answered)];
+    let open = steps.into_iter().filter(|(_, done)| limit > 0 && !done);
+    open.map(|(more, _)| started.saturating_add(limit + more)).min()
+}
+
+/// The stack of a late call that merely waits, or that held up the hub.
+fn told_by_hub(shared: &Shared, slot: usize, of: Subject) -> Option<Vec<u8>> {
+    match (of, &shared.hub) {
+        (Subject::Call(call), Some(hub)) => hub.take_stack(slot, call),
+        _ => None,
+    }
+}
+
+/// The hub has yet to come to the call.
+fn waits_for_hub(shared: &Shared, slot: usize, of: Subject) -> bool {
+    match (of, &shared.hub) {
+        (Subject::Call(call), Some(hub)) => hub.tells_stacks() && shared.slots[slot].calls() == call,
+        _ => false,
+    }
 }
 
 /// The thread that is at what a report is about; under a hub a call that merely waits is on no thread's stack.
@@ -286,18 +347,21 @@ fn end_call(shared: &Shared, began: Began) {
 
 /// The call did not end though it was told to: its client is answered from here, unless the reply has begun.
 fn answer(shared: &Shared, slot: usize, call: u32) {
-    let guard = shared.baton.take();
+    let mut guard = shared.baton.take();
     // The exchange is given back under the baton only: while this is held it stays what it is.
     if shared.slots[slot].calls() == call {
-        shared.slots[slot].claim.take(&late_page());
+        let wall = &mut guard.reactor.wall;
+        wall.refresh(clock::now());
+        let claim = &shared.slots[slot].claim;
+        claim.take(&late_page(wall.date(), claim.method()));
     }
     drop(guard);
 }
 
-/// The answer to a request that took too long.
-pub fn late_page() -> Vec<u8> {
+/// The answer to a request that took too long. Its length does not depend on the date.
+pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
     let mut page = Vec::new();
-    error_page::write(&mut page, 504, "");
+    Page { status: 504, message: "", fields: b"", date, method, keep: false }.write(&mut page);
     page
 }
 

@@ -15,6 +15,7 @@ use crate::incoming::Incoming;
 use crate::outbox::SharedBytes;
 use crate::reactor::What;
 use crate::room::{Patience, Room};
+use crate::timers::{Due, Timer};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::HeadInputs;
@@ -65,8 +66,6 @@ pub struct WebSocket<M> {
     is_held: bool,
     /// The peer has not taken all output.
     patience: Option<Patience>,
-    /// When the engine will remind us; 0: it was not asked to.
-    reminder: u64,
     /// Bytes sent before the first frame.
     before: u64,
 }
@@ -89,7 +88,6 @@ impl<M> WebSocket<M> {
             hangup: false,
             is_held: false,
             patience: None,
-            reminder: 0,
             before: exchange.raw_sent(),
         };
         if sent == Sent::Gone {
@@ -112,13 +110,13 @@ impl<M> WebSocket<M> {
             self.session.lost();
             return false;
         }
-        if what.expired {
+        let due = if what.expired { desk.engine.take_due(desk.exchange) } else { Due::default() };
+        if due.has(Timer::Ping) {
             let now = clock::now();
-            self.reminder = 0;
             self.session.tick(&mut turn(desk, now, self.patience.is_some()));
             self.settle(desk);
         }
-        if what.writable || what.expired && self.patience.is_some() {
+        if what.writable || due.has(Timer::Room) {
             self.flush(desk);
         }
         self.readable && self.session.wants_read()
@@ -152,7 +150,7 @@ impl<M> WebSocket<M> {
         }
         self.settle(desk);
         if self.readable && self.session.wants_read() {
-            self.remind(desk, now);
+            desk.engine.set_timer(desk.exchange, Timer::Turn, now);
         }
     }
 
@@ -244,21 +242,14 @@ impl<M> WebSocket<M> {
         self.session.goodbye()
     }
 
-    /// Sends what a step appended, and asks to be reminded of what is to be done next.
+    /// Sends what a step appended, and sets the timer for what is to be done next.
     fn settle(&mut self, desk: &mut Desk<'_>) {
         if !desk.shelf.out.is_empty() {
             self.is_held &= !self.session.is_over();
             self.put(desk);
         }
         if let Some(due) = self.session.due_at() {
-            self.remind(desk, due);
-        }
-    }
-
-    fn remind(&mut self, desk: &mut Desk<'_>, at: u64) {
-        if self.reminder == 0 || at < self.reminder {
-            self.reminder = at;
-            desk.engine.remind(desk.exchange, Some(at));
+            desk.engine.set_timer(desk.exchange, Timer::Ping, due);
         }
     }
 
@@ -289,6 +280,7 @@ impl<M> WebSocket<M> {
         }
         if !desk.exchange.is_behind() {
             if self.patience.take().is_some() {
+                desk.exchange.stop_timer(Timer::Room);
                 self.session.caught_up(&mut desk.shelf.out);
                 if !desk.shelf.out.is_empty() {
                     return self.put(desk);
@@ -299,25 +291,27 @@ impl<M> WebSocket<M> {
         self.wait(desk)
     }
 
-    /// The peer has not taken it all.
+    /// The peer has not taken it all: it has to take all of it in time, whether the application waits or not.
     #[cold]
     fn wait(&mut self, desk: &mut Desk<'_>) -> Sent {
         let config = desk.engine.config();
         let mut patience = self.patience.take().unwrap_or_else(|| desk.exchange.patience(config).without_end());
         desk.engine.await_room(desk.exchange);
-        let sent = match desk.exchange.room(config, &mut patience) {
+        match desk.exchange.room_at(0, config, &mut patience) {
             Room::Wanted(nanos) => {
-                self.remind(desk, clock::now().saturating_add(nanos));
-                Sent::OverMark
+                self.patience = Some(patience);
+                desk.engine.set_timer(desk.exchange, Timer::Room, clock::now().saturating_add(nanos));
+                if self.is_full(desk.exchange) { Sent::OverMark } else { Sent::Accepted }
             }
             Room::Over(Sent::Gone) => {
                 self.session.lost();
-                return Sent::Gone;
+                Sent::Gone
             }
-            Room::Over(sent) => sent,
-        };
-        self.patience = Some(patience);
-        if desk.exchange.is_behind() { sent } else { self.sent(desk, sent) }
+            Room::Over(_) => {
+                self.patience = Some(patience); // which ends there
+                self.sent(desk, Sent::Accepted)
+            }
+        }
     }
 }
 

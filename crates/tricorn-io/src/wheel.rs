@@ -17,6 +17,12 @@ pub fn tick_at(nanos: u64) -> Tick {
     ((nanos >> SHIFT) as u32).wrapping_add(1)
 }
 
+/// When what is put down for a tick comes out, in nanoseconds.
+#[inline]
+pub fn time_of(tick: Tick) -> u64 {
+    u64::from(tick) << SHIFT
+}
+
 #[derive(Debug)]
 pub struct Wheel {
     slots: Vec<Vec<u64>>,
@@ -77,7 +83,7 @@ impl Wheel {
             let slot = (self.current + ahead) as usize % SLOTS;
             self.occupied[slot / 64] & (1 << (slot % 64)) != 0
         })?;
-        let due = u64::from(self.current + distance) << SHIFT;
+        let due = time_of(self.current + distance);
         Some(due.saturating_sub(now).max(clock::MILLI))
     }
 }

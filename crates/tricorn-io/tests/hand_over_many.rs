@@ -79,7 +79,14 @@ fn ten_thousand_are_answered_once_each_in_order_and_leave_nothing_behind() {
         *notes.lock().expect("notes").entry(path).or_default() += 1;
     });
     let kept: Mutex<Vec<Client>> = Mutex::default();
-    let before = descriptors();
+    // From its first body on disk on each worker has a thread that writes them, and its event descriptor.
+    let before = descriptors() + workers.servers.len();
+    for server in &workers.servers {
+        let mut client = server.connect();
+        client.post("/first", &noise(200_000));
+        assert_eq!(client.response().status, 200);
+    }
+    until("each worker has it", || workers.sum(Word::Connections) == 0 && descriptors() == before);
     let (next, asked) = (AtomicUsize::new(0), AtomicUsize::new(0));
     while next.load(Ordering::SeqCst) < CONNECTIONS {
         // All are the first worker's, which is then busy.

@@ -453,3 +453,48 @@ fn a_call_that_holds_up_the_hub_while_the_monitor_falls_asleep_is_seen_to_be_lat
         assert_eq!(client.response().status, 200);
     }
 }
+
+#[test]
+fn a_call_that_lasts_beyond_the_limit_without_being_stuck_leaves_the_heartbeat_fresh() {
+    let (read, messages) = pipe();
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = Server::start(Config { timeout: 200 * MILLI, messages, ..config() }, move |engine, exchange| {
+        engine.let_go(exchange);
+        held.pass();
+    });
+    let mut client = server.connect();
+    client.ask("/taken");
+    gate.until_held(1);
+    server.until_at_least(Word::Rescues, 1);
+    // A monitor that covers has no other reason to wake up: no event comes, and no limit applies.
+    let mut beats = std::collections::HashSet::new();
+    until("heartbeats for longer than the limit", || {
+        beats.insert(server.get(Word::Heartbeat));
+        beats.len() > 8
+    });
+    gate.open(1);
+    client.is_closed();
+    assert_eq!(Ear::new(read).listen(), "");
+}
+
+#[test]
+fn nothing_is_answered_into_a_connection_that_the_application_has_taken() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = Server::start(Config { request_timeout: 100 * MILLI, ..config() }, move |engine, exchange| {
+        engine.let_go(exchange);
+        let socket = tricorn_io::duplicate(std::os::fd::AsRawFd::as_raw_fd(&exchange.socket())).expect("a descriptor");
+        rustix::io::write(&socket, b"before;").expect("a socket");
+        held.pass();
+        rustix::io::write(&socket, b"after").expect("a socket");
+    });
+    let mut client = server.connect();
+    client.ask("/taken");
+    gate.until_held(1);
+    until("the monitor would have answered", || {
+        server.call_started(0).is_some_and(|start| tricorn_io::clock::now() > start + 1300 * MILLI)
+    });
+    gate.open(1);
+    assert_eq!(client.rest(), b"before;after");
+}

@@ -1,6 +1,7 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::late::{self, Thread};
 use crate::options::{self, CoreOptions, GroupOptions};
+use crate::panics::{self, Panicked};
 use crate::wsgi::{Ground, Server, Wait, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -16,15 +17,13 @@ pub struct Core {
     engine: Arc<Engine>,
     sendfile: bool,
     late: late::Raiser,
-    /// Keeps the scoreboard's memory mapped.
-    _page: PyBuffer<u8>,
-    _group: Option<GroupOptions>,
 }
 
 #[pymethods]
 impl Core {
     #[new]
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
+        panics::watch();
         let CoreOptions { config, access_log, sendfile } = options::read(options)?;
         let (threads, hub) = (config.threads, config.hub);
         let board = page_of(&scoreboard, threads)?;
@@ -44,13 +43,8 @@ impl Core {
         if let Some(group) = &group {
             engine.open_group(siblings(group, &scoreboard, threads)?);
         }
-        Ok(Core {
-            engine: Arc::new(engine),
-            sendfile,
-            late: late::Raiser::new(if hub { 0 } else { threads }),
-            _page: scoreboard,
-            _group: group,
-        })
+        engine.keep(Box::new((scoreboard, group)));
+        Ok(Core { engine: Arc::new(engine), sendfile, late: late::Raiser::new(if hub { 0 } else { threads }) })
     }
 
     #[getter]
@@ -74,7 +68,13 @@ impl Core {
         self.engine.wakeup_fd()
     }
 
-    /// Starts the monitor thread. From now on this process must not fork.
+    /// Makes this core useless in processes that the application forks. For the one core of a worker's process.
+    fn guard_forks(&self) -> PyResult<()> {
+        let guarded = self.engine.guard_forks();
+        guarded.map_err(|error| PyOSError::new_err(format!("the core cannot be guarded against forks: {error}")))
+    }
+
+    /// Starts the monitor thread. A process that is forked from now on has none (`guard_forks`).
     fn start(&self) -> PyResult<()> {
         self.engine.start().map_err(PyErr::from)
     }
@@ -98,17 +98,22 @@ impl Core {
         loop {
             match self.engine.next(slot, done.take()) {
                 Wake::Request(exchange) => {
-                    let (exchange, outcome) = server.answer(py, exchange, |engine, slot| {
-                        if engine.conclude_call(slot) {
-                            thread.forget_raised(py);
+                    let answer = || {
+                        server.answer(py, exchange, |engine, slot| {
+                            if engine.conclude_call(slot) {
+                                thread.forget_raised(py);
+                            }
+                        })
+                    };
+                    match panics::caught(answer) {
+                        Ok((exchange, Ok(()))) => done = Some(exchange),
+                        Ok((exchange, Err(error))) => {
+                            // A defect of ours, or no memory: the request is finished, the thread leaves.
+                            self.engine.leave(slot, Some(exchange));
+                            return Err(error);
                         }
-                    });
-                    if let Err(error) = outcome {
-                        // A defect of ours, or no memory: the request is finished, the thread leaves.
-                        self.engine.leave(slot, Some(exchange));
-                        return Err(error);
+                        Err(Panicked(text)) => server.panicked(py, text),
                     }
-                    done = Some(exchange);
                 }
                 Wake::Stirred(_) => {} // nobody attends here
                 Wake::Chores => server.do_chores(py, self.engine.take_chores()),
@@ -156,10 +161,11 @@ impl Core {
         py.detach(|| self.engine.stop());
     }
 
-    /// Joins the monitor thread, flushes the access log and closes every connection.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.engine.close());
-        drop_chores(self.engine.take_chores());
+    /// Joins the monitor thread, flushes the access log and closes every connection. What the error log should be told.
+    fn close(&self, py: Python<'_>) -> Option<String> {
+        let last_word = py.detach(|| self.engine.close());
+        drop_chores(py, self.engine.take_chores());
+        last_word
     }
 
     /// Opens the access log file anew (after rotation).
@@ -184,9 +190,12 @@ impl Core {
     }
 }
 
-/// Objects of the gateway, dropped here because this thread holds the GIL.
-pub fn drop_chores(chores: Chores) {
+/// Objects of the gateway, dropped here because this thread holds the GIL; files, closed without it.
+pub fn drop_chores(py: Python<'_>, chores: Chores) {
     drop((chores.attachments, chores.spent));
+    if !chores.files.is_empty() {
+        py.detach(|| drop(chores.files));
+    }
 }
 
 /// A listening socket that the worker hands over by number.
@@ -209,6 +218,12 @@ pub fn scoreboard_bytes(entries: usize) -> usize {
     page_bytes(entries)
 }
 
+/// Room for every signal at once on the calling thread's alternate signal stack, if it has one. Whether that was replaced.
+#[pyfunction]
+pub fn enlarge_signal_stack() -> PyResult<bool> {
+    tricorn_io::enlarge_signal_stack().map_err(|error| PyErr::from(std::io::Error::from(error)))
+}
+
 /// All pages of the group, of which `page` is one.
 fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyResult<Siblings> {
     let size = page_bytes(threads);
@@ -219,7 +234,7 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
     let Some((own, _)) = own else {
         return Err(PyValueError::new_err("core option pages: the worker's own page is not one of them"));
     };
-    // SAFETY: `count` pages of this size lie there, aligned; the buffers are held by `Core` as its own page is.
+    // SAFETY: `count` pages of this size lie there, aligned; the engine keeps the buffers (`Engine::keep`).
     let pages = (0..count).map(|index| unsafe { Scoreboard::at(first.add(index * size), threads) }).collect();
     // SAFETY: the same, for one page.
     let group = unsafe { Group::at(memory(&options.group, GROUP_BYTES, "group")?) };
@@ -245,7 +260,7 @@ fn memory(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<*mut u8>
 
 fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {
     let address = memory(buffer, page_bytes(threads), "scoreboard")?;
-    // SAFETY: checked in `memory`; the buffer is held by `Core`, and an exported buffer cannot be unmapped. The engine and its
-    // threads are gone before the `Core` is (`close`, or process exit).
+    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the engine and its monitor keep it for as long as
+    // they are there (`Engine::keep`).
     Ok(unsafe { Scoreboard::at(address, threads) })
 }

@@ -13,7 +13,9 @@
 //! A greenlet's stack is copied away while it waits: nothing here borrows from a `RefCell` across a switch, and no address
 //! on the stack is told to anybody.
 use crate::core::Core;
+use crate::panics::{self, Panicked};
 use crate::service::Service;
+use crate::stack::stack_from;
 use crate::wsgi::{Ground, Hub, Server, Wait, WsgiGateway};
 use pyo3::ffi;
 use pyo3::intern;
@@ -83,7 +85,9 @@ impl GreenServer {
         done: Py<PyAny>,
     ) -> PyResult<GreenServer> {
         let engine = core.get().engine().clone();
-        let service = Service::join(engine.clone(), done)?;
+        panics::watch_greenlets();
+        let service = Service::join(engine.clone(), done, usize::MAX)?;
+        engine.tells_stacks();
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let ground = Ground { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
@@ -148,11 +152,18 @@ impl GreenServer {
     }
 
     /// Whether the calling greenlet's request is over `request_timeout`, and the application at it still.
+    ///
+    /// Called in a signal handler, which raises the exception if so: the greenlet is what holds up the hub.
     fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
         let current = self.getcurrent.bind(py).call0()?;
         let running = self.running.borrow();
         let place = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(place, _)| *place);
-        Ok(place.is_some_and(|place| self.engine.is_late_at(place)))
+        let Some(place) = place.filter(|place| self.engine.is_late_at(*place)) else { return Ok(false) };
+        // The frame below the handler's.
+        if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
+            self.engine.tell_stack(place, stack_from(frame));
+        }
+        Ok(true)
     }
 
     /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
@@ -242,6 +253,9 @@ impl GreenServer {
         for place in self.engine.take_late() {
             let greenlet = self.running.borrow().get(&place).map(|greenlet| greenlet.clone_ref(py));
             let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py)) else { continue };
+            if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
+                self.engine.tell_stack(place, stack_from(frame));
+            }
             if let Err(error) = greenlet.call_method1(py, intern!(py, "throw"), (error,)) {
                 error.write_unraisable(py, Some(greenlet.bind(py)));
             }
@@ -264,7 +278,7 @@ impl GreenServer {
             match self.engine.next(0, done.take()) {
                 Wake::Request(exchange) => {
                     let before = holders_of(&me);
-                    let (exchange, is_late) = self.answer(py, &me, exchange)?;
+                    let Some((exchange, is_late)) = self.answer(py, &me, exchange)? else { return Ok(()) };
                     if is_late || self.is_touched(&me, &untouched)? {
                         self.give_back(exchange);
                         return Ok(());
@@ -296,31 +310,40 @@ impl GreenServer {
         }
     }
 
-    /// Whether it was late, with the exchange.
+    /// Whether it was late, with the exchange; `None` if that is lost.
     fn answer(
         &self,
         py: Python<'_>,
         me: &Bound<'_, PyAny>,
         exchange: Box<Exchange>,
-    ) -> PyResult<(Box<Exchange>, bool)> {
+    ) -> PyResult<Option<(Box<Exchange>, bool)>> {
         let place = exchange.slot();
         let has_limit = self.engine.config().request_timeout > 0;
         if has_limit {
             self.running.borrow_mut().insert(place, me.clone().unbind());
         }
         let mut was_late = false;
-        let (exchange, outcome) = self.server.answer(py, exchange, |engine, place| {
-            was_late = has_limit && engine.is_late_at(place);
-            engine.conclude_call(place);
-        });
+        let answer = || {
+            self.server.answer(py, exchange, |engine, place| {
+                was_late = has_limit && engine.is_late_at(place);
+                engine.conclude_call(place);
+            })
+        };
+        let answered = panics::caught(answer);
         if has_limit {
             self.running.borrow_mut().remove(&place);
         }
-        if let Err(error) = outcome {
-            self.engine.give_back(exchange);
-            return Err(error);
+        match answered {
+            Ok((exchange, Ok(()))) => Ok(Some((exchange, was_late))),
+            Ok((exchange, Err(error))) => {
+                self.engine.give_back(exchange);
+                Err(error)
+            }
+            Err(Panicked(text)) => {
+                self.server.panicked(py, text);
+                Ok(None)
+            }
         }
-        Ok((exchange, was_late))
     }
 
     /// Gives an exchange back without going on with the next request: the hub does, and opens the doors if they were closed.

@@ -3,7 +3,7 @@
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
 //! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
 //! * `service.rs`: what servers of hubs and of event loops share.
-//! * `wsgi/`: the WSGI gateway (PEP 3333).
+//! * `wsgi/`: the WSGI gateway (PEP 3333), for threads, greenlets and event loops.
 //! * `loop_server.rs`: the loop of an event loop; `loops/`: its gateways' common ground, and tasks.
 //! * `asgi/`: the ASGI gateway.
 //! * `call/`: requests for servers that are made of Python classes, tornado's for one.
@@ -11,10 +11,13 @@
 //! * `late.rs`: exceptions for application calls that take too long.
 //! * `options.rs`: settings into the core's configuration.
 //! * `functions.rs`: C functions bound to objects of ours.
+//! * `panics.rs`: what a panic costs.
 //! * `pieces.rs`: `bytes` as pieces of a reply.
 //! * `ends.rs`: the addresses of a connection.
+//! * `forked.rs`: the end of a process that the application forked.
 //! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
+//! * `stack.rs`: stacks of greenlets that wait.
 //! * `sync.rs`: locks.
 
 mod asgi;
@@ -22,21 +25,26 @@ mod call;
 mod context;
 mod core;
 mod ends;
+mod forked;
 mod functions;
 mod green;
 mod late;
 mod loop_server;
 mod loops;
 mod options;
+mod panics;
 mod pieces;
 mod report;
 mod service;
+mod stack;
 mod sync;
 mod text;
 mod transport;
 mod wsgi;
 
-#[pyo3::pymodule(gil_used = false)]
+// A free-threaded interpreter turns the GIL on for this module. Nothing here was run without it, and one case is known to be wrong:
+// a thread that waits for a lock of ours stays attached, so a collection that stops all threads would wait for it.
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::asgi::AsgiGateway;
@@ -47,6 +55,8 @@ mod _core {
     #[pymodule_export]
     use crate::core::Core;
     #[pymodule_export]
+    use crate::core::enlarge_signal_stack;
+    #[pymodule_export]
     use crate::core::scoreboard_bytes;
     #[pymodule_export]
     use crate::green::GreenServer;
@@ -55,11 +65,13 @@ mod _core {
     #[pymodule_export]
     use crate::options::check_access_log_format;
     #[pymodule_export]
+    use crate::options::upload_dir_in_memory;
+    #[pymodule_export]
     use crate::options::upload_dir_is_usable;
     #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]
-    use crate::wsgi::WsgiGateway;
+    use crate::wsgi::{BodySource, WsgiGateway};
     use pyo3::prelude::{Bound, PyModule, PyModuleMethods, PyResult};
 
     #[pymodule_init]

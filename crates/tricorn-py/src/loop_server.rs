@@ -7,8 +7,10 @@ use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::loops::Gateway;
+use crate::panics::{self, Panicked};
 use crate::service::Service;
 use crate::transport::{TransportGateway, Transports};
+use crate::wsgi::{OnLoop, WsgiGateway};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::os::fd::RawFd;
@@ -44,10 +46,12 @@ impl LoopServer {
             Box::new(CallServer::new(py, calls, engine.clone())?)
         } else if let Ok(transports) = gateway.cast::<TransportGateway>() {
             Box::new(Transports::new(py, transports.get(), engine.clone()))
+        } else if let Ok(wsgi) = gateway.cast::<WsgiGateway>() {
+            Box::new(OnLoop::new(py, wsgi, engine.clone(), core.get().sendfile())?)
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
-        Ok(LoopServer { service: Service::join(engine.clone(), done)?, engine, gateway })
+        Ok(LoopServer { service: Service::join(engine.clone(), done, gateway.most())?, engine, gateway })
     }
 
     /// The descriptors to be watched for reading.
@@ -117,8 +121,14 @@ impl LoopServer {
         let mut done = None;
         loop {
             match self.engine.next(0, done.take()) {
-                Wake::Request(exchange) => done = self.gateway.begin(py, exchange)?,
-                Wake::Stirred(stir) => self.gateway.stirred(py, stir)?,
+                Wake::Request(exchange) => match panics::caught(|| self.gateway.begin(py, exchange)) {
+                    Ok(begun) => done = begun?,
+                    Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
+                },
+                Wake::Stirred(stir) => match panics::caught(|| self.gateway.stirred(py, stir)) {
+                    Ok(stirred) => stirred?,
+                    Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
+                },
                 Wake::Chores => self.gateway.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => py.check_signals()?,
                 Wake::Nothing => return Ok(()),

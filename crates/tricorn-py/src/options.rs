@@ -76,13 +76,21 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         siblings: options.get("siblings")?,
         worker_connections: options.get::<usize>("worker_connections")?.max(1),
         max_connections: if max_connections == 0 { descriptors() } else { max_connections },
+        max_descriptors: descriptors(),
         keepalive: options.seconds("keepalive")?,
         header_timeout: options.seconds("header_timeout")?,
+        head_buffer_total: options.get("head_buffer_total")?,
         body_timeout: options.seconds("body_timeout")?,
         body_min_rate: options.get("body_min_rate")?,
         write_timeout: options.seconds("write_timeout")?,
         body_buffer_size: options.get("body_buffer_size")?,
         body_buffer_total: options.get("body_buffer_total")?,
+        response_buffering: options.optional("response_buffering")?,
+        response_buffer_size: options.get("response_buffer_size")?,
+        response_buffer_total: options.get("response_buffer_total")?,
+        response_disk_size: options.get("response_disk_size")?,
+        response_disk_total: options.get("response_disk_total")?,
+        body_disk_total: options.optional("body_disk_total")?,
         upload_dir: upload_dir(&options)?,
         policy: head_policy(&options)?,
         request_id: options.optional("request_id")?,
@@ -143,6 +151,12 @@ pub fn upload_dir_is_usable(path: std::path::PathBuf) -> PyResult<()> {
     })
 }
 
+/// The directory for bodies of requests, if it is memory; `None` as the path: the system's for temporary files.
+#[pyfunction]
+pub fn upload_dir_in_memory(path: Option<std::path::PathBuf>) -> Option<std::path::PathBuf> {
+    tricorn_io::spools_to_memory(path.as_deref())
+}
+
 fn upload_dir(options: &Options<'_, '_>) -> PyResult<Option<std::path::PathBuf>> {
     let directory: Option<std::path::PathBuf> = options.optional("upload_dir")?;
     if let Some(directory) = &directory {
@@ -161,7 +175,7 @@ fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {
     }
 }
 
-/// For tests: where this process is to be killed.
+/// For tests: what is to go wrong.
 fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
     Ok(match options.optional::<Option<String>>("fault_point")?.as_deref() {
         None => None,
@@ -170,7 +184,13 @@ fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
         Some("before_take") => Some(Fault::BeforeTake),
         Some("after_take") => Some(Fault::AfterTake),
         Some("before_start") => Some(Fault::BeforeStart),
-        Some(other) => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
+        Some("monitor_panics") => Some(Fault::MonitorPanics),
+        Some("stall_disk") => Some(Fault::StallDisk),
+        Some("stall_log") => Some(Fault::StallLog),
+        Some(other) => match other.strip_prefix("panics:").and_then(|most| most.parse().ok()) {
+            Some(most) => Some(Fault::Panics(most)),
+            None => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
+        },
     })
 }
 
@@ -240,7 +260,9 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
     })
 }
 
-/// Connections that fit this process's descriptor limit, with some left for the application.
+/// How many descriptors of this process clients may hold. The others are the application's and the server's own: 64, or
+/// half of them where there are few.
 fn descriptors() -> usize {
-    tricorn_io::descriptor_limit().saturating_sub(64).max(64)
+    let all = tricorn_io::descriptor_limit();
+    all - (all / 2).min(64)
 }

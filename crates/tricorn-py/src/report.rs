@@ -1,11 +1,12 @@
 //! What a gateway says to the logs and the hooks: lines of the access log, errors of the application, notices of the core.
 use crate::core::drop_chores;
 use crate::text::latin1;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyList, PyString, PyType};
 use std::sync::Arc;
-use tricorn_io::{Chores, Engine, Exchange, clock};
+use tricorn_io::{Chores, Engine, Exchange, clock, is_child};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::http1::{Scheme, target};
 
@@ -46,7 +47,7 @@ impl Reporter {
     /// Apart, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
     pub fn access(&self, exchange: &Exchange, line: &Line<'_>) {
-        let Some(format) = &self.engine.config().access_format else { return };
+        let Some(format) = self.engine.config().access_format.as_ref().filter(|_| !is_child()) else { return };
         let request = &*exchange.request;
         let record = Record {
             head: &request.head,
@@ -72,15 +73,28 @@ impl Reporter {
         exchange: &Exchange,
         tell: impl FnOnce(Finished<'py>) -> PyResult<Py<PyAny>>,
     ) {
+        if is_child() {
+            return; // the parent's will be told
+        }
         if let Err(error) = finished(py, exchange).and_then(tell) {
             self.error(py, "Exception in post_request hook".into(), error);
         }
     }
 
     pub fn error(&self, py: Python<'_>, message: String, error: PyErr) {
+        if is_child() {
+            return; // `forked.rs` tells of it
+        }
         if let Err(second) = self.on_error.call1(py, (message, error.into_value(py))) {
             second.write_unraisable(py, None);
         }
+    }
+
+    /// A panic of ours, which has cost a request.
+    #[cold]
+    pub fn panicked(&self, py: Python<'_>, text: String) {
+        let message = "A request is lost, and its connection closed".into();
+        self.error(py, message, PyRuntimeError::new_err(text));
     }
 
     pub fn notify(&self, py: Python<'_>, warning: bool, text: String) {
@@ -104,7 +118,7 @@ impl Reporter {
         for notice in chores.notices.drain(..) {
             self.notify(py, notice.warning, notice.text);
         }
-        drop_chores(chores);
+        drop_chores(py, chores);
     }
 }
 

@@ -16,9 +16,9 @@ pub struct Service {
 }
 
 impl Service {
-    /// The calling thread comes to serve. `done` is called once, when the core has ended.
-    pub fn join(engine: Arc<Engine>, done: Py<PyAny>) -> PyResult<Service> {
-        if !engine.join_hub() {
+    /// The calling thread comes to serve, up to `most` calls at once. `done` is called once, when the core has ended.
+    pub fn join(engine: Arc<Engine>, done: Py<PyAny>, most: usize) -> PyResult<Service> {
+        if !engine.join_hub(most) {
             return Err(not_made_for_this());
         }
         Ok(Service { engine, done, over: Cell::new(false), error: RefCell::default() })

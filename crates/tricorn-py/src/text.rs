@@ -49,6 +49,12 @@ pub fn is_secret(name: &[u8]) -> bool {
     }
 }
 
+/// What stands between the values of a field that came in several lines. RFC 9110 section 5.3 has a comma; in a cookie a
+/// comma is a part of its value, and RFC 9113 section 8.2.3 has `; ` for it.
+pub fn separator(name: &[u8]) -> &'static [u8] {
+    if name.eq_ignore_ascii_case(b"cookie") { b"; " } else { b"," }
+}
+
 /// From this length on a look for ASCII pays off.
 const WORTH_LOOKING: usize = 1024;
 /// Longest text worth keeping.
@@ -71,7 +77,7 @@ impl Cache {
         if bytes.len() > LONGEST {
             return latin1(py, bytes);
         }
-        let place = &mut self.places[place_of(bytes)];
+        let place = &mut self.places[place_of(bytes, PLACES)];
         if let Some(text) = place {
             let text = text.bind(py);
             if as_latin1(text) == Some(bytes) {
@@ -84,9 +90,49 @@ impl Cache {
     }
 }
 
-fn place_of(bytes: &[u8]) -> usize {
+/// Longest header name worth keeping.
+const LONGEST_NAME: usize = 64;
+/// Pairs of places for header names.
+const PAIRS: usize = 512;
+
+/// Header names that came before, and what was made of each. A name has two places that it shares with others: two names of
+/// one request that share them do not displace one another, and names that are not sent any more give way.
+pub struct Names<T> {
+    places: Vec<[Option<Kept<T>>; 2]>,
+}
+
+struct Kept<T> {
+    name: Box<[u8]>,
+    made: Py<T>,
+}
+
+impl<T> Names<T> {
+    pub fn new() -> Names<T> {
+        Names { places: (0..PAIRS).map(|_| [None, None]).collect() }
+    }
+
+    /// What was made of this name.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<&Py<T>> {
+        let pair = &self.places[place_of(name, PAIRS)];
+        pair.iter().flatten().find(|kept| *kept.name == *name).map(|kept| &kept.made)
+    }
+
+    /// Keeps what was made of a name that was not found, in place of the older of two.
+    #[cold]
+    pub fn keep<'py>(&mut self, name: &[u8], made: Bound<'py, T>) -> Bound<'py, T> {
+        if name.len() <= LONGEST_NAME {
+            let pair = &mut self.places[place_of(name, PAIRS)];
+            pair.swap(0, 1);
+            pair[0] = Some(Kept { name: name.into(), made: made.clone().unbind() });
+        }
+        made
+    }
+}
+
+fn place_of(bytes: &[u8], places: usize) -> usize {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);
     // The upper bits of a multiplicative hash are the well-mixed ones.
-    (hasher.finish() >> 32) as usize % PLACES
+    (hasher.finish() >> 32) as usize % places
 }

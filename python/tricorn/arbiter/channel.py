@@ -24,19 +24,6 @@ MOST_DESCRIPTORS = 16
 
 UNREAD = 1 << 16
 
-SORRY = b"No worker was left to begin this request.\n"
-UNAVAILABLE = b"\r\n".join(
-    [
-        b"HTTP/1.1 503 Service Unavailable",
-        b"Connection: close",
-        b"Retry-After: 1",
-        b"Content-Type: text/plain",
-        b"Content-Length: %d" % len(SORRY),
-        b"",
-        SORRY,
-    ]
-)
-
 
 @dataclass(slots=True)
 class Channel:
@@ -99,6 +86,20 @@ def open_channel() -> Channel | None:
         return None
 
 
+def _unavailable() -> bytes:
+    """A 503 without content: the method is not known here, and HEAD is answered without (RFC 9110 section 9.3.2)."""
+    from email.utils import formatdate  # not for every arbiter: this is rare
+
+    lines = (
+        "HTTP/1.1 503 Service Unavailable",
+        f"Date: {formatdate(usegmt=True)}",
+        "Connection: close",
+        "Retry-After: 1",
+        "Content-Length: 0",
+    )
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
+
+
 def _turn_away(descriptors: list[int]) -> None:
     """Answers and closes the connection of a message, and closes what else came with it."""
     client, *others = descriptors
@@ -111,7 +112,7 @@ def _turn_away(descriptors: list[int]) -> None:
         return
     with connection, suppress(OSError):  # whoever has left needs no answer
         connection.setblocking(False)
-        connection.sendall(UNAVAILABLE)
+        connection.sendall(_unavailable())
         connection.shutdown(socket.SHUT_WR)
         # Closed with something unread, it would be reset, and the answer lost on its way.
         connection.recv(UNREAD)

@@ -27,9 +27,10 @@ from tricorn.arbiter.mind.events import (
     WorkerStuck,
 )
 from tricorn.arbiter.mind.state import NEVER, State
+from tricorn.arbiter.own_time import OwnTime
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
-from tricorn.unpatched import os, select, signal, time
+from tricorn.unpatched import os, select, signal
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import (
     BootFailed,
@@ -77,7 +78,8 @@ class Loop:
     def __init__(self, hands: Hands, state: State, wakeup: Wakeup) -> None:
         self._hands = hands
         self._state = state
-        self._watcher = Watcher(hands)
+        self._time = OwnTime()
+        self._watcher = Watcher(hands, self._time.now())
         self._events = hands.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -85,7 +87,7 @@ class Loop:
     def run(self) -> Finished | Worker:
         while True:
             while self._events:
-                self._state, commands = decide(self._state, self._events.popleft(), time.monotonic())
+                self._state, commands = decide(self._state, self._events.popleft(), self._time.now())
                 self._hands.server.num_workers = self._state.target
                 for command in commands:
                     outcome = self._hands.perform(command)
@@ -95,19 +97,18 @@ class Loop:
 
     def _wait(self) -> None:
         deadline = min(self._state.next_deadline(), self._watcher.next_look(self._state))
-        timeout = None if deadline == NEVER else max(0, deadline - time.monotonic())
+        timeout = None if deadline == NEVER else max(0, deadline - self._time.now())
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
         handles = self._hands.nursery.handles
         for handle in handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
-        # Rounded up: a millisecond early would mean a second, useless turn.
-        poll.poll(None if timeout is None else int(timeout * 1000) + 1)
+        self._time.wait(lambda seconds: poll.poll(_milliseconds(seconds)), timeout)
         for handle in handles.values():
             self._receive(handle)
         self._take_signals()
-        now = time.monotonic()
+        now = self._time.now()
         self._events.extend(self._watcher.look(self._state, now))
         if now >= self._state.next_deadline():
             self._events.append(Tick())
@@ -158,6 +159,11 @@ class Loop:
                 hands.nursery.bury(who)
                 hooks.may(hands.site.log, "child_exit", hands.site.config.child_exit, hands.server, who.worker)
                 self._events.append(event)
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    """Rounded up: a millisecond early would mean a second, useless turn."""
+    return None if seconds is None else int(seconds * 1000) + 1
 
 
 def _of_application(stack: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ from tricorn.arbiter.systemd import Notifier
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.unpatched import os
-from tricorn.workers import title
+from tricorn.workers import title, watch
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -47,6 +47,7 @@ def run(sources: Sources, loaded: Loaded) -> int:
     site.log.info("Starting tricorn %s", __version__)
     _tell(site, loaded.warnings)
     server.pid = os.getpid()
+    watch.prepare()
     wakeup = Wakeup()
     lineage = Lineage(parent, _pidfile(config.pidfile, parent), Notifier.from_environ(os.environ))
     generations = Generations(sources, environment, site)
@@ -67,6 +68,10 @@ def run(sources: Sources, loaded: Loaded) -> int:
 def _tell(site: Site, warnings: Iterable[str]) -> None:
     for warning in warnings:
         site.log.warning("%s", warning)
+    from tricorn.workers import native
+
+    if in_memory := native.uploads_in_memory(site.config, site.worker_class):
+        site.log.warning("%s", in_memory)
     if site.config.preload_app and site.config.reload:
         site.log.warning("With preload_app the code is loaded once, and reload cannot change it.")
 

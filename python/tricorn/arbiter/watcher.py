@@ -19,6 +19,9 @@ SECOND = 1_000_000_000
 STUCK = 0.1
 """Seconds between looks while a stuck worker is being replaced."""
 
+SILENT = 0.25
+"""Seconds between looks at a worker whose silence is doubted."""
+
 MEMORY = 2.0
 """Seconds between looks at the memory of workers."""
 
@@ -27,9 +30,9 @@ LINEAGE = 1.0
 
 
 class Watcher:
-    def __init__(self, hands: Hands) -> None:
+    def __init__(self, hands: Hands, now: float) -> None:
         self._hands = hands
-        self._last = time.monotonic()
+        self._last = now
 
     def next_look(self, state: State) -> float:
         """When to look again; NEVER if there is nothing to see."""
@@ -55,6 +58,8 @@ class Watcher:
             pauses.append(LINEAGE)
         if state.has_stuck():
             pauses.append(STUCK)
+        if state.has_silent():
+            pauses.append(SILENT)
         if state.policy.max_memory > 0:
             pauses.append(MEMORY)
         if state.policy.timeout > 0:
@@ -71,4 +76,4 @@ class Watcher:
         rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None
         in_flight, queued = snapshot.gauges["in_flight"], snapshot.gauges["queued"]
         silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
-        return WorkerSeen(worker.nr, rss, in_flight, queued, silence)
+        return WorkerSeen(worker.nr, rss, in_flight, queued, silence, snapshot.heartbeat)

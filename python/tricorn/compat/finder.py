@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import sys
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.compat.table import ALWAYS_OURS, MODULES, PACKAGES, Value
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader as _Loader
+else:
+    _Loader = object  # importlib.abc takes as long to import as a tenth of the server; nothing of it is needed
 
 TOP = "gunicorn"
 
@@ -24,7 +28,7 @@ def install() -> None:
     sys.meta_path.insert(0, Finder())
 
 
-class Finder(importlib.abc.MetaPathFinder):
+class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
@@ -44,7 +48,7 @@ class Finder(importlib.abc.MetaPathFinder):
         return any(finder.find_spec(TOP, None) for finder in sys.meta_path if finder is not self)
 
 
-class Loader(importlib.abc.Loader):
+class Loader(_Loader):
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """The usual module will do."""
 

@@ -123,11 +123,19 @@ class Config:
     default_proc_name = mechanics.DEFAULT_PROC_NAME
 
     header_timeout = slow_clients.HEADER_TIMEOUT
+    head_buffer_total = slow_clients.HEAD_BUFFER_TOTAL
     body_timeout = slow_clients.BODY_TIMEOUT
     body_min_rate = slow_clients.BODY_MIN_RATE
     write_timeout = slow_clients.WRITE_TIMEOUT
     body_buffer_size = slow_clients.BODY_BUFFER_SIZE
     body_buffer_total = slow_clients.BODY_BUFFER_TOTAL
+    body_disk_total = slow_clients.BODY_DISK_TOTAL
+    request_buffering = slow_clients.REQUEST_BUFFERING
+    response_buffering = slow_clients.RESPONSE_BUFFERING
+    response_buffer_size = slow_clients.RESPONSE_BUFFER_SIZE
+    response_buffer_total = slow_clients.RESPONSE_BUFFER_TOTAL
+    response_disk_size = slow_clients.RESPONSE_DISK_SIZE
+    response_disk_total = slow_clients.RESPONSE_DISK_TOTAL
     max_connections = slow_clients.MAX_CONNECTIONS
 
     limit_request_line = security.LIMIT_REQUEST_LINE

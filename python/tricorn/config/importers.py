@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -30,7 +29,7 @@ def importer(module: str) -> str:
     return _observer.importers.get(module, "")
 
 
-class _Observer(importlib.abc.MetaPathFinder):
+class _Observer:
     """Finds nothing; is asked for every module that is not loaded yet, while who wants it is on the stack."""
 
     def __init__(self) -> None:

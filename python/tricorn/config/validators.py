@@ -17,6 +17,7 @@ from tricorn.errors import nearest
 T_co = TypeVar("T_co", covariant=True)
 
 Auto = Literal["auto"]
+Switch = Literal["auto", "on", "off"]
 
 
 class Invalid(ValueError):
@@ -140,6 +141,21 @@ class Boolean:
         if word in ("false", "no", "n", "off", "0"):
             return False
         raise Malformed("expected true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class AutoOrBoolean:
+    """`auto`, `on` or `off`; what a boolean is written like means one of the last two."""
+
+    metavar: str = "WHEN"
+
+    def parse(self, raw: object) -> Switch:
+        if isinstance(raw, str) and raw.strip().lower() == "auto":
+            return "auto"
+        try:
+            return "on" if Boolean().parse(raw) else "off"
+        except Malformed:
+            raise Malformed("expected auto, on or off") from None
 
 
 @dataclass(frozen=True, slots=True)

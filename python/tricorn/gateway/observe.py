@@ -212,8 +212,22 @@ def _joined(fields: Any) -> dict[str, str]:
         key = name.upper().replace("-", "_")
         if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             key = "HTTP_" + key
-        joined[key] = f"{joined[key]},{value}" if key in joined else value
+        joined[key] = f"{joined[key]}{separator(key)}{value}" if key in joined else value
     return joined
+
+
+def named_server(host: str, scheme: str) -> Environ:
+    """What a Host field says of the server where its socket says nothing; neither is empty (PEP 3333)."""
+    name, colon, port = host.rpartition(":")
+    if not colon or "]" in port:
+        name, port = host, ""
+    usual = "443" if scheme in ("https", "wss") else "80"
+    return {"SERVER_NAME": name or "localhost", "SERVER_PORT": port or usual}
+
+
+def separator(key: str) -> str:
+    """What joins the values of a field that came in several lines. In a cookie a comma belongs to its value."""
+    return "; " if key == "HTTP_COOKIE" else ","
 
 
 def _decoded(path: str) -> str:

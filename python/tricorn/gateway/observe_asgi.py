@@ -68,12 +68,14 @@ def environ_of(scope: Scope) -> observe.Environ:
     client, server = scope.get("client"), scope.get("server")
     if client:
         environ |= {"REMOTE_ADDR": client[0], "REMOTE_PORT": str(client[1])}
-    if server:
-        environ |= {"SERVER_NAME": server[0], "SERVER_PORT": str(server[1] or "")}
+    if server and server[1] is not None:
+        environ |= {"SERVER_NAME": server[0], "SERVER_PORT": str(server[1])}
     for name, value in scope["headers"]:
         key = _key(name)
         text = value.decode("latin-1")
-        environ[key] = f"{environ[key]},{text}" if key in environ else text
+        environ[key] = f"{environ[key]}{observe.separator(key)}{text}" if key in environ else text
+    if "SERVER_NAME" not in environ:
+        environ |= observe.named_server(environ.get("HTTP_HOST", ""), scope["scheme"])
     return environ
 
 

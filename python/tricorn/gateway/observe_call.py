@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tricorn.gateway.call import Call
     from tricorn.log import Logger
 
-Before = Callable[["Call"], object]
+Before = Callable[["Call"], tuple[object, BaseException | None]]
 After = Callable[[Any, str, observe.Headers, int, int], object]
 
 
@@ -26,9 +26,12 @@ def callbacks(worker: object, config: Config, logger: Logger) -> tuple[Before | 
     if inner_before is None and inner_after is None:
         return None, None
 
-    def before(call: Call) -> tuple[observe.Environ, object]:
+    def before(call: Call) -> tuple[object, BaseException | None]:
         environ = environ_of(call)
-        return environ, None if inner_before is None else inner_before(environ)
+        try:
+            return (environ, None if inner_before is None else inner_before(environ)), None
+        except BaseException as error:
+            return (environ, None), error  # `after` is called for a request that was refused, too
 
     def after(token: Any, status: str, headers: observe.Headers, sent: int, micros: int) -> None:
         environ, request = token
@@ -55,5 +58,6 @@ def environ_of(call: Call) -> observe.Environ:
         environ |= {"REMOTE_ADDR": call.peer[0], "REMOTE_PORT": str(call.peer[1])}
     for name, values in call.fields.items():
         key = name.upper().replace("-", "_")
-        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = ",".join(values)
-    return environ
+        key = key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+        environ[key] = observe.separator(key).join(values)
+    return environ | observe.named_server(environ.get("HTTP_HOST", ""), call.scheme)

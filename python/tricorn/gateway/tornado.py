@@ -13,6 +13,7 @@ import logging
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -29,12 +30,11 @@ from tornado.httputil import (
 )
 from tornado.iostream import IOStream, StreamClosedError
 from tornado.netutil import is_valid_ip
-from tornado.wsgi import WSGIContainer
 
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
 from tricorn.gateway.reports import to_log
 from tricorn.gateway.tornado_headers import fields_of, make_headers
-from tricorn.gateway.tornado_wsgi import Container, RequestDelegate
+from tricorn.gateway.tornado_wsgi import RequestDelegate, wsgi_of
 
 if TYPE_CHECKING:
     from tricorn._core import CallGateway
@@ -76,7 +76,7 @@ def make_gateway(
 
 
 class Server:
-    """How requests reach a tornado application; any other callable is a WSGI application, as in gunicorn."""
+    """How requests reach what speaks tornado's interfaces (`wsgi_of` tells what does not)."""
 
     def __init__(self, application: Any, loop: asyncio.AbstractEventLoop) -> None:
         self.delegate = delegate_of(application)
@@ -108,7 +108,7 @@ class Server:
                 connection.delegate = None
                 return connection
         except Exception as error:
-            connection.failed(error)
+            connection.delegate_failed(error)
             return connection
         connection.read_body(waits)
         return connection
@@ -306,7 +306,7 @@ class Connection(HTTPConnection):
     def _start_reading(self) -> None:
         length = self.call.length
         if length is not None and length > self._max_body_size:
-            self._refuse(413, "Content-Length too long")
+            self._too_large("Content-Length too long")
             return
         if self._body_timeout is not None:
             self._timer = self.server.loop.call_later(self._body_timeout, self._too_slow)
@@ -325,7 +325,7 @@ class Connection(HTTPConnection):
                     return
                 self._received += len(chunk)
                 if self._received > self._max_body_size:
-                    self._refuse(413, "chunked body too large")
+                    self._too_large("chunked body too large")
                     return
                 waits = self.delegate.data_received(chunk)
                 if waits is not None:
@@ -337,7 +337,7 @@ class Connection(HTTPConnection):
         except ConnectionError:
             self.on_gone()
         except Exception as error:
-            self.failed(error)
+            self.delegate_failed(error)
 
     def _body_ended(self, delegate: HTTPMessageDelegate) -> None:
         self.is_reading = False
@@ -352,7 +352,7 @@ class Connection(HTTPConnection):
             else:
                 error = future.exception()
             if error is not None:
-                self.failed(error)
+                self.delegate_failed(error)
             elif self.is_reading and not self._is_over:
                 then()
 
@@ -364,20 +364,28 @@ class Connection(HTTPConnection):
 
     # Ends.
 
+    def delegate_failed(self, error: BaseException) -> None:
+        """A delegate has let an exception out while it was given its request: 400 if that is what it complains of."""
+        if isinstance(error, HTTPInputError) and not is_about_answer(error):
+            logging.getLogger("tornado.general").info("Malformed HTTP message from %s: %s", self.context, error)
+            self._refuse(400, "")
+        else:
+            self.failed(error)
+
     def failed(self, error: BaseException) -> None:
-        """A delegate has let an exception out: 400 for a bad request, else 500, if it is not too late."""
-        if isinstance(error, HTTPInputError):
-            self._refuse(400, str(error))
-            return
+        """The application has let an exception out: 500 and a line in the log, if it is not too late for an answer."""
         self._is_over = True
         self.call.fail(error)
         self._forget(at_once=True)
 
     def _refuse(self, status: int, message: str) -> None:
-        logging.getLogger("tornado.general").info("Malformed HTTP message from %s: %s", self.context, message)
         self._is_over = True
         self.call.refuse(status, message)
         self._forget(at_once=True)
+
+    def _too_large(self, message: str) -> None:
+        logging.getLogger("tornado.general").info("Malformed HTTP message from %s: %s", self.context, message)
+        self._refuse(413, message)
 
     def _forget(self, *, at_once: bool = False) -> None:
         """Lets go of the handler; a delegate that was not given all of the body is told so."""
@@ -442,8 +450,22 @@ class StreamView:
         """The core sends at once anyway."""
 
 
+def is_about_answer(error: HTTPInputError) -> bool:
+    """Whether it is about a field that the application has added to its answer.
+
+    `HTTPHeaders.add` knows neither requests nor answers, and raises the same error for both. Fields of a request are
+    added by tornado's parser or by us.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)][-2:]
+    modules = [frame.f_globals.get("__name__") for frame in frames]
+    is_added = len(frames) == 2 and modules[1] == "tornado.httputil" and frames[1].f_code.co_name == "add"
+    return is_added and modules[0] not in ("tornado.httputil", make_headers.__module__)
+
+
 def delegate_of(application: Any) -> HTTPServerConnectionDelegate:
     """The application itself, if it is tornado's kind; else what calls it."""
     if isinstance(application, HTTPServerConnectionDelegate):
         return application
-    return RequestDelegate(application if isinstance(application, WSGIContainer) else Container(application))
+    if wsgi_of(application) is not None:
+        raise TypeError(f"a WSGI application is not called through tornado's interfaces: {application!r}")
+    return RequestDelegate(application)

@@ -1,9 +1,10 @@
-"""What takes whole requests, under tornado: a WSGI application in tornado's container."""
+"""tornado's container of WSGI applications, where an application is one: what calls the rest is `wsgi`."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tornado.httputil import (
     HTTPConnection,
@@ -20,19 +21,38 @@ if TYPE_CHECKING:
     from tricorn.gateway.tornado import Connection
 
 
-class RequestDelegate(HTTPServerConnectionDelegate):
-    """For what takes whole requests, as a WSGIContainer does."""
+def wsgi_of(application: Any) -> Callable[..., Any] | None:
+    """The WSGI application that the core is to call on the loop's thread; None for what tornado's interfaces call.
 
-    def __init__(self, callback: Callable[[HTTPServerRequest], object]) -> None:
-        self.callback = callback
+    A container that does no more than this is unpacked. One that runs its application in threads of its own, or was
+    changed, is left as it is.
+    """
+    if isinstance(application, HTTPServerConnectionDelegate):
+        return None
+    if not isinstance(application, WSGIContainer):
+        return cast("Callable[..., Any]", application)
+    is_plain = type(application) is WSGIContainer and _runs_on_the_loop(application)
+    return application.wsgi_application if is_plain else None
+
+
+def _runs_on_the_loop(container: WSGIContainer) -> bool:
+    """Whether it was given no executor; before tornado 6.3 there was none."""
+    return getattr(container, "executor", None) is getattr(WSGIContainer(container.wsgi_application), "executor", None)
+
+
+class RequestDelegate(HTTPServerConnectionDelegate):
+    """For a container, which takes whole requests."""
+
+    def __init__(self, container: WSGIContainer) -> None:
+        self.container = container
 
     def start_request(self, server_conn: object, request_conn: HTTPConnection) -> HTTPMessageDelegate:
-        return _WholeRequest(self.callback, request_conn)
+        return _WholeRequest(self.container, request_conn)
 
 
 class _WholeRequest(HTTPMessageDelegate):
-    def __init__(self, callback: Callable[[HTTPServerRequest], object], connection: HTTPConnection) -> None:
-        self.callback = callback
+    def __init__(self, container: WSGIContainer, connection: HTTPConnection) -> None:
+        self.container = container
         self.connection = connection
         self.chunks: list[bytes] = []
 
@@ -45,17 +65,17 @@ class _WholeRequest(HTTPMessageDelegate):
 
     def finish(self) -> None:
         self.request.body = b"".join(self.chunks)
-        self.callback(self.request)
+        if type(self.container).__call__ is WSGIContainer.__call__ and hasattr(self.container, "handle_request"):
+            # As the container does it, which leaves the client of an application that fails without an answer.
+            self.task = asyncio.ensure_future(self._handle())
+        else:
+            self.container(self.request)
+
+    async def _handle(self) -> None:
+        try:
+            await self.container.handle_request(self.request)
+        except Exception as error:
+            cast("Connection", self.connection).failed(error)
 
     def on_connection_close(self) -> None:
         self.chunks.clear()
-
-
-class Container(WSGIContainer):
-    """tornado's, which leaves the client of an application that fails without an answer."""
-
-    async def handle_request(self, request: HTTPServerRequest) -> None:
-        try:
-            await super().handle_request(request)
-        except Exception as error:
-            cast("Connection", request.connection).failed(error)

@@ -52,8 +52,12 @@ _GAUGES = {
     "in_flight": 9,
     "queued": 10,
     "body_bytes": 11,
+    "response_bytes": 14,
+    "response_disk_bytes": 15,
+    "body_disk_bytes": 52,
     "free": FREE,
     "databases": DATABASES,
+    "head_bytes": 50,
 }
 _COUNTERS = {
     "accepted": 16,
@@ -76,6 +80,7 @@ _COUNTERS = {
     "queue_full": 42,
     "queue_late": 43,
     "left_queue": 44,
+    "heads_shed": 51,
 }
 
 

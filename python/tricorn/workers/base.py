@@ -2,7 +2,7 @@
 
     boot: hooks, user, application, core    --any exception--> BootFailed, exit 3 or 4
     serve: until the core is drained or stopped
-    leave: close the core, hooks, flush, exit 0
+    leave: close the core, hooks, flush, exit 0; without the interpreter's own end if threads are left
 
 The arbiter makes the object before the fork and shows it to the hook `pre_fork`; the copy in the child becomes the
 worker. The parent's side is `arbiter.worker_handle`.
@@ -17,11 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tricorn import forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
-from tricorn.workers import watch
-from tricorn.workers.handlers import Handlers, ignore_signals
+from tricorn.workers import ending, watch
+from tricorn.workers.handlers import HANDLED, Handlers, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Message, Ready, encode
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Worker(ABC):
     """The application, once it is loaded."""
     stands_in = False
     """The application could not be loaded, and `wsgi` shows why."""
+    bodies_as: str | None = None
+    """The class whose buffering of bodies it has, where that is not its own."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
@@ -116,6 +119,7 @@ class Worker(ABC):
         """Told to leave at once: running calls are not waited for."""
         self.crashed = False
         """An exception left the core: one of its own, or of a signal handler."""
+        self._core: Core | None = None
 
     @property
     def nr(self) -> int:
@@ -148,6 +152,10 @@ class Worker(ABC):
     def told_to_leave(self) -> None:  # noqa: B027  # for most the core knows enough
         """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
 
+    def has_threads_left(self) -> bool:
+        """Whether threads of the server are still inside the application, after a quick stop."""
+        return False
+
     def spawn(self, function: Callable[..., object], *arguments: object) -> None:
         """Runs what a signal asks for and what may wait: a hook, a file. A class on whose hub nothing may says how."""
         function(*arguments)
@@ -160,6 +168,7 @@ class Worker(ABC):
 
     def run(self) -> int:
         """The whole life of the process; returns its exit status."""
+        forked.guard(self._forked, HANDLED)
         watch.enable(self.place.messages)
         self.log.info("Booting worker with pid: %s", self.pid)
         booted = self._try_to_boot()
@@ -170,6 +179,8 @@ class Worker(ABC):
             status = self._serve(booted.core, booted.gateway)
         ignore_signals()
         self._say_goodbye()
+        if self.has_threads_left():
+            ending.end_process(status)
         return status
 
     def _try_to_boot(self) -> Booted | int:
@@ -196,6 +207,10 @@ class Worker(ABC):
         return status
 
     def _boot(self) -> Booted:
+        with forked.fence():
+            return self._make_ready()
+
+    def _make_ready(self) -> Booted:
         from tricorn.workers import native, privileges, title
 
         title.set_title(f"tricorn: worker [{self.cfg.proc_name or self.app.app_uri}]")
@@ -212,7 +227,8 @@ class Worker(ABC):
         self._load()
         if self.reloader is not None:
             self.reloader.note_modules()
-        core = native.make_core(self)
+        core = self._core = native.make_core(self)
+        core.guard_forks()
         Handlers(self, core).listen()
         watch.listen(core)
         self.booted = True
@@ -258,22 +274,45 @@ class Worker(ABC):
 
     def _serve(self, core: Core, gateway: Any) -> int:
         try:
-            self.serve(core, gateway)
-        except (Exception, SystemExit):
+            with forked.fence():
+                self.serve(core, gateway)
+        except BaseException:  # a panic of the core's is no Exception
             self.crash()
         finally:
             self.alive = False
             Handlers.silence()
-            core.close()
+            if lost := core.close():
+                self.log.warning("%s", lost)
         return CRASHED if self.crashed else ExitCode.OK
 
     def _say_goodbye(self) -> None:
         self.log.info("Worker exiting (pid: %s)", self.pid)
         try:
-            self.cfg.worker_exit(self.assignment.server, self)
+            with forked.fence():
+                self.cfg.worker_exit(self.assignment.server, self)
         except Exception:
             self.log.warning("Exception in the hook worker_exit", exc_info=True)
         self.log.flush()
+
+    def _forked(self) -> None:
+        """In a process that the application forked: it is no worker, and keeps nothing from ending that is one's.
+
+        The core has seen to its own descriptors.
+        """
+        Handlers.take_off()
+        watch.disable()
+        place = self.place
+        descriptors = [place.messages, place.life]
+        if self._core is None:
+            descriptors += [*place.listeners, *place.admin_listeners, *(place.channel or ())]
+        for descriptor in descriptors:
+            with suppress(OSError):  # a child of this one comes here, too
+                os.close(descriptor)
+        self.place = Place((), (), -1, -1)
+        self.in_child()
+
+    def in_child(self) -> None:  # noqa: B027  # most have nothing to do
+        """In a process that the application forked, in the thread, task or greenlet that did so."""
 
     def crash(self) -> None:
         """Logs the exception that is being handled; the worker will exit with a status that is not 0."""

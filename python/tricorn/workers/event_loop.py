@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
+import select
 import signal
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from tricorn import forked
 
 if TYPE_CHECKING:
     from tricorn.log import Logger
@@ -26,7 +31,11 @@ class EventLoop:
     """
 
     def __init__(self, kind: str, log: Logger) -> None:
+        before = _epolls()
         self.loop = _make(kind)
+        self._epolls = _epolls() - before
+        self._thread = threading.get_ident()
+        self._forker: asyncio.Task[Any] | None = None
         self._log = log
         asyncio.set_event_loop(self.loop)
         self._reader, self.wakeup_fd = os.pipe()
@@ -46,7 +55,9 @@ class EventLoop:
         while not task.done():
             try:
                 self.loop.run_forever()
+                self._leave_if_child()
             except (SystemExit, KeyboardInterrupt) as error:
+                forked.leave_if_child(error)
                 if not _let_out(task, error):  # which is raised below
                     self._log.error("%s in the event loop, which goes on", type(error).__name__, exc_info=error)
         return task.result()
@@ -54,6 +65,27 @@ class EventLoop:
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Calls a function in the loop, soon. For signal handlers, which run in the midst of something else."""
         self.loop.call_soon_threadsafe(function, *arguments)
+
+    def in_child(self) -> None:
+        """In a process that the application forked: this loop must neither go on, nor reach the parent's."""
+        for shared in self._epolls:
+            with select.epoll() as own:
+                os.dup2(own.fileno(), shared, inheritable=False)
+        if threading.get_ident() != self._thread:
+            # A thread of an executor hands over what it has come to, and would wait for its next task.
+            self.loop.call_soon_threadsafe = _leave_by  # type: ignore[method-assign, assignment]
+            return
+        self._forker = asyncio.current_task(self.loop)
+        # What else is to run in this turn is the parent's. uvloop does not show it.
+        for handle in getattr(self.loop, "_ready", ()):
+            handle.cancel()
+        self.loop.stop()
+
+    def _leave_if_child(self) -> None:
+        if forked.is_child():
+            if self._forker is not None:
+                forked.leave_task(self._forker)
+            forked.leave(None)
 
     def close(self) -> None:
         """Cancels the tasks that are left, and closes the loop. What they raise they tell the loop's handler."""
@@ -80,6 +112,27 @@ class EventLoop:
     def _take_wakeups(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._reader, 512)
+
+
+def _leave_by(_: Callable[..., object], *arguments: object, **__: object) -> NoReturn:
+    """In place of `call_soon_threadsafe`, whose arguments tell what an executor's task has let out."""
+    for value in arguments:
+        if isinstance(value, concurrent.futures.Future) and value.done() and not value.cancelled():
+            forked.leave(value.exception())
+        if isinstance(value, BaseException):
+            forked.leave(value)
+    forked.leave(None)
+
+
+def _epolls() -> set[int]:
+    """The descriptors of this process that are epolls: loops do not tell theirs."""
+    found = set()
+    with suppress(FileNotFoundError):  # a system without them
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(FileNotFoundError):
+                if os.readlink(f"/proc/self/fd/{name}") == "anon_inode:[eventpoll]":
+                    found.add(int(name))
+    return found
 
 
 def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:

@@ -11,6 +11,7 @@ import eventlet.event
 from eventlet import hubs
 from eventlet.greenthread import GreenThread, spawn_n
 
+from tricorn.unpatched import os, select
 from tricorn.workers import green
 
 
@@ -37,12 +38,30 @@ class Hub(green.Hub):
     def is_linked(self, greenlet: RequestGreenlet) -> object:
         return greenlet.has_links()
 
+    def wait_readable(self, fd: int, seconds: float) -> None:
+        with suppress(_TooLong):
+            hubs.trampoline(fd, read=True, timeout=seconds, timeout_exc=_TooLong)
+
     def wait_writable(self, fd: int, seconds: float) -> None:
         with suppress(_TooLong):
             hubs.trampoline(fd, write=True, timeout=seconds, timeout_exc=_TooLong)
 
     def event(self) -> Event:
         return Event()
+
+    def in_child(self) -> None:
+        """An epoll is shared with the parent: what one of them watches no longer is lost to both."""
+        shared = getattr(self._hub, "poll", None)
+        if not isinstance(shared, select.epoll):
+            return
+        with select.epoll() as own:
+            os.dup2(own.fileno(), shared.fileno(), inheritable=False)
+        for descriptor in {*self._hub.listeners[self._hub.READ], *self._hub.listeners[self._hub.WRITE]}:
+            self._hub.register(descriptor, new=True)
+
+    def when_ended(self, greenlet: Any, function: Callable[[BaseException | None], object]) -> None:
+        if isinstance(greenlet, GreenThread):
+            greenlet.link(lambda ended: function(_error_of(ended)))
 
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         spawn_n(function, *args)
@@ -72,6 +91,14 @@ class EventletWorker(green.GreenWorker):
 
     def make_hub(self) -> Hub:
         return Hub()
+
+
+def _error_of(ended: GreenThread) -> BaseException | None:
+    try:
+        ended.wait()
+    except BaseException as error:
+        return error
+    return None
 
 
 class _TooLong(BaseException):

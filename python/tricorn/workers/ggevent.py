@@ -37,8 +37,14 @@ class Hub(green.Hub):
         links: int = greenlet.has_links()
         return links
 
+    def wait_readable(self, fd: int, seconds: float) -> None:
+        self._wait(fd, READ, seconds)
+
     def wait_writable(self, fd: int, seconds: float) -> None:
-        watcher = self._hub.loop.io(fd, WRITE)
+        self._wait(fd, WRITE, seconds)
+
+    def _wait(self, fd: int, event: int, seconds: float) -> None:
+        watcher = self._hub.loop.io(fd, event)
         try:
             with timeout.Timeout(seconds, False):
                 self._hub.wait(watcher)
@@ -47,6 +53,13 @@ class Hub(green.Hub):
 
     def event(self) -> event.Event:
         return event.Event()
+
+    def in_child(self) -> None:
+        """`gevent.os.fork` sees to the hub."""
+
+    def when_ended(self, greenlet: Any, function: Callable[[BaseException | None], object]) -> None:
+        if isinstance(greenlet, Greenlet):
+            greenlet.rawlink(lambda ended: function(ended.exception))
 
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         spawn(function, *args)

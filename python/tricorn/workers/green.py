@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from greenlet import GreenletExit, getcurrent
+
+from tricorn import forked
 from tricorn.green import drivers, patching
 from tricorn.green.database import Connections
 from tricorn.workers import watch
@@ -51,6 +55,10 @@ class Hub(ABC):
         """Whether somebody is to be told when the greenlet ends."""
 
     @abstractmethod
+    def wait_readable(self, fd: int, seconds: float) -> None:
+        """Lets others go on until `fd` has bytes, or the time is over."""
+
+    @abstractmethod
     def wait_writable(self, fd: int, seconds: float) -> None:
         """Lets others go on until `fd` takes bytes, or the time is over."""
 
@@ -61,6 +69,14 @@ class Hub(ABC):
     @abstractmethod
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         """Calls a function in a greenlet of its own."""
+
+    @abstractmethod
+    def in_child(self) -> None:
+        """In a process that the application forked: the hub gets what it waits with to itself, if it has not."""
+
+    @abstractmethod
+    def when_ended(self, greenlet: Any, function: Callable[[BaseException | None], object]) -> None:
+        """Calls `function` with what a greenlet has let out, if it is one of those that can say when they end."""
 
 
 class GreenWorker(Worker):
@@ -98,10 +114,34 @@ class GreenWorker(Worker):
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
         try:
-            done.wait()
+            with forked.fence():
+                done.wait()
         finally:
             hub.unwatch()
             server.close()
+
+    def in_child(self) -> None:
+        """The child has all greenlets, and the hub: it may wait. Only the greenlet that forked ends it."""
+        if self._hub is None:
+            return
+        self._hub.in_child()
+        child = getcurrent()
+        switch = self._hub.switch
+        is_over = False
+
+        def wait_for_child() -> None:
+            # The main greenlet comes here with a SystemExit, which hubs pass on to it.
+            while not is_over and getcurrent() is not child and getcurrent().parent is not None:
+                with suppress(GreenletExit):
+                    switch()
+
+        def end(error: BaseException | None) -> None:
+            nonlocal is_over
+            is_over = True
+            forked.leave(error)
+
+        forked.before_leaving(wait_for_child)
+        self._hub.when_ended(child, end)
 
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         """A signal handler may run in the hub itself, where nothing may wait."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tricorn import forked
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
@@ -17,23 +19,29 @@ JOIN_STEP = 0.1
 class ThreadWorker(Worker):
     """`threads` threads wait, read, call and answer; the main thread is left to signals."""
 
+    _threads: Sequence[threading.Thread] = ()
+
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         # Daemons: after a quick stop a call that never returns must not hold the process.
-        threads = [
+        self._threads = [
             threading.Thread(target=self._work, args=(core, gateway), name=f"tricorn-{number}", daemon=True)
             for number in range(self.cfg.threads)
         ]
-        for thread in threads:
+        for thread in self._threads:
             thread.start()
         core.wait()
-        for thread in threads:
+        for thread in self._threads:
             # In steps, since a quick stop may follow; a join is not ended by a signal.
             while thread.is_alive() and not self.quick:
                 thread.join(JOIN_STEP)
 
+    def has_threads_left(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads)
+
     def _work(self, core: Core, gateway: WsgiGateway) -> None:
         try:
-            core.serve(gateway)
-        except (Exception, SystemExit):
+            with forked.fence():
+                core.serve(gateway)
+        except BaseException:  # a panic of the core's is no Exception
             self.crash()
             core.drain()  # a pool with a thread less would be slower for ever, and an empty one would hang

@@ -1,19 +1,39 @@
-"""tornado applications, and WSGI applications in tornado's container, on asyncio's loop, which is tornado's."""
+"""tornado applications on asyncio's loop, which is tornado's; and WSGI applications on the loop's thread."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tricorn.errors import ConfigError
 from tricorn.gateway import observe_call, tornado
+from tricorn.gateway.tornado_wsgi import wsgi_of
 from tricorn.workers.loops import LoopWorker
 
 if TYPE_CHECKING:
-    from tricorn.workers.native import CallGateway
+    from tricorn.workers.native import CallGateway, WsgiGateway
 
 
 class TornadoWorker(LoopWorker):
-    """The core calls tornado's own interfaces; no HTTPServer of tornado's is there."""
+    """The core calls tornado's own interfaces, or WSGI; no HTTPServer or container of tornado's is there."""
 
-    def make_gateway(self) -> CallGateway:
+    def _load(self) -> None:
+        super()._load()
+        # The core is made next. A WSGI call holds the loop up while it waits for a client, as a thread's would.
+        self.bodies_as = None if wsgi_of(self.wsgi) is None else "sync"
+
+    def make_gateway(self) -> CallGateway | WsgiGateway:
+        from tricorn.workers import native
+
+        application = wsgi_of(self.wsgi)
+        if (application is None) != (self.bodies_as is None):
+            raise ConfigError(CHANGED)
+        if application is not None:
+            return native.make_wsgi_gateway(self, application, 1)
         before, after = observe_call.callbacks(self, self.cfg, self.log)
         return tornado.make_gateway(self.wsgi, self.loop, self.log, before=before, after=after)
+
+
+CHANGED = (
+    "The hook post_worker_init has put a WSGI application in the place of one of tornado's, or the other way round. "
+    "What calls it was made by then: do it where the application is made."
+)

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 # What a signal to a worker must not do: kill it. gunicorn's `pkill -HUP` trap, and the terminal's size.
 HARMLESS = (signal.SIGHUP, signal.SIGUSR2, signal.SIGWINCH, signal.SIGTTIN, signal.SIGTTOU)
 
+# What it handles.
+OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGUSR1)
+
+HANDLED = (*OURS, *HARMLESS)
+
 
 class Handlers:
     """TERM drains, INT and QUIT stop, USR1 reopens the logs, ABRT ends; others do nothing.
@@ -40,6 +45,15 @@ class Handlers:
     @staticmethod
     def silence() -> None:
         signal.set_wakeup_fd(-1)
+
+    @staticmethod
+    def take_off() -> None:
+        """In a child that the application forked: signals do what they do to any process."""
+        signal.set_wakeup_fd(-1)
+        for number in HANDLED:
+            handler = signal.getsignal(number)
+            if handler is _ignore or isinstance(getattr(handler, "__self__", None), Handlers):
+                signal.signal(number, signal.SIG_DFL)
 
     def _drain(self, *_: object) -> None:
         self._worker.alive = False
@@ -102,5 +116,5 @@ def ignore_signals() -> None:
     The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
     would kill a worker that has done everything right, and the log would say so.
     """
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SIGUSR1):
+    for number in OURS:
         signal.signal(number, signal.SIG_IGN)

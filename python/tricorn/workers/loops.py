@@ -72,6 +72,10 @@ class LoopWorker(Worker):
         if not self._started:
             self.log.warning("The application's startup is given up, since the worker leaves")
 
+    def in_child(self) -> None:
+        if self._loop is not None:
+            self._loop.in_child()
+
     def wakeup_fd(self, core: Core) -> int:
         return core.wakeup_fd if self._loop is None else self._loop.wakeup_fd
 

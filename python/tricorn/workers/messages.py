@@ -8,7 +8,7 @@
     database-full <address> <text>                     the database there takes no more connections, in its own words
     stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
-      File "app.py", line 3 in slow
+      File "app.py", line 3 in slow                    (of a greenlet: the monitor, as its hub has told it)
     stuck-end <slot>                                   the monitor again: that was the stack
 
 A line is shorter than PIPE_BUF, so that the kernel writes it whole; only the stack comes in pieces, which is why the
@@ -85,13 +85,13 @@ class DatabaseFull:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A call is older than the setting `limit` allows; told once for each call and limit."""
+    """A call is older, or has made no progress for longer, than the setting `limit` allows; told once for each."""
 
     limit: Limit
     slot: int
     """Which app thread."""
     age: float
-    """Seconds since the application was called."""
+    """Seconds since the application was called, or for `timeout` since its last progress."""
     request: str
     """`GET /path?query`, cut at 104 bytes."""
     stack: tuple[str, ...]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tricorn import log as logs
 from tricorn._core import (
@@ -15,7 +16,9 @@ from tricorn._core import (
     WsgiGateway,
     check_access_log_format,
     check_upload_dir,
+    enlarge_signal_stack,
     scoreboard_bytes,
+    upload_dir_in_memory,
 )
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
@@ -34,10 +37,13 @@ __all__ = [
     "TransportGateway",
     "WsgiGateway",
     "check",
+    "enlarge_signal_stack",
     "entries",
     "make_core",
     "make_gateway",
+    "make_wsgi_gateway",
     "scoreboard_bytes",
+    "uploads_in_memory",
 ]
 
 MEASURED = -1
@@ -58,10 +64,23 @@ def check(config: Config) -> None:
             raise ConfigError(f"Invalid value for tmp_upload_dir: {error}.") from None
 
 
+def uploads_in_memory(config: Config, alias: str) -> str | None:
+    """A warning, if request bodies that go to disk take memory there."""
+    keeps_none = alias in LOOPS or not config.request_buffering
+    directory = None if keeps_none else upload_dir_in_memory(config.tmp_upload_dir)
+    if directory is None:
+        return None
+    return (
+        f"Request bodies beyond body_buffer_size are kept in {directory}, which is memory (tmpfs): up to "
+        f"body_disk_total = {config.body_disk_total} bytes of it. Set tmp_upload_dir to a directory on a disk."
+    )
+
+
 def make_core(worker: Worker) -> Core:
     """The core of this process. Only after the fork: it has a thread, and threads do not survive forks."""
     config, place, assignment = worker.cfg, worker.place, worker.assignment
-    options = core_options(config, assignment.worker_class, siblings=assignment.siblings) | {
+    alias, bodies = assignment.worker_class, worker.bodies_as
+    options = core_options(config, alias, siblings=assignment.siblings, bodies=bodies) | {
         "max_requests": worker.max_requests if config.max_requests else 0,
         "access_log": logs.native_access(config, worker.log),
         "messages": place.messages,
@@ -79,12 +98,17 @@ def make_core(worker: Worker) -> Core:
 
 def make_gateway(worker: Worker) -> WsgiGateway:
     """How the core calls the worker's application."""
+    return make_wsgi_gateway(worker, worker.wsgi, entries(worker.cfg, worker.assignment.worker_class))
+
+
+def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: int) -> WsgiGateway:
+    """The same for this application, of which up to `at_once` calls run at a time."""
     assignment = worker.assignment
     before, after = observe.callbacks(worker, worker.cfg, worker.log)
     return wsgi.make_gateway(
-        worker.wsgi,
+        application,
         worker.log,
-        multithread=entries(worker.cfg, assignment.worker_class) > 1,
+        multithread=at_once > 1,
         multiprocess=assignment.siblings,
         before=before,
         after=after,
@@ -98,12 +122,20 @@ def entries(config: Config, alias: str) -> int:
     return config.threads if alias == "gthread" else 1
 
 
-def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, object]:
-    """What settings say of any core, under the core's own names."""
+def buffers_responses(config: Config, alias: str) -> bool:
+    """Whether what slow clients do not take goes to disk: a wait for them holds a thread, or the operator wants it."""
+    if config.response_buffering == "auto":
+        return alias not in GREEN and alias not in LOOPS
+    return config.response_buffering == "on" and alias not in LOOPS
+
+
+def core_options(config: Config, alias: str, *, siblings: bool, bodies: str | None = None) -> dict[str, object]:
+    """What settings say of any core, under the core's own names. It buffers bodies as the class `bodies` does."""
+    bodies = bodies or alias
     return {
         "threads": entries(config, alias),
         "hub": alias in GREEN or alias in LOOPS,
-        "streaming": alias in LOOPS,
+        "streaming": bodies in LOOPS or not config.request_buffering,
         "siblings": siblings,
         "worker_connections": config.worker_connections,
         "max_connections": config.max_connections,
@@ -116,11 +148,18 @@ def core_options(config: Config, alias: str, *, siblings: bool) -> dict[str, obj
         "graceful_timeout": config.graceful_timeout,
         "request_timeout": config.request_timeout,
         "header_timeout": config.header_timeout,
+        "head_buffer_total": config.head_buffer_total,
         "body_timeout": config.body_timeout,
         "body_min_rate": config.body_min_rate,
         "write_timeout": config.write_timeout,
         "body_buffer_size": config.body_buffer_size,
         "body_buffer_total": config.body_buffer_total,
+        "body_disk_total": config.body_disk_total,
+        "response_buffering": buffers_responses(config, bodies),
+        "response_buffer_size": config.response_buffer_size,
+        "response_buffer_total": config.response_buffer_total,
+        "response_disk_size": config.response_disk_size,
+        "response_disk_total": config.response_disk_total,
         "upload_dir": config.tmp_upload_dir,
         "limit_request_line": config.limit_request_line,
         "limit_request_fields": config.limit_request_fields,

@@ -17,6 +17,7 @@ from __future__ import annotations
 import faulthandler
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tricorn import errors
@@ -42,6 +43,32 @@ def enable(messages: int) -> None:
     """
     if STACK_SIGNAL is not None:
         faulthandler.register(STACK_SIGNAL, file=messages, all_threads=False, chain=False)
+        _make_room_for_signals()
+
+
+def prepare() -> None:
+    """For the main thread of a process in which the application or a configuration may enable faulthandler later.
+
+    faulthandler makes its signal stack once, when it is first used, and lets a larger one be. Forks inherit that.
+    """
+    if STACK_SIGNAL is not None:
+        faulthandler.register(STACK_SIGNAL, file=0, all_threads=False, chain=False)
+        faulthandler.unregister(STACK_SIGNAL)
+        _make_room_for_signals()
+
+
+def _make_room_for_signals() -> None:
+    """faulthandler's signal stack has room for four handlers, and signals may come all at once."""
+    from tricorn.workers import native
+
+    with suppress(OSError):  # no memory: as few signals as before
+        native.enlarge_signal_stack()
+
+
+def disable() -> None:
+    """In a process that is no worker: `messages` may be anything there."""
+    if STACK_SIGNAL is not None:
+        faulthandler.unregister(STACK_SIGNAL)
 
 
 def listen(core: Core, is_late: Callable[[], bool] | None = None) -> None:

@@ -49,6 +49,13 @@ class Body:
             raise RuntimeError(f"{self._tag}: close() fails")
 
 
+def last_words(tag: str) -> Iterable[bytes]:
+    """Two pieces, and code behind the second."""
+    yield b"hello"
+    yield b"world"
+    record(tag)
+
+
 class SizedBody(list[bytes]):
     """A list with a close(), as some middlewares return."""
 
@@ -67,10 +74,16 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(text)))])
         return [text]
     tag, how = given["tag"], given.get("how", "whole")
-    if how == "no_body":
+    fields = [("Content-Length", given["says"])] if "says" in given else []
+    if how == "last_words":
+        start_response("200 OK", [("Content-Type", "text/plain"), *fields])
+        return last_words(tag)
+    if "status" in given:
+        start_response(given["status"], fields)
+    elif how == "no_body":
         start_response("204 No Content", [("X-Pid", str(os.getpid()))])
     elif how == "short_length":
         start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "4")])
     else:
-        start_response("200 OK", [("Content-Type", "text/plain")])
+        start_response("200 OK", [("Content-Type", "text/plain"), *fields])
     return SizedBody(tag) if how == "list" else Body(tag, how)

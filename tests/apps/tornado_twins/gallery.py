@@ -18,6 +18,9 @@ from tornado import httputil, iostream
 
 calls = 0
 
+AT_ONCE = ("/duplex", "/early")
+"""What is answered before the request's body is there."""
+
 
 class Request(httputil.HTTPMessageDelegate):
     def __init__(self, connection: httputil.HTTPConnection) -> None:
@@ -29,12 +32,15 @@ class Request(httputil.HTTPMessageDelegate):
         self.path, _, self.query = start_line.path.partition("?")
         self.pairs = parse_qsl(self.query, keep_blank_values=True, encoding="latin-1")
         self.given = dict(self.pairs)
+        if self.path in AT_ONCE:
+            self.task = asyncio.ensure_future(self.run())
 
     def data_received(self, chunk: bytes) -> None:
         self.chunks.append(chunk)
 
     def finish(self) -> None:
-        self.task = asyncio.ensure_future(self.run())
+        if self.path not in AT_ONCE:
+            self.task = asyncio.ensure_future(self.run())
 
     def on_connection_close(self) -> None:
         self.chunks.clear()
@@ -106,6 +112,13 @@ async def stream(request: Request) -> None:
     request.connection.finish()
 
 
+async def duplex(request: Request) -> None:
+    """Sends without end while the request's body still comes."""
+    await request.start(("Content-Type", "application/octet-stream"))
+    while True:
+        await request.connection.write(bytes(65536))
+
+
 async def fields(request: Request) -> None:
     status = int(request.given.get("status", "200")[:3])
     own = [(name, value) for name, value in request.pairs if name not in ("status", "raw")]
@@ -147,6 +160,7 @@ BEHAVIOURS: dict[str, Callable[[Request], Awaitable[None]]] = {
     "echo": echo,
     "stream": stream,
     "writes": stream,
+    "duplex": duplex,
     "iterables": nothing,
     "files": files,
     "fields": fields,

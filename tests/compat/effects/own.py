@@ -168,6 +168,112 @@ def sees_body_buffer_total(directory: Path) -> None:
         assert wire.reply().status == 200
 
 
+def sees_body_disk_total(directory: Path) -> None:
+    """A body that alone is larger is refused before it is sent; 0 is no limit."""
+    head = b"POST /body HTTP/1.1\r\nHost: h\r\nContent-Length: 3000\r\n\r\n"
+    small = "worker_class = 'gthread'\nbody_buffer_size = 1000\nbody_disk_total = "
+    with Site(f"{small}2000\n") as server:
+        assert raw(server, head).startswith(b"HTTP/1.1 413 ")
+        assert server.post("/body", b"x" * 1900).status == 200
+    with Site(f"{small}0\n") as server:
+        assert server.post("/body", b"x" * 3000).status == 200
+
+
+def sees_request_buffering(directory: Path) -> None:
+    """The application answers before the body has come."""
+    with Site("worker_class = 'sync'\nrequest_buffering = False\n") as server, server.connect() as wire:
+        wire.send(request("POST", "/upload?how=refuse", [("Content-Length", "1000000")]))
+        assert wire.reply().status == 401
+
+
+PIECES, PIECE = 800, 65536  # several times what the kernel takes
+
+
+def long_report(server: Site, wire: Wire) -> None:
+    """Asks for a long response, of which nothing is read."""
+    wire.send(request("GET", f"/report?tag=t&count={PIECES}&size={PIECE}"))
+
+
+def produced(server: Site) -> int:
+    count: int = server.get("/report?seen=t").json()["produced"]
+    return count
+
+
+def waits(server: Site) -> bool:
+    """The application has begun, is not done, and does not go on."""
+    before = produced(server)
+    time.sleep(0.2)
+    return 0 < before == produced(server) < PIECES
+
+
+def on_disk(server: Site, directory: Path) -> int:
+    """Bytes of the worker's files there."""
+    total = 0
+    for fd in Path(f"/proc/{server.worker_pid()}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            total += fd.stat().st_size if str(fd.readlink()).startswith(str(directory)) else 0
+    return total
+
+
+def sees_response_buffering(directory: Path) -> None:
+    """Off, the application waits for its client."""
+    config = "worker_class = 'gthread'\nthreads = 2\n"
+    with Site(config) as server, server.connect() as wire:
+        long_report(server, wire)
+        until(lambda: produced(server) == PIECES, "all is produced")
+    with Site(config + "response_buffering = False\n") as server, server.connect() as wire:
+        long_report(server, wire)
+        until(lambda: waits(server), "it waits")
+
+
+def sees_response_buffer_size(directory: Path) -> None:
+    """All of the response fits in memory."""
+    config = "worker_class = 'gthread'\nthreads = 2\nresponse_buffering = 'off'\nresponse_buffer_size = '64M'\n"
+    with Site(config) as server, server.connect() as wire:
+        long_report(server, wire)
+        until(lambda: produced(server) == PIECES, "all is produced")
+
+
+def sees_response_buffer_total(directory: Path) -> None:
+    """A response that is one piece goes to disk, too."""
+    with (
+        Site(f"response_buffer_total = 1000\ntmp_upload_dir = '{directory}'\n") as server,
+        server.connect() as wire,
+    ):
+        wire.send(request("GET", f"/blob?size={PIECES * PIECE}"))
+        until(lambda: on_disk(server, directory), "the file")
+        assert len(wire.reply().body) == PIECES * PIECE
+
+
+def _waits_behind_a_file(config: str, directory: Path) -> None:
+    config = f"worker_class = 'gthread'\nthreads = 2\ntmp_upload_dir = '{directory}'\n{config}"
+    with Site(config) as server, server.connect() as wire:
+        long_report(server, wire)
+        until(lambda: waits(server), "it waits")
+        assert 0 < on_disk(server, directory) <= 4 << 20
+
+
+def sees_response_disk_size(directory: Path) -> None:
+    _waits_behind_a_file("response_disk_size = '4M'\n", directory)
+
+
+def sees_response_disk_total(directory: Path) -> None:
+    _waits_behind_a_file("response_disk_total = '4M'\n", directory)
+
+
+def sees_head_buffer_total(directory: Path) -> None:
+    """Two heads that each may come, but not both."""
+    head = b"GET / HTTP/1.1\r\nHost: h\r\n" + (b"X-Long: " + b"y" * 8000 + b"\r\n") * 90
+    with Site("head_buffer_total = '1M'\n") as server, contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(server.connect()) for _ in range(2)]
+        for wire in wires:
+            with contextlib.suppress(OSError):
+                wire.send(head)
+        server.log.wait("head_buffer_total")
+        until(lambda: any(wire.still_open(0.01) and wire.unread for wire in wires), "one is answered")
+        assert any(wire.unread.startswith(b"HTTP/1.1 503 ") for wire in wires)
+
+
 def sees_max_connections(directory: Path) -> None:
     with (
         Site("worker_class = 'gthread'\nkeepalive = 30\nmax_connections = 2\n") as server,

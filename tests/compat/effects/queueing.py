@@ -83,6 +83,8 @@ def sees_max_concurrency(directory: Path) -> None:
     threads = "worker_class = 'gthread'\nthreads = 4\n"
     run_at_once(1, threads + "max_concurrency = 1\n", 1, directory)
     run_at_once(1, threads + "max_concurrency = 1\nworkers = 2\n", 2, directory)
+    # Two for one worker, one for the other.
+    run_at_once(3, threads + "max_concurrency = 3\nworkers = 2\n", 2, directory)
     # Before anything is measured, a quarter of the threads.
     run_at_once(4, "worker_class = 'gthread'\nthreads = 16\nmax_concurrency = 'auto'\n", 1, directory)
 

@@ -16,13 +16,33 @@ def test_an_empty_line_before_a_request_is_ignored(keeping_server: Server) -> No
         assert wire.reply().status == 200
 
 
-def test_absolute_form(server: Server, version: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "host"),
+    [
+        ("http://example.org/hello", "example.org"),
+        ("HTTP://EXAMPLE.org/hello", "example.ORG"),
+        ("http://example.org:80/hello", "example.org"),
+        ("http://example.org/hello", "example.org:80"),
+        ("https://example.org/hello", "example.org:443"),
+        ("http://[::1]:8000/hello", "[::1]:8000"),
+    ],
+)
+def test_absolute_form(server: Server, version: str, target: str, host: str) -> None:
+    """Section 3.2: Host is "identical to that authority component"; letters and default ports may differ."""
     with server.connect() as wire:
-        assert wire.get("http://example.org/hello", version=version).body == b"Hello\n"
+        assert wire.get(target, ("Host", host), version=version).body == b"Hello\n"
 
 
-def test_absolute_form_in_any_case(server: Server) -> None:
-    assert server.get("HTTP://EXAMPLE.org/hello").body == b"Hello\n"
+def test_absolute_form_of_an_old_client_without_host(server: Server) -> None:
+    with server.connect() as wire:
+        wire.send(b"GET http://example.org/hello HTTP/1.0\r\n\r\n")
+        assert wire.reply().body == b"Hello\n"
+
+
+@pytest.mark.parametrize("target", ["http://t", "http://t?x=1"])
+def test_absolute_form_without_a_path(server: Server, target: str) -> None:
+    """RFC 9110 section 4.2.3: "an empty path component is equivalent to an absolute path of '/'"."""
+    assert server.get(target).status == 200
 
 
 def test_asterisk_form(server: Server) -> None:

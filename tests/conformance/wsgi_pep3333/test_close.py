@@ -65,3 +65,30 @@ def test_the_file_in_a_file_wrapper(server: Server, version: str, tag: str) -> N
 def test_the_validator_saw_no_iterable_left_open(server: Server) -> None:
     """Last in this file on purpose: `wsgiref.validate` reports forgotten close() calls on wsgi.errors."""
     assert not server.log.matching("garbage collected without being closed")
+
+
+@pytest.mark.beyond_reference("it iterates for as long as the application likes")
+@pytest.mark.parametrize(
+    ("method", "query"),
+    [
+        ("HEAD", ""),
+        ("GET", "&status=204%20No%20Content"),
+        ("GET", "&status=304%20Not%20Modified"),
+        ("GET", "&says=100000"),
+        ("GET", "&says=65536"),
+    ],
+    ids=["head", "204", "304", "length", "length_in_one_piece"],
+)
+def test_when_enough_was_sent(server: Server, tag: str, method: str, query: str) -> None:
+    """An iterable without end is not asked for ever when nothing of it can be sent any more."""
+    with server.connect() as wire:
+        wire.ask(method, f"/closing?tag={tag}&how=endless{query}&raw")
+    until(lambda: seen(server, tag), "close() is called")
+    assert seen(server, tag) == 1
+
+
+@pytest.mark.parametrize("query", ["", "&says=10"], ids=["chunked", "length"])
+def test_code_behind_the_last_piece_runs(server: Server, tag: str, query: str) -> None:
+    """Though its piece is all that the length allows: the iterable is asked once more."""
+    assert server.get(f"/closing?tag={tag}&how=last_words{query}&raw").body == b"helloworld"
+    until(lambda: seen(server, tag), "it runs")

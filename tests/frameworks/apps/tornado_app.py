@@ -36,6 +36,7 @@ class Facts(web.RequestHandler):
                 "host": request.host,
                 "arguments": self.get_arguments("a"),
                 "two": request.headers.get_list("x-two"),
+                "cookies": {name: morsel.value for name, morsel in request.cookies.items()},
                 "context": str(request.connection.context),  # type: ignore[union-attr]
             }
         )

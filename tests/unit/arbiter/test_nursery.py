@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tricorn.arbiter.channel import Channel, Common, open_channel
+from tricorn.arbiter.loop import Loop
+from tricorn.arbiter.mind.events import ChildExited, WorkerBootFailed
+from tricorn.arbiter.mind.state import Policy, State
 from tricorn.arbiter.nursery import Nursery, _serving
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.metrics import scoreboard
+from tricorn.workers.messages import BootFailed, encode
 from tricorn.workers.native import scoreboard_bytes
 
 from tests.unit.arbiter.log import Log
@@ -103,6 +109,27 @@ def test_where_there_is_no_channel_there_is_nothing_to_answer() -> None:
     house.nursery.bury(one)
     house.nursery.turn_away()
     assert house.log == []
+
+
+def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> None:
+    """The loop may see the end of a worker in the same turn in which its last message came."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writer, encode(BootFailed(3, "no module")))
+        os._exit(3)
+    os.close(writer)
+    handle = house.worker(1, hands_over=True)
+    handle.pid, handle.messages, handle.open = pid, reader, True
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    site = SimpleNamespace(log=house.log, config=SimpleNamespace(child_exit=lambda server, worker: None))
+    hands: Any = SimpleNamespace(nursery=house.nursery, site=site, server=house.nursery.server, events=deque())
+    turn = Loop(hands, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1))  # type: ignore[arg-type]
+    hands.events.clear()
+    turn._reap()
+    assert list(hands.events) == [WorkerBootFailed(1, 3, "no module"), ChildExited(1, 3, ())]
+    assert not handle.open
 
 
 def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:

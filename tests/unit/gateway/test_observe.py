@@ -13,7 +13,7 @@ import pytest
 from tricorn import log as logs
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, resolve
-from tricorn.gateway.observe import Request, Response, callbacks
+from tricorn.gateway.observe import Request, Response, _joined, callbacks, named_server
 
 Hook = Callable[..., None]
 
@@ -102,6 +102,29 @@ def observe(config: Config) -> tuple[Any, Any]:
 
 def finish(after: Any, given: dict[str, Any], token: object, micros: int = 1_500_000) -> None:
     after(given, token, "200 OK", [("X", "y")], 5, micros)
+
+
+@pytest.mark.parametrize(
+    ("host", "scheme", "name", "port"),
+    [
+        ("shop", "http", "shop", "80"),
+        ("shop:8000", "https", "shop", "8000"),
+        ("shop:", "https", "shop", "443"),
+        (":1", "http", "localhost", "1"),
+        ("", "wss", "localhost", "443"),
+        ("[::1]", "http", "[::1]", "80"),
+        ("[::1]:8000", "http", "[::1]", "8000"),
+    ],
+)
+def test_a_server_has_a_name_and_a_port(host: str, scheme: str, name: str, port: str) -> None:
+    assert named_server(host, scheme) == {"SERVER_NAME": name, "SERVER_PORT": port}
+
+
+def test_cookies_that_a_hook_sees_apart_are_joined_as_cookies_are() -> None:
+    assert _joined([("COOKIE", "a=1"), ("ACCEPT", "a"), ("COOKIE", "b=2"), ("ACCEPT", "b")]) == {
+        "HTTP_COOKIE": "a=1; b=2",
+        "HTTP_ACCEPT": "a,b",
+    }
 
 
 def test_nobody_observes() -> None:

@@ -69,8 +69,14 @@ def test_the_environ_of_a_websocket_on_a_unix_socket_behind_a_root_path() -> Non
     assert environ["SCRIPT_NAME"] == "/caf\xc3\xa9"
     assert environ["PATH_INFO"] == "/x"
     assert environ["RAW_URI"].startswith("/caf%C3%A9/x?")
-    assert environ["SERVER_PORT"] == ""
+    assert (environ["SERVER_NAME"], environ["SERVER_PORT"]) == ("shop", "443"), "PEP 3333: never empty strings"
     assert "REMOTE_ADDR" not in environ
+
+
+def test_several_lines_of_cookies_are_joined_as_cookies_are() -> None:
+    headers = [(b"cookie", b"a=1"), (b"accept", b"a"), (b"cookie", b"b=2; c=3"), (b"accept", b"b")]
+    environ = observe_asgi.environ_of(scope(headers=headers))
+    assert (environ["HTTP_COOKIE"], environ["HTTP_ACCEPT"]) == ("a=1; b=2; c=3", "a,b")
 
 
 def test_hooks_see_one_request_from_its_beginning_to_its_end() -> None:

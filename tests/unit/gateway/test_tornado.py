@@ -8,6 +8,7 @@ import logging
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,8 +18,10 @@ pytest.importorskip("tornado")
 
 from tornado import httputil, web, websocket
 from tornado.iostream import StreamClosedError
+from tornado.wsgi import WSGIContainer
 from tricorn.gateway import tornado_headers
 from tricorn.gateway.tornado import Server, delegate_of
+from tricorn.gateway.tornado_wsgi import wsgi_of
 
 from tests.harness.call import FakeCall, begin
 
@@ -448,7 +451,81 @@ def test_a_websocket_that_opens_too_late_is_told_as_well() -> None:
     run(test)
 
 
-def test_a_wsgi_application_runs_in_a_container() -> None:
+class Header(httputil.HTTPServerConnectionDelegate):
+    """Answers at once, with a field of its own; or complains of its request."""
+
+    def start_request(self, server_conn: object, request_conn: httputil.HTTPConnection) -> Any:
+        class Message(httputil.HTTPMessageDelegate):
+            def headers_received(self, start_line: Any, headers: httputil.HTTPHeaders) -> None:
+                self.path = start_line.path
+
+            def finish(self) -> None:
+                if self.path == "/complains":
+                    raise httputil.HTTPInputError("secret of the parser")
+                headers = httputil.HTTPHeaders()
+                if self.path == "/parses":
+                    headers = httputil.HTTPHeaders.parse("X-Secret: \x01\r\n")
+                headers.add("X-Secret", "one\x01two")
+                request_conn.write_headers(httputil.ResponseStartLine("", 200, "Fine"), headers, b"")
+
+        return Message()
+
+
+def test_a_wrong_field_of_an_answer_is_the_applications_mistake() -> None:
+    async def test(server: Server) -> None:
+        call = FakeCall(target="/answers")
+        begin(server, call)
+        assert call.ended.startswith("fail HTTPInputError(")
+        await asyncio.sleep(0)
+
+    run(test, app=Header())
+
+
+@pytest.mark.parametrize("path", ["/complains", "/parses"])
+def test_what_a_delegate_complains_of_is_not_shown_to_the_client(path: str) -> None:
+    async def test(server: Server) -> None:
+        call = FakeCall(target=path)
+        begin(server, call)
+        assert call.ended == "refuse 400 "
+        await asyncio.sleep(0)
+
+    run(test, app=Header())
+
+
+def test_a_failure_that_is_told_later_is_never_the_requests() -> None:
+    async def test(server: Server) -> None:
+        call = FakeCall(target="/slow")
+        connection = begin(server, call)
+        connection.failed(httputil.HTTPInputError("in a task of the application"))
+        assert call.ended.startswith("fail HTTPInputError(")
+        await asyncio.sleep(0)
+
+    run(test)
+
+
+def test_who_calls_what() -> None:
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        return []
+
+    class Own(WSGIContainer):
+        pass
+
+    assert wsgi_of(app) is app
+    assert wsgi_of(WSGIContainer(app)) is app
+    assert wsgi_of(Own(app)) is None
+    assert wsgi_of(application()) is None
+    assert wsgi_of(Header()) is None
+    if hasattr(WSGIContainer(app), "executor"):  # tornado 6.3
+        with ThreadPoolExecutor(1) as executor:
+            assert wsgi_of(WSGIContainer(app, executor)) is None
+    with pytest.raises(TypeError, match="WSGI"):
+        delegate_of(app)
+
+
+def test_a_container_of_the_applications_own() -> None:
+    class Own(WSGIContainer):
+        pass
+
     def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         start_response("201 Made", [("X-Path", environ["PATH_INFO"]), ("X-Scheme", environ["wsgi.url_scheme"])])
         return [environ["wsgi.input"].read(), b"!"]
@@ -460,20 +537,27 @@ def test_a_wsgi_application_runs_in_a_container() -> None:
         assert (call.status, call.reason, call.text) == (201, "Made", b"body!")
         assert (call.headers["x-path"], call.headers["x-scheme"]) == ("/a b", "http")
 
-    run(test, app=wsgi)
+    run(test, app=Own(wsgi))
 
 
-def test_a_wsgi_application_that_fails_is_answered() -> None:
+@pytest.mark.parametrize("value", ["", "one\x01two"])
+def test_a_container_of_the_applications_own_that_fails_is_answered(value: str) -> None:
+    class Own(WSGIContainer):
+        pass
+
     def wsgi(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        raise ZeroDivisionError
+        if not value:
+            raise ZeroDivisionError
+        start_response("200 OK", [("X-Secret", value)])
+        return []
 
     async def test(server: Server) -> None:
         call = FakeCall()
         begin(server, call)
         await until(lambda: call.ended)
-        assert call.ended == "fail ZeroDivisionError()"
+        assert call.ended.startswith("fail HTTPInputError(" if value else "fail ZeroDivisionError(")
 
-    run(test, app=wsgi)
+    run(test, app=Own(wsgi))
 
 
 def test_a_delegate_of_ones_own_is_told_when_connections_end() -> None:
@@ -533,7 +617,6 @@ def test_headers_are_made_as_tornado_makes_them() -> None:
 def test_who_is_called_as_what() -> None:
     app = application()
     assert delegate_of(app) is app
-    assert delegate_of(print).callback.wsgi_application is print  # type: ignore[attr-defined]
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,9 @@ class Core:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
+    def guard_forks(self) -> None:
+        pass
+
     def start(self) -> None:
         self.note("start")
 
@@ -77,7 +80,8 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
     fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
     for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopServer", "TransportGateway"):
         setattr(fake, other, object)
-    fake.check_access_log_format = fake.check_upload_dir = lambda text: None
+    fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
+    fake.enlarge_signal_stack = lambda: False
     monkeypatch.setitem(sys.modules, "tricorn._core", fake)
     forget_native()
     numbers = [signal.Signals[f"SIG{name}"] for name in TOUCHED]

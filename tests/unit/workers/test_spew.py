@@ -48,7 +48,8 @@ def test_in_threads_too(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_code_without_a_source(capsys: pytest.CaptureFixture[str]) -> None:
     with spewing():
-        exec("number = 20", {})
+        # A name of its own: from 3.13 on, linecache knows the program of `python -c` as that of "<string>".
+        exec(compile("number = 20", "<nowhere>", "exec"), {})
     assert "[unknown]:1: [no source: <module>]" in capsys.readouterr().out
 
 

@@ -1,10 +1,12 @@
 //! Listeners, the gate before them, and what a new connection meets.
-use super::conn::{Conn, Phase, Token};
+use super::conn::{Conn, Token};
 use super::{BELL, CHANNEL, Reactor, Runner, SPECIAL};
 use crate::clock;
 use crate::config;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
+use crate::sys::poll::{Poller, ready};
+use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, getsockname, sockopt};
@@ -17,6 +19,16 @@ pub struct Listener {
     /// The address it is bound to; `None` for unix sockets.
     pub(crate) address: Option<SocketAddr>,
     is_tcp: bool,
+    /// It is in the poller.
+    watched: bool,
+}
+
+/// What accept(2) brought.
+pub(super) enum Accepted {
+    Connection(OwnedFd, Peer),
+    Nothing,
+    /// There is one, and no descriptor for it.
+    NoDescriptor,
 }
 
 impl Listener {
@@ -25,7 +37,45 @@ impl Listener {
         let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
         let address = SocketAddr::try_from(name).ok();
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Listener { socket, address, is_tcp })
+        Ok(Listener { socket, address, is_tcp, watched: false })
+    }
+
+    /// Puts it into the poller or takes it out. What cannot be taken out was not there.
+    pub(super) fn watch(&mut self, poller: &Poller, token: Token, watch: bool) -> rustix::io::Result<()> {
+        if watch && !self.watched {
+            poller.add_listener(self.socket.as_fd(), token)?;
+        } else if !watch && self.watched {
+            let _ = poller.remove(self.socket.as_fd());
+        }
+        self.watched = watch;
+        Ok(())
+    }
+
+    pub(super) fn accept(&self) -> Accepted {
+        loop {
+            match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok((socket, name)) => {
+                    let peer = name.and_then(|name| SocketAddr::try_from(name).ok());
+                    if self.is_tcp {
+                        // Inherited from the listener where the arbiter made it; needed for inherited listeners.
+                        let _ = sockopt::set_tcp_nodelay(&socket, true);
+                    }
+                    return Accepted::Connection(socket, peer.map_or(Peer::Unix, Peer::Internet));
+                }
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                // Without a free descriptor accept(2) fails before it has looked whether anybody waits.
+                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if self.has_some() => {
+                    return Accepted::NoDescriptor;
+                }
+                Err(_) => return Accepted::Nothing,
+            }
+        }
+    }
+
+    /// Whether a connection waits to be accepted.
+    #[cold]
+    fn has_some(&self) -> bool {
+        !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty()
     }
 }
 
@@ -42,20 +92,21 @@ impl Reactor {
         }
         self.gate_open = open;
         self.accepting = None;
-        for (index, listener) in self.listeners.iter().enumerate() {
-            let token = SPECIAL + index as Token;
-            let result = if open {
-                self.poller.add_listener(listener.socket.as_fd(), token)
-            } else {
-                self.poller.remove(listener.socket.as_fd())
-            };
-            if let Err(error) = result {
-                let text =
-                    format!("tricorn: a listener cannot be {}: {error}", if open { "watched" } else { "let go" });
-                self.chores.notices.push(super::Notice { warning: true, text });
-            }
-        }
+        self.watch_listeners(open);
         true
+    }
+
+    /// Watches every listener, or none. Those that the poller does not take (ENOMEM, ENOSPC: epoll_ctl(2)) are tried again
+    /// later: a worker without siblings would never hear of them.
+    fn watch_listeners(&mut self, watch: bool) {
+        self.watch_again = 0;
+        if let Err(error) = watch_all(&mut self.listeners, &self.poller, watch) {
+            self.shortage.unwatched = Some(error);
+            let now = clock::now();
+            self.watch_again = now + config::ACCEPT_PAUSE;
+            self.sleeper.wake_by(self.watch_again);
+            self.tell_shortage(now);
+        }
     }
 
     /// Watches the channel, or leaves it to those who can serve what comes.
@@ -67,7 +118,11 @@ impl Reactor {
         let result = if open { self.poller.add_listener(receive, CHANNEL) } else { self.poller.remove(receive) };
         match result {
             Ok(()) => self.door_open = open,
-            Err(error) => self.notice(true, || format!("tricorn: the channel cannot be watched: {error}")),
+            // Tried again by the next thread that is about to wait.
+            Err(error) => {
+                self.shortage.unwatched = Some(error);
+                self.tell_shortage(clock::now());
+            }
         }
     }
 
@@ -86,7 +141,7 @@ impl Reactor {
         if self.runner == Runner::AppThread { self.free_threads() } else { 0 }
     }
 
-    /// The system is out of descriptors: nothing is taken for a moment.
+    /// There are no descriptors or places left: nothing is taken for a moment.
     pub fn pauses(&self) -> bool {
         self.gate_pause != 0
     }
@@ -111,6 +166,12 @@ impl Reactor {
             self.gate_pause = 0;
             // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
             self.set_gate(!self.config.siblings);
+        }
+        if self.watch_again != 0 && now >= self.watch_again {
+            self.watch_listeners(self.gate_open);
+        }
+        if self.admin_pause != 0 && now >= self.admin_pause {
+            self.watch_admin(now);
         }
     }
 
@@ -145,6 +206,9 @@ impl Reactor {
 
     /// Takes one connection, to be read from when somebody looks. Whether there was any.
     fn take_for_later(&mut self, listener: u16) -> bool {
+        if !self.has_room_for(listener) {
+            return false;
+        }
         let Some((socket, peer)) = self.take_connection(listener) else { return false };
         let token = self.welcome(socket, peer, listener, clock::now());
         self.later(token);
@@ -168,7 +232,7 @@ impl Reactor {
         // What can be handed over may be taken: the sleeping sibling was not woken for it.
         let passes_on = self.hands_over && (self.runner == Runner::Monitor || !self.may_start());
         let for_sibling = self.config.siblings && !passes_on && self.ready.len() >= self.free_threads_here();
-        if full || for_sibling {
+        if full || for_sibling || !self.has_room_for(listener) {
             self.accepting = None;
             if full {
                 self.set_gate(false);
@@ -179,42 +243,45 @@ impl Reactor {
             self.accepting = None;
             return None;
         };
-        if self.connections() >= self.config.max_connections {
-            self.evict();
-        }
         let token = self.welcome(socket, peer, listener, clock::now());
         self.read(token)
     }
 
-    pub(super) fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
-        let entry = self.door(listener)?;
-        loop {
-            match acceptfrom_with(&entry.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok((socket, name)) => {
-                    let peer = name.and_then(|name| SocketAddr::try_from(name).ok());
-                    if entry.is_tcp {
-                        // Inherited from the listener where the arbiter made it; needed for inherited listeners.
-                        let _ = sockopt::set_tcp_nodelay(&socket, true);
-                    }
-                    return Some((socket, peer.map_or(Peer::Unix, Peer::Internet)));
-                }
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    self.out_of_descriptors();
-                    return None;
-                }
-                Err(_) => return None,
+    /// Whether a connection may be taken. Room is made for one that is there, not for one that may have gone to a sibling.
+    #[inline]
+    fn has_room_for(&mut self, listener: u16) -> bool {
+        let listener = self.listeners.get(usize::from(listener));
+        !self.is_crowded() || listener.is_some_and(Listener::has_some) && self.has_room()
+    }
+
+    fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
+        match self.listeners.get(usize::from(listener))?.accept() {
+            Accepted::Connection(socket, peer) => Some((socket, peer)),
+            Accepted::Nothing => None,
+            Accepted::NoDescriptor => {
+                self.out_of_descriptors();
+                None
             }
         }
     }
 
-    /// A level-triggered listener that cannot be served would spin: make room, and look away for a moment.
+    /// Makes room; where none can be made looks away for a moment, for a level-triggered listener that cannot be served
+    /// would spin.
     #[cold]
     pub(super) fn out_of_descriptors(&mut self) {
-        self.evict();
+        self.shortage.descriptors += 1;
+        let now = clock::now();
+        if self.evict(config::RELIEF) == 0 {
+            self.pause(now);
+        }
+        self.tell_shortage(now);
+    }
+
+    /// Takes nothing for a moment.
+    pub(super) fn pause(&mut self, now: u64) {
         self.set_gate(false);
-        self.gate_pause = clock::now() + config::ACCEPT_PAUSE;
-        self.notice(true, || "Out of file descriptors: accepting pauses. Raise the limit (ulimit -n).".into());
+        self.gate_pause = now + config::ACCEPT_PAUSE;
+        self.sleeper.wake_by(self.gate_pause);
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
@@ -227,24 +294,44 @@ impl Reactor {
         self.set_deadline(token, now + if self.draining { patience.min(config::LINGER) } else { patience });
         token
     }
+}
 
-    /// Makes room: closes a share of the connections that wait for a next request, going round the table.
-    pub(super) fn evict(&mut self) {
-        let positions = self.conns.positions();
-        let mut wanted = (self.connections() / 32).max(1);
-        for _ in 0..positions {
-            self.sweep = (self.sweep + 1) % positions.max(1);
-            let idle = self
-                .conns
-                .at(self.sweep)
-                .filter(|(_, conn)| conn.phase == Phase::Idle && conn.registered && !conn.is_admin());
-            let Some((token, _)) = idle else { continue };
-            self.board.add(Word::Evicted, 1);
-            self.close(token);
-            wanted -= 1;
-            if wanted == 0 {
-                return;
-            }
+/// Puts all listeners into the poller that are not there yet, or takes all out.
+fn watch_all(listeners: &mut [Listener], poller: &Poller, watch: bool) -> rustix::io::Result<()> {
+    let mut result = Ok(());
+    for (index, listener) in listeners.iter_mut().enumerate() {
+        result = result.and(listener.watch(poller, SPECIAL + index as Token, watch));
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::poll::Events;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_listener_that_the_poller_did_not_take_is_taken_by_the_next_try() {
+        let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = socket.local_addr().expect("an address");
+        let mut listeners = [Listener::new(socket.into()).expect("a listener")];
+        let poller = Poller::new().expect("a poller");
+        // A second epoll_ctl(2) for the same open file and number fails (EEXIST).
+        poller.add_edge(listeners[0].socket.as_fd(), 7).expect("room in the poller");
+        for _ in 0..2 {
+            assert_eq!(watch_all(&mut listeners, &poller, true), Err(Errno::EXIST));
         }
+        poller.remove(listeners[0].socket.as_fd()).expect("it was there");
+        for _ in 0..2 {
+            assert_eq!(watch_all(&mut listeners, &poller, true), Ok(()));
+        }
+        let _client = TcpStream::connect(address).expect("a connection");
+        let mut events = Events::default();
+        poller.wait(&mut events, Some(clock::SECOND)).expect("a poller");
+        assert_eq!(events.pop().map(|event| event.token), Some(SPECIAL));
+        assert_eq!(watch_all(&mut listeners, &poller, false), Ok(()));
+        poller.wait(&mut events, Some(0)).expect("a poller");
+        assert!(events.is_empty());
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
 //! small; a client that does not take them at once is let go.
-use super::accept::Listener;
+use super::accept::{Accepted, Listener};
 use super::conn::{Conn, Phase, Token};
 use super::{Reactor, SPECIAL};
 use crate::buffers::Request;
 use crate::clock;
 use crate::config;
 use crate::peer::Peer;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::{End, HeadInputs, Reply};
 use tricorn_proto::http1::{Method, RequestHead};
@@ -20,6 +20,10 @@ const FIRST: u16 = 0x8000;
 #[inline]
 pub fn is_admin(listener: u16) -> bool {
     listener >= FIRST
+}
+
+fn admin_token(index: usize) -> Token {
+    SPECIAL + Token::from(FIRST + index as u16)
 }
 
 /// What is asked on admin listeners.
@@ -39,9 +43,12 @@ impl Default for AdminPaths {
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
-    pub fn open_admin(&mut self, doors: Vec<Listener>) -> rustix::io::Result<()> {
-        for (index, door) in doors.iter().enumerate() {
-            self.poller.add_listener(door.socket.as_fd(), SPECIAL + Token::from(FIRST + index as u16))?;
+    pub fn open_admin(&mut self, mut doors: Vec<Listener>) -> rustix::io::Result<()> {
+        for (index, door) in doors.iter_mut().enumerate() {
+            door.watch(&self.poller, admin_token(index), true)?;
+        }
+        if !doors.is_empty() {
+            self.spare.keep();
         }
         self.admin_doors = doors;
         Ok(())
@@ -51,12 +58,14 @@ impl Reactor {
     /// for them.
     pub(super) fn leave_admin(&mut self) {
         for index in 0..self.admin_doors.len() {
-            if let Some(door) = self.admin_doors.get(index) {
-                let _ = self.poller.remove(door.socket.as_fd());
+            if let Some(door) = self.admin_doors.get_mut(index) {
+                let _ = door.watch(&self.poller, admin_token(index), false);
             }
             self.accept_admins(FIRST + index as u16);
         }
         self.admin_doors.clear();
+        self.admin_pause = 0;
+        self.spare.let_go();
     }
 
     /// A listener by its index.
@@ -72,23 +81,81 @@ impl Reactor {
         !self.admin_doors.is_empty() && now.saturating_sub(self.polled) > config::ADMIN_PATIENCE
     }
 
-    /// Takes every connection that waits: they cost nothing that others need.
+    /// Takes every connection that waits: they cost nothing that others need. When the application has used up the
+    /// descriptors, one at a time is taken with those in reserve.
     pub(super) fn accept_admins(&mut self, listener: u16) {
+        let mut borrowed = false;
         for _ in 0..config::ACCEPT_BURST {
-            let Some((socket, peer)) = self.take_connection(listener) else { return };
+            let Some(door) = self.door(listener) else { return };
+            let (socket, peer) = match door.accept() {
+                Accepted::Connection(socket, peer) => (socket, peer),
+                Accepted::Nothing => break,
+                Accepted::NoDescriptor if !borrowed && self.spare.free_one() => {
+                    borrowed = true;
+                    continue;
+                }
+                Accepted::NoDescriptor if self.evict_admin() => continue,
+                Accepted::NoDescriptor => {
+                    self.pause_admin();
+                    return;
+                }
+            };
             if self.admins >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
                 continue; // dropped, and thereby closed
             }
-            let token = self.welcome_admin(socket, peer, listener);
+            let token = self.welcome_admin(socket, peer, listener, borrowed);
+            borrowed = false;
             self.read(token);
+        }
+        if self.spare.is_short() {
+            self.keep_spare();
         }
     }
 
-    fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16) -> Token {
+    fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
         self.admins += 1;
-        let token = self.conns.insert(Conn::new(socket, peer, listener, false));
-        self.set_deadline(token, clock::now() + config::ADMIN_IDLE);
+        let mut conn = Conn::new(socket, peer, listener, false);
+        conn.borrowed = borrowed;
+        let token = self.conns.insert(conn);
+        let patience = if borrowed { config::ADMIN_HASTE } else { config::ADMIN_IDLE };
+        self.set_deadline(token, clock::now() + patience);
         token
+    }
+
+    /// A level-triggered listener that cannot be served would spin: it leaves the poller until a reserved descriptor is
+    /// back, or a moment has passed.
+    #[cold]
+    fn pause_admin(&mut self) {
+        for (index, door) in self.admin_doors.iter_mut().enumerate() {
+            let _ = door.watch(&self.poller, admin_token(index), false);
+        }
+        let now = clock::now();
+        self.admin_pause = now + config::ACCEPT_PAUSE;
+        self.sleeper.wake_by(self.admin_pause);
+        self.shortage.descriptors += 1;
+        self.tell_shortage(now);
+    }
+
+    /// The pause is over.
+    pub(super) fn watch_admin(&mut self, now: u64) {
+        self.spare.refill();
+        self.admin_pause = 0;
+        for (index, door) in self.admin_doors.iter_mut().enumerate() {
+            if let Err(error) = door.watch(&self.poller, admin_token(index), true) {
+                self.shortage.unwatched = Some(error);
+                self.admin_pause = now + config::ACCEPT_PAUSE;
+                self.sleeper.wake_by(self.admin_pause);
+            }
+        }
+    }
+
+    /// Keeps a descriptor in reserve again, of those that became free. Then admin connections can be taken again.
+    #[cold]
+    pub(super) fn keep_spare(&mut self) {
+        self.spare.refill();
+        if self.admin_pause != 0 && !self.spare.is_empty() {
+            self.watch_admin(clock::now());
+        }
     }
 
     /// Closes an admin connection that asks nothing, going round the table; whether there was one.
@@ -96,7 +163,7 @@ impl Reactor {
         let positions = self.conns.positions();
         for _ in 0..positions {
             self.sweep = (self.sweep + 1) % positions.max(1);
-            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.is_admin() && conn.phase == Phase::Idle);
+            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.may_be_dropped());
             if let Some((token, _)) = idle {
                 self.close(token);
                 return true;
@@ -120,11 +187,12 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         let (request, socket) = (conn.request.as_deref_mut()?, conn.socket.as_ref()?);
         // A body is not read: what follows the head on this connection is not looked at.
-        let close = request.head.framing.has_body() || is_replaced;
+        let (borrowed, has_body) = (conn.borrowed, request.head.framing.has_body());
+        let close = has_body || is_replaced || borrowed;
         let inputs = HeadInputs { date: self.wall.date(), server: &self.config.server, body_length: None, close };
         let end = compose(request, &self.config.admin, not_ready, &inputs);
         let sent = send(socket, &request.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-        if sent != Ok(request.out.len()) {
+        if sent != Ok(request.out.len()) || borrowed {
             self.close(token);
             return None;
         }

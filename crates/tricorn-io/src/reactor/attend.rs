@@ -8,6 +8,7 @@ use crate::exchange::{Exchange, Sent};
 use crate::room::{Patience, Room};
 use crate::scoreboard::Word;
 use crate::sys::poll::Event;
+use crate::timers::{Due, Timer};
 use rustix::fd::AsFd;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
@@ -20,6 +21,8 @@ pub struct Attended {
     room: bool,
     /// At the connection's deadline.
     pub reminded: bool,
+    /// What has happened and was not told yet. Its connection is listed in `Reactor::stirred`.
+    news: Option<What>,
 }
 
 /// What has happened.
@@ -33,8 +36,21 @@ pub struct What {
     pub hangup: bool,
     /// It is broken: nothing that is sent arrives.
     pub broken: bool,
-    /// The time of [`Engine::remind`] has come.
+    /// A timer may have come: [`Engine::take_due`].
     pub expired: bool,
+}
+
+impl What {
+    /// Both: what was not told yet, and what has happened since.
+    fn and(self, later: What) -> What {
+        What {
+            readable: self.readable | later.readable,
+            writable: self.writable | later.writable,
+            hangup: self.hangup | later.hangup,
+            broken: self.broken | later.broken,
+            expired: self.expired | later.expired,
+        }
+    }
 }
 
 /// Something happened to the connection of the call at this place.
@@ -55,21 +71,34 @@ impl Reactor {
         }
         conn.attended.room = false;
         let what = What { readable: event.readable, writable: room, hangup, broken: event.error, expired: false };
-        self.stirred.push_back((event.token, what));
+        self.tell(event.token, what);
     }
 
-    /// The time has come that the exchange wanted to be told of.
+    /// Lists the connection, once: while the hub is away a client may make any number of edges.
+    fn tell(&mut self, token: Token, what: What) {
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        match &mut conn.attended.news {
+            Some(news) => *news = news.and(what),
+            news => {
+                *news = Some(what);
+                self.stirred.push_back(token);
+            }
+        }
+    }
+
+    /// The exchange's earliest timer has come.
     pub(super) fn remind(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         conn.attended.reminded = false;
-        self.stirred.push_back((token, What { expired: true, ..What::default() }));
+        self.tell(token, What { expired: true, ..What::default() });
     }
 
     /// The next of them, if its exchange is still there.
     pub fn next_stir(&mut self) -> Option<Stir> {
         loop {
-            let (token, what) = self.stirred.pop_front()?;
-            if let Some(conn) = self.conns.get(token)
+            let token = self.stirred.pop_front()?;
+            if let Some(conn) = self.conns.get_mut(token)
+                && let Some(what) = conn.attended.news.take()
                 && conn.phase == Phase::Busy
                 && let Some(place) = (conn.attended.place as usize).checked_sub(1)
             {
@@ -92,11 +121,11 @@ impl Engine {
             if reactor.poller.add_connection(exchange.socket.as_fd(), exchange.token).is_err() {
                 // No memory in the kernel: as good as broken.
                 let what = What { hangup: true, broken: true, ..What::default() };
-                reactor.stirred.push_back((exchange.token, what));
+                reactor.tell(exchange.token, what);
             }
         } else if hangup || unseen {
             let what = What { readable: true, hangup, ..What::default() };
-            reactor.stirred.push_back((exchange.token, what));
+            reactor.tell(exchange.token, what);
         }
     }
 
@@ -116,29 +145,49 @@ impl Engine {
         self.await_room(exchange);
         match exchange.room(config, left) {
             Room::Wanted(nanos) => {
-                self.remind(exchange, Some(clock::now() + nanos));
+                self.set_timer(exchange, Timer::Room, clock::now().saturating_add(nanos));
                 None
             }
             Room::Over(sent) => {
                 *patience = None;
+                exchange.stop_timer(Timer::Room);
                 Some(sent)
             }
         }
     }
 
-    /// Tells the exchange of an attended connection when it is `at` (monotonic nanoseconds), to about 70 ms. There is one such
-    /// time; `None` takes it back.
-    pub fn remind(&self, exchange: &Exchange, at: Option<u64>) {
-        let shared = &*self.shared;
-        let mut core = shared.baton.take();
-        let Some(conn) = core.reactor.conns.get_mut(exchange.token) else { return };
-        conn.attended.reminded = at.is_some();
-        let Some(at) = at else { return };
-        core.reactor.set_deadline(exchange.token, at);
-        drop(core);
-        if shared.hub.as_ref().is_some_and(|hub| at < hub.until.load(std::sync::atomic::Ordering::SeqCst)) {
-            shared.wake_monitor(); // which sleeps for longer than that
+    /// Sets a timer of an exchange that is attended, or moves it (monotonic nanoseconds). [`What::expired`] tells, to about
+    /// 70 ms, that one may have come.
+    pub fn set_timer(&self, exchange: &mut Exchange, timer: Timer, at: u64) {
+        if let Some(at) = exchange.timers.set(timer, at) {
+            self.arm(exchange, at);
         }
+    }
+
+    /// Takes the timers that have come; to be called for each [`What::expired`].
+    pub fn take_due(&self, exchange: &mut Exchange) -> Due {
+        let (due, next) = exchange.timers.expire(clock::now());
+        if let Some(at) = next {
+            self.arm(exchange, at);
+        }
+        due
+    }
+
+    fn arm(&self, exchange: &Exchange, at: u64) {
+        let reactor = &mut self.shared.baton.take().reactor;
+        let Some(conn) = reactor.conns.get_mut(exchange.token) else { return };
+        conn.attended.reminded = true;
+        reactor.set_deadline(exchange.token, at);
+    }
+
+    /// The application waits for the client's bytes from now on, at most until the body is late. False if it waited before.
+    pub fn await_body(&self, exchange: &mut Exchange, now: u64) -> bool {
+        if exchange.awaits_body() {
+            return false;
+        }
+        let due = exchange.await_body(self.config(), now);
+        self.set_timer(exchange, Timer::Body, due);
+        true
     }
 
     /// A body that came while its request was under way was refused: counted, and told to the log.

@@ -5,7 +5,7 @@ use crate::buffers::Request;
 use crate::outbox::Outbox;
 use crate::peer::Peer;
 use crate::wheel::Tick;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use std::any::Any;
 use tricorn_proto::http1::Receiver;
 
@@ -17,6 +17,8 @@ pub type Attachment = Box<dyn Any + Send + Sync>;
 /// ```text
 ///            first bytes        head, body to come      body complete
 ///   Idle ───────────────▶ Head ───────────────▶ Body ───────────────▶ Queued
+///    ▲                     │                      │ complete, not on disk  ▲
+///    │                     │                      └───────▶ Storing ───────┘ the last piece is written
 ///    ▲                     │ head, no body                              │ an app thread takes it
 ///    │                     └──────────────────▶ Queued                  ▼
 ///    │ reply sent, keep-alive                                         Busy (its socket is with the exchange)
@@ -30,6 +32,8 @@ pub enum Phase {
     Idle,
     Head,
     Body,
+    /// The body is complete, and its last bytes are being written to disk.
+    Storing,
     /// A complete request waits for an app thread.
     Queued,
     /// An exchange is under way and owns the socket.
@@ -46,6 +50,8 @@ pub enum Phase {
 pub struct Conn {
     /// Taken by the exchange while `Busy`.
     pub socket: Option<OwnedFd>,
+    /// The number of the socket while the exchange has it.
+    pub lent: RawFd,
     pub phase: Phase,
     pub peer: Peer,
     pub listener: u16,
@@ -59,6 +65,10 @@ pub struct Conn {
     pub hangup: bool,
     /// Listed in `Reactor::again`.
     pub again: bool,
+    /// A reply was sent here, and the connection kept.
+    pub served: bool,
+    /// An admin connection that uses a reserved descriptor: closed after its answer.
+    pub borrowed: bool,
     pub deadline: Tick,
     /// The earliest tick at which the wheel brings this connection up; 0: never.
     pub wheel_at: Tick,
@@ -76,12 +86,19 @@ impl Conn {
     pub fn is_admin(&self) -> bool {
         admin::is_admin(self.listener)
     }
+
+    /// An admin connection that asks nothing. One that has a reserved descriptor is given the time to ask.
+    pub fn may_be_dropped(&self) -> bool {
+        self.is_admin() && self.phase == Phase::Idle && !self.borrowed
+    }
 }
 
 /// The rest of a reply, and what is known about how the client takes it.
 #[derive(Debug)]
 pub struct Outgoing {
     pub outbox: Outbox,
+    /// It holds a file, which counts as a descriptor.
+    pub file: bool,
     /// Bytes acknowledged when the deadline was last set.
     pub acknowledged: u64,
 }
@@ -90,6 +107,7 @@ impl Conn {
     pub fn new(socket: OwnedFd, peer: Peer, listener: u16, trusted: bool) -> Conn {
         Conn {
             socket: Some(socket),
+            lent: -1,
             phase: Phase::Idle,
             peer,
             listener,
@@ -98,6 +116,8 @@ impl Conn {
             readable: true,
             hangup: false,
             again: false,
+            served: false,
+            borrowed: false,
             deadline: 0,
             wheel_at: 0,
             receiver: Receiver::default(),
@@ -182,6 +202,12 @@ impl Conns {
     pub fn at(&self, position: usize) -> Option<(Token, &Conn)> {
         let entry = self.entries.get(position)?;
         entry.conn.as_ref().map(|conn| (token(position as u32, entry.generation), conn))
+    }
+
+    /// The sockets of all connections, those that exchanges have included.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
+        let socket = |conn: &Conn| conn.socket.as_ref().map_or(conn.lent, OwnedFd::as_raw_fd);
+        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).map(socket)
     }
 
     pub fn positions(&self) -> usize {

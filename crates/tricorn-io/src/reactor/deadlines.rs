@@ -1,13 +1,17 @@
 //! Deadlines: one per connection, its meaning given by the connection's phase.
 use super::Reactor;
 use super::conn::{Phase, Token};
+use crate::body::Spool;
 use crate::buffers::Request;
-use crate::clock::SECOND;
+use crate::clock::{MILLI, SECOND};
 use crate::config::Config;
+use crate::outbox::Outbox;
 use crate::scoreboard::Word;
 use crate::sys::fds::unacknowledged;
-use crate::wheel::tick_at;
-use rustix::fd::AsFd;
+use crate::sys::poll::ready;
+use crate::wheel::{tick_at, time_of};
+use rustix::event::PollFlags;
+use rustix::fd::{AsFd, BorrowedFd};
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
 impl Reactor {
@@ -19,6 +23,7 @@ impl Reactor {
         conn.deadline = due;
         if conn.wheel_at == 0 || due < conn.wheel_at {
             conn.wheel_at = self.wheel.insert(token, due);
+            self.sleeper.wake_by(time_of(conn.wheel_at));
         }
     }
 
@@ -59,7 +64,7 @@ impl Reactor {
                 let detail = format!(" ({seconds} s)");
                 self.refuse(token, &Refusal::new(RefusalKind::HeadTimeout, detail));
             }
-            Phase::Body => self.body_expired(token, now),
+            Phase::Body | Phase::Storing => self.body_expired(token, now),
             Phase::Flushing { .. } => self.flush_expired(token, now),
             Phase::Lingering => self.close(token),
             Phase::Busy => self.remind(token),
@@ -68,16 +73,34 @@ impl Reactor {
     }
 
     fn body_expired(&mut self, token: Token, now: u64) {
-        let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()) else { return };
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let (Some(request), Some(socket)) = (conn.request.as_deref(), &conn.socket) else { return };
+        if let Some(since) = request.body.spool().and_then(Spool::waits_since) {
+            self.disk_expired(token, since, now);
+            return;
+        }
         let allowed = body_deadline(request, &self.config);
         if now < allowed {
             self.set_deadline(token, allowed);
             return;
         }
+        if !ready(socket.as_fd(), PollFlags::IN, 0).is_empty() {
+            self.set_deadline(token, now + UNREAD);
+            return;
+        }
         self.board.add(Word::BodyTimeouts, 1);
-        let (length, rate) = (request.body.len(), self.config.body_min_rate);
-        let detail = format!(" ({length} bytes so far, slower than {rate} bytes/s)");
-        self.refuse(token, &Refusal::new(RefusalKind::BodyTimeout, detail));
+        let refusal = late_body(request.body.len(), now >= average_deadline(request, &self.config), &self.config);
+        self.refuse(token, &refusal);
+    }
+
+    /// The body waits for the disk, not for its client: it has as long for a piece as a client has for a byte.
+    fn disk_expired(&mut self, token: Token, since: u64, now: u64) {
+        if now < since.saturating_add(self.config.body_timeout) {
+            self.await_disk(token);
+            return;
+        }
+        let detail = format!(": the disk has taken nothing for {} s", self.config.body_timeout / SECOND);
+        self.refuse(token, &Refusal::new(RefusalKind::SpoolFailed, detail));
     }
 
     /// A response makes progress if the client acknowledged bytes at the minimum rate since the deadline was set. Bytes
@@ -85,7 +108,7 @@ impl Reactor {
     fn flush_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
-        let acknowledged = outgoing.outbox.sent().saturating_sub(unacknowledged(socket.as_fd()).unwrap_or(0));
+        let acknowledged = acknowledged(&outgoing.outbox, socket.as_fd());
         let wanted = self.config.body_min_rate.saturating_mul(self.config.write_timeout / SECOND).max(1);
         if acknowledged >= outgoing.acknowledged + wanted {
             outgoing.acknowledged = acknowledged;
@@ -97,8 +120,44 @@ impl Reactor {
     }
 }
 
-/// A body has `body_timeout` plus the time its bytes take at the minimum rate.
+/// For how long bytes of a body may lie in the socket before the worker reads them: that time is not the client's.
+const UNREAD: u64 = 100 * MILLI;
+
+/// Bytes of an outbox that the client has.
+pub(super) fn acknowledged(outbox: &Outbox, socket: BorrowedFd<'_>) -> u64 {
+    outbox.sent().saturating_sub(unacknowledged(socket).unwrap_or(0))
+}
+
+/// When more of the body is due: an average says that it comes fast enough as a whole, the silence that it comes at all.
+/// Without the latter a megabyte that came at once would pay for an hour of nothing.
 pub(super) fn body_deadline(request: &Request, config: &Config) -> u64 {
+    let (_, since) = request.body_mark;
+    let silence = since.max(request.head_complete).saturating_add(config.body_timeout);
+    average_deadline(request, config).min(silence)
+}
+
+/// A body has `body_timeout` plus the time its bytes take at the minimum rate; time in which it waits for the disk is not
+/// its client's.
+fn average_deadline(request: &Request, config: &Config) -> u64 {
     let earned = request.body.len().saturating_mul(SECOND) / config.body_min_rate.max(1);
-    request.head_complete.saturating_add(config.body_timeout).saturating_add(earned)
+    let waited = request.body.waited();
+    request.head_complete.saturating_add(config.body_timeout).saturating_add(earned).saturating_add(waited)
+}
+
+/// Only bytes of the body count as progress, not those that frame it: chunk sizes, extensions and trailers.
+pub(super) fn note_progress(request: &mut Request, now: u64) {
+    let length = request.body.len();
+    if length > request.body_mark.0 {
+        request.body_mark = (length, now);
+    }
+}
+
+/// What the client of a late body is told.
+pub(crate) fn late_body(length: u64, is_slow: bool, config: &Config) -> Refusal {
+    let detail = if is_slow {
+        format!(" ({length} bytes so far, slower than {} bytes/s)", config.body_min_rate)
+    } else {
+        format!(" ({length} bytes so far, and no more for {} s)", config.body_timeout / SECOND)
+    };
+    Refusal::new(RefusalKind::BodyTimeout, detail)
 }

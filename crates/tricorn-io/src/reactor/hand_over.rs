@@ -1,8 +1,9 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one.
 use super::Reactor;
+use super::bodies::no_memory;
 use super::conn::{Conn, Phase, Token};
 use super::queue::has_left;
-use crate::body::{Body, Spool};
+use crate::body::{Body, NoMemory, Spool};
 use crate::buffers::Request;
 use crate::clock;
 use crate::config::Fault;
@@ -107,7 +108,9 @@ impl Reactor {
         let payload = if apart { Some(in_memory_file(&[head, body, next])?) } else { None };
         let mut descriptors: Vec<BorrowedFd<'_>> = vec![socket.as_fd()];
         descriptors.extend(payload.as_ref().map(AsFd::as_fd));
-        descriptors.extend(file.map(|spool| spool.file().as_fd()));
+        if let Some(spool) = file {
+            descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
+        }
         let parts = [header.as_slice(), head, body, next].map(IoSlice::new);
         channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
     }
@@ -125,13 +128,11 @@ impl Reactor {
 
     /// Takes the first message of the channel; `None`: there is none. `taken` is called once there was one.
     pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<Token> {
+        if self.is_crowded() && !(channel.holds_any() && self.has_room()) {
+            return None;
+        }
         loop {
             self.strike(Fault::BeforeTake);
-            if channel.peek(&mut [0]).is_err_and(|error| error == io::Errno::MFILE) {
-                // Taken now its connection would be lost.
-                self.out_of_descriptors();
-                return None;
-            }
             let mut message = std::mem::take(&mut self.scratch);
             message.clear();
             message.resize(MESSAGE, 0);
@@ -146,6 +147,11 @@ impl Reactor {
                     taken();
                     self.strike(Fault::AfterTake);
                     self.unpack(&message, descriptors)
+                }
+                Err(io::Errno::MFILE) => {
+                    self.scratch = message;
+                    self.out_of_descriptors();
+                    return None;
                 }
                 Err(error) => {
                     self.scratch = message;
@@ -185,9 +191,6 @@ impl Reactor {
             self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
             return None;
         };
-        if self.connections() >= self.config.max_connections {
-            self.evict();
-        }
         let listener = self.listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
         let mut conn = Conn::new(socket, parcel.peer, listener as u16, trusted);
@@ -232,11 +235,13 @@ impl Reactor {
         request.input.extend_from_slice(next);
         if let Some(spool) = spool {
             request.body = Body::Spooled(spool);
+            self.bodies.adopt(request);
         } else if !body.is_empty() {
-            request.body = Body::Memory(body.to_vec());
-            request.counted = body.len();
-            self.body_bytes += body.len();
-            self.board.set(Word::BodyBytes, self.body_bytes as u64);
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(body.len()).map_err(|_| no_memory(NoMemory))?;
+            bytes.extend_from_slice(body);
+            request.body = Body::Memory(bytes);
+            self.bodies.adopt(request);
         }
         Ok(())
     }
@@ -263,7 +268,9 @@ fn open(message: &[u8], mut descriptors: impl Iterator<Item = OwnedFd>) -> Optio
     let parcel = Parcel::decode(message)?;
     let length = parcel.payload()?;
     let payload = if parcel.apart {
-        let mut payload = vec![0; length];
+        let mut payload = Vec::new();
+        payload.try_reserve_exact(length).ok()?;
+        payload.resize(length, 0);
         File::from(descriptors.next()?).read_exact_at(&mut payload, 0).ok()?;
         payload
     } else {

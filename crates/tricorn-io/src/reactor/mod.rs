@@ -6,18 +6,28 @@
 mod accept;
 mod admin;
 mod attend;
+mod bodies;
+mod chores;
 mod conn;
 mod deadlines;
+mod descriptors;
+mod evict;
 mod hand_over;
+mod heads;
 mod queue;
 mod read;
 mod reject;
+mod shortage;
+mod spare;
+mod store;
 mod write;
 
 pub use accept::Listener;
 pub use admin::AdminPaths;
 pub use attend::{Stir, What};
+pub use chores::{Chores, Notice};
 pub use conn::{Attachment, Conn, Phase, Token};
+pub(crate) use deadlines::late_body;
 pub use hand_over::{Front, Handed};
 
 use crate::access::AccessLog;
@@ -25,18 +35,18 @@ use crate::buffers::{POOLED, Pool, Request};
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
-use crate::outbox::SharedBytes;
-use crate::peer::Peer;
 use crate::scoreboard::{Scoreboard, Word};
+use crate::siblings::Pages;
+use crate::sleeper::Sleeper;
+use crate::streams::Streams;
 use crate::sys::poll::{Event, Events, Poller};
 use crate::wheel::{Tick, Wheel};
+use bodies::Bodies;
 use conn::Conns;
+use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tricorn_proto::access_log::Record;
-use tricorn_proto::exchange::error_page;
 use tricorn_proto::http1::Receiver;
-use tricorn_proto::peer::request_id;
 
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
 const SPECIAL: Token = 0xffff_ffff_0000_0000;
@@ -45,22 +55,8 @@ pub const WAKE: Token = Token::MAX;
 pub const CHANNEL: Token = Token::MAX - 1;
 /// The bell was rung.
 pub const BELL: Token = Token::MAX - 2;
-
-/// Something the log should tell; taken by an app thread (`Engine::take_notices`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// Whether it deserves a warning (a refused request) or is for debugging only.
-    pub warning: bool,
-    pub text: String,
-}
-
-/// What app threads owe to the outside: objects to be dropped and lines to be logged by a thread that holds the GIL.
-#[derive(Default)]
-pub struct Chores {
-    pub notices: Vec<Notice>,
-    pub attachments: Vec<Attachment>,
-    pub spent: Vec<SharedBytes>,
-}
+/// Pieces of bodies are on disk.
+const SPOOLED: Token = Token::MAX - 3;
 
 pub struct Reactor {
     pub(crate) config: Arc<Config>,
@@ -69,16 +65,21 @@ pub struct Reactor {
     access: Option<Arc<AccessLog>>,
     conns: Conns,
     listeners: Vec<Listener>,
-    /// Listeners of admin connections, always in the poller; their indices begin at `admin::FIRST`.
+    /// Listeners of admin connections, in the poller whatever becomes of the gate; their indices begin at `admin::FIRST`.
     admin_doors: Vec<Listener>,
+    /// Until then they are not: there is no descriptor left, not even a reserved one.
+    admin_pause: u64,
+    spare: spare::Spare,
     /// Admin connections, which count for nothing else.
     admins: usize,
     /// When the events were last looked at.
     polled: u64,
     /// The listeners are in the poller.
     gate_open: bool,
-    /// Accepting pauses until then (out of descriptors).
+    /// Accepting pauses until then (no descriptors, or no places).
     gate_pause: u64,
+    /// When listeners are tried again that the poller did not take.
+    watch_again: u64,
     /// While draining: when the listeners are closed.
     listen_until: u64,
     /// A listener with more connections in its queue, and how many may still be taken in this round.
@@ -89,7 +90,7 @@ pub struct Reactor {
     /// Complete requests in the order in which they became complete.
     ready: VecDeque<Token>,
     /// Connections under way to which something happened that their exchanges want to be told of.
-    stirred: VecDeque<(Token, attend::What)>,
+    stirred: VecDeque<Token>,
     /// Whole answers held back to be sent together, and since when.
     held: Vec<Token>,
     held_since: u64,
@@ -98,6 +99,7 @@ pub struct Reactor {
     /// When the first of `ready` has waited too long; `u64::MAX`: never.
     queue_due: u64,
     overload: queue::Overload,
+    shortage: shortage::Shortage,
     /// Application calls under way, of how many at most, and by how many app threads.
     pub(crate) busy: usize,
     share: usize,
@@ -113,12 +115,24 @@ pub struct Reactor {
     /// There was a message in the channel.
     pub(crate) offered: bool,
     wheel: Wheel,
+    /// Waits for the wheel.
+    sleeper: Arc<Sleeper>,
     fired: Vec<(Tick, Token)>,
     pool: Pool,
     pub(crate) wall: WallText,
     pub(crate) draining: bool,
     pub(crate) chores: Chores,
-    body_bytes: usize,
+    /// Memory of unfinished heads.
+    head_bytes: usize,
+    /// Descriptors of bodies and of replies that wait for their clients.
+    files: usize,
+    /// Streams, each with a descriptor of its own.
+    streams: Arc<Streams>,
+    bodies: Bodies,
+    /// There may be pieces that were written.
+    written: bool,
+    /// Bytes that may be read and sent until the events are looked at again.
+    turn: usize,
     sweep: usize,
     scratch: Vec<u8>,
     /// The wake pipe had something.
@@ -142,8 +156,13 @@ impl Reactor {
         poller: Arc<Poller>,
         access: Option<Arc<AccessLog>>,
         listeners: Vec<Listener>,
+        streams: Arc<Streams>,
+        sleeper: Arc<Sleeper>,
     ) -> Reactor {
         Reactor {
+            bodies: Bodies::new(config.clone(), board, poller.clone()),
+            written: false,
+            turn: config::TURN,
             config,
             board,
             poller,
@@ -151,10 +170,13 @@ impl Reactor {
             conns: Conns::default(),
             listeners,
             admin_doors: Vec::new(),
+            admin_pause: 0,
+            spare: spare::Spare::default(),
             admins: 0,
             polled: 0,
             gate_open: false,
             gate_pause: 0,
+            watch_again: 0,
             listen_until: 0,
             accepting: None,
             events: Events::default(),
@@ -166,6 +188,7 @@ impl Reactor {
             stands_since: 0,
             queue_due: u64::MAX,
             overload: queue::Overload::default(),
+            shortage: shortage::Shortage::default(),
             busy: 0,
             share: usize::MAX,
             joined: 0,
@@ -176,12 +199,15 @@ impl Reactor {
             bell_watched: false,
             offered: false,
             wheel: Wheel::new(clock::now()),
+            sleeper,
             fired: Vec::new(),
             pool: Pool::default(),
             wall: WallText::default(),
             draining: false,
             chores: Chores::default(),
-            body_bytes: 0,
+            head_bytes: 0,
+            files: 0,
+            streams,
             sweep: 0,
             scratch: Vec::new(),
             woken: false,
@@ -192,7 +218,8 @@ impl Reactor {
     /// Does what can be done without waiting and returns the next request to be answered, if the runner may start one.
     ///
     /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
-    /// at a time, so that a request is answered while its bytes are still warm.
+    /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
+    /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]); all else is done.
     pub fn pump(&mut self, runner: Runner) -> Option<Exchange> {
         self.runner = runner;
         let starts = runner == Runner::AppThread && self.may_start();
@@ -203,8 +230,12 @@ impl Reactor {
                 }
                 continue;
             }
-            let complete = if let Some(token) = self.again.pop_front() {
+            let complete = if self.turn > 0
+                && let Some(token) = self.again.pop_front()
+            {
                 self.look_again(token)
+            } else if self.written {
+                self.take_written()
             } else if let Some(listener) = self.next_accept() {
                 self.accept_one(listener)
             } else if let Some(event) = self.events.pop() {
@@ -237,16 +268,12 @@ impl Reactor {
         Some(exchange)
     }
 
-    /// How much waits for a thread with the GIL.
-    pub fn chores_weight(&self) -> usize {
-        self.chores.notices.len() + self.chores.attachments.len() + self.chores.spent.len()
-    }
-
-    /// Whether `pump` has something to do.
+    /// Whether `pump` has something to do before the next look at the events.
     pub fn has_work(&self) -> bool {
         (!self.ready.is_empty() && self.may_start())
             || self.offered && self.may_start()
-            || !self.again.is_empty()
+            || !self.again.is_empty() && self.turn > 0
+            || self.written
             || !self.events.is_empty()
             || !self.held.is_empty()
             || !self.stirred.is_empty()
@@ -284,14 +311,18 @@ impl Reactor {
 
     /// How long the poller may sleep.
     pub fn timeout(&self, now: u64) -> Option<u64> {
-        let pause = (self.gate_pause != 0).then(|| self.gate_pause.saturating_sub(now));
-        let last_call = (self.listen_until != 0).then(|| self.listen_until.saturating_sub(now));
-        [self.wheel.until_next(now), pause, last_call].into_iter().flatten().min()
+        if self.has_leftovers() {
+            return Some(0);
+        }
+        let times = [self.gate_pause, self.watch_again, self.admin_pause, self.listen_until];
+        let next = times.into_iter().filter(|time| *time != 0).min().map(|time| time.saturating_sub(now));
+        [self.wheel.until_next(now), next].into_iter().flatten().min()
     }
 
     /// Takes over the events of a wait and does what time has brought. An unfinished batch is never replaced.
     pub fn arrived(&mut self, batch: &mut Events, now: u64) {
         debug_assert!(self.events.is_empty());
+        self.turn = config::TURN;
         std::mem::swap(&mut self.events, batch);
         self.tick(now);
     }
@@ -302,12 +333,17 @@ impl Reactor {
         self.wall.refresh(now);
         self.expire(now);
         self.tell_overload(now);
+        self.tell_shortage(now);
     }
 
     fn on_event(&mut self, event: Event) -> Option<Token> {
         if event.token >= SPECIAL {
             if event.token == WAKE {
                 self.woken = true;
+                return None;
+            }
+            if event.token == SPOOLED {
+                self.written = true;
                 return None;
             }
             if event.token >= BELL {
@@ -329,6 +365,11 @@ impl Reactor {
         conn.readable |= event.readable;
         conn.hangup |= event.hangup | event.error;
         match conn.phase {
+            // The turn's bytes are used up. A head is read all the same: it is short.
+            Phase::Body | Phase::Flushing { .. } if self.turn == 0 && !event.error => {
+                self.later(event.token);
+                None
+            }
             Phase::Idle | Phase::Head | Phase::Body if event.readable || event.hangup || event.error => {
                 self.read(event.token)
             }
@@ -348,7 +389,7 @@ impl Reactor {
                 self.stir_busy(event);
                 None
             }
-            Phase::Idle | Phase::Head | Phase::Body => None,
+            Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,
         }
     }
 
@@ -361,7 +402,11 @@ impl Reactor {
                 self.discard(token);
                 None
             }
-            Phase::Queued | Phase::Busy | Phase::Flushing { .. } => None,
+            Phase::Flushing { .. } => {
+                self.flush(token, false);
+                None
+            }
+            Phase::Queued | Phase::Busy | Phase::Storing => None,
         }
     }
 
@@ -377,9 +422,11 @@ impl Reactor {
     /// A complete request becomes an exchange, with its socket.
     fn start(&mut self, token: Token) -> Option<Exchange> {
         let conn = self.conns.get_mut(token)?;
-        let request = conn.request.take()?;
+        let mut request = conn.request.take()?;
+        self.files += usize::from(request.takes_file());
         let socket = conn.socket.take()?;
         conn.phase = Phase::Busy;
+        conn.lent = socket.as_raw_fd();
         self.busy += 1;
         self.board.set(Word::InFlight, self.busy as u64);
         let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
@@ -388,7 +435,11 @@ impl Reactor {
         self.tell_free();
         let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
         (exchange.trusted, exchange.receiver) = (trusted, receiver);
+        exchange.bound(&self.config);
         self.keep_excess(token, &mut exchange.request);
+        if exchange.request.spooled > 0 {
+            self.bodies.lend_out(&mut exchange.request);
+        }
         if self.config.hub && self.busy > POOLED {
             exchange.request.trim(); // so many at once wait for something, and for long
         }
@@ -409,34 +460,12 @@ impl Reactor {
         }
     }
 
-    pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
-        if self.chores.notices.len() < config::NOTICES {
-            self.chores.notices.push(Notice { warning, text: text() });
-        }
+    /// There are other workers, with these pages.
+    pub fn join_group(&mut self, pages: Pages) {
+        self.bodies.join(pages);
     }
 
-    /// An access-log line for a request that never met the application; `page` is what it was answered with.
-    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64) {
-        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
-        let empty = Request::default();
-        let request = request.unwrap_or(&empty);
-        let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
-        let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
-        let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
-        let record = Record {
-            head: &request.head,
-            bytes: request.head_bytes(),
-            remote: remote.as_bytes(),
-            status,
-            fields: &[],
-            sent: error_page::body(page).len() as u64,
-            micros: since(request.first_byte),
-            time: self.wall.log_time(),
-            pid: std::process::id(),
-            request_id: named.unwrap_or_default(),
-            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
-            environ: &|_| None,
-        };
-        access.add(|out| format.render(&record, out));
+    pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
+        self.chores.notice(warning, text);
     }
 }

@@ -1,7 +1,7 @@
 //! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
 use super::Reactor;
 use super::conn::Token;
-use super::reject::Rejection;
+use super::reject::{After, Rejection};
 use crate::buffers::Request;
 use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
@@ -21,7 +21,7 @@ const OVERLOADED: Rejection<'_> = Rejection {
     status: STATUS,
     message: "This server has more requests than it can serve; the request was not begun.",
     fields: RETRY_AFTER,
-    is_whole: true,
+    after: After::Keep,
 };
 
 /// Requests that were turned away and that the log has not been told of.
@@ -55,6 +55,7 @@ impl Reactor {
         };
         let at = self.ready.iter().rposition(is_older).map_or(0, |before| before + 1);
         self.ready.insert(at, token);
+        self.count_file(token);
         self.tell_queue();
         self.register(token);
     }

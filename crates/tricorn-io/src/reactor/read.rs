@@ -1,24 +1,28 @@
 //! From bytes to complete requests.
+use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::{Conn, Phase, Token};
-use super::deadlines::body_deadline;
-use super::reject::Rejection;
-use super::{Reactor, Runner, admin};
-use crate::body::{Allocate, Body, Received, Spool};
+use super::deadlines::{body_deadline, note_progress};
+use super::queue;
+use super::reject::{After, Rejection};
+use super::{Reactor, Runner, admin, heads};
+use crate::body::{Body, NoMemory, Received};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
-use crate::config;
-use crate::scoreboard::{Scoreboard, Word};
+use crate::config::{self, Config};
+use crate::scoreboard::Word;
 use crate::sys::fds::recv_into;
-use rustix::buffer::spare_capacity;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use tricorn_proto::http1::{Framing, Refusal, RefusalKind, Step};
+use rustix::net::{SendFlags, send};
+use std::ops::Range;
+use tricorn_proto::http1::{Framing, Refusal, Step};
 
 /// What looking at the bytes at hand came to.
 enum Look {
     NeedMore,
     Complete,
+    /// The request is complete but for bytes that are not on disk yet.
+    Unwritten,
     /// A head came on an admin connection.
     Admin,
     Refused(Box<Refusal>),
@@ -28,6 +32,8 @@ enum Look {
 enum Fill {
     Bytes(usize),
     Dry,
+    /// The disk is waited for; it will be told when to read on.
+    Storing,
     Ended,
     Broken,
     Refused(Box<Refusal>),
@@ -38,9 +44,6 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Bodies from this length on that came with their heads go straight to the gateway's own buffers.
 const BYTES: u64 = 1024;
 
-/// Room made for the bytes of a body that goes to disk.
-const SPOOL_PIECE: usize = 64 * 1024;
-
 impl Reactor {
     /// Reads and parses until a request is complete (its token is returned), or there is nothing more to read.
     pub(super) fn read(&mut self, token: Token) -> Option<Token> {
@@ -49,6 +52,10 @@ impl Reactor {
         loop {
             match self.look(token, now)? {
                 Look::Complete => return Some(token),
+                Look::Unwritten => {
+                    self.store(token);
+                    return None;
+                }
                 Look::Admin => {
                     self.answer_admin(token)?;
                     continue;
@@ -59,17 +66,23 @@ impl Reactor {
                 }
                 Look::NeedMore => {}
             }
-            if taken >= config::READ_BURST {
+            if taken >= config::READ_BURST || taken > 0 && self.turn == 0 {
+                self.count_head(token);
                 self.later(token);
                 return None;
             }
             match self.fill(token)? {
                 Fill::Bytes(count) => {
                     taken += count;
+                    self.turn = self.turn.saturating_sub(count);
                     now = clock::now();
                 }
                 Fill::Dry => {
-                    self.await_more(token);
+                    self.await_more(token, now);
+                    return None;
+                }
+                Fill::Storing => {
+                    self.await_disk(token);
                     return None;
                 }
                 Fill::Ended | Fill::Broken => {
@@ -88,9 +101,7 @@ impl Reactor {
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
         let Some(request) = conn.request.as_deref_mut() else { return Some(Look::NeedMore) };
-        if request.first_byte == 0 {
-            request.first_byte = now;
-        }
+        request.first_byte = if request.first_byte == 0 { now } else { request.first_byte };
         loop {
             let unread = request.input.get_mut(request.start..).unwrap_or_default();
             if unread.is_empty() && conn.phase != Phase::Body {
@@ -121,14 +132,16 @@ impl Reactor {
                 Step::Head => {
                     request.head_at = from;
                     request.head_end = request.start;
+                    heads::uncount(&mut self.head_bytes, &self.board, request);
                     if admin::is_admin(conn.listener) {
                         return Some(Look::Admin);
                     }
                     request.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Body;
                     if request.head.framing != Framing::None {
-                        let allocate = self.config.allocate.filter(|_| self.runner == Runner::AppThread);
-                        begin_body(request, &self.config, self.body_bytes, allocate);
+                        if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.runner) {
+                            return Some(Look::Refused(refusal));
+                        }
                         let continues = !self.config.streaming && request.awaits_continue();
                         if let Some(socket) = conn.socket.as_ref().filter(|_| continues) {
                             let sent = send(socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
@@ -138,11 +151,15 @@ impl Reactor {
                 }
                 Step::Body(range) => {
                     let piece = from + range.start..from + range.end;
-                    if let Err(refusal) = keep(request, piece, &self.config, &mut self.body_bytes, &self.board) {
+                    if let Err(refusal) = keep(request, piece, &self.config, &mut self.bodies) {
                         return Some(Look::Refused(refusal));
                     }
                 }
                 Step::End => {
+                    if matches!(&request.body, Body::Spooled(spool) if spool.is_unwritten()) {
+                        conn.phase = Phase::Storing;
+                        return Some(Look::Unwritten);
+                    }
                     request.complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Queued;
                     return Some(Look::Complete);
@@ -159,51 +176,27 @@ impl Reactor {
         }
         let request = conn.request.get_or_insert_with(|| self.pool.take());
         let socket = conn.socket.as_ref()?;
-        if self.body_bytes > self.config.body_buffer_total
-            && let Err(refusal) = spill(request, &self.config, &mut self.body_bytes, &self.board)
+        if self.bodies.is_over_memory()
+            && conn.phase == Phase::Body
+            && request.head.framing != Framing::None
+            && let Err(refusal) = self.bodies.spill(request)
         {
             return Some(Fill::Refused(refusal));
         }
-        let (result, wanted) = match (conn.receiver.fixed_remaining(), &mut request.body) {
-            (Some(left), Body::Memory(bytes)) => {
-                // Room was reserved when the head was read; untouched memory costs nothing.
-                let left = left as usize;
-                bytes.reserve_exact(left);
-                let room = left.min(config::READ_BURST);
-                let count = recv_into(socket.as_fd(), bytes, room);
-                if let Ok(count) = count {
+        let room = match self.bodies.ahead(token, request) {
+            Ok(Ahead::Room(room)) => room,
+            Ok(Ahead::Wait) => return Some(Fill::Storing),
+            Err(refusal) => return Some(Fill::Refused(refusal)),
+        };
+        let left = conn.receiver.fixed_remaining();
+        let (result, wanted) = match receive(request, left, room, socket.as_fd(), &mut self.bodies) {
+            Ok(Filled { result, wanted, of_body }) => {
+                if of_body && let Ok(count) = result {
                     conn.receiver.took_fixed(count as u64);
-                    hold_in_memory(count, &mut request.counted, &mut self.body_bytes, &self.board);
                 }
-                (count, room)
+                (result, wanted)
             }
-            (Some(left), Body::Foreign(buffer)) => {
-                let room = (left as usize).min(config::READ_BURST);
-                let count = buffer.receive(socket.as_fd(), room);
-                if let Ok(count) = count {
-                    conn.receiver.took_fixed(count as u64);
-                    hold_in_memory(count, &mut request.counted, &mut self.body_bytes, &self.board);
-                }
-                (count, room)
-            }
-            (Some(left), Body::Spooled(spool)) => {
-                let room = SPOOL_PIECE.min(left as usize);
-                let count = match recv_to_disk(socket, spool, &mut self.scratch, room) {
-                    Ok(count) => count,
-                    Err(refusal) => return Some(Fill::Refused(refusal)),
-                };
-                conn.receiver.took_fixed(count.unwrap_or(0) as u64);
-                (count, room)
-            }
-            _ => {
-                let spare = request.input.capacity() - request.input.len();
-                if spare < INPUT / 4 {
-                    request.input.reserve(INPUT.max(request.input.len()));
-                }
-                let room = request.input.capacity() - request.input.len();
-                let count = recv(socket, spare_capacity(&mut request.input), RecvFlags::empty());
-                (count.map(|(count, _)| count), room)
-            }
+            Err(refusal) => return Some(Fill::Refused(refusal)),
         };
         match result {
             Ok(0) => Some(Fill::Ended),
@@ -223,25 +216,38 @@ impl Reactor {
         }
     }
 
-    /// Nothing more to read for now: the deadline of the phase, and an edge to wait for.
-    fn await_more(&mut self, token: Token) {
+    /// Nothing more to read for now: the deadline of the phase, and an edge to wait for. `now` as for `look`.
+    fn await_more(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        match (&conn.request, conn.phase) {
+        if let Some(request) = conn.request.as_deref_mut().filter(|request| matches!(request.body, Body::Spooled(_))) {
+            let paused = self.bodies.pause(token, request);
+            self.wake_line();
+            if let Err(refusal) = paused {
+                self.refuse(token, &refusal);
+                return;
+            }
+        }
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        match (&mut conn.request, conn.phase) {
             (Some(request), Phase::Idle) if request.input.is_empty() => {
                 if let Some(request) = conn.request.take() {
-                    self.pool.give(request);
+                    self.recycle(request);
                 }
             }
             (Some(request), Phase::Idle) => {
                 conn.phase = Phase::Head;
                 let deadline = request.first_byte + self.config.header_timeout;
                 self.set_deadline(token, deadline);
+                self.count_head(token);
             }
             // Whatever was read together with the head: the deadline so far was that of a head or an idle connection.
             (Some(request), Phase::Body) => {
+                note_progress(request, now);
                 let deadline = body_deadline(request, &self.config);
                 self.set_deadline(token, deadline);
+                self.count_file(token);
             }
+            (Some(_), Phase::Head) => self.count_head(token),
             _ => {}
         }
         self.register(token);
@@ -276,15 +282,18 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let rejection = Rejection { status, message: &message, fields: b"", is_whole: false };
+        let fields = if status == queue::STATUS { queue::RETRY_AFTER } else { b"" };
+        let rejection = Rejection { status, message: &message, fields, after: After::Linger };
         if let Some(peer) = self.reject(token, &rejection, Word::Refused) {
-            self.notice(true, || format!("Invalid request from ip={peer}: {}", refusal.log_text()));
+            let what = if status < 500 { "Invalid request" } else { "Request refused" };
+            self.notice(true, || format!("{what} from ip={peer}: {}", refusal.log_text()));
         }
     }
 }
 
 /// Decides where the body goes.
-fn begin_body(request: &mut Request, config: &config::Config, held: usize, allocate: Option<Allocate>) {
+fn begin_body(request: &mut Request, config: &Config, bodies: &Bodies, runner: Runner) -> Result<(), Box<Refusal>> {
+    let allocate = config.allocate.filter(|_| runner == Runner::AppThread);
     let length = match request.head.framing {
         Framing::Length(length) => length,
         Framing::Chunked | Framing::None => 0,
@@ -293,94 +302,97 @@ fn begin_body(request: &mut Request, config: &config::Config, held: usize, alloc
         let at_hand = request.unread().len() as u64;
         let all = allocate.filter(|_| (BYTES..=at_hand).contains(&length)).and_then(|make| make(length as usize));
         request.body = all.map_or(Body::Memory(Vec::new()), Body::Foreign);
-        return;
+        return Ok(());
     }
-    let fits = length <= config.body_buffer_size as u64 && held + length as usize <= config.body_buffer_total;
+    let fits = usize::try_from(length).is_ok_and(|length| bodies.fits(0, length));
     let foreign = || allocate.filter(|_| length as usize >= config::FOREIGN).and_then(|make| make(length as usize));
+    // A body that memory has no room for becomes a spool with its first piece, in `keep`.
     request.body = if !fits {
-        Body::Empty // becomes a spool with the first piece, in `keep`
+        bodies.admit(length, length)?;
+        Body::Empty
     } else if let Some(buffer) = foreign() {
         Body::Foreign(buffer)
     } else {
-        Body::Memory(Vec::with_capacity(length as usize))
+        let mut bytes = Vec::new();
+        if bytes.try_reserve_exact(length as usize).is_ok() { Body::Memory(bytes) } else { Body::Empty }
     };
+    Ok(())
+}
+
+/// What one read came to.
+struct Filled {
+    result: Received,
+    /// How many bytes there was room for.
+    wanted: usize,
+    /// They are the body's; else they are to be looked at.
+    of_body: bool,
+}
+
+/// One read of up to `room` bytes, to where they are wanted. `left`: of a body of known length.
+fn receive(
+    request: &mut Request,
+    left: Option<u64>,
+    room: usize,
+    socket: BorrowedFd<'_>,
+    bodies: &mut Bodies,
+) -> Result<Filled, Box<Refusal>> {
+    let room = left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
+    let filled = |result, wanted, of_body| Ok(Filled { result, wanted, of_body });
+    // Room was made when the head was read; untouched memory costs nothing.
+    if let (Some(left), Body::Memory(bytes)) = (left, &mut request.body)
+        && bytes.try_reserve_exact(left as usize).is_err()
+    {
+        bodies.spill(request)?;
+    }
+    match (left, &mut request.body) {
+        (Some(_), Body::Memory(bytes)) => {
+            let result = recv_into(socket, bytes, room);
+            bodies.hold(result.unwrap_or(0), &mut request.counted);
+            filled(result, room, true)
+        }
+        (Some(_), Body::Foreign(buffer)) => {
+            let result = buffer.receive(socket, room);
+            bodies.hold(result.unwrap_or(0), &mut request.counted);
+            filled(result, room, true)
+        }
+        (Some(_), Body::Spooled(_)) => filled(bodies.receive(request, socket, room)?, room, true),
+        _ => {
+            let input = &mut request.input;
+            if input.capacity() - input.len() < INPUT / 4 {
+                input.try_reserve(INPUT.max(input.len())).map_err(|_| no_memory(NoMemory))?;
+            }
+            let room = input.capacity() - input.len();
+            filled(recv_into(socket, input, room), room, false)
+        }
+    }
 }
 
 /// Adds a piece of the input to the body: in memory while that may grow, else on disk.
-fn keep(
-    request: &mut Request,
-    piece: std::ops::Range<usize>,
-    config: &config::Config,
-    held: &mut usize,
-    board: &Scoreboard,
-) -> Result<(), Box<Refusal>> {
+fn keep(request: &mut Request, piece: Range<usize>, config: &Config, bodies: &mut Bodies) -> Result<(), Box<Refusal>> {
+    let count = piece.len();
     let fits = config.streaming // there is no more of it than was read at once
-        || request.counted + piece.len() <= config.body_buffer_size && *held + piece.len() <= config.body_buffer_total;
-    if !(fits && matches!(request.body, Body::Memory(_) | Body::Foreign(_))) {
-        spill(request, config, held, board)?;
+        || bodies.fits(request.counted, count);
+    let has_memory = match &mut request.body {
+        Body::Memory(memory) => fits && memory.try_reserve(count).is_ok(),
+        Body::Foreign(_) => fits,
+        Body::Empty | Body::Spooled(_) => false,
+    };
+    if !has_memory {
+        if config.streaming {
+            return Err(no_memory(NoMemory));
+        }
+        bodies.spill(request)?;
+        return bodies.append(request, piece);
     }
     let Request { input, body, counted, .. } = request;
     let bytes = input.get(piece).unwrap_or_default();
     match body {
-        Body::Spooled(spool) => return spool.append(bytes).map_err(|error| spool_failed(&error)),
         Body::Memory(memory) => memory.extend_from_slice(bytes),
         Body::Foreign(buffer) => buffer.append(bytes),
-        Body::Empty => *body = Body::Memory(bytes.to_vec()),
+        Body::Empty | Body::Spooled(_) => {}
     }
-    hold_in_memory(bytes.len(), counted, held, board);
+    bodies.hold(count, counted);
     Ok(())
-}
-
-/// Reads up to `room` bytes of a body into its file. The inner result is the socket's, the outer one the disk's.
-fn recv_to_disk(
-    socket: &OwnedFd,
-    spool: &mut Spool,
-    scratch: &mut Vec<u8>,
-    room: usize,
-) -> Result<Received, Box<Refusal>> {
-    scratch.resize(SPOOL_PIECE, 0);
-    let count = match recv(socket, &mut scratch[..room], RecvFlags::empty()) {
-        Ok((count, _)) => count,
-        Err(error) => return Ok(Err(error)),
-    };
-    spool.append(&scratch[..count]).map_err(|error| spool_failed(&error))?;
-    Ok(Ok(count))
-}
-
-/// Counts body bytes that memory holds, for their limits and the scoreboard.
-fn hold_in_memory(count: usize, counted: &mut usize, held: &mut usize, board: &Scoreboard) {
-    *counted += count;
-    *held += count;
-    board.set(Word::BodyBytes, *held as u64);
-}
-
-/// Moves what memory holds of a body to disk.
-fn spill(
-    request: &mut Request,
-    config: &config::Config,
-    held: &mut usize,
-    board: &Scoreboard,
-) -> Result<(), Box<Refusal>> {
-    let first = match &request.body {
-        Body::Spooled(_) => return Ok(()),
-        Body::Memory(memory) => memory.as_slice(),
-        Body::Foreign(buffer) => buffer.filled(),
-        Body::Empty if request.head.framing == Framing::None => return Ok(()),
-        Body::Empty => &[],
-    };
-    let spool = Spool::begin(first, config.upload_dir.as_deref()).map_err(|error| spool_failed(&error))?;
-    *held = held.saturating_sub(request.counted);
-    board.set(Word::BodyBytes, *held as u64);
-    request.counted = 0;
-    request.body = Body::Spooled(spool);
-    board.add(Word::Spooled, 1);
-    Ok(())
-}
-
-#[cold]
-fn spool_failed(error: &std::io::Error) -> Box<Refusal> {
-    let detail = format!(" in the directory for uploads: {error}");
-    Box::new(Refusal::new(RefusalKind::SpoolFailed, detail))
 }
 
 /// Forgets bytes that were used up, but not the head.

@@ -1,20 +1,23 @@
 //! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or nobody will
 //! ever serve them: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
-use super::conn::Token;
+use super::conn::{Phase, Token};
 use super::queue::{RETRY_AFTER, STATUS};
+use crate::buffers::Request;
 use crate::clock;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use rustix::net::{SendFlags, send};
-use tricorn_proto::exchange::error_page;
+use tricorn_proto::access_log::Record;
+use tricorn_proto::exchange::error_page::{self, Page};
 use tricorn_proto::http1::Method;
+use tricorn_proto::peer::request_id;
 
 const STRANDED: Rejection<'_> = Rejection {
     status: STATUS,
     message: "This server is restarting; the request was not begun.",
     fields: RETRY_AFTER,
-    is_whole: true,
+    after: After::Keep,
 };
 
 /// What a request is answered that never meets the application.
@@ -23,8 +26,30 @@ pub(super) struct Rejection<'a> {
     pub message: &'a str,
     /// More fields of the response, each with its line end.
     pub fields: &'a [u8],
-    /// The request is complete and right, so that its connection can be kept; else nobody knows where the next one begins.
-    pub is_whole: bool,
+    pub after: After,
+}
+
+/// What becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum After {
+    /// The head is complete and right. The connection is kept if the client wants it and the body, too, was read; else nothing
+    /// tells where the next request begins.
+    Keep,
+    /// Closed when the client has had time to read the answer.
+    Linger,
+    /// Closed now: its descriptor is needed.
+    Close,
+}
+
+/// HEAD or not: what decides whether an answer may have a body. A head that is not complete, or was refused, has no
+/// `kind`, but its first bytes tell.
+fn method_of(request: &Request, phase: Phase) -> Method {
+    if !matches!(phase, Phase::Idle | Phase::Head) {
+        return request.head.kind;
+    }
+    let line = request.unread();
+    let line = line.strip_prefix(b"\r\n").unwrap_or(line);
+    if line.starts_with(b"HEAD ") { Method::Head } else { Method::Get }
 }
 
 impl Reactor {
@@ -35,13 +60,16 @@ impl Reactor {
         self.wall.refresh(now);
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.request.take();
-        let head = request.as_deref().filter(|_| rejection.is_whole).map(|request| &request.head);
-        let keep = head.is_some_and(|head| head.keep_alive) && !self.draining && self.config.keepalive > 0;
+        let is_whole = rejection.after == After::Keep;
+        let head = request.as_deref().filter(|_| is_whole).map(|request| &request.head);
+        // With `Config::streaming` a request waits before its body has come: what follows is no request.
+        let is_read = is_whole && request.as_deref().is_some_and(|request| !request.partial);
+        let may_keep = is_read && !self.draining && self.config.keepalive > 0;
+        let keep = may_keep && head.is_some_and(|head| head.keep_alive);
+        let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase));
+        let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
-        error_page::write_for(&mut page, rejection.status, rejection.message, rejection.fields, keep);
-        if head.is_some_and(|head| head.kind == Method::Head) {
-            page.truncate(page.len() - error_page::body(&page).len());
-        }
+        Page { status, message, fields, date: self.wall.date(), method, keep }.write(&mut page);
         // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let sent = conn.socket.as_ref().and_then(|socket| send(socket, &page, flags).ok()).unwrap_or(0);
@@ -53,13 +81,15 @@ impl Reactor {
             self.log_refused(peer, request.as_deref(), rejection.status, &page, now);
         }
         if let Some(mut request) = request.take() {
-            if rejection.is_whole {
+            if is_read {
                 self.keep_excess(token, &mut request);
             }
             self.recycle(request);
         }
-        if rejection.is_whole {
+        if is_read {
             self.settle(token, keep && sent == page.len(), now);
+        } else if rejection.after == After::Close {
+            self.close(token);
         } else {
             self.linger(token);
         }
@@ -76,5 +106,30 @@ impl Reactor {
             }
         }
         self.tell_queue();
+    }
+
+    /// An access-log line for a request that never met the application; `page` is what it was answered with.
+    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64) {
+        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
+        let empty = Request::default();
+        let request = request.unwrap_or(&empty);
+        let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
+        let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
+        let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
+        let record = Record {
+            head: &request.head,
+            bytes: request.head_bytes(),
+            remote: remote.as_bytes(),
+            status,
+            fields: &[],
+            sent: error_page::body(page).len() as u64,
+            micros: since(request.first_byte),
+            time: self.wall.log_time(),
+            pid: std::process::id(),
+            request_id: named.unwrap_or_default(),
+            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
+            environ: &|_| None,
+        };
+        access.add(|out| format.render(&record, out));
     }
 }

@@ -1,13 +1,16 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::attend::Attended;
 use super::conn::{Conn, Outgoing, Phase, Token};
-use super::{Chores, Reactor};
+use super::deadlines::acknowledged;
+use super::{Chores, Reactor, heads};
 use crate::buffers::Request;
 use crate::clock;
 use crate::config;
 use crate::exchange::Exchange;
+use crate::lost::Lent;
 use crate::outbox::Flush;
 use crate::scoreboard::{self, Word};
+use crate::spooler::Spooler;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
@@ -18,10 +21,11 @@ const DISCARD: usize = 64 * 1024;
 impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
     pub fn finish(&mut self, mut exchange: Exchange, now: u64) {
+        exchange.lease.end();
         let answered_for = exchange.settle();
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
-        let Exchange { token, socket, mut request, attachment, outbox, mut spent, receiver, .. } = exchange;
+        let Exchange { token, socket, mut request, attachment, mut outbox, mut spent, receiver, .. } = exchange;
         if exchange.taken {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
@@ -49,14 +53,20 @@ impl Reactor {
             let why = if exchange.timing.timed_out { Word::WriteTimeouts } else { Word::ClientGone };
             self.board.add(why, u64::from(!answered_for));
             if let Some(conn) = self.conns.get_mut(token) {
-                conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
+                conn.outgoing = Some(Box::new(Outgoing { outbox, file: false, acknowledged: 0 }));
             }
             self.close(token);
         } else if outbox.is_empty() {
+            self.chores.files.extend(outbox.take_overflow());
             self.settle(token, exchange.reuse, now);
         } else {
             conn.phase = Phase::Flushing { reuse: exchange.reuse };
-            conn.outgoing = Some(Box::new(Outgoing { outbox, acknowledged: 0 }));
+            let file = outbox.has_file();
+            self.files += usize::from(file);
+            // What a stream sent before is no progress of its rest.
+            let streamed = conn.socket.as_ref().filter(|_| outbox.sent() > 0);
+            let acknowledged = streamed.map_or(0, |socket| acknowledged(&outbox, socket.as_fd()));
+            conn.outgoing = Some(Box::new(Outgoing { outbox, file, acknowledged }));
             self.set_deadline(token, now + self.config.write_timeout);
             self.register(token);
             if exchange.hold {
@@ -66,6 +76,19 @@ impl Reactor {
                 self.flush(token, false);
             }
         }
+    }
+
+    /// An exchange was dropped, and its socket with it. Nothing can be said to the client but that.
+    #[cold]
+    pub fn lose(&mut self, lent: Lent) {
+        self.busy = self.busy.saturating_sub(1);
+        self.bodies.lose(lent.counted, lent.spooled);
+        self.files -= usize::from(lent.filed);
+        self.board.set(Word::InFlight, self.busy as u64);
+        self.board.add(Word::Requests, 1);
+        self.board.add(Word::AppErrors, 1);
+        self.tell_free();
+        self.close(lent.token);
     }
 
     /// The application has taken this socket: nothing is waited for there any more. Returns what was read already.
@@ -115,12 +138,21 @@ impl Reactor {
         board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.first_byte));
     }
 
-    pub(super) fn recycle(&mut self, request: Box<Request>) {
-        if request.counted > 0 {
-            self.body_bytes = self.body_bytes.saturating_sub(request.counted);
-            self.board.set(Word::BodyBytes, self.body_bytes as u64);
+    pub(super) fn recycle(&mut self, mut request: Box<Request>) {
+        heads::uncount(&mut self.head_bytes, &self.board, &mut request);
+        if request.counted > 0 || request.spooled > 0 {
+            self.bodies.release(&mut request);
+            self.wake_line();
         }
+        self.files -= usize::from(request.filed);
         self.pool.give(request);
+    }
+
+    /// The body of this connection's request may be in a file by now.
+    pub(super) fn count_file(&mut self, token: Token) {
+        if let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref_mut()) {
+            self.files += usize::from(request.takes_file());
+        }
     }
 
     /// A reply is with the kernel: the next request, or the end.
@@ -137,6 +169,7 @@ impl Reactor {
             return;
         }
         conn.phase = Phase::Idle;
+        conn.served = true;
         conn.receiver.next_request();
         let more = conn.readable || conn.request.is_some();
         let registered = conn.registered;
@@ -153,10 +186,18 @@ impl Reactor {
         let Phase::Flushing { reuse } = conn.phase else { return };
         let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
         let before = outgoing.outbox.sent();
-        let result = outgoing.outbox.flush(socket.as_fd(), &mut self.chores.spent);
-        self.board.add(Word::BytesOut, outgoing.outbox.sent() - before);
+        let result = outgoing.outbox.flush_some(socket.as_fd(), &mut self.chores.spent, config::READ_BURST);
+        let sent = outgoing.outbox.sent() - before;
+        self.turn = self.turn.saturating_sub(sent as usize);
+        self.board.add(Word::BytesOut, sent);
+        let Some(result) = result else {
+            self.later(token);
+            return;
+        };
         match result {
             Flush::Empty => {
+                self.chores.files.extend(outgoing.outbox.take_overflow());
+                self.files -= usize::from(outgoing.file);
                 conn.outgoing = None;
                 self.settle(token, reuse, clock::now());
             }
@@ -196,12 +237,15 @@ impl Reactor {
         loop {
             match recv(socket, &mut self.scratch[..], RecvFlags::empty()) {
                 Ok((0, _)) => break,
-                Ok((count, _)) => taken += count,
+                Ok((count, _)) => {
+                    taken += count;
+                    self.turn = self.turn.saturating_sub(count);
+                }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => break,
             }
-            if taken >= config::READ_BURST {
+            if taken >= config::READ_BURST || self.turn == 0 {
                 self.later(token);
                 return;
             }
@@ -213,15 +257,21 @@ impl Reactor {
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
         self.admins -= usize::from(conn.is_admin());
-        let Conn { request, outgoing, attachment, .. } = conn;
+        let Conn { socket, request, outgoing, attachment, .. } = conn;
+        drop(socket);
         if let Some(request) = request {
             self.recycle(request);
         }
         if let Some(mut outgoing) = outgoing {
+            self.files -= usize::from(outgoing.file);
             outgoing.outbox.clear(&mut self.chores.spent);
+            self.chores.files.extend(outgoing.outbox.take_overflow());
         }
         self.chores.attachments.extend(attachment);
         self.board.set(Word::Connections, self.connections() as u64);
+        if self.spare.is_short() {
+            self.keep_spare();
+        }
     }
 
     /// The listeners stay for a moment: whoever has connected already is still served. Idle connections get a moment too,
@@ -253,8 +303,8 @@ impl Reactor {
         if self.draining { keepalive.min(config::LINGER) } else { keepalive }
     }
 
-    /// Closes every connection that no exchange holds.
-    pub fn close_all(&mut self) {
+    /// Closes every connection that no exchange holds. The thread that writes bodies is to be ended without the baton.
+    pub fn close_all(&mut self) -> Option<Spooler> {
         self.send_held();
         self.draining = true;
         self.set_gate(false);
@@ -265,6 +315,7 @@ impl Reactor {
                 self.close(token);
             }
         }
+        self.bodies.take_spooler()
     }
 
     pub fn take_chores(&mut self) -> Chores {

@@ -12,6 +12,26 @@ use std::mem::MaybeUninit;
 /// Most descriptors of a message.
 pub const DESCRIPTORS: usize = 3;
 
+/// A message is known by so many of its first bytes: with the times of a request and the address of its client no two are alike.
+const IDENTITY: usize = 128;
+
+/// What recvmsg(2) has brought besides bytes.
+struct Taken {
+    descriptors: Vec<OwnedFd>,
+    /// There was room for all of them.
+    is_whole: bool,
+}
+
+fn descriptors_in(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+    let mut descriptors = Vec::with_capacity(DESCRIPTORS);
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = part {
+            descriptors.extend(received);
+        }
+    }
+    descriptors
+}
+
 #[derive(Debug)]
 pub struct Channel {
     pub receive: OwnedFd,
@@ -31,8 +51,24 @@ impl Channel {
         sendmsg(&self.send, parts, &mut control, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).map(drop)
     }
 
-    /// Takes the first message: its bytes go to `buffer`, whose length is the most it may have. `None`: there is none.
+    /// Takes the first message: its bytes go to `buffer`, whose length is the most it may have. `None`: there is none. MFILE:
+    /// there is no room for its descriptors, and it stays where it is.
+    ///
+    /// A message that is taken while the process runs out of descriptors has lost its own. So second ones, which a look at it
+    /// has brought, are held until it is taken; if it lost any, and is the same one, they stand for them. Only a message that
+    /// came in between, because a sibling took the first, can be lost (MSGSIZE).
     pub fn take(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Vec<OwnedFd>>> {
+        let mut front = [0; IDENTITY];
+        let Some((length, seconds)) = self.look(&mut front)? else { return Ok(None) };
+        match self.take_as_it_is(buffer)? {
+            Some(Taken { descriptors, is_whole: true }) => Ok(Some(descriptors)),
+            Some(_) if buffer.get(..length) == front.get(..length) => Ok(Some(seconds)),
+            Some(_) => Err(Errno::MSGSIZE),
+            None => Ok(None),
+        }
+    }
+
+    fn take_as_it_is(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Taken>> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
@@ -44,22 +80,22 @@ impl Channel {
                 Err(error) => return Err(error),
             }
         };
-        let mut descriptors = Vec::with_capacity(DESCRIPTORS);
-        for part in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(received) = part {
-                descriptors.extend(received);
-            }
-        }
-        if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        let descriptors = descriptors_in(&mut control);
+        if message.flags.contains(ReturnFlags::TRUNC) {
             return Err(Errno::MSGSIZE);
         }
         buffer.truncate(message.bytes);
-        Ok(Some(descriptors))
+        Ok(Some(Taken { descriptors, is_whole: !message.flags.contains(ReturnFlags::CTRUNC) }))
     }
 
     /// How much of the first message fits into `buffer`, and a second descriptor for the first of those in it. The message
     /// stays where it is. `None`: there is none.
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Option<OwnedFd>)>> {
+        Ok(self.look(buffer)?.map(|(count, descriptors)| (count, descriptors.into_iter().next())))
+    }
+
+    /// The same, with second descriptors for all in it.
+    fn look(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::PEEK;
@@ -70,13 +106,7 @@ impl Channel {
             Err(Errno::AGAIN) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut first = None;
-        for part in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(received) = part {
-                first = first.or(received.into_iter().next());
-            }
-        }
-        Ok(Some((bytes, first)))
+        Ok(Some((bytes, descriptors_in(&mut control))))
     }
 
     /// Whether there are messages that nobody has taken.

@@ -1,12 +1,15 @@
 //! The only room with `unsafe`: what the operating system offers and the safe wrappers do not.
 pub mod channel;
 pub mod fds;
+pub mod fork;
 pub mod poll;
 pub mod processor;
 mod random;
+mod signal_stack;
 pub mod signals;
 mod sigpipe;
 pub mod wake;
 
 pub use random::random_seed;
+pub use signal_stack::enlarge_signal_stack;
 pub use sigpipe::without_sigpipe;

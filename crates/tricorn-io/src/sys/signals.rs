@@ -8,13 +8,22 @@ use std::sync::atomic::AtomicI32;
 pub type ThreadId = i32;
 pub type AtomicThreadId = AtomicI32;
 
-/// Blocks every signal on the calling thread, so that the kernel delivers them where Python looks for them.
-pub fn block_all() {
-    // SAFETY: `sigfillset` initialises the set it is given; `pthread_sigmask` reads it and changes only the calling
-    // thread's mask. Both pointers are valid for the calls, and a null third argument is allowed.
+/// What a thread does to itself. Blocked, such a fault ends the process without a handler (sigprocmask(2)), and
+/// faulthandler could not say where it was.
+///
+/// SIGABRT is none of them: abort(3) unblocks it, and one that the arbiter sends is for the main thread.
+const FAULTS: [i32; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+
+/// Blocks every signal on the calling thread but its own faults, so that the kernel delivers them where Python looks for them.
+pub fn block_others() {
+    // SAFETY: `sigfillset` initialises the set it is given; `sigdelset` and `pthread_sigmask` read it, and the latter changes
+    // only the calling thread's mask. The pointers are valid for the calls, and a null third argument is allowed.
     unsafe {
         let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         libc::sigfillset(set.as_mut_ptr());
+        for fault in FAULTS {
+            libc::sigdelset(set.as_mut_ptr(), fault);
+        }
         libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
     }
 }

@@ -250,7 +250,7 @@ impl Drop for HubServer {
 
 impl Loop {
     fn run(mut self, bell: &OwnedFd, tasks: &Receiver<Task>) {
-        assert!(self.engine.join_hub(), "an engine for a hub");
+        assert!(self.engine.join_hub(usize::MAX), "an engine for a hub");
         let (poller, rung) = self.engine.hub_descriptors().expect("descriptors");
         // SAFETY: both belong to the engine, which this thread holds.
         let (poller, rung) = unsafe { (BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung)) };

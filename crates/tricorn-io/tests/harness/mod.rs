@@ -11,12 +11,13 @@ pub use client::{Client, Response, post, request};
 pub use ear::{Ear, pipe};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tricorn_io::{
-    Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake, page_bytes,
+    AccessLog, Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake, page_bytes,
 };
 use tricorn_proto::exchange::{End, HeadInputs};
 use tricorn_proto::http1::HeadPolicy;
@@ -40,6 +41,8 @@ pub enum Word {
     BodyBytes = 11,
     Free = 12,
     Oldest = 13,
+    ResponseBytes = 14,
+    ResponseDiskBytes = 15,
     Accepted = 16,
     Requests = 17,
     Refused = 18,
@@ -66,6 +69,9 @@ pub enum Word {
     QueueLate = 43,
     LeftQueue = 44,
     Entries = 46,
+    HeadBytes = 50,
+    HeadsShed = 51,
+    DiskBytes = 52,
 }
 
 /// The states of a worker.
@@ -84,13 +90,21 @@ pub fn config() -> Config {
         siblings: false,
         worker_connections: 1000,
         max_connections: 20_000,
+        max_descriptors: usize::MAX,
         keepalive: NEVER,
         header_timeout: NEVER,
+        head_buffer_total: 64 << 20,
         body_timeout: NEVER,
         body_min_rate: 1,
         write_timeout: NEVER,
         body_buffer_size: 1 << 20,
         body_buffer_total: 64 << 20,
+        response_buffering: false,
+        response_buffer_size: 256 << 10,
+        response_buffer_total: 64 << 20,
+        response_disk_size: 1 << 30,
+        response_disk_total: 1 << 30,
+        body_disk_total: 0,
         upload_dir: None,
         policy: HeadPolicy::default(),
         request_id: false,
@@ -144,6 +158,30 @@ impl Server {
         let count = config.threads;
         let engine = engine(config, vec![listener.into()], board, None);
         Server::with(engine, count, address, words, Arc::new(handler))
+    }
+
+    /// The same with an access log; its lines are the handler's.
+    pub fn logging(
+        config: Config,
+        log: AccessLog,
+        handler: impl Fn(&Engine, &mut Exchange) + Send + Sync + 'static,
+    ) -> Server {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (words, board) = page(config.threads);
+        let count = config.threads;
+        let engine = Engine::new(config, vec![listener.into()], board, Some(log)).expect("an engine");
+        engine.start().expect("a monitor");
+        Server::with(Arc::new(engine), count, address, words, Arc::new(handler))
+    }
+
+    /// Without app threads, since the test is one, and without a monitor that steps in. It listens at `unix`, too.
+    pub fn by_hand(config: Config, unix: UnixListener) -> Server {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (words, board) = page(config.threads);
+        let engine = Engine::new(config, vec![listener.into(), unix.into()], board, None).expect("an engine");
+        Server::with(Arc::new(engine), 0, address, words, Arc::new(|_: &Engine, _: &mut Exchange| {}))
     }
 
     fn with(
@@ -311,7 +349,7 @@ pub fn body_of(exchange: &mut Exchange) -> (Vec<u8>, bool) {
         tricorn_io::Body::Empty => (Vec::new(), false),
         tricorn_io::Body::Memory(bytes) => (bytes, false),
         tricorn_io::Body::Foreign(buffer) => (buffer.filled().to_vec(), false),
-        tricorn_io::Body::Spooled(mut spool) => (spool.read_all().expect("the spool"), true),
+        tricorn_io::Body::Spooled(spool) => (spool.read_all().expect("the spool"), true),
     }
 }
 
@@ -329,7 +367,7 @@ pub fn answer(engine: &Engine, exchange: &mut Exchange, body: &[u8]) -> End {
 /// A piece of a reply of unknown length; waits for room as an app thread does.
 pub fn write(engine: &Engine, exchange: &mut Exchange, piece: &[u8]) -> Sent {
     match push(engine, exchange, piece) {
-        Sent::OverMark => exchange.wait_for_room(engine.config()),
+        Sent::OverMark => engine.make_room(exchange),
         sent => sent,
     }
 }

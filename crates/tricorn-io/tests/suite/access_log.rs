@@ -1,13 +1,15 @@
 //! Lines of the access log, whatever becomes of whoever reads them.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
-use harness::{DEADLINE, until};
+use harness::{DEADLINE, Gate, MILLI, NEVER, SECOND, Server, Word, answer, config, path, request, until};
+use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tricorn_io::AccessLog;
+use tricorn_io::{AccessLog, Config, Fault, clock};
 
 /// A directory of its own, gone with the test.
 struct Place(PathBuf);
@@ -24,7 +26,11 @@ impl Place {
     }
 
     fn fifo(&self) -> PathBuf {
-        let path = self.path("fifo");
+        self.fifo_at("fifo")
+    }
+
+    fn fifo_at(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
         let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo");
         assert!(made.success());
         path
@@ -37,8 +43,45 @@ impl Drop for Place {
     }
 }
 
-fn open(path: &Path) -> AccessLog {
+fn open(path: &Path) -> Arc<AccessLog> {
+    Arc::new(at(path))
+}
+
+fn at(path: &Path) -> AccessLog {
     AccessLog::open(path.to_str().expect("utf-8")).expect("a log")
+}
+
+/// A log on a disk that hangs until it is mended.
+struct HungLog {
+    place: Place,
+    path: PathBuf,
+}
+
+impl HungLog {
+    fn new(name: &str) -> HungLog {
+        let place = Place::new(name);
+        place.fifo_at("access.stall");
+        let path = place.path("access.log");
+        HungLog { place, path }
+    }
+
+    fn open(&self) -> AccessLog {
+        at(&self.path).with_fault(Some(Fault::StallLog))
+    }
+
+    /// Of an engine whose log this is.
+    fn config(&self) -> Config {
+        Config { fault: Some(Fault::StallLog), ..config() }
+    }
+
+    /// The disk works for as long as the value lives. Opened both ways a FIFO waits for no other end (fifo(7)).
+    fn mend(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(self.place.path("access.stall")).expect("the FIFO")
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(&self.path).expect("lines")
+    }
 }
 
 fn add(log: &AccessLog, line: &str) {
@@ -53,6 +96,14 @@ fn monitor(log: &AccessLog, over: &AtomicBool) {
         } else {
             std::thread::yield_now();
         }
+    }
+}
+
+/// As the monitor does with a file: leaves the writing to the thread.
+fn tend(log: &Arc<AccessLog>, over: &AtomicBool) {
+    while !over.load(Ordering::SeqCst) {
+        log.tend(clock::now());
+        std::thread::yield_now();
     }
 }
 
@@ -80,12 +131,21 @@ fn check(text: &str, writers: usize, length: usize) -> Vec<usize> {
 
 #[test]
 fn a_line_added_while_others_are_written_does_not_wait_for_the_next_request() {
-    let place = Place::new("race");
+    every_line_is_written("race", |log, over| monitor(log, over));
+}
+
+#[test]
+fn a_line_added_while_the_thread_falls_asleep_does_not_wait_for_the_next_request() {
+    every_line_is_written("sleepy", tend);
+}
+
+fn every_line_is_written(name: &str, write: fn(&Arc<AccessLog>, &AtomicBool)) {
+    let place = Place::new(name);
     let path = place.path("log");
     let log = open(&path);
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| monitor(&log, &over));
+        scope.spawn(|| write(&log, &over));
         let written = || std::fs::metadata(&path).map_or(0, |file| file.len());
         for round in 1..=5000u64 {
             add(&log, "one\n");
@@ -100,6 +160,25 @@ fn a_line_added_while_others_are_written_does_not_wait_for_the_next_request() {
         }
         over.store(true, Ordering::SeqCst);
     });
+    log.flush();
+}
+
+#[test]
+fn a_line_that_takes_its_time_holds_up_neither_others_nor_the_monitor() {
+    let place = Place::new("slow");
+    let path = place.path("log");
+    let log = open(&path);
+    log.add(|out| {
+        out.extend_from_slice(b"outer ");
+        std::thread::scope(|scope| {
+            scope.spawn(|| add(&log, "another thread's\n"));
+        });
+        add(&log, "inner\n");
+        log.write_some();
+        out.extend_from_slice(b"line\n");
+    });
+    log.write_some();
+    assert_eq!(std::fs::read_to_string(&path).expect("a log"), "another thread's\ninner\nouter line\n");
 }
 
 #[test]
@@ -116,6 +195,22 @@ fn lines_are_kept_whole_and_in_order_over_a_rotation() {
     log.flush();
     assert_eq!(std::fs::read(&rotated).expect("read"), b"one\ntwo\n");
     assert_eq!(std::fs::read(&path).expect("read"), b"three\n");
+    assert_eq!(log.lost(), 0);
+}
+
+#[test]
+fn a_line_that_is_torn_by_a_rotation_is_whole_in_the_new_file() {
+    let place = Place::new("torn");
+    let path = place.fifo();
+    let log = open(&path);
+    let lines = [numbered(0, 0, 100), numbered(0, 1, 600_000), numbered(0, 2, 100)];
+    lines.iter().for_each(|line| add(&log, line));
+    log.write_some(); // the first line, and of the second what a pipe holds
+    assert!(log.retry_in(0).is_some());
+    std::fs::remove_file(&path).expect("a pipe");
+    log.reopen().expect("reopen");
+    log.write_some();
+    assert_eq!(std::fs::read_to_string(&path).expect("lines"), lines[1..].concat());
     assert_eq!(log.lost(), 0);
 }
 
@@ -274,4 +369,136 @@ fn a_line_longer_than_a_pipe_takes_at_once_is_written_all_the_same() {
     add(&log, "short\n");
     log.write_some();
     assert_eq!(std::fs::read_to_string(&path).expect("lines"), format!("{long}short\n"));
+}
+
+#[test]
+fn a_disk_that_hangs_stops_neither_requests_nor_deadlines_nor_the_heartbeat() {
+    let disk = HungLog::new("hangs");
+    let gate = Gate::default();
+    let inside = gate.clone();
+    let config = Config { threads: 2, header_timeout: 50 * MILLI, timeout: NEVER, ..disk.config() };
+    let server = Server::logging(config, disk.open(), move |engine, exchange| {
+        let path = path(exchange);
+        if path == "/held" {
+            inside.pass();
+        }
+        answer(engine, exchange, b"");
+        engine.log(|out| out.extend_from_slice(format!("{path}\n").as_bytes()));
+    });
+    let mut expected = String::new();
+    let mut client = server.connect();
+    let mut ask = |path: &str| {
+        client.send(request(path).as_bytes());
+        assert_eq!(client.response().status, 200);
+        expected.push_str(&format!("{path}\n"));
+    };
+    ask("/first");
+    let mut number = 0;
+    until("the trouble is told", || {
+        number += 1;
+        ask(&format!("/{number}")); // what the monitor tells is logged by an app thread
+        server.notices().iter().any(|notice| notice.text.contains("its disk does not answer"))
+    });
+    let mut held = server.connect();
+    held.send(request("/held").as_bytes());
+    gate.until_held(1);
+    let beat = server.get(Word::Heartbeat);
+    until("the heartbeat goes on", || server.get(Word::Heartbeat) > beat + 10 * MILLI);
+    let mut slow = server.connect();
+    slow.send(b"GET / HTT");
+    assert_eq!(slow.response().status, 408);
+    let _mended = disk.mend();
+    until("it is told that lines are written again", || {
+        number += 1;
+        ask(&format!("/{number}"));
+        server.notices().iter().any(|notice| notice.text.ends_with("written again; 0 lines were lost"))
+    });
+    gate.open(1);
+    assert_eq!(held.response().status, 200);
+    expected.push_str("/held\n");
+    until("all lines are written", || disk.text().len() == expected.len());
+    assert_eq!(disk.text(), expected);
+    assert_eq!(server.get(Word::LogLost), 0);
+}
+
+#[test]
+fn a_disk_that_hangs_costs_lines_beyond_a_bound_only_and_none_is_out_of_order() {
+    const LENGTH: usize = 1000;
+    const LINES: usize = 12_000;
+    let disk = HungLog::new("bound");
+    let log = Arc::new(disk.open());
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| tend(&log, &over));
+        for number in 0..LINES {
+            add(&log, &numbered(0, number, LENGTH));
+        }
+        let kept = LINES - log.lost() as usize;
+        assert_eq!(kept, (8 << 20) / LENGTH);
+        let mended = disk.mend();
+        until("what was kept is written", || disk.text().len() == kept * LENGTH);
+        add(&log, &numbered(0, LINES, LENGTH));
+        until("the log goes on", || disk.text().len() == (kept + 1) * LENGTH);
+        assert_eq!(check(&disk.text(), 1, LENGTH), [kept + 1]);
+        over.store(true, Ordering::SeqCst);
+        log.flush();
+        drop(mended);
+    });
+}
+
+#[test]
+fn a_disk_that_hangs_holds_the_end_for_a_while_only_and_the_losses_are_told() {
+    const LINES: usize = 10;
+    let disk = HungLog::new("end");
+    let server = Server::logging(disk.config(), disk.open(), |engine, exchange| {
+        answer(engine, exchange, b"");
+        engine.log(|out| out.extend_from_slice(b"line\n"));
+    });
+    let mut client = server.connect();
+    for _ in 0..LINES {
+        client.send(request("/").as_bytes());
+        assert_eq!(client.response().status, 200);
+    }
+    server.engine.stop();
+    server.until_ended();
+    let begin = Instant::now();
+    let told = server.engine.close().expect("a last word");
+    let took = begin.elapsed();
+    assert!((Duration::from_secs(4)..Duration::from_secs(8)).contains(&took), "{took:?}");
+    assert!(told.contains("10 lines are lost"), "{told}");
+    assert_eq!(server.get(Word::LogLost), LINES as u64);
+    drop(disk.mend()); // the thread leaves
+}
+
+#[test]
+fn a_line_that_no_thread_has_yet_does_not_hold_the_end_either() {
+    let disk = HungLog::new("last");
+    let log = Arc::new(disk.open());
+    add(&log, "line\n");
+    let begin = Instant::now();
+    log.flush();
+    assert!(begin.elapsed() < Duration::from_secs(8), "{:?}", begin.elapsed());
+    assert_eq!(log.lost(), 1);
+    drop(disk.mend());
+}
+
+#[test]
+fn a_rotation_on_a_disk_that_hangs_is_done_when_it_goes_on() {
+    let disk = HungLog::new("rotated");
+    let rotated = disk.place.path("access.log.1");
+    let log = Arc::new(disk.open());
+    add(&log, "one\n");
+    log.tend(clock::now());
+    std::fs::rename(&disk.path, &rotated).expect("rename");
+    let begin = Instant::now();
+    let error = log.reopen().expect_err("the disk hangs");
+    assert!(begin.elapsed() < Duration::from_nanos(4 * SECOND), "{:?}", begin.elapsed());
+    assert!(error.to_string().contains("opened anew when the disk answers"), "{error}");
+    let mended = disk.mend();
+    until("the file is opened anew", || disk.path.exists());
+    add(&log, "two\n");
+    log.flush();
+    drop(mended);
+    assert_eq!(std::fs::read_to_string(&rotated).expect("lines") + &disk.text(), "one\ntwo\n");
+    assert_eq!(log.lost(), 0);
 }

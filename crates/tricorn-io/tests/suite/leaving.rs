@@ -76,6 +76,24 @@ fn connections_made_before_the_drain_are_still_served() {
 }
 
 #[test]
+fn a_client_that_says_nothing_does_not_hold_up_a_drain_for_its_header_timeout() {
+    let (server, gate) = with_gate(Config { siblings: true, ..config() });
+    let mut first = server.connect();
+    first.ask("/block");
+    gate.until_held(1);
+    server.until_at_least(Word::Rescues, 1);
+    // The gate is closed: it is taken when the drain closes the listeners. `header_timeout` is an hour.
+    let mut silent = server.connect();
+    assert_eq!(server.get(Word::Accepted), 1);
+    server.engine.drain();
+    gate.open(1);
+    assert!(first.response().closes());
+    server.until_ended();
+    silent.is_closed();
+    assert_eq!(server.get(Word::Accepted), 2);
+}
+
+#[test]
 fn requests_queued_before_the_drain_are_answered() {
     let (server, gate) = with_gate(config());
     let mut first = server.connect();

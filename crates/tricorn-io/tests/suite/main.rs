@@ -20,3 +20,6 @@ mod requests;
 mod scoreboard;
 mod siblings_leave;
 mod streaming;
+mod timeouts;
+mod uploads;
+mod websocket;

@@ -3,7 +3,7 @@
 use crate::harness;
 use harness::*;
 use std::sync::Arc;
-use tricorn_io::{Config, Sent};
+use tricorn_io::{Config, Engine, Exchange, Sent};
 use tricorn_proto::exchange::HeadInputs;
 
 /// More than the sockets of the loopback hold.
@@ -56,6 +56,93 @@ fn a_producer_too_far_ahead_of_a_client_that_never_reads_is_let_go_at_the_write_
     server.until(Word::Connections, 0);
     server.until(Word::WriteTimeouts, 1);
     until("the memory is given back", || server.spent() >= 1);
+    client.rest();
+}
+
+/// Writes pieces of a long reply, as app threads of WSGI do.
+fn produce(engine: &Engine, exchange: &mut Exchange, body: &[u8]) -> Sent {
+    for piece in body.chunks(100_000) {
+        let sent = match push(engine, exchange, piece) {
+            Sent::OverMark => engine.make_room(exchange),
+            sent => sent,
+        };
+        if sent == Sent::Gone {
+            return sent;
+        }
+    }
+    exchange.end();
+    engine.keep_rest(exchange);
+    Sent::Accepted
+}
+
+#[test]
+fn a_reply_that_is_not_read_goes_to_disk_and_its_handler_to_the_next_request() {
+    let body = Arc::new(noise(BIG));
+    let kept = body.clone();
+    let config = Config { response_buffering: true, ..config() };
+    let server = Server::start(config, move |engine, exchange| {
+        if path(exchange) == "/big" {
+            assert_eq!(produce(engine, exchange, &kept), Sent::Accepted);
+        } else {
+            answer(engine, exchange, b"small");
+        }
+    });
+    let mut clients: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        client.ask("/big");
+    }
+    server.until(Word::Requests, 3);
+    assert_eq!(server.connect().get("/").body, b"small", "the only thread is free");
+    assert!(server.get(Word::ResponseDiskBytes) > 3 * (BIG as u64 / 2));
+    for client in &mut clients {
+        assert!(client.response().body == *body);
+        assert_eq!(client.get("/").body, b"small", "the connection is kept");
+    }
+    server.until(Word::ResponseDiskBytes, 0);
+    server.until(Word::ResponseBytes, 0);
+}
+
+#[test]
+fn what_finds_no_room_on_disk_waits_for_its_client() {
+    let body = Arc::new(noise(BIG));
+    let kept = body.clone();
+    let config = Config { response_buffering: true, response_disk_size: 1 << 20, ..config() };
+    let server = Server::start(config, move |engine, exchange| {
+        produce(engine, exchange, &kept);
+    });
+    let mut client = server.connect();
+    client.ask("/");
+    // As long as the kernel takes more the file is used up and filled again; then nothing moves.
+    until("the disk is used up", || server.get(Word::ResponseDiskBytes) > (1 << 20) - 200_000);
+    assert_eq!(server.get(Word::Requests), 0, "its handler waits");
+    assert!(client.response().body == *body);
+    server.until(Word::ResponseDiskBytes, 0);
+}
+
+#[test]
+fn a_producer_that_goes_to_disk_is_let_go_at_the_write_deadline_all_the_same() {
+    let config =
+        Config { response_buffering: true, write_timeout: 300 * MILLI, response_disk_size: 1 << 40, ..config() };
+    let server = Server::start(config, |engine, exchange| {
+        let piece = noise(100_000);
+        loop {
+            let sent = match push(engine, exchange, &piece) {
+                Sent::OverMark => engine.make_room(exchange),
+                sent => sent,
+            };
+            if sent == Sent::Gone {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2)); // a producer whose disk would last for long
+        }
+        exchange.end();
+    });
+    let mut client = server.connect();
+    client.ask("/");
+    server.until(Word::Requests, 1);
+    server.until(Word::WriteTimeouts, 1);
+    server.until(Word::Connections, 0);
+    server.until(Word::ResponseDiskBytes, 0);
     client.rest();
 }
 

@@ -4,7 +4,7 @@ use crate::harness;
 use harness::hub::HubServer;
 use harness::*;
 use std::net::Shutdown;
-use tricorn_io::{Body, Config, Engine, Exchange, Incoming, Patience, Sent};
+use tricorn_io::{Body, Config, Engine, Exchange, Incoming, Patience, Sent, Timer, clock};
 use tricorn_proto::exchange::End;
 
 fn server() -> HubServer {
@@ -156,8 +156,16 @@ fn a_body_that_nobody_read_costs_the_connection_only_if_it_is_not_there() {
             server.at("/up", |_, exchange| rustix::io::ioctl_fionread(exchange.socket()).expect("a socket") as usize)
                 == sent.len()
         });
-        server.finish("/up");
-        assert_eq!(client.response().body, b"/up");
+        server.at("/up", |engine, exchange| {
+            exchange.request.reply.status(b"200 OK").expect("a status");
+            exchange.foresee_close_unread(true);
+            let wall = exchange.wall.clone();
+            exchange.write_last(&engine.head_inputs(&wall, Some(3)), b"/up", || Box::new(b"/up".to_vec()));
+        });
+        server.give_back("/up");
+        let response = client.response();
+        assert_eq!(response.body, b"/up");
+        assert_eq!(response.closes(), !is_kept, "the head says what becomes of the connection");
         if is_kept {
             assert_eq!(client.get("/now").status, 200);
         } else {
@@ -199,6 +207,37 @@ fn a_client_that_leaves_is_told_of() {
     server.finish("/wait");
     assert_eq!(client.response().body, b"/wait", "it may listen still");
     client.is_closed();
+}
+
+#[test]
+fn what_happens_to_a_connection_while_the_hub_is_away_is_told_once() {
+    let server = server();
+    let mut client = server.connect();
+    client.send(&head("/up", "Content-Length: 1000\r\n"));
+    server.until_open(&["/up"]);
+    server.at("/up", |engine, exchange| engine.attend(exchange));
+    assert_eq!(server.at("/up", receive), Came::Wait);
+    let stuck = server.block();
+    server.until_at_least(Word::Rescues, 1);
+    for _ in 0..30 {
+        let before = server.get(Word::Heartbeat);
+        client.send(b"x");
+        until("the monitor has looked at it", || server.get(Word::Heartbeat) != before);
+    }
+    server.release(stuck);
+    // What happened is told before the next request begins.
+    assert_eq!(server.connect().get("/now").status, 200);
+    let told = server.stirs();
+    assert!((1..=3).contains(&told.len()), "it was told {} times", told.len());
+    assert!(told[0].what.readable);
+    let mut came = 0;
+    until("all bytes are there", || {
+        if let Came::More(bytes) = server.at("/up", receive) {
+            came += bytes.len();
+        }
+        came == 30
+    });
+    server.give_back("/up");
 }
 
 #[test]
@@ -273,34 +312,55 @@ fn room_for_more_is_told_of() {
 }
 
 #[test]
-fn a_reminder_comes_at_its_time_and_only_if_it_was_not_taken_back() {
+fn a_timer_comes_at_its_time_whatever_becomes_of_the_others() {
+    let server = server();
+    let mut client = server.connect();
+    client.ask("/wait");
+    server.until_open(&["/wait"]);
+    let began = clock::now();
+    server.at("/wait", move |engine, exchange| {
+        engine.attend(exchange);
+        engine.set_timer(exchange, Timer::Room, began + 300 * MILLI);
+        engine.set_timer(exchange, Timer::Body, began + 100 * MILLI);
+        exchange.stop_timer(Timer::Body);
+    });
+    // The stopped one may still be told of; it is not due then, and the other is waited for.
+    loop {
+        assert!(server.stir().expired);
+        let due = server.at("/wait", |engine, exchange| engine.take_due(exchange));
+        assert!(!due.has(Timer::Body), "it was stopped");
+        if due.has(Timer::Room) {
+            break;
+        }
+    }
+    assert!(clock::now() >= began + 300 * MILLI);
+    server.finish("/wait");
+    assert_eq!(client.response().status, 200);
+}
+
+#[test]
+fn nothing_is_told_of_timers_when_their_call_is_over() {
     let server = server();
     let mut client = server.connect();
     client.ask("/wait");
     server.until_open(&["/wait"]);
     server.at("/wait", |engine, exchange| {
         engine.attend(exchange);
-        engine.remind(exchange, Some(tricorn_io::clock::now() + 10 * MILLI));
+        engine.set_timer(exchange, Timer::Body, clock::now() + 100 * MILLI);
     });
-    assert!(server.stir().expired);
-    server.at("/wait", |engine, exchange| {
-        engine.remind(exchange, Some(tricorn_io::clock::now() + 100 * MILLI));
-        engine.remind(exchange, None);
-    });
-    let mut other = server.connect();
-    other.ask("/other");
-    server.until_open(&["/wait", "/other"]);
+    server.finish("/wait");
+    assert_eq!(client.response().status, 200);
+    client.ask("/other");
+    server.until_open(&["/other"]);
     server.at("/other", |engine, exchange| {
         engine.attend(exchange);
-        engine.remind(exchange, Some(tricorn_io::clock::now() + 300 * MILLI));
+        engine.set_timer(exchange, Timer::Ping, clock::now() + 300 * MILLI);
     });
-    let _ = server.stir();
+    assert!(server.stir().expired);
     assert!(server.stirs().is_empty());
-    for path in ["/wait", "/other"] {
-        server.finish(path);
-    }
+    assert!(server.at("/other", |engine, exchange| engine.take_due(exchange)).has(Timer::Ping));
+    server.finish("/other");
     assert_eq!(client.response().status, 200);
-    assert_eq!(other.response().status, 200);
 }
 
 #[test]
@@ -333,6 +393,8 @@ fn time_in_which_nobody_waits_is_not_the_clients() {
         assert_eq!(exchange.await_body(config, 5 * SECOND), 15 * SECOND);
         exchange.body_came(200, 8 * SECOND); // two seconds earned, three used
         assert_eq!(exchange.await_body(config, 100 * SECOND), 109 * SECOND);
+        exchange.body_came(100_000, 101 * SECOND); // earned for a quarter of an hour, which is not to be spent at once
+        assert_eq!(exchange.await_body(config, 200 * SECOND), 210 * SECOND);
         let refusal = exchange.body_is_late(config).expect("nothing has come");
         assert_eq!(refusal.status(), 408);
     });
@@ -390,4 +452,54 @@ fn no_body_streams_that_is_not_asked_to() {
     assert!(matches!(&body, Body::Memory(bytes) if bytes == b"abcdef"), "{body:?}");
     server.finish("/up");
     assert_eq!(client.response().status, 200);
+}
+
+/// The answer to a request whose body was still to come ends its connection: no second answer, whatever follows.
+#[track_caller]
+fn is_the_last_answer(client: &mut Client) {
+    let response = client.response();
+    assert_eq!(response.status, 503);
+    assert!(response.closes(), "{}", response.head);
+    client.send(b"defghij");
+    client.is_closed();
+}
+
+#[test]
+fn a_request_turned_away_before_its_body_came_ends_its_connection() {
+    let server = HubServer::start(Config { threads: 1, streaming: true, queue_limit: 1, ..config() });
+    let (mut runs, mut waits) = (server.connect(), server.connect());
+    runs.ask("/runs");
+    server.until_open(&["/runs"]);
+    waits.ask("/waits");
+    server.until(Word::Queued, 1);
+    for framing in ["Content-Length: 10\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let mut beyond = server.connect();
+        let first: &[u8] = if framing.starts_with('C') { b"abc" } else { b"a\r\nabc" };
+        beyond.send(&[head("/up", framing), first.to_vec()].concat());
+        is_the_last_answer(&mut beyond);
+    }
+    // A body that is all there keeps its connection.
+    let mut whole = server.connect();
+    whole.send(&[head("/up", "Content-Length: 3\r\n"), b"abc".to_vec()].concat());
+    let response = whole.response();
+    assert!(response.status == 503 && !response.closes(), "{}", response.head);
+    server.finish("/runs");
+    server.until_open(&["/waits"]);
+    server.finish("/waits");
+    assert_eq!((runs.response().status, waits.response().status), (200, 200));
+    assert_eq!(whole.get("/now").status, 200);
+    assert_eq!(server.get(Word::ClientErrors), 0);
+}
+
+#[test]
+fn a_request_stranded_before_its_body_came_ends_its_connection() {
+    let server = HubServer::start(Config { threads: 8, streaming: true, timeout: 300 * MILLI, ..config() });
+    let stuck = server.block();
+    let mut waits = server.connect();
+    waits.send(&[head("/up", "Content-Length: 10\r\n"), b"abc".to_vec()].concat());
+    server.until(Word::Queued, 1);
+    server.engine.drain();
+    is_the_last_answer(&mut waits);
+    server.release(stuck);
+    server.until_ended();
 }

@@ -15,7 +15,7 @@ pub(super) enum Use {
     RequestId,
     /// RFC 9110 section 7.6.1: it speaks of this connection, which is ours. Not sent.
     Connection,
-    /// Sent: the application switches protocols.
+    /// Names protocols to switch to. Sent if the status allows it.
     Upgrade,
     /// Not sent.
     Drop,
@@ -23,17 +23,14 @@ pub(super) enum Use {
 
 /// By length first: nearly every name is told apart by it without being read.
 #[inline]
-pub(super) fn classify(name: &[u8], value: &[u8]) -> Use {
+pub(super) fn classify(name: &[u8]) -> Use {
     let named = |text: &[u8]| name.eq_ignore_ascii_case(text);
     let dropped = |hit: bool| if hit { Use::Drop } else { Use::Send };
     match name.len() {
         2 => dropped(named(b"te")),
         4 if named(b"date") => Use::Date,
         6 if named(b"server") => Use::Server,
-        7 if named(b"upgrade") => match value.eq_ignore_ascii_case(b"websocket") {
-            true => Use::Upgrade,
-            false => Use::Drop,
-        },
+        7 if named(b"upgrade") => Use::Upgrade,
         7 => dropped(named(b"trailer")),
         8 => dropped(named(b"trailers")),
         10 if named(b"connection") => Use::Connection,

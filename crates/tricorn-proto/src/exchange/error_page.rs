@@ -1,42 +1,56 @@
-//! The complete error responses the server itself gives (gunicorn's HTML page, byte for byte).
+//! The complete error responses the server itself gives: gunicorn's HTML page, byte for byte, behind a head with a Date.
+use crate::http1::Method;
 
-/// Appends a complete `Connection: close` response to `out`. `message` is escaped here.
-pub fn write(out: &mut Vec<u8>, status: u16, message: &str) {
-    write_with(out, status, message, b"");
+/// An error response and what it depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    pub status: u16,
+    /// Shown escaped.
+    pub message: &'a str,
+    /// More fields, each with its line end.
+    pub fields: &'a [u8],
+    /// IMF-fixdate. RFC 9110 section 6.6.1: a server with a clock "MUST generate a Date header field in all 2xx …, 3xx …,
+    /// and 4xx … responses, and MAY generate" it in others.
+    pub date: &'a [u8],
+    /// RFC 9110 section 9.3.2: "the server MUST NOT send content in the response" to HEAD. Its Content-Length is that of GET.
+    pub method: Method,
+    /// The connection may be used again.
+    pub keep: bool,
 }
 
-/// The same with more fields, each with its line end.
-pub fn write_with(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8]) {
-    write_for(out, status, message, fields, false);
-}
+impl Page<'_> {
+    /// Appends the response to `out`.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let reason = reason(self.status);
+        let mut page = Vec::with_capacity(PAGE_BYTES + self.message.len());
+        page.extend_from_slice(b"<html>\n  <head>\n    <title>");
+        page.extend_from_slice(reason.as_bytes());
+        page.extend_from_slice(b"</title>\n  </head>\n  <body>\n    <h1><p>");
+        page.extend_from_slice(reason.as_bytes());
+        page.extend_from_slice(b"</p></h1>\n    ");
+        escape(self.message, &mut page);
+        page.extend_from_slice(b"\n  </body>\n</html>\n");
 
-/// The same, for a connection that may be kept (`keep`).
-pub fn write_for(out: &mut Vec<u8>, status: u16, message: &str, fields: &[u8], keep: bool) {
-    let reason = reason(status);
-    let mut page = Vec::with_capacity(PAGE_BYTES + message.len());
-    page.extend_from_slice(b"<html>\n  <head>\n    <title>");
-    page.extend_from_slice(reason.as_bytes());
-    page.extend_from_slice(b"</title>\n  </head>\n  <body>\n    <h1><p>");
-    page.extend_from_slice(reason.as_bytes());
-    page.extend_from_slice(b"</p></h1>\n    ");
-    escape(message, &mut page);
-    page.extend_from_slice(b"\n  </body>\n</html>\n");
-
-    out.reserve(HEAD_BYTES + fields.len() + page.len());
-    out.extend_from_slice(b"HTTP/1.1 ");
-    out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(reason.as_bytes());
-    out.extend_from_slice(if keep {
-        b"\r\nConnection: keep-alive\r\n".as_slice()
-    } else {
-        b"\r\nConnection: close\r\n"
-    });
-    out.extend_from_slice(fields);
-    out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
-    out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());
-    out.extend_from_slice(b"\r\n\r\n");
-    out.extend_from_slice(&page);
+        out.reserve(HEAD_BYTES + self.fields.len() + page.len());
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(itoa::Buffer::new().format(self.status).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(reason.as_bytes());
+        out.extend_from_slice(b"\r\nDate: ");
+        out.extend_from_slice(self.date);
+        out.extend_from_slice(if self.keep {
+            b"\r\nConnection: keep-alive\r\n".as_slice()
+        } else {
+            b"\r\nConnection: close\r\n"
+        });
+        out.extend_from_slice(self.fields);
+        out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
+        out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());
+        out.extend_from_slice(b"\r\n\r\n");
+        if self.method != Method::Head {
+            out.extend_from_slice(&page);
+        }
+    }
 }
 
 /// The body of a response that this module has written.
@@ -68,7 +82,7 @@ fn escape(message: &str, page: &mut Vec<u8>) {
 }
 
 const PAGE_BYTES: usize = 192;
-const HEAD_BYTES: usize = 128;
+const HEAD_BYTES: usize = 192;
 
 /// IANA's HTTP status code registry, in order.
 #[rustfmt::skip]
@@ -98,15 +112,29 @@ static REASONS: [(u16, &str); 62] = [
 mod tests {
     use super::*;
 
-    fn page(status: u16, message: &str) -> String {
+    const PAGE: Page<'_> = Page {
+        status: 400,
+        message: "",
+        fields: b"",
+        date: b"Sat, 21 Nov 2026 01:02:32 GMT",
+        method: Method::Get,
+        keep: false,
+    };
+
+    fn bytes(page: Page<'_>) -> Vec<u8> {
         let mut out = Vec::new();
-        write(&mut out, status, message);
-        String::from_utf8(out).unwrap()
+        page.write(&mut out);
+        out
+    }
+
+    fn page(status: u16, message: &str) -> String {
+        String::from_utf8(bytes(Page { status, message, ..PAGE })).unwrap()
     }
 
     #[test]
-    fn the_page_is_gunicorns_byte_for_byte() {
-        let expected = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length: 157\r\n\r\n\
+    fn the_page_is_gunicorns_byte_for_byte_behind_a_date() {
+        let expected = "HTTP/1.1 400 Bad Request\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\nConnection: close\r\n\
+            Content-Type: text/html\r\nContent-Length: 157\r\n\r\n\
             <html>\n  <head>\n    <title>Bad Request</title>\n  </head>\n  <body>\n    <h1><p>Bad Request</p></h1>\n    \
             Invalid HTTP Header: &#x27;FOO&#x27;\n  </body>\n</html>\n";
         assert_eq!(page(400, "Invalid HTTP Header: 'FOO'"), expected);
@@ -120,8 +148,7 @@ mod tests {
     #[test]
     fn the_body_is_as_long_as_it_says_and_the_connection_kept_if_it_may_be() {
         for keep in [false, true] {
-            let mut out = Vec::new();
-            write_for(&mut out, 503, "later", b"Retry-After: 1\r\n", keep);
+            let out = bytes(Page { status: 503, message: "later", fields: b"Retry-After: 1\r\n", keep, ..PAGE });
             let text = String::from_utf8_lossy(&out).into_owned();
             assert!(text.contains(if keep { "\r\nConnection: keep-alive\r\n" } else { "\r\nConnection: close\r\n" }));
             assert!(text.contains(&format!("\r\nContent-Length: {}\r\n", body(&out).len())));
@@ -131,10 +158,16 @@ mod tests {
     }
 
     #[test]
+    fn head_gets_the_head_that_get_would_have() {
+        let (get, head) = (bytes(PAGE), bytes(Page { method: Method::Head, ..PAGE }));
+        assert_eq!(head, get[..get.len() - body(&get).len()]);
+        assert!(!body(&get).is_empty() && body(&head).is_empty());
+    }
+
+    #[test]
     fn markup_in_the_message_is_escaped() {
         assert!(page(400, "<a href=\"x\">&'").contains("&lt;a href=&quot;x&quot;&gt;&amp;&#x27;"));
-        let mut out = Vec::new();
-        write(&mut out, 400, "\u{e9}\u{20ac}");
+        let out = bytes(Page { message: "\u{e9}\u{20ac}", ..PAGE });
         assert!(out.windows(2).any(|bytes| bytes == b"\xe9?"));
     }
 

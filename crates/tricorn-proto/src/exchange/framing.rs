@@ -1,6 +1,6 @@
 //! What a response may carry, and how its end is told (RFC 9110 section 6.4.1, RFC 9112 section 6.3).
 //!
-//! Rule: no other file decides HEAD, 1xx, 204, 304 or CONNECT.
+//! Rule: no other file decides HEAD, 1xx, 204, 205, 304 or CONNECT.
 use crate::http1::{Method, Version};
 
 /// How the end of a response's body is told to the client.
@@ -22,7 +22,7 @@ pub(super) struct Decision {
     pub framing: Framing,
     /// Whether the application's own Content-Length may be sent.
     pub keep_length: bool,
-    /// A Content-Length to send where the application gave none.
+    /// A Content-Length to send where the application gave none, or its own may not be sent.
     pub add_length: Option<u64>,
 }
 
@@ -46,6 +46,9 @@ pub(super) fn decide(facts: Facts) -> Decision {
         (_, ..200 | 204) => Decision::no_body(false, None),
         // "… in any 2xx (Successful) response to a CONNECT request": what follows is the tunnel, until it closes.
         (Method::Connect, 200..300) => Decision::of(Framing::UntilClose, false, None),
+        // RFC 9110 section 15.3.6: "a server MUST NOT generate content in a 205 response". RFC 9112 section 6.3 has no
+        // rule by which a client knows that, so it is told.
+        (_, 205) => Decision::no_body(false, Some(0)),
         // "A server MAY send a Content-Length header field in a 304 (Not Modified) response", in a response to HEAD
         // likewise: what a GET would have had. An application that sends no body to HEAD has not told that length, so
         // a known length of 0 claims nothing.
@@ -70,6 +73,19 @@ impl Decision {
     }
 }
 
+/// The size of a chunk; upper case, as gunicorn's.
+pub(super) fn push_hex(out: &mut Vec<u8>, number: u64) {
+    let mut digits = [0u8; 16];
+    let mut at = digits.len();
+    let mut rest = number;
+    while rest > 0 || at == digits.len() {
+        at -= 1;
+        digits[at] = b"0123456789ABCDEF"[(rest & 15) as usize];
+        rest >>= 4;
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,8 +101,11 @@ mod tests {
             assert_eq!(of(Method::Get, Version::Http11, status), no_body(false));
         }
         assert_eq!(of(Method::Get, Version::Http11, 304), no_body(true));
+        for method in [Method::Get, Method::Head] {
+            assert_eq!(of(method, Version::Http10, 205), Decision::no_body(false, Some(0)));
+        }
         assert_eq!(of(Method::Head, Version::Http11, 200).framing, Framing::NoBody);
-        for status in [200, 205, 206, 404, 500, 999] {
+        for status in [200, 206, 404, 500, 999] {
             assert_eq!(of(Method::Get, Version::Http11, status).framing, Framing::Length(5));
         }
     }

@@ -7,7 +7,7 @@
 //! ```
 use super::app_field::{Use, asks_to_close, classify};
 use super::error_page::reason;
-use super::framing::{self, Decision, Framing};
+use super::framing::{self, Decision, Framing, push_hex};
 use crate::http1::grammar::{decimal, is_field_value, is_token};
 use crate::http1::{Method, Version};
 use std::fmt;
@@ -164,12 +164,17 @@ impl Reply {
         Ok(())
     }
 
+    /// The connection cannot be kept, whatever the application says. Before the head is written.
+    pub fn close(&mut self) {
+        self.reuse = false;
+    }
+
     /// One field of the application, checked (token, no control characters) and encoded. Hop-by-hop ones are dropped.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(name, value)?;
         let start = self.fields.len();
-        match classify(name, value) {
+        match classify(name) {
             Use::Send => {}
             Use::ContentLength => {
                 if !self.note_length(value)? {
@@ -180,6 +185,8 @@ impl Reply {
             Use::Server => self.has_server = true,
             Use::Date => self.has_date = true,
             Use::RequestId => self.has_request_id = true,
+            // gunicorn sends no other; but RFC 9110 section 15.5.22 wants it of every 426.
+            Use::Upgrade if self.status != 426 && !value.eq_ignore_ascii_case(b"websocket") => return Ok(()),
             Use::Upgrade => self.upgrades = true,
             Use::Connection => {
                 self.wants_close |= asks_to_close(value);
@@ -242,7 +249,7 @@ impl Reply {
     pub fn trailer(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(name, value)?;
         // RFC 9110 section 6.5.1: not what is needed to frame, route or understand the message before its end.
-        let may_trail = matches!(classify(name, value), Use::Send | Use::RequestId);
+        let may_trail = matches!(classify(name), Use::Send | Use::RequestId);
         if self.phase == Phase::HeadSent && self.framing == Framing::Chunked && may_trail {
             push_field(&mut self.trailers, name, value);
         }
@@ -303,6 +310,11 @@ impl Reply {
         if self.reuse { End::Reuse } else { End::Close }
     }
 
+    /// Whether the body has all the bytes that it may have: what is offered from now on is dropped.
+    pub fn is_full(&self) -> bool {
+        self.phase == Phase::HeadSent && matches!(self.framing, Framing::NoBody | Framing::Length(0))
+    }
+
     /// Body bytes of the application that were counted (sent) so far.
     pub fn body_sent(&self) -> u64 {
         self.sent
@@ -340,7 +352,7 @@ impl Reply {
                 out.truncate(start);
                 return Err(fault);
             }
-            if classify(name, value) == Use::Send {
+            if classify(name) == Use::Send {
                 push_field(out, name, value);
             }
         }
@@ -385,8 +397,12 @@ impl Reply {
             out.extend_from_slice(b"\r\nDate: ");
             out.extend_from_slice(inputs.date);
         }
+        // RFC 9110 section 7.8: "A sender of Upgrade MUST also send an "Upgrade" connection option in the Connection
+        // header field".
         out.extend_from_slice(match (self.status, self.reuse) {
             (101, _) if self.upgrades => b"\r\nConnection: upgrade\r\n".as_slice(),
+            (_, true) if self.upgrades => b"\r\nConnection: keep-alive, upgrade\r\n",
+            (_, false) if self.upgrades => b"\r\nConnection: close, upgrade\r\n",
             (_, true) => b"\r\nConnection: keep-alive\r\n",
             (_, false) => b"\r\nConnection: close\r\n",
         });
@@ -394,7 +410,7 @@ impl Reply {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
         }
         match decision.add_length {
-            Some(length) if self.content_length.is_none() => {
+            Some(length) if self.content_length.is_none() || !decision.keep_length => {
                 out.extend_from_slice(b"Content-Length: ");
                 out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
                 out.extend_from_slice(b"\r\n");
@@ -446,19 +462,6 @@ fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");
-}
-
-/// Upper case, as gunicorn's.
-fn push_hex(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0u8; 16];
-    let mut at = digits.len();
-    let mut rest = number;
-    while rest > 0 || at == digits.len() {
-        at -= 1;
-        digits[at] = b"0123456789ABCDEF"[(rest & 15) as usize];
-        rest >>= 4;
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cold]

@@ -12,6 +12,7 @@ pub enum RefusalKind {
     Header,
     ObsoleteFolding,
     MissingHost,
+    HostMismatch,
     SchemeHeaders,
     RequestLineTooLong,
     HeadTooLarge,
@@ -125,6 +126,7 @@ fn row(kind: RefusalKind) -> Row {
         Header             => (400, Peer, "Invalid HTTP Header: {str}", ""),
         ObsoleteFolding    => (400, Peer, "Obsolete line folding is unacceptable: {str}", ""),
         MissingHost        => (400, Peer, "Missing Host header (RFC 9112 section 3.2)", ""),
+        HostMismatch       => (400, Peer, "Host is not that of the request target (RFC 9112 section 3.2.2): {str}", ""),
         SchemeHeaders      => (400, Peer, "Contradictory scheme headers", ""),
         RequestLineTooLong => (414, Peer, "Request Line is too large ({})", ""),
         HeadTooLarge       => (431, Peer, "{}", "Error parsing headers: '{}'"),
@@ -141,7 +143,7 @@ fn row(kind: RefusalKind) -> Row {
         BodyTimeout        => (408, Peer, "The request body did not come in time{}", ""),
         Configuration      => (500, Operator, "Configuration problem: {}", ""),
         Overloaded         => (503, Operator, "The server is over its limits{}", ""),
-        SpoolFailed        => (507, Operator, "The request body could not be stored{}", ""),
+        SpoolFailed        => (507, Operator, "The request body could not be stored{}", "The request body could not be stored"),
         InternalError      => (500, Us, "{}", ""),
     };
     Row { status, blame, text, page }
@@ -215,6 +217,7 @@ mod tests {
             (ChunkSize, "zz", 400, "Invalid chunk size: b'zz'"),
             (ProxyLine, "PROXY x", 400, "'Invalid PROXY line: 'PROXY x''"),
             (Forbidden, "10.0.0.1", 403, "Request forbidden"),
+            (SpoolFailed, " in the directory for uploads: ENOSPC", 507, "The request body could not be stored"),
         ];
         for (kind, detail, status, message) in cases {
             assert_eq!(text(kind, detail), (status, message.to_string()));

@@ -3,7 +3,7 @@
 //! RFC 9112 section 6 and the attacks that live there: anything on which two parsers could disagree about where a
 //! message ends (CL.TE, TE.CL, TE.TE) is refused, never repaired.
 use super::grammar::{decimal, list};
-use super::{Framing, Known, Method, Refusal, RefusalKind, RequestHead, Version};
+use super::{Framing, Known, Method, Refusal, RefusalKind, RequestHead, Version, host};
 
 /// Collected while the fields are walked; judged by `decide` when they have all been seen.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Facts {
     /// field line or a Host header field with an invalid field value."
     fn host(&mut self, value: &[u8]) -> Result<(), Box<Refusal>> {
         once(&mut self.host, b"HOST")?;
-        if super::host::is_host_port(value) { Ok(()) } else { Err(bad_header(b"HOST")) }
+        if host::is_host_port(value) { Ok(()) } else { Err(bad_header(b"HOST")) }
     }
 
     /// RFC 9110 section 8.6: Content-Length = 1*DIGIT. A list of equal values may be repaired says the RFC; whoever
@@ -112,6 +112,10 @@ impl Facts {
         if !self.host && head.version == Version::Http11 {
             return Err(missing_host());
         }
+        // In the other forms the path is the whole target, or empty and at the beginning of the line.
+        if self.host && head.path.start > head.target.start {
+            check_authority(head, bytes)?;
+        }
         head.framing = match self.content_length {
             _ if self.transfer_encoding => self.coded_framing(head, bytes)?,
             Some(length) => Framing::Length(length),
@@ -146,6 +150,18 @@ impl Facts {
             return Err(Refusal::from_bytes(RefusalKind::TransferCoding, value));
         }
         Ok(Framing::Chunked)
+    }
+}
+
+/// RFC 9112 section 3.2.2: the authority of an absolute form counts, and Host is to be ignored. A proxy that does not
+/// know this rule routes by Host, so two that differ are refused.
+#[cold]
+fn check_authority(head: &RequestHead, bytes: &[u8]) -> Result<(), Box<Refusal>> {
+    let named = host::Absolute::of(head.target.of(bytes));
+    let host = head.find(bytes, b"host").unwrap_or_default();
+    match named {
+        Some(absolute) if !absolute.is_at(host) => Err(Refusal::from_bytes(RefusalKind::HostMismatch, host)),
+        _ => Ok(()),
     }
 }
 

@@ -63,8 +63,6 @@ pub const TARGET: u8 = 4;
 pub const REG_NAME: u8 = 8;
 /// qdtext of RFC 9110 section 5.6.4: what stands in a quoted-string without a backslash.
 pub const QDTEXT: u8 = 16;
-/// RFC 3986 section 3.1: ALPHA / DIGIT / "+" / "-" / "."
-pub const SCHEME: u8 = 32;
 
 static CLASSES: [u8; 256] = classes();
 
@@ -75,7 +73,7 @@ const fn classes() -> [u8; 256] {
         let byte = index as u8;
         let mut class = 0;
         if byte.is_ascii_alphanumeric() {
-            class |= TCHAR | REG_NAME | SCHEME;
+            class |= TCHAR | REG_NAME;
         }
         if byte == b'\t' || (byte >= b' ' && byte != 0x7f) {
             class |= FIELD_VALUE;
@@ -90,8 +88,7 @@ const fn classes() -> [u8; 256] {
         index += 1;
     }
     let table = add(table, b"!#$%&'*+-.^_`|~", TCHAR);
-    let table = add(table, b"-._~!$&'()*+,;=", REG_NAME);
-    add(table, b"+-.", SCHEME)
+    add(table, b"-._~!$&'()*+,;=", REG_NAME)
 }
 
 const fn add(mut table: [u8; 256], bytes: &[u8], class: u8) -> [u8; 256] {

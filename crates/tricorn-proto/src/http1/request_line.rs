@@ -1,6 +1,6 @@
 //! The request line: `method SP request-target SP HTTP-version` (RFC 9112 section 3).
 use super::error::python_repr;
-use super::grammar::{SCHEME, TARGET, is, is_token};
+use super::grammar::{TARGET, is, is_token};
 use super::limits::Leniency;
 use super::{Method, Refusal, RefusalKind, Version, host};
 use std::ops::Range;
@@ -144,14 +144,14 @@ fn unusual_method(method: &[u8], leniency: &Leniency) -> Result<Method, Flaw> {
 fn split_target(line: &[u8], target: &Target, method: Method) -> Option<(Range<usize>, Range<usize>)> {
     let (start, whole) = (target.start, &line[..target.end]);
     let path_end = target.question.or(target.fragment).unwrap_or(target.end);
-    let path_start = match (method, whole.get(start)?) {
+    let path = match (method, whole.get(start)?) {
         // "authority-form … is only used for CONNECT requests"
         (Method::Connect, _) => {
             return is_authority_form(&whole[start..]).then_some((0..0, 0..0));
         }
-        (_, b'/') => start,
+        (_, b'/') => start..path_end,
         // "asterisk-form … is only used for a server-wide OPTIONS request"
-        (Method::Options, b'*') if whole.len() == start + 1 => start,
+        (Method::Options, b'*') if whole.len() == start + 1 => start..path_end,
         _ => absolute_form(&whole[..path_end], start)?,
     };
     let query_end = target.fragment.unwrap_or(target.end);
@@ -159,25 +159,26 @@ fn split_target(line: &[u8], target: &Target, method: Method) -> Option<(Range<u
         Some(question) => question + 1..query_end,
         None => 0..0,
     };
-    Some((path_start..path_end, query))
+    Some((path, query))
 }
 
-/// Where the path of `scheme://authority[/path]` begins.
+/// Where the path of `scheme://authority[/path]` stands in the line.
+///
+/// It never begins where the target does, which is how an absolute form is known later (`Facts::decide`).
 #[cold]
-fn absolute_form(whole: &[u8], start: usize) -> Option<usize> {
-    let target = whole.get(start..)?;
-    let colon = memchr::memchr(b':', target)?;
-    let (scheme, rest) = target.split_at(colon);
-    let scheme_fits = scheme.first()?.is_ascii_alphabetic();
-    if !scheme_fits || !scheme.iter().all(|&byte| is(byte, SCHEME)) || !rest.starts_with(b"://") {
-        return None;
-    }
-    let authority = &rest[3..];
-    let end = memchr::memchr(b'/', authority).unwrap_or(authority.len());
+fn absolute_form(whole: &[u8], start: usize) -> Option<Range<usize>> {
+    let absolute = host::Absolute::of(whole.get(start..)?)?;
     // RFC 9110 section 4.2.1: "A recipient that processes such a URI reference [with an empty host] MUST reject it
     // as invalid." Section 4.2.4: userinfo is an error too; it is no host[:port], so it ends here.
-    host::is_host_port(&authority[..end]).then_some(())?;
-    (end > 0 && authority[0] != b':').then_some(start + colon + 3 + end)
+    let is_named = absolute.authority.first().is_some_and(|&byte| byte != b':');
+    if !is_named || !host::is_host_port(absolute.authority) {
+        return None;
+    }
+    let end = start + absolute.authority_at + absolute.authority.len();
+    // RFC 9110 section 4.2.3: "an empty path component is equivalent to an absolute path of "/"". The slash before the
+    // authority stands for it, since spans point into the request.
+    let slash = start + absolute.authority_at - 1;
+    Some(if end == whole.len() { slash..slash + 1 } else { end..whole.len() })
 }
 
 /// RFC 9112 section 3.2.3: authority-form = uri-host ":" port

@@ -161,6 +161,9 @@ fn responses_to_head_carry_no_body_and_no_invented_length() {
 #[test]
 fn statuses_without_a_body_carry_none() {
     let fields = &[("A", "1"), ("Content-Length", "5"), ("B", "2")];
+    let reset = Exchange { status: "205 Reset Content", fields, body: &["hello"], known: Some(5), ..GET }.run();
+    let expected = "HTTP/1.1 205 Reset Content\r\nConnection: keep-alive\r\nContent-Length: 0\r\nA: 1\r\nB: 2\r\n\r\n";
+    assert_eq!(reset.wire, expected);
     let no_content = Exchange { status: "204 No Content", fields, body: &["hello"], known: Some(5), ..GET }.run();
     assert_eq!(no_content.wire, "HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\nA: 1\r\nB: 2\r\n\r\n");
     assert_eq!((no_content.end, no_content.dropped), (End::Reuse, 5));
@@ -194,6 +197,12 @@ fn an_upgrade_to_websocket_is_told_and_ends_http() {
     );
     assert_eq!(result.end, End::Close);
     assert!(!Exchange { fields: &[("Upgrade", "h2c")], ..GET }.wire().contains("h2c"));
+    let required = Exchange { status: "426 Upgrade Required", fields: &[("Upgrade", "h2c")], known: Some(0), ..GET };
+    let expected =
+        "HTTP/1.1 426 Upgrade Required\r\nConnection: keep-alive, upgrade\r\nContent-Length: 0\r\nUpgrade: h2c\r\n\r\n";
+    assert_eq!(required.wire(), expected);
+    let offered = Exchange { fields: &[("Upgrade", "websocket"), ("Connection", "close")], known: Some(0), ..GET };
+    assert!(offered.wire().contains("\r\nConnection: close, upgrade\r\n"));
 }
 
 #[test]
@@ -312,6 +321,39 @@ fn a_new_status_forgets_the_fields_until_the_head_is_sent() {
     assert!(wire.ends_with("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n"), "{wire}");
     assert!(matches!(reply.status(b"200 OK"), Err(Fault::Status(_))));
     assert_eq!(reply.end(&mut out), End::Reuse);
+}
+
+#[test]
+fn a_reply_is_full_when_no_more_bytes_may_be_sent() {
+    let full = |method, status: &str, length: Option<&str>, sends: u64| {
+        let mut reply = Reply::default();
+        let mut out = Vec::new();
+        reply.begin(method, Version::Http11, true);
+        reply.status(status.as_bytes()).unwrap();
+        if let Some(length) = length {
+            reply.field(b"Content-Length", length.as_bytes()).unwrap();
+        }
+        assert!(!reply.is_full(), "the head is not written");
+        reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
+        reply.body(&mut out, sends);
+        reply.is_full()
+    };
+    assert!(full(Method::Head, "200 OK", None, 0) && full(Method::Head, "200 OK", Some("9"), 3));
+    assert!(full(Method::Get, "204 No Content", None, 5) && full(Method::Get, "304 Not Modified", None, 0));
+    assert!(full(Method::Get, "200 OK", Some("5"), 5) && full(Method::Get, "200 OK", Some("5"), 6));
+    assert!(!full(Method::Get, "200 OK", Some("5"), 4) && !full(Method::Get, "200 OK", None, 5));
+}
+
+#[test]
+fn a_reply_that_closes_says_so() {
+    let mut reply = Reply::default();
+    let mut out = Vec::new();
+    reply.begin(Method::Get, Version::Http11, true);
+    reply.status(b"200 OK").unwrap();
+    reply.close();
+    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
+    assert!(String::from_utf8(out).unwrap().contains("\r\nConnection: close\r\n"));
+    assert_eq!(reply.end(&mut Vec::new()), End::Close);
 }
 
 #[test]

@@ -95,9 +95,10 @@ fn the_fragment_belongs_to_neither_path_nor_query() {
 fn the_path_of_an_absolute_form_is_that_of_its_uri() {
     for (target, path, query) in [
         ("http://a/b?c", "/b", "c"),
-        ("http://a", "", ""),
-        ("http://a?c#d", "", "c"),
-        ("https://[::1]:80/b", "/b", ""),
+        ("http://a", "/", ""),
+        ("http://a?c#d", "/", "c"),
+        ("http://a#d/e", "/", ""),
+        ("HTTPS://A:443/b", "/b", ""),
         ("http://a/b://c", "/b://c", ""),
     ] {
         let request = accepted(&line(&format!("GET {target} HTTP/1.1")));
@@ -105,6 +106,36 @@ fn the_path_of_an_absolute_form_is_that_of_its_uri() {
         // The Host field is what the client sent.
         assert_eq!(request.fields[0], ("Host".into(), "a".into()));
     }
+}
+
+#[test]
+fn an_absolute_form_must_name_the_host_that_the_field_names() {
+    let named = |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\n{host}\r\n\r\n").into_bytes();
+    for (target, host) in [
+        ("http://good.example/", "Host: GOOD.example"),
+        ("http://good.example:80/", "Host: good.example"),
+        ("http://good.example/", "X: y\r\nHost: good.example:80"),
+        ("http://[::1]:8000/", "Host: [::1]:8000"),
+    ] {
+        assert_eq!(accepted(&named(target, host)).path, "/", "{target} {host}");
+    }
+    for (target, host) in [
+        ("http://good.example/", "Host: evil.example"),
+        ("http://good.example", "Host: evil.example"),
+        ("http://good.example?/evil.example", "Host: evil.example"),
+        ("http://good.example/", "Host:"),
+        ("http://good.example/", "Host: good.example:8080"),
+        ("https://good.example/", "Host: good.example:80"),
+    ] {
+        let (status, message) = refused(&named(target, host));
+        assert_eq!(status, 400, "{target} {host}");
+        assert!(message.starts_with("Host is not that of the request target"), "{message}");
+    }
+    // An old client may send no Host at all.
+    assert_eq!(accepted(b"GET http://good.example HTTP/1.0\r\n\r\n").path, "/");
+    let message = "Host is not that of the request target (RFC 9112 section 3.2.2): 'evil.example'";
+    let old = b"GET http://good.example/ HTTP/1.0\r\nHost: evil.example\r\n\r\n";
+    assert_eq!(refused(old), (400, message.into()));
 }
 
 #[test]
@@ -120,6 +151,9 @@ fn targets_of_no_form_are_refused() {
         "http:/a",
         "http:a",
         "1http://a/",
+        "ftp://a/",
+        "httpx://a/",
+        "ws://a/",
         "http:///b",
         "http://u@a/",
         "http://a b/",

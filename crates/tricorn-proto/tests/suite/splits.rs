@@ -9,8 +9,8 @@ use tricorn_proto::http1::HeadPolicy;
 #[rustfmt::skip]
 const LINES: &[&str] = &[
     "GET / HTTP/1.1\r\n", "POST /a?b#c HTTP/1.1\r\n", "HEAD * HTTP/1.0\r\n", "OPTIONS * HTTP/1.1\r\n",
-    "CONNECT a:1 HTTP/1.1\r\n", "GET http://h/p HTTP/1.1\r\n", "get / HTTP/1.1\r\n", "GET / HTTP/2.0\r\n", "GET\r\n",
-    "\r\nGET / HTTP/1.1\r\n", "\r\n\r\n", "GET / HTTP/1.1\n", "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa HTTP/1.1\r\n",
+    "CONNECT a:1 HTTP/1.1\r\n", "GET http://a/p HTTP/1.1\r\n", "GET http://h HTTP/1.1\r\n", "get / HTTP/1.1\r\n",
+    "GET / HTTP/2.0\r\n", "GET\r\n", "\r\nGET / HTTP/1.1\r\n", "\r\n\r\n", "GET / HTTP/1.1\n", "GET /aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa HTTP/1.1\r\n",
 ];
 #[rustfmt::skip]
 const FIELDS: &[&str] = &[

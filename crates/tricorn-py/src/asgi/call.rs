@@ -7,6 +7,8 @@
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
 use super::ground::{Ground, Watched};
+use super::turn::Turn;
+use crate::forked;
 use crate::loops::{error_of, wake};
 use crate::report::{is_request_timeout, request_line};
 use crate::sync::lock;
@@ -16,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Exchange, Patience, Sent, What};
+use tricorn_io::{Due, Exchange, Patience, Sent, Timer, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -52,8 +54,8 @@ pub struct State {
     attended: bool,
     /// The client is too far behind to be sent more.
     pub patience: Option<Patience>,
-    /// Somebody waits for bytes of the body.
-    pub awaits_body: bool,
+    /// How long pieces of the body have followed one another without a wait.
+    pub turn: Turn,
     /// Futures of those who wait in `receive`, and of those who wait in `send`.
     pub receivers: Vec<Py<PyAny>>,
     pub senders: Vec<Py<PyAny>>,
@@ -86,6 +88,9 @@ struct Todo {
 impl Call {
     /// The task has ended.
     fn ended(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        if tricorn_io::is_child() {
+            forked::leave_task(slf.py(), Ok(task.clone()));
+        }
         let call = slf.get();
         call.ground.tasks.forget(task)?;
         call.finish(slf.py(), task)
@@ -339,19 +344,20 @@ impl State {
         } else if what.hangup {
             todo.left = true;
         }
-        if (what.readable || what.hangup) && self.awaits_body {
-            todo.futures.append(&mut self.receivers);
+        let engine = &ground.engine;
+        let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
+        if self.patience.is_some()
+            && (what.writable || due.has(Timer::Room) || what.broken)
+            && let Some(sent) = engine.wait_for_room(exchange, &mut self.patience)
+        {
+            todo.left |= sent == Sent::Gone;
+            todo.futures.append(&mut self.senders);
         }
-        if self.patience.is_some() && (what.writable || what.expired || what.broken) {
-            if let Some(sent) = ground.engine.wait_for_room(exchange, &mut self.patience) {
-                todo.left |= sent == Sent::Gone;
-                todo.futures.append(&mut self.senders);
-            }
-        } else if what.expired && self.awaits_body {
-            todo.refusal = exchange.body_is_late(ground.engine.config());
-            if todo.refusal.is_none() {
-                todo.futures.append(&mut self.receivers);
-            }
+        if due.has(Timer::Body) && !todo.left {
+            todo.refusal = exchange.body_is_late(engine.config());
+        }
+        if exchange.awaits_body() && (what.readable || what.hangup || due.has(Timer::Body)) {
+            todo.futures.append(&mut self.receivers);
         }
     }
 }

@@ -159,7 +159,7 @@ impl Asgi {
         let scope = ground.maker().http(py, &ground.engine, &mut exchange);
         let scope = match scope {
             Ok(scope) => scope,
-            Err(error) => return ground.refuse(py, exchange, error),
+            Err(error) => return ground.refuse(py, exchange, error, None),
         };
         if ground.after.is_some() {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
@@ -168,7 +168,7 @@ impl Asgi {
             None => None,
             Some(before) => match before.bind(py).call1((&scope,)) {
                 Ok(token) => Some(token.unbind()),
-                Err(error) => return ground.refuse(py, exchange, error),
+                Err(error) => return ground.refuse(py, exchange, error, Some(&scope)),
             },
         };
         let keeps_scope = ground.after.is_some() || ground.reporter.has_access_log();
@@ -179,7 +179,7 @@ impl Asgi {
             Ok(task) => task,
             Err(error) => {
                 let exchange = call.get().state().exchange.take();
-                return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error));
+                return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, Some(&scope)));
             }
         };
         if is_done(&task)? {

@@ -120,14 +120,21 @@ impl Ground {
         *lock(&self.shelf) = Some(shelf);
     }
 
-    /// The application could not be called.
+    /// The application could not be called. With a scope the hooks know of the request, and are told how it ended.
     #[cold]
-    pub fn refuse(&self, py: Python<'_>, mut exchange: Box<Exchange>, error: PyErr) -> PyResult<()> {
+    pub fn refuse(
+        &self,
+        py: Python<'_>,
+        mut exchange: Box<Exchange>,
+        error: PyErr,
+        scope: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
         exchange.app_failed();
         exchange.answer_error(500, "");
         let line = request_line(&exchange);
         self.reporter.error(py, format!("Error handling request {line}"), error);
-        self.log(&exchange, None, 500);
+        self.log(&exchange, scope, 500);
+        self.after(py, &exchange, scope, None);
         self.give_back(exchange);
         Ok(())
     }

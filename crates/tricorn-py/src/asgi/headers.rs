@@ -1,10 +1,10 @@
 //! Header fields as ASGI has them: `(name, value)` in bytes, names in lower case. Those that come again and again are made
 //! once: a pair of bytes cannot be changed, so that requests may share it.
-use crate::text::is_secret;
+use crate::text::{Names, is_secret};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use tricorn_proto::http1::RequestHead;
 
@@ -12,9 +12,6 @@ use tricorn_proto::http1::RequestHead;
 const PLACES: usize = 1024;
 /// Longest value worth keeping.
 const LONGEST: usize = 256;
-/// Header names remembered, and the longest of them.
-const NAMES: usize = 1024;
-const NAME: usize = 64;
 
 struct Pair {
     name: Box<[u8]>,
@@ -24,13 +21,12 @@ struct Pair {
 
 pub struct Headers {
     places: Vec<Option<Pair>>,
-    /// By the name as it came.
-    names: FxHashMap<Box<[u8]>, Py<PyBytes>>,
+    names: Names<PyBytes>,
 }
 
 impl Headers {
     pub fn new() -> Headers {
-        Headers { places: (0..PLACES).map(|_| None).collect(), names: FxHashMap::default() }
+        Headers { places: (0..PLACES).map(|_| None).collect(), names: Names::new() }
     }
 
     /// The fields of a head; `bytes` are those its spans point into.
@@ -81,13 +77,10 @@ impl Headers {
     #[cold]
     fn make<'py>(&mut self, py: Python<'py>, name: &[u8], value: &[u8]) -> PyResult<Bound<'py, PyTuple>> {
         let made;
-        let name = match self.names.get(name) {
+        let name = match self.names.find(name) {
             Some(name) => name.bind(py),
             None => {
-                made = PyBytes::new(py, &name.to_ascii_lowercase());
-                if self.names.len() < NAMES && name.len() <= NAME {
-                    self.names.insert(name.into(), made.clone().unbind());
-                }
+                made = self.names.keep(name, PyBytes::new(py, &name.to_ascii_lowercase()));
                 &made
             }
         };

@@ -16,6 +16,7 @@ mod headers;
 mod receive;
 mod scope;
 mod send;
+mod turn;
 mod websocket;
 
 pub use gateway::{Asgi, AsgiGateway};

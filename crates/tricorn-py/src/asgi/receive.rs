@@ -26,6 +26,12 @@ struct Receive {
 impl Awaited for Receive {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let call = self.call.bind(py);
+        let mut state = call.get().state();
+        if state.turn.is_over() {
+            state.turn.end();
+            return Ok(Poll::Turn);
+        }
+        drop(state);
         if let Some(event) = next(call)? {
             return Ok(Poll::Ready(event));
         }
@@ -40,7 +46,7 @@ impl Awaited for Receive {
         let call = self.call.bind(py).get();
         let mut state = call.state();
         let dropped: Vec<Py<PyAny>> = state.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
-        state.stop_waiting(&call.ground().engine);
+        state.stop_waiting();
         drop(state);
         drop(dropped);
     }
@@ -66,6 +72,9 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         drop(guard);
         return request(py, bytes_of(py, first)?, more).map(Some);
     }
+    if state.turn.is_over() {
+        return Ok(None);
+    }
     if !exchange.is_partial() {
         state.body_given = true;
         drop(guard);
@@ -84,11 +93,8 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
             request(py, body.unwrap_or_else(|| PyBytes::new(py, b"")), !last).map(Some)
         }
         Read::Nothing => Ok(None),
-        Read::NothingUntil(due) => {
+        Read::NothingYet => {
             call.attend_to(slf);
-            if let Some(exchange) = &call.state().exchange {
-                call.ground().engine.remind(exchange, Some(due));
-            }
             Ok(None)
         }
         Read::Gone => {
@@ -110,8 +116,8 @@ enum Read {
         left: bool,
     },
     Nothing,
-    /// Nothing, and nobody had waited before: so long it may take.
-    NothingUntil(u64),
+    /// Nothing, and it was not waited for before.
+    NothingYet,
     Gone,
     Refused(Box<Refusal>),
 }
@@ -122,30 +128,30 @@ impl State {
         let Some(exchange) = &mut self.exchange else { return Read::Nothing };
         let incoming = exchange.receive(engine.config(), piece);
         let now = clock::now();
+        if matches!(incoming, Incoming::Wait) {
+            self.turn.end();
+        }
         match incoming {
             Incoming::Bytes { last } => {
                 exchange.body_came(piece.len(), now);
-                if std::mem::take(&mut self.awaits_body) {
-                    engine.remind(exchange, None);
-                }
+                self.turn.read(now);
                 self.body_given = last;
                 Read::Piece { last, left: last && self.hung_up }
             }
-            Incoming::Wait if std::mem::replace(&mut self.awaits_body, true) => Read::Nothing,
-            Incoming::Wait => Read::NothingUntil(exchange.await_body(engine.config(), now)),
+            Incoming::Wait if engine.await_body(exchange, now) => Read::NothingYet,
+            Incoming::Wait => Read::Nothing,
             Incoming::Gone => Read::Gone,
             Incoming::Refused(refusal) => Read::Refused(refusal),
         }
     }
 
-    /// Nobody waits for more of the body any longer: from now on time is not the client's.
-    fn stop_waiting(&mut self, engine: &Engine) {
+    /// The application does not wait for more of the body any longer: from now on time is not the client's.
+    fn stop_waiting(&mut self) {
         if let Some(exchange) = &mut self.exchange
             && self.receivers.is_empty()
-            && std::mem::take(&mut self.awaits_body)
+            && exchange.awaits_body()
         {
             exchange.body_came(0, clock::now());
-            engine.remind(exchange, None);
         }
     }
 }

@@ -121,7 +121,10 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
         call.get().state().phase = Phase::Streaming;
-        return with(call, |exchange| Ok(Piece::all(&piece).write(&call.get().ground().engine, exchange, None)));
+        return with(call, |exchange| {
+            exchange.foresee_close_unread(false);
+            Ok(Piece::all(&piece).write(&call.get().ground().engine, exchange, None))
+        });
     }
     finish(call, |exchange, is_first| {
         if is_first {
@@ -144,6 +147,7 @@ fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sen
     let Some(mut exchange) = state.exchange.take() else { return Ok(Sent::Gone) };
     let (is_first, trailers) = (state.phase == Phase::Started, state.trailers);
     drop(state);
+    exchange.foresee_close_unread(!trailers);
     if trailers {
         let (sent, _) = send(&mut exchange, false);
         let mut state = this.state();

@@ -26,16 +26,10 @@ pub fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>
         Ok(match exchange.receive(engine.config(), &mut scratch) {
             Incoming::Bytes { last } => {
                 exchange.body_came(scratch.len(), now);
-                if std::mem::take(&mut call.state().awaits_body) {
-                    engine.remind(exchange, None);
-                }
                 Came::Bytes { is_last: last && was_partial }
             }
             Incoming::Wait => {
-                if !std::mem::replace(&mut call.state().awaits_body, true) {
-                    let due = exchange.await_body(engine.config(), now);
-                    engine.remind(exchange, Some(due));
-                }
+                engine.await_body(exchange, now);
                 Came::Nothing
             }
             Incoming::Gone => Came::Gone,

@@ -11,6 +11,7 @@
 use super::gateway::Ground;
 use super::head;
 use super::room::State;
+use crate::panics::{self, Panicked};
 use crate::pieces::Piece;
 use crate::report::{is_request_timeout, request_line};
 use crate::sync::lock;
@@ -123,11 +124,13 @@ impl Call {
             head::set(reply, status, reason, fields)?;
             let promised = reply.content_length();
             let length = chunk.as_bytes().len() as u64;
-            let is_bare = exchange.request.head.kind == Method::Head || matches!(status, 204 | 304);
+            let is_bare = exchange.request.head.kind == Method::Head || matches!(status, 204 | 205 | 304);
             if !is_bare && promised.is_some_and(|promised| length > promised) {
                 return Ok(Written::Excess);
             }
-            if is_bare || promised == Some(length) {
+            let is_whole = is_bare || promised == Some(length);
+            exchange.foresee_close_unread(is_whole);
+            if is_whole {
                 exchange.answered();
                 exchange.send_at_once();
                 told.end = Some(Piece::all(chunk).write_last(&this.ground.engine, exchange));
@@ -266,7 +269,11 @@ impl Call {
     fn working(&self, work: impl FnOnce(&mut Told, &mut Exchange) -> PyResult<Written>) -> PyResult<Written> {
         let Some((mut exchange, end)) = self.take_with_end() else { return Ok(Written::Gone) };
         let mut told = Told { end };
-        let result = work(&mut told, &mut exchange);
+        let result = panics::caught(|| work(&mut told, &mut exchange)).unwrap_or_else(|Panicked(text)| {
+            Python::attach(|py| self.ground.reporter.panicked(py, text));
+            exchange.abort();
+            Ok(Written::Gone)
+        });
         let mut state = self.state();
         (state.exchange, state.end) = (Some(exchange), told.end);
         result

@@ -24,7 +24,7 @@ pub struct CallGateway {
     begin: Py<PyAny>,
     on_error: Py<PyAny>,
     on_notice: Option<Py<PyAny>>,
-    /// Called with the call before `begin`; what it returns is `after`'s token.
+    /// Called with the call before `begin`; returns `after`'s token, and the exception that a hook let out, if one did.
     before: Option<Py<PyAny>>,
     /// Called when the answer is complete.
     after: Option<Py<PyAny>>,
@@ -170,8 +170,11 @@ impl CallServer {
             let settings = self.gateway.get();
             let begun = self.connection(call).and_then(|connection| {
                 if let Some(before) = &settings.before {
-                    let token = before.call1(py, (call,))?;
+                    let (token, error) = before.call1(py, (call,))?.extract::<(Py<PyAny>, Option<Py<PyAny>>)>(py)?;
                     this.state().token = Some(token);
+                    if let Some(error) = error {
+                        return Err(PyErr::from_value(error.into_bound(py)));
+                    }
                 }
                 settings.begin.call1(py, (call, connection))
             });

@@ -1,20 +1,14 @@
 //! Header fields, as Python's HTTP classes have them: a dictionary from `Usual-Names` to lists of values.
-use crate::text::{Cache, as_latin1, is_secret, latin1};
+use crate::text::{Cache, Names, as_latin1, is_secret, latin1, separator};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
-use rustc_hash::FxHashMap;
 use tricorn_io::Exchange;
 use tricorn_proto::exchange::{Fault, Reply};
 
-/// Header names remembered, and the longest of them.
-const NAMES: usize = 1024;
-const NAME: usize = 64;
-
 /// Makes strings and dictionaries of heads; one per loop.
 pub struct Heads {
-    /// By the name as it came.
-    names: FxHashMap<Box<[u8]>, Py<PyString>>,
+    names: Names<PyString>,
     texts: Cache,
     id: Py<PyString>,
 }
@@ -22,7 +16,7 @@ pub struct Heads {
 impl Heads {
     pub fn new(py: Python<'_>) -> Heads {
         let id = PyString::intern(py, "X-Request-Id").unbind();
-        Heads { names: FxHashMap::default(), texts: Cache::new(), id }
+        Heads { names: Names::new(), texts: Cache::new(), id }
     }
 
     /// Method, target, protocol.
@@ -41,11 +35,13 @@ impl Heads {
         let fields = PyDict::new(py);
         for field in &request.head.fields {
             let (name, value) = (field.name.of(bytes), field.value.of(bytes));
-            let value = if is_secret(name) { latin1(py, value)? } else { self.texts.get(py, value)? };
+            let text = if is_secret(name) { latin1(py, value)? } else { self.texts.get(py, value)? };
+            let separator = separator(name);
             let name = self.name(py, name)?;
             match fields.get_item(&name)? {
-                Some(values) => values.cast::<PyList>()?.append(value)?,
-                None => fields.set_item(name, PyList::new(py, [value])?)?,
+                Some(values) if separator != b"," => add_to_only(values.cast()?, separator, value)?,
+                Some(values) => values.cast::<PyList>()?.append(text)?,
+                None => fields.set_item(name, PyList::new(py, [text])?)?,
             }
         }
         let id = request.reply.request_id();
@@ -56,15 +52,19 @@ impl Heads {
     }
 
     fn name<'py>(&mut self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyString>> {
-        if let Some(known) = self.names.get(name) {
+        if let Some(known) = self.names.find(name) {
             return Ok(known.bind(py).clone());
         }
-        let made = latin1(py, &usual(name))?;
-        if self.names.len() < NAMES && name.len() <= NAME {
-            self.names.insert(name.into(), made.clone().unbind());
-        }
-        Ok(made)
+        Ok(self.names.keep(name, latin1(py, &usual(name))?))
     }
+}
+
+/// Adds to the only value of a list: classes like tornado's join several by commas.
+#[cold]
+fn add_to_only(values: &Bound<'_, PyList>, separator: &[u8], value: &[u8]) -> PyResult<()> {
+    let first = values.get_item(0)?.cast_into::<PyString>()?;
+    let first = as_latin1(&first).unwrap_or(b"");
+    values.set_item(0, latin1(values.py(), &[first, separator, value].concat())?)
 }
 
 /// `content-TYPE` as `Content-Type`.

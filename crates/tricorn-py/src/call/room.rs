@@ -3,7 +3,7 @@ use super::call::{ACCEPTED, BEHIND, Call, GONE, give_up};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use tricorn_io::{Exchange, Patience, Sent, What};
+use tricorn_io::{Due, Exchange, Patience, Sent, Timer, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -20,8 +20,6 @@ pub struct State {
     pub attended: bool,
     /// The client is too far behind to be sent more.
     pub patience: Option<Patience>,
-    /// Somebody waits for bytes of the body.
-    pub awaits_body: bool,
     /// The client's sending side was seen to be closed while its body was still to be read.
     pub hung_up: bool,
     /// Ends the call some time after the client has closed its sending side.
@@ -74,16 +72,18 @@ fn stir(call: &Call, what: What, todo: &mut Todo) {
     } else if what.hangup {
         (todo.left, todo.hung_up) = (what.broken, !what.broken);
     }
-    todo.readable = (what.readable || what.hangup) && state.awaits_body;
-    if state.patience.is_some() && (what.writable || what.expired || what.broken) {
-        if let Some(sent) = engine.wait_for_room(exchange, &mut state.patience) {
-            todo.left |= sent == Sent::Gone;
-            todo.writable = true;
-        }
-    } else if what.expired && state.awaits_body {
-        todo.refusal = exchange.body_is_late(engine.config());
-        todo.readable |= todo.refusal.is_none();
+    let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
+    if state.patience.is_some()
+        && (what.writable || due.has(Timer::Room) || what.broken)
+        && let Some(sent) = engine.wait_for_room(exchange, &mut state.patience)
+    {
+        todo.left |= sent == Sent::Gone;
+        todo.writable = true;
     }
+    if due.has(Timer::Body) && !todo.left {
+        todo.refusal = exchange.body_is_late(engine.config());
+    }
+    todo.readable = exchange.awaits_body() && (what.readable || what.hangup || due.has(Timer::Body));
 }
 
 /// The client has to catch up: from now on it is looked whether it has. What the write comes to.

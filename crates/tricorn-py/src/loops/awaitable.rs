@@ -110,6 +110,9 @@ pub enum Poll {
     Pending(Py<PyAny>),
     /// As `Pending`, for what a bell tells.
     Listen(Py<Bell>),
+    /// It is there, but the loop's other callbacks come first. A task that yields `None` is continued after them, as by
+    /// `asyncio.sleep(0)`.
+    Turn,
 }
 
 enum Waited {
@@ -156,6 +159,7 @@ impl Wait {
                     *self.waited() = Some(Waited::Future(future, iterator));
                 }
                 Poll::Listen(bell) => return Ok(self.listen(py, bell)),
+                Poll::Turn => return Ok(py.None()),
             }
         }
     }

@@ -13,6 +13,15 @@ pub struct Beginning {
     done: Mutex<Option<Box<Exchange>>>,
 }
 
+/// Ends the moment, also when something panics in it.
+struct During<'a>(&'a AtomicUsize);
+
+impl Drop for During<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
 impl Beginning {
     /// Runs the beginning of the call at this place. The exchange that ended in it, if one did.
     pub fn of(
@@ -22,8 +31,9 @@ impl Beginning {
         begin: impl FnOnce() -> PyResult<()>,
     ) -> PyResult<Option<Box<Exchange>>> {
         self.place.store(place + 1, Ordering::Relaxed);
+        let during = During(&self.place);
         let outcome = begin();
-        self.place.store(0, Ordering::Relaxed);
+        drop(during);
         let done = lock(&self.done).take();
         match outcome {
             Ok(()) => Ok(done),

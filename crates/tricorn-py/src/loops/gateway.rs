@@ -14,6 +14,10 @@ pub trait Gateway {
     /// The place of the call that the loop is at, if it is at one.
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
     fn reporter(&self) -> &Reporter;
+    /// How many calls may be under way at once; the core may have room for fewer.
+    fn most(&self) -> usize {
+        usize::MAX
+    }
     /// Drops and logs what other threads could not.
     fn do_chores(&self, py: Python<'_>, chores: Chores) {
         self.reporter().do_chores(py, chores);

@@ -3,6 +3,7 @@
 //! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
 //! loop says "now".
 use super::bell::Bell;
+use crate::forked;
 use crate::functions::{Arguments, Definition, enter_with};
 use crate::sync::lock;
 use pyo3::exceptions::PyTypeError;
@@ -100,6 +101,14 @@ impl Tasks {
 
     /// A task of this coroutine, as far as it came without waiting. To be called in the loop's thread, outside of any task.
     pub fn begin<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let task = self.take_first_step(coroutine);
+        if tricorn_io::is_child() {
+            forked::leave_task(coroutine.py(), task);
+        }
+        task
+    }
+
+    fn take_first_step<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = coroutine.py();
         let keywords = self.keywords.bind(py);
         let Some(Stage { own, call_soon: caught, catcher }) = &self.catcher else {

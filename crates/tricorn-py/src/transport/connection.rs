@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Exchange, Patience, Sent, What};
+use tricorn_io::{Due, Engine, Exchange, Patience, Sent, Timer, What};
 use tricorn_proto::exchange::{Dictation, Left};
 use tricorn_proto::http1::Refusal;
 
@@ -46,8 +46,6 @@ pub struct State {
     pub chunked: bool,
     /// The protocol wants no more for now.
     pub paused: bool,
-    /// There is a deadline for the body.
-    pub awaits_body: bool,
     /// The client is far behind: the protocol was told to pause.
     pub patience: Option<Patience>,
     /// The response is complete.
@@ -60,8 +58,6 @@ pub struct State {
     pub unread: Vec<u8>,
     /// The client's sending side was seen to be closed.
     pub hung_up: bool,
-    /// The client only closed its sending side, as far as one can tell: until then it may listen. 0: it did not.
-    pub listens_until: u64,
     /// The protocol has closed the transport, or lost it.
     pub closed: bool,
     /// What those know who look on.
@@ -75,7 +71,7 @@ pub struct Transport {
     pub peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
     /// The client's address in text, for the access log.
-    remote: Box<[u8]>,
+    pub remote: Box<[u8]>,
     protocol: Mutex<Option<Py<PyAny>>>,
     state: Mutex<State>,
 }
@@ -110,13 +106,11 @@ impl Transport {
     }
 
     fn pause_reading(&self) {
-        let mut guard = self.state();
-        let state = &mut *guard;
+        let mut state = self.state();
         state.paused = true;
-        if let Some(exchange) = state.exchange.as_mut().filter(|_| std::mem::take(&mut state.awaits_body)) {
+        if let Some(exchange) = state.exchange.as_mut().filter(|exchange| exchange.awaits_body()) {
             // Time in which the protocol does not want any is not the client's.
             exchange.body_came(0, clock::now());
-            self.ground.engine.remind(exchange, None);
         }
     }
 
@@ -234,16 +228,15 @@ impl Transport {
         let (this, py) = (slf.get(), slf.py());
         let outcome = this.state().stir(&this.ground.engine, what, this.ground.grace);
         match outcome {
-            Stirred::Nothing => {}
-            Stirred::Bytes => return Transport::read(slf),
-            Stirred::Room => this.resume_writing(py)?,
-            Stirred::Late(refusal) => return this.refuse(py, &refusal),
-            Stirred::Left => return this.client_left(py),
+            Stirred::Late(refusal) => this.refuse(py, &refusal),
+            Stirred::Left => this.client_left(py),
+            Stirred::GoesOn { writable, readable } => {
+                if writable {
+                    this.resume_writing(py)?;
+                }
+                if readable { Transport::read(slf) } else { Ok(()) }
+            }
         }
-        if what.readable || what.hangup {
-            return Transport::read(slf);
-        }
-        Ok(())
     }
 
     pub fn resume_writing(&self, py: Python<'_>) -> PyResult<()> {
@@ -433,17 +426,16 @@ impl Transport {
 const HALF_CLOSE: u64 = 250 * MILLI;
 
 enum Stirred {
-    Nothing,
-    /// There are bytes to read.
-    Bytes,
-    Room,
+    GoesOn { writable: bool, readable: bool },
     Late(Refusal),
     Left,
 }
 
 impl State {
     fn stir(&mut self, engine: &Engine, what: What, grace: u64) -> Stirred {
-        let Some(exchange) = &mut self.exchange else { return Stirred::Nothing };
+        let Some(exchange) = &mut self.exchange else {
+            return Stirred::GoesOn { writable: false, readable: false };
+        };
         if what.broken {
             exchange.client_left();
             return Stirred::Left;
@@ -454,24 +446,29 @@ impl State {
             if now > exchange.timing.started + HALF_CLOSE {
                 return Stirred::Left;
             }
-            self.listens_until = now + grace;
-            engine.remind(exchange, Some(self.listens_until));
+            engine.set_timer(exchange, Timer::HalfClose, now + grace);
         }
-        if what.expired && self.patience.is_none() && self.listens_until > 0 && clock::now() >= self.listens_until {
-            return Stirred::Left;
+        let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
+        if due.has(Timer::HalfClose) {
+            if self.patience.is_none() {
+                return Stirred::Left;
+            }
+            // It takes its response: how fast is judged by another timer.
+            engine.set_timer(exchange, Timer::HalfClose, clock::now() + grace);
         }
         self.hung_up |= what.hangup; // what it sent before may all be there
-        if self.patience.is_some() && (what.writable || what.expired) {
-            return match engine.wait_for_room(exchange, &mut self.patience) {
-                None => Stirred::Nothing,
-                Some(Sent::Gone) => Stirred::Left,
-                Some(_) => Stirred::Room,
-            };
+        let (mut writable, is_due) = (false, due.has(Timer::Body));
+        if self.patience.is_some() && (what.writable || due.has(Timer::Room)) {
+            match engine.wait_for_room(exchange, &mut self.patience) {
+                None => {}
+                Some(Sent::Gone) => return Stirred::Left,
+                Some(_) => writable = true,
+            }
         }
-        if what.expired && self.awaits_body {
-            return exchange.body_is_late(engine.config()).map_or(Stirred::Bytes, Stirred::Late);
+        if is_due && let Some(refusal) = exchange.body_is_late(engine.config()) {
+            return Stirred::Late(refusal);
         }
-        Stirred::Nothing
+        Stirred::GoesOn { writable, readable: what.readable || what.hangup || is_due }
     }
 }
 

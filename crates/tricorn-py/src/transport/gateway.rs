@@ -135,22 +135,23 @@ impl Ground {
         self.leaves.load(Ordering::Relaxed)
     }
 
-    /// Calls `before(scope)` if somebody wants to know of requests.
+    /// Calls `before(scope)` if there is such a hook. What it raises, with what `after` is to be told then.
     pub fn tell_before(
         &self,
         py: Python<'_>,
         exchange: &Exchange,
         client: Option<SocketAddr>,
-    ) -> PyResult<Option<Told>> {
+    ) -> Result<Option<Told>, (PyErr, Option<Told>)> {
         if self.before.is_none() && self.after.is_none() {
             return Ok(None);
         }
-        let scope = scope_of(py, exchange, client)?;
-        let token = match &self.before {
-            Some(before) => before.call1(py, (&scope,))?,
-            None => py.None(),
-        };
-        Ok(Some(Told { scope: scope.unbind(), token }))
+        let scope = scope_of(py, exchange, client).map_err(|error| (error, None))?;
+        let told = |token| Some(Told { scope: scope.clone().unbind(), token });
+        match self.before.as_ref().map(|before| before.call1(py, (&scope,))) {
+            Some(Err(error)) => Err((error, told(py.None()))),
+            Some(Ok(token)) => Ok(told(token)),
+            None => Ok(told(py.None())),
+        }
     }
 
     /// The exchange is over: the log, and the connection for the next request.

@@ -1,6 +1,8 @@
 //! The request as its protocol reads it: bytes again, framed as the head says. They were checked before: the head is written
 //! anew from what passed, so that a second parser cannot find in it what the first did not.
 use super::connection::{Reading, State, Transport};
+use super::gateway::{Ending, Told};
+use crate::report::request_line;
 use crate::wsgi::BytesBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -50,10 +52,13 @@ impl Transport {
             }
             PyBytes::new(py, &scratch)
         };
-        let told = ground.tell_before(py, &exchange, this.peer).unwrap_or_else(|error| {
-            ground.reporter.error(py, "Exception in pre_request hook".into(), error);
-            None
-        });
+        let told = match ground.tell_before(py, &exchange, this.peer) {
+            Ok(told) => told,
+            Err((error, told)) => {
+                this.not_asked(py, exchange, error, told);
+                return Ok(());
+            }
+        };
         ground.attend(&exchange, slf.clone().unbind());
         {
             let mut guard = this.state();
@@ -70,6 +75,17 @@ impl Transport {
         }
         Transport::give(slf, &bytes)?;
         if partial { Transport::read(slf) } else { Ok(()) }
+    }
+
+    /// A hook has refused a request that the protocol was not told of: 500, and the connection is closed.
+    fn not_asked(&self, py: Python<'_>, mut exchange: Box<Exchange>, error: PyErr, told: Option<Told>) {
+        exchange.app_failed();
+        exchange.answer_error(500, "");
+        let text = format!("Error handling request {}", request_line(&exchange));
+        self.ground.reporter.error(py, text, error);
+        self.lose(py, None);
+        exchange.attachment = None;
+        self.ground.conclude(py, exchange, Ending { remote: &self.remote, sent: None, told });
     }
 
     /// Gives the protocol bytes. What it raises ends its connection.
@@ -150,19 +166,13 @@ impl State {
         let found = match incoming {
             Incoming::Bytes { last } => {
                 exchange.body_came(count, now);
-                if std::mem::take(&mut self.awaits_body) {
-                    engine.remind(exchange, None);
-                }
                 if last {
                     self.reading = Reading::Done;
                 }
                 Found::Bytes
             }
             Incoming::Wait => {
-                if !std::mem::replace(&mut self.awaits_body, true) {
-                    let due = exchange.await_body(config, now);
-                    engine.remind(exchange, Some(due));
-                }
+                engine.await_body(exchange, now);
                 Found::Nothing
             }
             Incoming::Gone => Found::Gone,

@@ -1,5 +1,6 @@
 //! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
 use super::connection::{Reading, State, Transport};
+use crate::panics::{self, Panicked};
 use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -74,7 +75,12 @@ impl Transport {
             return Ok(());
         };
         let mut dictation = std::mem::take(&mut state.dictation);
-        let mut outcome = work(engine, &mut state, &mut exchange, &mut dictation);
+        let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut dictation));
+        let mut outcome = worked.unwrap_or_else(|Panicked(text)| {
+            this.ground.reporter.panicked(slf.py(), text);
+            exchange.abort();
+            Outcome::Gone
+        });
         state.answered |= matches!(outcome, Outcome::Complete);
         if matches!(outcome, Outcome::Behind) {
             outcome = await_room(engine, &mut state, &mut exchange);
@@ -190,11 +196,13 @@ impl Speech<'_, '_> {
 
     /// A piece of which more are to come; the head before the first one.
     fn piece(&mut self, start: usize, end: usize) -> Sent {
+        self.exchange.foresee_close_unread(false);
         Piece::part(self.bytes, start..end).write(self.engine, self.exchange, None)
     }
 
     /// The last piece, and the end.
     fn last(&mut self, start: usize, end: usize) {
+        self.exchange.foresee_close_unread(true);
         self.exchange.answered();
         Piece::part(self.bytes, start..end).write_last(self.engine, self.exchange);
     }

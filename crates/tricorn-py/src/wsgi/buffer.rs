@@ -30,7 +30,12 @@ impl BytesBuffer {
             // nobody else knows the object (bytesobject.h); its contents are `capacity` bytes long.
             let (object, start) = unsafe {
                 let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity as ffi::Py_ssize_t);
-                let object = Bound::from_owned_ptr_or_opt(py, object)?.cast_into_unchecked::<PyBytes>();
+                let Some(object) = Bound::from_owned_ptr_or_opt(py, object) else {
+                    // It must not meet the next call: a value is returned, not the error.
+                    drop(PyErr::take(py));
+                    return None;
+                };
+                let object = object.cast_into_unchecked::<PyBytes>();
                 let start = ffi::PyBytes_AsString(object.as_ptr()).cast::<u8>();
                 (object.unbind(), start)
             };

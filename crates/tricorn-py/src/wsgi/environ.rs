@@ -1,18 +1,14 @@
 //! The environ of a request: a template copied, then what this request adds.
+use super::handle::Handle;
 use super::peer;
-use crate::text::{Cache, as_latin1, is_secret, latin1};
+use crate::text::{self, Cache, Names, as_latin1, is_secret, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
-use rustc_hash::FxHashMap;
 use tricorn_io::{Body, Engine, Exchange};
 use tricorn_proto::http1::{Known, Scheme, target};
 
-/// Header names remembered with their environ keys; beyond it a key is made per request.
-const NAMES: usize = 1024;
-/// Longest header name remembered.
-const NAME: usize = 64;
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;
 
@@ -48,7 +44,8 @@ pub enum Built<'py> {
 /// Makes environs; one per app thread.
 pub struct Maker {
     keys: Keys,
-    names: FxHashMap<Box<[u8]>, Py<PyString>>,
+    /// Environ keys.
+    names: Names<PyString>,
     cache: Cache,
     /// The mount point given by the operator (`SCRIPT_NAME`), latin-1.
     mount: Vec<u8>,
@@ -83,7 +80,7 @@ impl Maker {
                 request_id: key("tricorn.request_id"),
                 http_request_id: key("HTTP_X_REQUEST_ID"),
             },
-            names: FxHashMap::default(),
+            names: Names::new(),
             cache: Cache::new(),
             mount,
             https: key("https"),
@@ -121,13 +118,14 @@ impl Maker {
     pub fn build<'py>(
         &mut self,
         template: &Bound<'py, PyDict>,
-        engine: &Engine,
+        handle: &Py<Handle>,
         exchange: &mut Exchange,
     ) -> PyResult<Built<'py>> {
         let py = template.py();
         let environ = template.copy()?;
-        self.addresses(&environ, engine, exchange)?;
+        self.addresses(&environ, handle.get().engine(), exchange)?;
         let body = exchange.take_body();
+        let is_partial = exchange.is_partial();
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
         let set = |key: &Py<PyString>, value: &Bound<'py, PyString>| put(&environ, key.bind(py), value);
@@ -164,7 +162,9 @@ impl Maker {
             put(&environ, self.keys.request_id.bind(py), &id)?;
             put(&environ, self.keys.http_request_id.bind(py), &id)?;
         }
-        if !matches!(body, Body::Empty) {
+        if is_partial {
+            put(&environ, self.keys.input.bind(py), &super::body::reader(py, handle, body)?)?;
+        } else if !matches!(body, Body::Empty) {
             put(&environ, self.keys.input.bind(py), &super::input::reader(py, body)?)?;
         }
         Ok(Built::Environ(environ))
@@ -178,10 +178,11 @@ impl Maker {
         if let Some((name, port)) = &names.server {
             put(environ, self.keys.server.bind(py), name.bind(py))?;
             put(environ, self.keys.server_port.bind(py), port.bind(py))?;
-        } else if let Some((name, port)) = host_of(exchange) {
+        } else {
             // A unix socket has no address to tell: the Host field is what is left (gunicorn does the same).
-            put(environ, self.keys.server.bind(py), &latin1(py, &name)?)?;
-            put(environ, self.keys.server_port.bind(py), &latin1(py, &port)?)?;
+            let (name, port) = host_of(exchange);
+            put(environ, self.keys.server.bind(py), &latin1(py, name)?)?;
+            put(environ, self.keys.server_port.bind(py), &latin1(py, port)?)?;
         }
         Ok(())
     }
@@ -207,17 +208,14 @@ impl Maker {
         Ok(mount)
     }
 
-    /// One `HTTP_*` entry; values of repeated names are joined by commas.
+    /// One `HTTP_*` entry; values of repeated names are joined.
     fn header(&mut self, environ: &Bound<'_, PyDict>, name: &[u8], value: &Bound<'_, PyString>) -> PyResult<()> {
         let py = environ.py();
         let made;
-        let key = match self.names.get(name) {
+        let key = match self.names.find(name) {
             Some(key) => key.bind(py),
             None => {
-                made = environ_key(py, name)?;
-                if self.names.len() < NAMES && name.len() <= NAME {
-                    self.names.insert(name.into(), made.clone().unbind());
-                }
+                made = self.names.keep(name, environ_key(py, name)?);
                 &made
             }
         };
@@ -231,7 +229,7 @@ impl Maker {
             // SAFETY: borrowed from the dictionary, which holds it until it is replaced below.
             let first = unsafe { Borrowed::from_ptr(py, there).cast_unchecked::<PyString>() }.to_owned();
             let (first, second) = (as_latin1(&first).unwrap_or(b""), as_latin1(value).unwrap_or(b""));
-            put(environ, key, &latin1(py, &[first, b",", second].concat())?)?;
+            put(environ, key, &latin1(py, &[first, text::separator(name), second].concat())?)?;
         }
         Ok(())
     }
@@ -273,16 +271,16 @@ fn environ_key<'py>(py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyStrin
     latin1(py, &key)
 }
 
-/// Name and port of the Host field.
-fn host_of(exchange: &Exchange) -> Option<(Vec<u8>, Vec<u8>)> {
+/// Name and port of the Host field. PEP 3333: `SERVER_NAME` and `SERVER_PORT` "can never be empty strings", so what it does
+/// not say is `localhost` and the scheme's port.
+fn host_of(exchange: &Exchange) -> (&[u8], &[u8]) {
     let request = &*exchange.request;
-    let field = request.head.fields.iter().find(|field| field.known == Known::Host)?;
-    let host = field.value.of(request.head_bytes());
+    let field = request.head.fields.iter().find(|field| field.known == Known::Host);
+    let host = field.map_or(b"".as_slice(), |field| field.value.of(request.head_bytes()));
     let port_at = host.iter().rposition(|byte| *byte == b':').filter(|at| !host[*at..].contains(&b']'));
-    Some(match port_at {
-        Some(at) => (host[..at].to_vec(), host[at + 1..].to_vec()),
-        None => (host.to_vec(), if request.head.scheme == Scheme::Https { b"443".to_vec() } else { b"80".to_vec() }),
-    })
+    let (name, port) = port_at.map_or((host, b"".as_slice()), |at| (&host[..at], &host[at + 1..]));
+    let usual: &[u8] = if request.head.scheme == Scheme::Https { b"443" } else { b"80" };
+    (if name.is_empty() { b"localhost" } else { name }, if port.is_empty() { usual } else { port })
 }
 
 /// `environ[key] = value` without detours.

@@ -100,11 +100,16 @@ impl Handle {
         })
     }
 
-    /// Works on the exchange where it lies; for what does not block.
-    fn with<T>(&self, work: impl FnOnce(&mut Exchange) -> PyResult<T>) -> PyResult<T> {
-        match self.place().exchange.as_mut() {
-            Some(exchange) => work(exchange),
-            None => Err(over()),
+    /// Works on the exchange where it lies; `None`: the request is over. `work` neither blocks nor runs Python code: that may
+    /// come back here, or give up the GIL to a thread that waits for this lock.
+    pub fn with<T>(&self, work: impl FnOnce(&mut Exchange) -> T) -> Option<T> {
+        self.place().exchange.as_mut().map(|exchange| work(exchange))
+    }
+
+    /// The application has yielded something that is not written: it is not stuck.
+    pub fn progressed(&self) {
+        if let Some(exchange) = self.place().exchange.as_ref() {
+            self.engine.progressed(exchange);
         }
     }
 
@@ -131,19 +136,20 @@ impl Handle {
         headers: &Bound<'_, PyAny>,
         exc_info: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        self.with(|exchange| {
+        let status = text(status, "the status").map_err(Wrong::into_error)?;
+        let headers = as_list(headers)?;
+        let outcome = self.with(|exchange| {
             let reply = &mut exchange.request.reply;
             match exc_info {
-                Some(exc_info) if reply.head_sent() => return Err(reraise(exc_info)),
+                Some(exc_info) if reply.head_sent() => return Err(Wrong::Late(exc_info.clone())),
                 Some(_) => {}
-                None if reply.has_status() => {
-                    return Err(PyAssertionError::new_err("start_response was called before, without exc_info"));
-                }
+                None if reply.has_status() => return Err(Wrong::Again),
                 None => {}
             }
-            reply.status(text(status, "the status")?.as_ref()).map_err(fault)?;
-            each_header(headers, |name, value| reply.field(name, value).map_err(fault))
-        })
+            reply.status(status)?;
+            each_header(&headers, |name, value| Ok(reply.field(name, value)?))
+        });
+        outcome.unwrap_or(Err(Wrong::Over)).map_err(Wrong::into_error)
     }
 
     fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -161,55 +167,100 @@ impl Handle {
     /// 103 Early Hints (RFC 8297) with these header fields.
     fn early_hints(&self, headers: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        each_header(headers, |name, value| {
+        let headers = as_list(headers)?;
+        let kept = each_header(&headers, |name, value| {
             fields.push((name.to_vec(), value.to_vec()));
             Ok(())
-        })?;
-        self.with(|exchange| {
-            let mut pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
-            exchange.interim(103, &mut pairs).map_err(fault).map(|_: Sent| ())
-        })
+        });
+        kept.map_err(Wrong::into_error)?;
+        let mut pairs = fields.iter().map(|(name, value)| (name.as_slice(), value.as_slice()));
+        let outcome = self.with(|exchange| {
+            self.engine.progressed(exchange);
+            exchange.interim(103, &mut pairs).map(|_: Sent| ()).map_err(Wrong::from)
+        });
+        outcome.unwrap_or(Err(Wrong::Over)).map_err(Wrong::into_error)
     }
 }
 
-/// Calls `each` with the bytes of every (name, value).
-fn each_header(headers: &Bound<'_, PyAny>, mut each: impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
-    let mut one = |item: &Bound<'_, PyAny>| -> PyResult<()> {
-        let pair = item.cast::<PyTuple>().map_err(|_| wrong(item, "a header", "a tuple (name, value)"))?;
-        if pair.len() != 2 {
-            return Err(wrong(item, "a header", "a tuple (name, value)"));
+/// The headers as a list, which can be gone through without running Python code.
+fn as_list<'py>(headers: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    match headers.cast::<PyList>() {
+        Ok(list) => Ok(list.clone()),
+        Err(_) => {
+            let list = PyList::empty(headers.py());
+            for header in headers.try_iter()? {
+                list.append(header?)?;
+            }
+            Ok(list)
         }
-        let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
-        each(text(&name, "a header name")?, text(&value, "a header value")?)
-    };
-    if let Ok(list) = headers.cast::<PyList>() {
-        for index in 0..list.len() {
-            one(&list.get_item(index)?)?;
-        }
-        return Ok(());
     }
-    for item in headers.try_iter()? {
-        one(&item?)?;
+}
+
+/// Calls `each` with the bytes of every (name, value). Runs no Python code.
+fn each_header<'py>(
+    headers: &Bound<'py, PyList>,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Wrong<'py>>,
+) -> Result<(), Wrong<'py>> {
+    for header in headers.iter() {
+        let pair = header.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+        let Some(pair) = pair else { return Err(Wrong::Kind(header, "a header", "a tuple (name, value)")) };
+        let [name, value] = [0, 1].map(|index| pair.get_borrowed_item(index));
+        let (Ok(name), Ok(value)) = (name, value) else {
+            return Err(Wrong::Kind(header, "a header", "a tuple (name, value)"));
+        };
+        each(text(&name, "a header name")?, text(&value, "a header value")?)?;
     }
     Ok(())
 }
 
 /// The bytes of a native string that has only latin-1 characters (PEP 3333 "Unicode Issues").
-fn text<'a>(value: &'a Bound<'_, PyAny>, what: &str) -> PyResult<&'a [u8]> {
-    let text = value.cast::<PyString>().map_err(|_| wrong(value, what, "a str"))?;
-    as_latin1(text).ok_or_else(|| PyValueError::new_err(format!("{what} has characters outside latin-1: {text:?}")))
+fn text<'a, 'py>(value: &'a Bound<'py, PyAny>, what: &'static str) -> Result<&'a [u8], Wrong<'py>> {
+    let text = value.cast::<PyString>().map_err(|_| Wrong::Kind(value.clone(), what, "a str"))?;
+    as_latin1(text).ok_or_else(|| Wrong::Wide(value.clone(), what))
 }
 
-fn wrong(value: &Bound<'_, PyAny>, what: &str, expected: &str) -> PyErr {
-    let kind = value.get_type();
-    PyTypeError::new_err(format!("{what} must be {expected}, not {kind}: {value:?}"))
+/// What is wrong with a call of the application. It becomes an exception when nothing is locked: values are shown by their
+/// `__repr__`, which is Python code.
+enum Wrong<'py> {
+    /// The request is over.
+    Over,
+    /// A second `start_response`.
+    Again,
+    /// The head is sent; with what `exc_info` holds.
+    Late(Bound<'py, PyAny>),
+    /// A value, what it is, and what it must be.
+    Kind(Bound<'py, PyAny>, &'static str, &'static str),
+    /// Characters outside latin-1 in what this is.
+    Wide(Bound<'py, PyAny>, &'static str),
+    Fault(Fault),
 }
 
-fn fault(fault: Fault) -> PyErr {
-    PyValueError::new_err(fault.to_string())
+impl From<Fault> for Wrong<'_> {
+    fn from(fault: Fault) -> Self {
+        Wrong::Fault(fault)
+    }
 }
 
-fn over() -> PyErr {
+impl Wrong<'_> {
+    #[cold]
+    fn into_error(self) -> PyErr {
+        match self {
+            Wrong::Over => over(),
+            Wrong::Again => PyAssertionError::new_err("start_response was called before, without exc_info"),
+            Wrong::Late(exc_info) => reraise(&exc_info),
+            Wrong::Kind(value, what, expected) => {
+                let kind = value.get_type();
+                PyTypeError::new_err(format!("{what} must be {expected}, not {kind}: {value:?}"))
+            }
+            Wrong::Wide(value, what) => {
+                PyValueError::new_err(format!("{what} has characters outside latin-1: {value:?}"))
+            }
+            Wrong::Fault(fault) => PyValueError::new_err(fault.to_string()),
+        }
+    }
+}
+
+pub fn over() -> PyErr {
     PyRuntimeError::new_err("the request this belongs to is over")
 }
 

@@ -3,20 +3,26 @@
 //! ```text
 //!   Server::answer ── environ.rs ──▶ application(environ, start_response)
 //!        │                                   │            │
-//!        │                               handle.rs ◀──────┘  start_response, write, early hints
+//!        │                               handle.rs ◀──────┘  start_response, write, early hints; body.rs: wsgi.input
 //!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
 //! ```
+//!
+//! `core.rs` (threads), `green.rs` (greenlets) and `on_loop.rs` (event loops) have a `Server` answer their requests.
+mod body;
 mod buffer;
 mod environ;
 mod handle;
 mod input;
+mod on_loop;
 mod peer;
 mod respond;
 mod server;
 mod socket;
 mod wait;
 
+pub use body::BodySource;
 pub use buffer::BytesBuffer;
+pub use on_loop::OnLoop;
 pub use respond::is_ours_alone;
 pub use server::{Ground, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

@@ -84,6 +84,7 @@ impl<'py> Response<'_, 'py> {
     fn send_only(&self, piece: &Bound<'py, PyBytes>) -> PyResult<Option<End>> {
         self.begun(|engine, exchange| {
             exchange.answered();
+            exchange.foresee_close(engine.config(), true);
             Ok(Some(Piece::all(piece).write_last(engine, exchange)))
         })
     }
@@ -98,6 +99,7 @@ impl<'py> Response<'_, 'py> {
         let Some((last, first)) = pieces.split_last() else { return self.send_only(&PyBytes::new(py, b"")) };
         self.begun(|engine, exchange| {
             exchange.answered();
+            exchange.foresee_close(engine.config(), true);
             for piece in first.iter().filter(|piece| !piece.as_bytes().is_empty()) {
                 send_part(py, self.handle.get(), exchange, piece, Some(total))?;
             }
@@ -107,15 +109,30 @@ impl<'py> Response<'_, 'py> {
 
     fn send_iterable(&self, result: &Bound<'py, PyAny>) -> PyResult<Option<End>> {
         let py = result.py();
-        let mut whole = None;
+        let (mut whole, mut is_full) = (None, false);
         for piece in result.try_iter()? {
             let piece = bytes_of(&piece?)?;
-            if piece.as_bytes().is_empty() || whole.is_some() {
+            if is_full {
+                // PEP 3333, "Handling the Content-Length Header": a server "should stop iterating over the response when
+                // enough data has been sent". It asks once more, so that code behind the last piece runs, as it does
+                // with gunicorn; an application that goes on has no end.
+                break;
+            }
+            if piece.as_bytes().is_empty() {
+                self.handle.get().progressed();
                 continue; // the head waits for the first byte (PEP 3333, "The start_response() Callable")
             }
             whole = self.send_if_whole(&piece)?;
-            if whole.is_none() && self.begun(|_, exchange| send(py, self.handle.get(), exchange, &piece))? == Sent::Gone
-            {
+            if whole.is_some() {
+                is_full = true;
+                continue;
+            }
+            let sent = self.begun(|_, exchange| {
+                let sent = send(py, self.handle.get(), exchange, &piece)?;
+                is_full = exchange.request.reply.is_full();
+                Ok(sent)
+            })?;
+            if sent == Sent::Gone {
                 return Ok(None);
             }
         }
@@ -124,6 +141,7 @@ impl<'py> Response<'_, 'py> {
         }
         self.begun(|engine, exchange| {
             exchange.answered();
+            exchange.foresee_close(engine.config(), true);
             Ok(Some(if exchange.request.reply.head_sent() {
                 exchange.end()
             } else {
@@ -142,6 +160,7 @@ impl<'py> Response<'_, 'py> {
                 return Ok(None);
             }
             exchange.answered();
+            exchange.foresee_close(engine.config(), true);
             Ok(Some(Piece::all(piece).write_last(engine, exchange)))
         })
     }
@@ -158,6 +177,7 @@ impl<'py> Response<'_, 'py> {
         let Ok(file) = tricorn_io::duplicate(fd) else { return Ok(None) };
         self.begun(|engine, exchange| {
             exchange.answered();
+            exchange.foresee_close(engine.config(), true);
             let rest = size.saturating_sub(offset);
             let length = exchange.request.reply.content_length().unwrap_or(rest).min(rest);
             write_file(py, engine, exchange, file, (offset, length), Some(rest));
@@ -197,7 +217,11 @@ fn send_part(
     body_length: Option<u64>,
 ) -> PyResult<Sent> {
     let engine = handle.engine();
+    exchange.foresee_close(engine.config(), false);
     let sent = Piece::all(piece).write(engine, exchange, body_length);
+    if let Some(file) = exchange.take_idle_file() {
+        py.detach(|| drop(file));
+    }
     match sent {
         Sent::OverMark => handle.wait().for_room(py, engine, exchange),
         sent => Ok(sent),

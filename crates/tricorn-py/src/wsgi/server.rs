@@ -6,6 +6,7 @@ use super::respond::{Response, is_ours_alone};
 use super::socket::RequestSocket;
 use super::wait::Wait;
 use crate::context::Entered;
+use crate::forked;
 use crate::report::{Line, Reporter, is_request_timeout, request_line};
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
@@ -103,7 +104,9 @@ pub struct Server {
     gateway: Py<WsgiGateway>,
     file_wrapper: Option<Py<PyAny>>,
     sendfile: bool,
-    maker: RefCell<Maker>,
+    /// Away while a request's environ is made: that may run Python code (a collection, and with it finalizers), which may
+    /// switch to another greenlet.
+    maker: Cell<Option<Box<Maker>>>,
     kits: RefCell<Vec<Kit>>,
     /// Kits that are in use.
     out: Cell<usize>,
@@ -134,7 +137,7 @@ impl Server {
             gateway: gateway.clone().unbind(),
             file_wrapper,
             sendfile,
-            maker: RefCell::new(maker),
+            maker: Cell::new(Some(Box::new(maker))),
             kits: RefCell::new(vec![kit]),
             out: Cell::new(0),
             reporter,
@@ -148,7 +151,32 @@ impl Server {
         if let Some(kit) = self.kits.borrow_mut().pop() {
             return Ok(kit);
         }
-        Kit::new(py, &self.maker.borrow(), self.gateway.get(), &self.engine, &self.wait)
+        let maker = self.take_maker(py)?;
+        let kit = Kit::new(py, &maker, self.gateway.get(), &self.engine, &self.wait);
+        self.maker.set(Some(maker));
+        kit
+    }
+
+    /// A second one if it is away; what comes back last is kept.
+    #[inline]
+    fn take_maker(&self, py: Python<'_>) -> PyResult<Box<Maker>> {
+        match self.maker.take() {
+            Some(maker) => Ok(maker),
+            None => Ok(Box::new(Maker::new(py, self.gateway.get().base_environ.bind(py))?)),
+        }
+    }
+
+    #[inline]
+    fn build<'py>(
+        &self,
+        template: &Bound<'py, PyDict>,
+        handle: &Py<Handle>,
+        exchange: &mut Exchange,
+    ) -> PyResult<Built<'py>> {
+        let mut maker = self.take_maker(template.py())?;
+        let built = maker.build(template, handle, exchange);
+        self.maker.set(Some(maker));
+        built
     }
 
     /// Keeps a kit for the next request, unless the application has kept something of it.
@@ -181,7 +209,7 @@ impl Server {
             }
         };
         let built = match &kit.template {
-            Some(template) => self.maker.borrow_mut().build(template.bind(py), &self.engine, &mut exchange),
+            Some(template) => self.build(template.bind(py), &kit.handle, &mut exchange),
             None => Err(PyRuntimeError::new_err("a kit without a template (defect of tricorn)")),
         };
         if self.out.get() > KITS {
@@ -209,6 +237,7 @@ impl Server {
         let mut token = None;
         let called = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &kit, &environ));
         let outcome = called.and_then(|result| self.respond(py, &kit, &result));
+        forked::leave_if_child(py, &outcome);
         conclude(&self.engine, slot);
         let mut exchange = kit.handle.get().take_back(py);
         match outcome {
@@ -221,6 +250,10 @@ impl Server {
             exchange.answered();
         }
         exchange.settle();
+        if exchange.has_rest() {
+            let engine = &*self.engine;
+            py.detach(|| engine.keep_rest(&mut exchange));
+        }
         self.log(py, &exchange, Some(&environ));
         self.after(py, &exchange, &environ, token);
         drop(environ);
@@ -300,6 +333,15 @@ impl Server {
     /// connection.
     #[cold]
     fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr) {
+        if let Some((status, message)) = super::body::client_fault(py, &error) {
+            // The log was told when it was raised, and it is no error of the application.
+            if exchange.request.reply.head_sent() {
+                exchange.abort();
+            } else {
+                exchange.answer_error(status, &message);
+            }
+            return;
+        }
         let line = request_line(exchange);
         let was_late = is_request_timeout(py, &error);
         exchange.app_failed();
@@ -343,6 +385,17 @@ impl Server {
         let remote = remote.and_then(|text| as_latin1(text)).unwrap_or(b"");
         self.reporter
             .access(exchange, &Line { remote, status, sent: None, called: environ.is_some(), environ: &lookup });
+    }
+
+    pub fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    /// A panic has ended an answer; the exchange is lost, and the kit.
+    #[cold]
+    pub fn panicked(&self, py: Python<'_>, text: String) {
+        self.out.set(self.out.get().saturating_sub(1));
+        self.reporter.panicked(py, text);
     }
 
     /// Drops and logs what other threads could not.

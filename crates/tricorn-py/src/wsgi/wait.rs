@@ -1,7 +1,7 @@
 //! How an application's call waits for something of ours: its thread blocks, or its greenlet lets others go on.
 use pyo3::intern;
 use pyo3::prelude::*;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use tricorn_io::clock::SECOND;
 use tricorn_io::{Engine, Exchange, Room, Sent};
 
@@ -19,6 +19,21 @@ impl Hub {
         self.0.bind(py).call_method0(intern!(py, "event"))
     }
 
+    fn for_room(&self, py: Python<'_>, engine: &Engine, exchange: &mut Exchange) -> PyResult<Sent> {
+        let mut behind = engine.fall_behind(exchange);
+        loop {
+            match py.detach(|| engine.room(exchange, &mut behind)) {
+                Room::Wanted(nanos) => self.wait_writable(py, exchange, nanos)?,
+                Room::Over(sent) => return Ok(sent),
+            }
+        }
+    }
+
+    pub fn wait_readable(&self, py: Python<'_>, socket: BorrowedFd<'_>, nanos: u64) -> PyResult<()> {
+        let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
+        self.0.bind(py).call_method1(intern!(py, "wait_readable"), arguments).map(drop)
+    }
+
     fn wait_writable(&self, py: Python<'_>, exchange: &Exchange, nanos: u64) -> PyResult<()> {
         let arguments = (exchange.socket().as_raw_fd(), nanos as f64 / SECOND as f64);
         self.0.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
@@ -26,18 +41,14 @@ impl Hub {
 }
 
 impl Wait {
-    /// Waits until the client is near enough again, or is given up. Raises what is thrown into the greenlet meanwhile.
+    /// Waits until there is room for the next piece, with the client or on disk, or the client is given up. Raises what is
+    /// thrown into the greenlet meanwhile.
     pub fn for_room(&self, py: Python<'_>, engine: &Engine, exchange: &mut Exchange) -> PyResult<Sent> {
-        let hub = match self {
-            Wait::Thread => return Ok(py.detach(|| exchange.wait_for_room(engine.config()))),
-            Wait::Hub(hub) => hub,
+        let outcome = match self {
+            Wait::Thread => Ok(py.detach(|| engine.make_room(exchange))),
+            Wait::Hub(hub) => hub.for_room(py, engine, exchange),
         };
-        let mut patience = exchange.patience(engine.config());
-        loop {
-            match exchange.room(engine.config(), &mut patience) {
-                Room::Wanted(nanos) => hub.wait_writable(py, exchange, nanos)?,
-                Room::Over(sent) => return Ok(sent),
-            }
-        }
+        drop(exchange.take_spent()); // a long stream would keep every piece of it
+        outcome
     }
 }

@@ -53,7 +53,7 @@ class WorkerBootFailed:
 
 @dataclass(frozen=True, slots=True)
 class WorkerStuck:
-    """A request has been running for longer than a limit."""
+    """A request has been running, or has made no progress, for longer than a limit."""
 
     nr: int
     limit: Literal["timeout", "request_timeout"]
@@ -90,6 +90,8 @@ class WorkerSeen:
     queued: int
     silence: float
     """Seconds for which a request was in flight and nothing at all of the process ran, its monitor included."""
+    heartbeat: int = 0
+    """When it last said that it runs, in the worker's own figures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from signal import Signals
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import Command, Log
 from tricorn.arbiter.mind.events import WorkerSeen, WorkerStuck
-from tricorn.arbiter.mind.state import State, Worker
+from tricorn.arbiter.mind.state import Silent, State, Worker
 
 Decision = tuple[State, list[Command]]
 
@@ -67,9 +67,10 @@ def dismiss(state: State, now: float) -> Decision:
 
 
 def stuck(state: State, worker: Worker, event: WorkerStuck) -> Decision:
-    """A request has been running for too long. Its thread is lost for the service until it comes back."""
+    """A request takes too long. Its thread is lost for the service until it comes back."""
     where = "\n  ".join((STACK, *event.stack)) if event.stack else " The thread did not say where it is."
-    text = f"{worker}: {event.request} has been running for {event.age:.1f} seconds ({event.limit}).{where}"
+    how = "" if event.limit == "request_timeout" else " without progress"
+    text = f"{worker}: {event.request} has been running for {event.age:.1f} seconds{how} ({event.limit}).{where}"
     if event.limit == "request_timeout":
         return state, [Log("error", text)]
     commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
@@ -80,7 +81,10 @@ def seen(state: State, worker: Worker, event: WorkerSeen, now: float) -> Decisio
     policy = state.policy
     if worker.stuck:
         return _abort(state, worker, event, now)
-    if policy.timeout > 0 and event.silence >= policy.timeout and worker.leaving is None:
+    worker = _doubt(state, worker, event, now)
+    state = state.with_worker(worker)
+    if worker.silent is not None and now - worker.silent.since >= CONFIRMED:
+        worker = replace(worker, silent=None)
         text = f"{worker} has a request and shows no sign of life for {event.silence:.0f} seconds: it is stopped."
         commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
         return _replace_stuck(state, worker), commands
@@ -88,6 +92,19 @@ def seen(state: State, worker: Worker, event: WorkerSeen, now: float) -> Decisio
         return state, []
     limit = f"{policy.max_memory / MEGABYTE:.0f} MiB (max_worker_memory)"
     return wishes(state, worker, f"it uses {event.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
+
+
+def _doubt(state: State, worker: Worker, event: WorkerSeen, now: float) -> Worker:
+    """Notes whether the worker is silent, and since when.
+
+    After a pause of the whole machine the arbiter may run first and find every heartbeat old: one look proves nothing.
+    """
+    timeout = state.policy.timeout
+    if not 0 < timeout <= event.silence or worker.leaving is not None:
+        return replace(worker, silent=None)
+    if worker.silent is not None and worker.silent.heartbeat == event.heartbeat:
+        return worker
+    return replace(worker, silent=Silent(event.heartbeat, now))
 
 
 def _replace_stuck(state: State, worker: Worker) -> State:
@@ -105,5 +122,8 @@ def _abort(state: State, worker: Worker, event: WorkerSeen, now: float) -> Decis
 
 
 MEGABYTE = 1 << 20
+
+CONFIRMED = 1.0
+"""Seconds of the arbiter's own time in which a silent worker must not have come back."""
 
 STACK = " Python stack, most recent call first:"

@@ -42,6 +42,16 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
+class Silent:
+    """A worker seems not to run. Perhaps it was stopped together with the arbiter, and is about to go on."""
+
+    heartbeat: int
+    """The last one; with another it runs."""
+    since: float
+    """When the arbiter first saw that, in its own time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Worker:
     nr: int
     generation: int
@@ -62,6 +72,7 @@ class Worker:
     """Why it is being replaced: it serves on until its successor does."""
     stuck: int = 0
     """Requests that hold a thread of it for longer than `timeout`."""
+    silent: Silent | None = None
     leaving: Leaving | None = None
 
     @property
@@ -218,7 +229,10 @@ class State:
 
     def is_watched(self) -> bool:
         """Whether the loop should look at pages and memory from time to time, and tell."""
-        return self.policy.max_memory > 0 or self.policy.timeout > 0 or self.has_stuck()
+        return self.policy.max_memory > 0 or self.policy.timeout > 0 or self.has_stuck() or self.has_silent()
+
+    def has_silent(self) -> bool:
+        return any(worker.silent is not None for worker in self.workers.values())
 
     def has_stuck(self) -> bool:
         return any(worker.stuck for worker in self.workers.values())

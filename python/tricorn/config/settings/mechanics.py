@@ -156,8 +156,9 @@ TMP_UPLOAD_DIR = Setting(
     default=None,
     section=SECTION,
     help="Directory to store temporary request data as they are read.",
-    doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name. "
-    "Without it the system's directory for temporary files is used.",
+    doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name, and what slow "
+    "clients have not taken of responses (`response_buffering`). Without it the system's directory for temporary "
+    "files is used.",
 )
 
 PYTHONPATH = Setting(

@@ -98,12 +98,15 @@ TIMEOUT = Setting(
     kind=Seconds(max=YEAR),
     default=30,
     section=SECTION,
-    help="Seconds after which a worker whose request still holds its thread is replaced; 0 switches it off.",
-    doc="A request that holds a thread of a sync or gthread worker for longer has its Python stack logged, also when "
-    "the thread sits in C code. The worker then finishes its other requests and is replaced. Slow clients hold no "
-    "thread and are not affected: they have limits of their own. A worker that is merely busy is never replaced. In a "
-    "worker with greenlets or an event loop it is the loop that must not be held up for so long; a request may wait "
-    "longer. To end the request and keep the worker, see `request_timeout`.",
+    help="Seconds without progress after which a worker whose request holds its thread is replaced; 0 switches it off.",
+    doc="A request that holds a thread of a sync or gthread worker and makes no progress for longer has its Python "
+    "stack logged, also when the thread sits in C code. The worker then finishes its other requests and is replaced. "
+    "Progress is the call, each piece that the application yields or writes, and each that a slow client makes room "
+    "for: a stream may last for as long as it likes. The time in which a thread waits for its client does not count; "
+    "slow clients have limits of their own. A connection that the application has taken (`gunicorn.socket`) has no "
+    "limit. A worker that is merely busy is never replaced. In a worker with greenlets or an event loop it is the loop "
+    "that must not be held up for so long; a request may wait longer. To end the request and keep the worker, see "
+    "`request_timeout`.",
 )
 
 GRACEFUL_TIMEOUT = Setting(

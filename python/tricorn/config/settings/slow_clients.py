@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Setting
-from tricorn.config.validators import Bytes, Integer, Seconds
+from tricorn.config.setting import Action, Setting
+from tricorn.config.validators import AutoOrBoolean, Boolean, Bytes, Integer, Seconds, Switch
 
 SECTION = "Slow Clients"
 
@@ -18,6 +18,18 @@ HEADER_TIMEOUT = Setting(
     doc="A client that is late is answered with 408 and costs no thread.",
 )
 
+HEAD_BUFFER_TOTAL = Setting(
+    name="head_buffer_total",
+    flags=("--head-buffer-total",),
+    kind=Bytes(min=1 << 20),
+    default=32 << 20,
+    section=SECTION,
+    own=True,
+    help="Bytes of memory that all unfinished request heads of a worker may take.",
+    doc="Beyond it the longest of them are answered with 503, of equal ones the oldest. An unfinished head takes 16 KB "
+    "at least; one that came in one piece is never counted.",
+)
+
 BODY_TIMEOUT = Setting(
     name="body_timeout",
     flags=("--body-timeout",),
@@ -26,7 +38,7 @@ BODY_TIMEOUT = Setting(
     section=SECTION,
     own=True,
     help="Seconds a request body may take before its minimum rate counts.",
-    doc="A client that is slower after that is answered with 408.",
+    doc="A client that is slower after that, or that sends nothing of its body for so long, is answered with 408.",
 )
 
 BODY_MIN_RATE = Setting(
@@ -48,7 +60,7 @@ WRITE_TIMEOUT = Setting(
     section=SECTION,
     own=True,
     help="Seconds without progress after which a response is given up.",
-    doc="A client that takes nothing of its response for so long has left.",
+    doc="Progress is what the client acknowledges: `body_min_rate` bytes for each of these seconds.",
 )
 
 BODY_BUFFER_SIZE = Setting(
@@ -73,6 +85,99 @@ BODY_BUFFER_TOTAL = Setting(
     doc="What is beyond it goes to disk as well.",
 )
 
+BODY_DISK_TOTAL = Setting(
+    name="body_disk_total",
+    flags=("--body-disk-total",),
+    kind=Bytes(),
+    default=4 << 30,
+    section=SECTION,
+    own=True,
+    help="Bytes of all request bodies of all workers that are kept on disk; 0 is any number.",
+    doc="A body that alone is larger is refused with 413, one for which there is no room now with 503 and "
+    "`Retry-After`. Bodies count until their requests are answered. The directory (`tmp_upload_dir`) is the same for "
+    "all workers, and so is the limit; it may be exceeded by 256 KiB for each of them. Event-loop workers keep no "
+    "bodies on disk.",
+)
+
+REQUEST_BUFFERING = Setting(
+    name="request_buffering",
+    flags=("--no-request-buffering",),
+    action=Action.UNSET,
+    kind=Boolean(),
+    default=True,
+    section=SECTION,
+    own=True,
+    help="Calls WSGI applications when the head of a request is there, and not its body.",
+    doc="The application then reads `wsgi.input` while the body comes: it can refuse a long upload before it is sent "
+    "(`100 Continue` goes out when it reads for the first time), and nothing of it goes to disk. A slow client holds "
+    "its thread, under `gevent` and `eventlet` its greenlet, for as long as `body_timeout` and `body_min_rate` allow. "
+    "When they are over, when the client leaves, and beyond `limit_request_body` a read raises `BodyError` of "
+    "`tricorn.errors`, an `OSError`. See [Slow clients](OPERATIONS.md#slow-clients). Event loops always begin with "
+    "the head.",
+)
+
+RESPONSE_BUFFERING: Setting[Switch] = Setting(
+    name="response_buffering",
+    flags=("--response-buffering",),
+    kind=AutoOrBoolean(),
+    default="auto",
+    section=SECTION,
+    own=True,
+    help="Keeps on disk what slow clients do not take of responses: auto, on or off.",
+    doc="A WSGI application that produces a response faster than its client reads it then does not wait for the "
+    "client: what the socket does not take is kept in memory up to `response_buffer_size`, beyond it in an unlinked "
+    "temporary file (see `tmp_upload_dir`), and sent when the application has gone on. A client that reads gets its "
+    "bytes as without it. `auto` is on under `sync` and `gthread`, where a wait holds a thread, and off under `gevent` "
+    "and `eventlet`, where it holds a greenlet and a write to disk would hold all of them. Applications of event loops "
+    "are told to wait, as their interfaces have it.",
+)
+
+RESPONSE_BUFFER_SIZE = Setting(
+    name="response_buffer_size",
+    flags=("--response-buffer-size",),
+    kind=Bytes(),
+    default=256 << 10,
+    section=SECTION,
+    own=True,
+    help="Bytes of one response that may wait in memory before its application does, or they go to disk.",
+    doc="Under every worker class. It counts what the client has not taken, besides the kernel's own buffers.",
+)
+
+RESPONSE_BUFFER_TOTAL = Setting(
+    name="response_buffer_total",
+    flags=("--response-buffer-total",),
+    kind=Bytes(),
+    default=64 << 20,
+    section=SECTION,
+    own=True,
+    help="Bytes of all responses of a worker that wait in memory, with response_buffering.",
+    doc="The rest of a response whose application is done stays in memory, however long it is; beyond this number it "
+    "goes to disk.",
+)
+
+RESPONSE_DISK_SIZE = Setting(
+    name="response_disk_size",
+    flags=("--response-disk-size",),
+    kind=Bytes(),
+    default=128 << 20,
+    section=SECTION,
+    own=True,
+    help="Bytes of one response that may wait on disk; beyond it the application waits for its client.",
+    doc="nginx allows 1 GB (`proxy_max_temp_file_size`), on the disk of a machine of its own. In many containers and "
+    "distributions the directory for temporary files is memory, so that this is less. 0 allows none.",
+)
+
+RESPONSE_DISK_TOTAL = Setting(
+    name="response_disk_total",
+    flags=("--response-disk-total",),
+    kind=Bytes(),
+    default=1 << 30,
+    section=SECTION,
+    own=True,
+    help="Bytes of all responses of a worker that may wait on disk.",
+    doc="Beyond it applications wait for their clients, as without `response_buffering`.",
+)
+
 MAX_CONNECTIONS = Setting(
     name="max_connections",
     flags=("--max-connections",),
@@ -81,14 +186,27 @@ MAX_CONNECTIONS = Setting(
     section=SECTION,
     own=True,
     help="Open connections of a worker, idle ones included; 0 is as many as its descriptor limit allows.",
+    doc="64 descriptors are left to the application, whatever this says (half of them where the limit, `ulimit -n`, is "
+    "below 128); files of bodies and streams that are sent count as well. Beyond it connections are closed to make "
+    "room: first those that sent no request or no complete head for a second, the oldest first (503), then the longest "
+    "idle. Where none can be closed nothing is accepted, and newcomers wait in the kernel's `backlog`. The log has a "
+    "line a second at most.",
 )
 
 SETTINGS = (
     HEADER_TIMEOUT,
+    HEAD_BUFFER_TOTAL,
     BODY_TIMEOUT,
     BODY_MIN_RATE,
     WRITE_TIMEOUT,
     BODY_BUFFER_SIZE,
     BODY_BUFFER_TOTAL,
+    BODY_DISK_TOTAL,
+    REQUEST_BUFFERING,
+    RESPONSE_BUFFERING,
+    RESPONSE_BUFFER_SIZE,
+    RESPONSE_BUFFER_TOTAL,
+    RESPONSE_DISK_SIZE,
+    RESPONSE_DISK_TOTAL,
     MAX_CONNECTIONS,
 )

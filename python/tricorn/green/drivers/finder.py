@@ -7,18 +7,22 @@ loader until the module has been executed. For every other module it costs one l
 from __future__ import annotations
 
 import _thread
-import importlib.abc
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.green.drivers.records import Apply, Blocks, Check, Driver, Ground, Hook, blocks
 from tricorn.green.drivers.table import DRIVERS
 
+if TYPE_CHECKING:
+    from importlib.abc import Loader as _Loader
+else:
+    _Loader = object  # as in tricorn.compat.finder: importlib.abc is slow to import
 
-class Finder(importlib.abc.MetaPathFinder):
+
+class Finder:
     def __init__(self, ground: Ground, drivers: Sequence[Driver] = DRIVERS) -> None:
         self.ground = ground
         self._treatments = treatments(drivers, ground.alias)
@@ -72,7 +76,7 @@ class Finder(importlib.abc.MetaPathFinder):
             )
 
 
-class Loader(importlib.abc.Loader):
+class Loader(_Loader):
     """Around another loader, until the module is executed; nobody who looks at the module afterwards sees it."""
 
     def __init__(self, loader: Any, finder: Finder) -> None:

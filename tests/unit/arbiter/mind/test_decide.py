@@ -17,7 +17,7 @@ from tricorn.arbiter.mind.commands import (
     WorkersChanged,
 )
 from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, STEADY
+from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
 from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Upgraded, WorkerBootFailed, WorkerReady
 from tricorn.arbiter.mind.leaving import QUIT_PATIENCE
 from tricorn.arbiter.mind.state import NEVER
@@ -144,6 +144,19 @@ class TestReplacing:
             first,
             *(pytest.approx(min(last, first * 2**n)) for n in range(1, 9)),
         ]
+
+    @pytest.mark.parametrize(("pause", "delay"), [(FORGET, BACKOFF_FIRST), (FORGET + 1, 0.0)])
+    def test_an_early_death_is_forgotten_after_a_while(self, pause: float, delay: float) -> None:
+        it = running(workers=1)
+        it.now += 1
+        assert spawned(it.feel(ChildExited(1, -9))) == [2]
+        it.feel(WorkerReady(2))
+        it.now += pause - 1
+        assert spawned(it.feel(ChildExited(2, -9))) == [3], "it served for long: this is no early death"
+        it.feel(WorkerReady(3))
+        it.now += 1
+        it.feel(ChildExited(3, -9))
+        assert it.state.backoff.until - it.now == delay
 
     def test_siblings_that_die_together_count_once(self) -> None:
         it = running(workers=4)

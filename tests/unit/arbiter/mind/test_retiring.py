@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tricorn.arbiter.mind.booting import ANSWER
 from tricorn.arbiter.mind.commands import AskForStack, Order
 from tricorn.arbiter.mind.events import (
@@ -15,6 +17,7 @@ from tricorn.arbiter.mind.events import (
     WorkerStuck,
 )
 from tricorn.arbiter.mind.leaving import ABORT_PATIENCE
+from tricorn.arbiter.mind.retiring import CONFIRMED
 
 from tests.unit.arbiter.mind.support import Arbiter, arbiter, exits, running, sends, spawned, texts
 
@@ -25,8 +28,10 @@ def stuck(nr: int = 1) -> WorkerStuck:
     return WorkerStuck(nr, "timeout", 30.2, "GET /slow", ('File "app.py", line 3 in slow',))
 
 
-def seen(nr: int, rss: int | None = None, in_flight: int = 0, queued: int = 0, silence: float = 0) -> WorkerSeen:
-    return WorkerSeen(nr, rss, in_flight, queued, silence)
+def seen(
+    nr: int, rss: int | None = None, in_flight: int = 0, queued: int = 0, silence: float = 0, heartbeat: int = 0
+) -> WorkerSeen:
+    return WorkerSeen(nr, rss, in_flight, queued, silence, heartbeat)
 
 
 class TestWishes:
@@ -47,6 +52,13 @@ class TestWishes:
         # The place is free when it is gone, and not when it was told.
         assert spawned(it.feel(WorkerReady(10))) == []
         assert spawned(it.feel(ChildExited(1, 0))) == [11]
+
+    def test_a_stuck_one_leaves_before_one_that_only_wishes_to(self) -> None:
+        it = running(workers=2)
+        assert spawned(it.feel(WorkerRetires(1, "max_requests"))) == [3]
+        assert spawned(it.feel(stuck(2))) == [4]
+        assert sends(it.feel(WorkerReady(3))) == [(2, "SIGTERM")]
+        assert sends(it.feel(WorkerReady(4))) == [(1, "SIGTERM")]
 
     def test_of_few_workers_one(self) -> None:
         it = running(workers=2)
@@ -99,7 +111,7 @@ class TestStuck:
         commands = it.feel(stuck())
         assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
         assert texts(commands, "error") == [
-            "Worker (pid:101): GET /slow has been running for 30.2 seconds (timeout). "
+            "Worker (pid:101): GET /slow has been running for 30.2 seconds without progress (timeout). "
             'Python stack, most recent call first:\n  File "app.py", line 3 in slow'
         ]
         assert spawned(commands) == [2]
@@ -135,9 +147,40 @@ class TestStuck:
     def test_a_process_that_does_not_run_at_all(self) -> None:
         it = running(workers=1, timeout=30)
         assert spawned(it.feel(seen(1, in_flight=1, silence=29))) == []
-        commands = it.feel(seen(1, in_flight=1, silence=31))
+        assert spawned(it.feel(seen(1, in_flight=1, silence=31))) == [], "one look proves nothing"
+        it.wait(CONFIRMED)
+        commands = it.feel(seen(1, in_flight=1, silence=32))
         assert texts(commands, "critical") == ["WORKER TIMEOUT (pid:101)"]
         assert spawned(commands) == [2]
+        assert not it.state.has_silent()
+
+    def test_one_that_goes_on_after_a_pause_of_the_machine_is_left_alone(self) -> None:
+        """The arbiter runs first, and sees a heartbeat from before the pause."""
+        it = running(workers=1, timeout=4)
+        for pause in (8, 3600):
+            assert it.feel(seen(1, in_flight=1, silence=pause, heartbeat=pause)) == []
+            assert it.state.has_silent(), "it is looked at again soon"
+            it.wait(CONFIRMED - 0.1)
+            assert it.feel(seen(1, in_flight=1, silence=0.1, heartbeat=pause + 1)) == []
+            assert not it.state.has_silent()
+            it.wait(60)
+
+    def test_a_second_pause_begins_the_doubt_anew(self) -> None:
+        it = running(workers=1, timeout=4)
+        it.feel(seen(1, in_flight=1, silence=8, heartbeat=1))
+        it.wait(CONFIRMED)
+        assert it.feel(seen(1, in_flight=1, silence=8, heartbeat=2)) == [], "it beat in between"
+        it.wait(CONFIRMED)
+        assert texts(it.feel(seen(1, in_flight=1, silence=9, heartbeat=2)), "critical")
+
+    def test_a_doubt_ends_with_the_limit(self) -> None:
+        it = running(workers=1, timeout=4)
+        it.feel(seen(1, in_flight=1, silence=8))
+        it.hang_up(policy=replace(it.state.policy, timeout=0))
+        assert it.state.is_watched()
+        it.feel(seen(1, in_flight=1, silence=8))
+        assert not it.state.has_silent()
+        assert not it.state.is_watched()
 
     def test_a_worker_that_is_leaving_and_gets_stuck(self) -> None:
         it = running(workers=2, timeout=30)

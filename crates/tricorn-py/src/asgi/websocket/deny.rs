@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Exchange, Sent, What};
+use tricorn_io::{Due, Exchange, Sent, Timer, What};
 use tricorn_proto::exchange::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
@@ -100,7 +100,8 @@ pub fn stirred(socket: &Bound<'_, Socket>, what: What) -> PyResult<bool> {
     let bells = {
         let mut state = this.state();
         let State { exchange: Some(exchange), patience, senders, .. } = &mut *state else { return Ok(false) };
-        if patience.is_none() {
+        let due = if what.expired { this.ground.engine.take_due(exchange) } else { Due::default() };
+        if patience.is_none() || !(what.writable || due.has(Timer::Room) || what.broken) {
             return Ok(false);
         }
         match this.ground.engine.wait_for_room(exchange, patience) {

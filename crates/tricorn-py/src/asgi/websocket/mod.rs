@@ -121,13 +121,13 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
     let names = PyList::new(py, &asked.wanted.protocols)?;
     let scope = match ground.maker().websocket(py, &ground.engine, &mut exchange, names) {
         Ok(scope) => scope,
-        Err(error) => return ground.refuse(py, exchange, error),
+        Err(error) => return ground.refuse(py, exchange, error, None),
     };
     let token = match &ground.before {
         None => None,
         Some(before) => match before.bind(py).call1((&scope,)) {
             Ok(token) => Some(token.unbind()),
-            Err(error) => return ground.refuse(py, exchange, error),
+            Err(error) => return ground.refuse(py, exchange, error, None),
         },
     };
     let keeps_scope = ground.after.is_some() || ground.reporter.has_access_log();
@@ -153,7 +153,7 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
         }
         Err(error) => {
             let exchange = socket.get().state().exchange.take();
-            exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error))
+            exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, None))
         }
     }
 }

@@ -111,11 +111,18 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
             Ok(())
         })?;
     }
-    let (exchange, asked) = {
+    let (mut exchange, asked) = {
         let mut state = this.state();
-        (state.exchange.take(), state.asked.take())
+        match (state.exchange.take(), state.asked.take()) {
+            (Some(exchange), Some(asked)) => (exchange, asked),
+            (None, _) => return Err(client_disconnected(py)),
+            // Headers are the application's objects: one of them may have accepted it, or denied it, meanwhile.
+            (exchange, None) => {
+                state.exchange = exchange;
+                return Err(PyRuntimeError::new_err("the WebSocket was answered while its answer's headers were read"));
+            }
+        }
     };
-    let (Some(mut exchange), Some(asked)) = (exchange, asked) else { return Err(client_disconnected(py)) };
     let agreed = this.ground.limits.deflate.choose(asked.wanted.offers.iter().copied());
     if let Err(error) = set_answer(&mut exchange, &asked, protocol.as_deref(), agreed.as_ref(), &fields) {
         let mut state = this.state();

@@ -1,0 +1,38 @@
+//! What the reactor owes to a thread that holds the GIL: objects to be dropped, and lines for the log.
+use super::Attachment;
+use crate::config;
+use crate::outbox::SharedBytes;
+use crate::overflow::Overflow;
+
+/// Something the log should tell; taken by an app thread (`Engine::take_notices`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Whether it deserves a warning (a refused request) or is for debugging only.
+    pub warning: bool,
+    pub text: String,
+}
+
+/// What app threads owe to the outside: objects to be dropped and lines to be logged by a thread that holds the GIL.
+#[derive(Default)]
+pub struct Chores {
+    pub notices: Vec<Notice>,
+    pub attachments: Vec<Attachment>,
+    pub spent: Vec<SharedBytes>,
+    /// Files of responses, to be closed without the GIL.
+    pub files: Vec<Box<Overflow>>,
+}
+
+impl Chores {
+    /// How much there is to do.
+    pub fn weight(&self) -> usize {
+        let Chores { notices, attachments, spent, files } = self;
+        notices.len() + attachments.len() + spent.len() + files.len()
+    }
+
+    /// Keeps a line for the log; beyond a number of them they are dropped.
+    pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
+        if self.notices.len() < config::NOTICES {
+            self.notices.push(Notice { warning, text: text() });
+        }
+    }
+}

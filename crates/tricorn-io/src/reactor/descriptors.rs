@@ -1,0 +1,12 @@
+//! The descriptors that the reactor holds, or has lent to an exchange.
+use super::Reactor;
+use rustix::fd::{AsRawFd, RawFd};
+
+impl Reactor {
+    pub fn own_descriptors(&self, mut each: impl FnMut(RawFd)) {
+        for listener in self.listeners.iter().chain(&self.admin_doors) {
+            each(listener.socket.as_raw_fd());
+        }
+        self.conns.descriptors().for_each(each);
+    }
+}

@@ -1,0 +1,126 @@
+//! Who makes room: beyond `max_connections`, or when descriptors run out, connections are closed, least claim first.
+//!
+//! nginx closes connections that wait for a first byte or a next request, the longest waiting first, and none whose head has
+//! begun. HAProxy stops to accept. Unfinished heads can fill the first, and idle connections the second, until their deadlines.
+//! Here the order is that of [`Claim`].
+use super::Reactor;
+use super::conn::{Conn, Phase, Token};
+use super::queue::{RETRY_AFTER, STATUS};
+use super::reject::{After, Rejection};
+use crate::clock;
+use crate::config;
+use crate::scoreboard::Word;
+use crate::wheel::{Tick, tick_at};
+
+/// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer.
+const SHARE: usize = 32;
+
+const CROWDED: Rejection<'_> = Rejection {
+    status: STATUS,
+    message: "This server has more connections than it can hold; the request was not begun.",
+    fields: RETRY_AFTER,
+    after: After::Close,
+};
+
+/// What a connection can say for itself. The least gives way first; of equal ones that with the earliest deadline, which is
+/// the one that has waited longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    /// It has been answered and closed; only the client's end is waited for.
+    Answered,
+    /// No request since it was accepted, or an unfinished head, for longer than [`config::HEAD_DUE`].
+    Overdue,
+    /// It has been served, and may be again: its client expects that it is closed some day (RFC 9112 section 9.3.1).
+    Served,
+    /// Its head is on its way. Where these are the majority they count as overdue: heads that are sent at once do not add up.
+    Arriving,
+}
+
+impl Conn {
+    /// `None`: it is not closed for others. `due`: a head that is late enough to be overdue has this deadline or an earlier one.
+    fn claim(&self, due: Tick) -> Option<Claim> {
+        if self.is_admin() || self.again || !self.registered {
+            return None;
+        }
+        match self.phase {
+            Phase::Lingering => Some(Claim::Answered),
+            // There may be bytes that were not looked at.
+            _ if self.readable => None,
+            Phase::Idle if self.served => Some(Claim::Served),
+            Phase::Idle | Phase::Head if self.deadline <= due => Some(Claim::Overdue),
+            Phase::Idle | Phase::Head => Some(Claim::Arriving),
+            Phase::Body | Phase::Storing | Phase::Queued | Phase::Busy | Phase::Flushing { .. } => None,
+        }
+    }
+}
+
+impl Reactor {
+    /// Descriptors that clients hold beside those of their connections.
+    pub(super) fn descriptors_beside(&self) -> usize {
+        self.files + self.streams.open()
+    }
+
+    /// All places are taken.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        let held = self.connections();
+        held >= self.config.max_connections || held + self.descriptors_beside() >= self.config.max_descriptors
+    }
+
+    /// Makes room for one more connection. If none can be made accepting pauses.
+    #[cold]
+    pub(super) fn has_room(&mut self) -> bool {
+        // Until a pause is over the table is not searched again.
+        if self.gate_pause != 0 {
+            return false;
+        }
+        if self.evict(1) > 0 && !self.is_crowded() {
+            return true;
+        }
+        self.shortage.places += 1;
+        let now = clock::now();
+        self.pause(now);
+        self.tell_shortage(now);
+        false
+    }
+
+    /// Closes a share of the connections, those with the least claim; no fewer than `least` if there are so many. How many.
+    pub(super) fn evict(&mut self, least: usize) -> usize {
+        let wanted = (self.connections() / SHARE).max(least);
+        // Deadlines of silent connections and of unfinished heads are this long after their beginning.
+        let grace = self.config.header_timeout.saturating_sub(config::HEAD_DUE);
+        let due = tick_at(clock::now().saturating_add(grace));
+        let conns = &self.conns;
+        let mut found: Vec<(Claim, Tick, Token)> = (0..conns.positions())
+            .filter_map(|position| conns.at(position))
+            .filter_map(|(token, conn)| Some((conn.claim(due)?, conn.deadline, token)))
+            .collect();
+        let arriving = found.iter().filter(|(claim, ..)| *claim == Claim::Arriving).count();
+        if arriving > self.connections() / 2 {
+            found.iter_mut().filter(|(claim, ..)| *claim == Claim::Arriving).for_each(|found| found.0 = Claim::Overdue);
+        }
+        if found.len() > wanted {
+            found.select_nth_unstable(wanted);
+            found.truncate(wanted);
+        }
+        for (_, _, token) in &found {
+            self.close_for_others(*token);
+        }
+        found.len()
+    }
+
+    fn close_for_others(&mut self, token: Token) {
+        match self.conns.get(token).map(|conn| conn.phase) {
+            Some(Phase::Head) => {
+                self.shortage.heads += 1;
+                self.reject(token, &CROWDED, Word::Evicted);
+            }
+            Some(Phase::Lingering) => self.close(token),
+            Some(_) => {
+                self.board.add(Word::Evicted, 1);
+                self.close(token);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Uploads that come fast, and a disk that does not: what the others notice of them.
+#![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
+use crate::harness;
+use harness::group::*;
+use harness::*;
+use rustix::fs::{CWD, FileType, Mode};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use tricorn_io::{Config, Fault, Wake};
+
+const MIB: u64 = 1 << 20;
+/// Bytes read between two looks at the events: a turn, one connection's share of it, and a head of each newcomer.
+const TURN: u64 = 2 * MIB + MIB / 2 + 100 * INPUT;
+/// Bytes on their way to the disk, and what is read of a connection before anything is known of its body.
+const AHEAD: u64 = 8 * MIB;
+const INPUT: u64 = 16 * 1024;
+
+/// A directory for uploads on a disk that hangs until it is mended.
+struct HungDisk(PathBuf);
+
+impl HungDisk {
+    fn new(name: &str) -> HungDisk {
+        let directory = std::env::temp_dir().join(format!("tricorn-uploads-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        rustix::fs::mknodat(CWD, directory.join("stall"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+        HungDisk(directory)
+    }
+
+    fn config(&self) -> Config {
+        Config { upload_dir: Some(self.0.clone()), fault: Some(Fault::StallDisk), body_buffer_size: 0, ..config() }
+    }
+
+    /// The disk works for as long as the value lives. Opened both ways a FIFO waits for nobody (fifo(7)).
+    fn mend(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(self.0.join("stall")).expect("the FIFO")
+    }
+}
+
+impl Drop for HungDisk {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Posts on a thread, since the server may not read all of it for a while; its answer.
+fn upload(server: &Server, body: Vec<u8>) -> JoinHandle<Response> {
+    let mut client = server.connect();
+    std::thread::spawn(move || {
+        client.post("/upload", &body);
+        client.response()
+    })
+}
+
+type Bodies = Arc<Mutex<Vec<Vec<u8>>>>;
+
+fn collecting(config: Config) -> (Server, Bodies) {
+    let bodies = Bodies::default();
+    let list = bodies.clone();
+    let server = Server::start(config, move |engine, exchange| {
+        list.lock().expect("list").push(body_of(exchange).0);
+        answer(engine, exchange, b"");
+    });
+    (server, bodies)
+}
+
+/// Sends as much of a body as the system takes.
+fn flood(stream: &mut impl Write) -> u64 {
+    stream.write_all(post("/", 1 << 30).as_bytes()).expect("a socket");
+    let piece = vec![b'x'; 1 << 16];
+    let mut sent = 0;
+    while let Ok(count) = stream.write(&piece) {
+        sent += count as u64;
+    }
+    sent
+}
+
+#[test]
+fn uploads_do_not_keep_the_events_from_being_looked_at() {
+    let config = Config { body_buffer_size: usize::MAX, body_buffer_total: usize::MAX, ..config() };
+    // What is sent to a unix socket waits at its other end: nothing has to come while it is read.
+    let path = std::env::temp_dir().join(format!("tricorn-uploads-{}", std::process::id()));
+    let server = Server::by_hand(config, UnixListener::bind(&path).expect("a socket"));
+    let mut uploads: Vec<_> = (0..100).map(|_| UnixStream::connect(&path).expect("a connection")).collect();
+    let mut client = UnixStream::connect(&path).expect("a connection");
+    client.write_all(request("/").as_bytes()).expect("a socket");
+    std::fs::remove_file(&path).expect("the socket's name");
+    let mut sent = 0;
+    for stream in &mut uploads {
+        stream.set_nonblocking(true).expect("a socket");
+        sent += flood(stream);
+    }
+    assert!(sent > 2 * TURN, "{sent} bytes wait in the kernel");
+    let slot = server.engine.join(true).expect("a place");
+    let mut turns = 0;
+    let exchange = until_some(|| {
+        let before = server.get(Word::BytesIn);
+        let wake = server.engine.next(slot, None);
+        let read = server.get(Word::BytesIn) - before;
+        assert!(read <= TURN, "{read} bytes without a look at the events");
+        turns += 1;
+        match wake {
+            Wake::Request(exchange) => return Some(exchange),
+            Wake::Nothing if !server.engine.poll_now() => server.engine.wait(slot),
+            _ => {}
+        }
+        None
+    });
+    let mut exchange = exchange.expect("the request of the client that came last");
+    assert!(server.get(Word::BytesIn) < sent, "it did not wait until the uploads were read");
+    answer(&server.engine, &mut exchange, b"");
+    server.engine.leave(slot, Some(exchange));
+    let mut status = [0; 12];
+    client.read_exact(&mut status).expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 200", "after {turns} turns");
+}
+
+#[test]
+fn a_disk_that_hangs_holds_up_its_own_upload_alone() {
+    let disk = HungDisk::new("alone");
+    let (server, bodies) = collecting(Config { header_timeout: 300 * MILLI, ..disk.config() });
+    let body = noise(3_000_000);
+    let uploading = upload(&server, body.clone());
+    server.until_at_least(Word::DiskBytes, 1);
+    let mut other = server.connect();
+    assert_eq!(other.get("/").status, 200, "others are served");
+    let mut slow = server.connect();
+    slow.send(b"GET / HT");
+    assert_eq!(slow.response().status, 408, "deadlines are kept");
+    assert_eq!(other.get("/").status, 200);
+    assert!(!uploading.is_finished());
+    let _works = disk.mend();
+    assert_eq!(uploading.join().expect("a client").status, 200);
+    assert!(bodies.lock().expect("list").contains(&body), "the body is whole");
+    server.until(Word::BodyBytes, 0);
+    server.until(Word::DiskBytes, 0);
+}
+
+#[test]
+fn memory_for_bytes_on_their_way_to_the_disk_is_bounded_and_clients_wait_for_more() {
+    const CLIENTS: usize = 150;
+    let disk = HungDisk::new("bounded");
+    let (server, bodies) = collecting(disk.config());
+    let body = noise(1_000_000);
+    let uploading: Vec<_> = (0..CLIENTS).map(|_| upload(&server, body.clone())).collect();
+    server.until(Word::Connections, CLIENTS as u64);
+    // Each has sent something, and no more is read of any.
+    server.until_at_least(Word::BodyBytes, AHEAD - MIB);
+    let mut other = server.connect();
+    assert_eq!(other.get("/").status, 200);
+    let held = server.get(Word::BodyBytes);
+    assert!(held <= AHEAD + CLIENTS as u64 * INPUT, "{held} bytes are held");
+    let _works = disk.mend();
+    for client in uploading {
+        assert_eq!(client.join().expect("a client").status, 200);
+    }
+    let bodies = bodies.lock().expect("list");
+    assert_eq!(bodies.iter().filter(|seen| **seen == body).count(), CLIENTS, "all of them came through the line");
+    server.until(Word::BodyBytes, 0);
+    server.until(Word::DiskBytes, 0);
+}
+
+#[test]
+fn a_disk_that_takes_nothing_for_too_long_is_told_as_what_it_is() {
+    let disk = HungDisk::new("too-long");
+    let (server, _) = collecting(Config { body_timeout: 300 * MILLI, ..disk.config() });
+    let mut client = server.connect();
+    client.post("/", b"complete");
+    let response = client.response();
+    assert_eq!(response.status, 507, "not 408: the client has sent all");
+    assert!(response.closes());
+    assert_eq!(server.get(Word::BodyTimeouts), 0);
+    let _works = disk.mend();
+    server.until(Word::DiskBytes, 0);
+    server.until(Word::BodyBytes, 0);
+}
+
+#[test]
+fn an_upload_whose_client_leaves_while_its_bytes_are_written_leaves_nothing() {
+    let disk = HungDisk::new("left");
+    let (server, _) = collecting(disk.config());
+    let mut stream = TcpStream::connect(server.address).expect("a connection");
+    stream.set_nonblocking(true).expect("a socket");
+    flood(&mut stream);
+    server.until_at_least(Word::DiskBytes, 1);
+    drop(stream);
+    let _works = disk.mend();
+    server.until(Word::Connections, 0);
+    server.until(Word::DiskBytes, 0);
+    server.until(Word::BodyBytes, 0);
+    assert_eq!(server.connect().get("/").status, 200);
+}
+
+#[test]
+fn a_body_that_alone_takes_more_than_the_disk_of_all_is_refused_with_413() {
+    let config = Config { body_buffer_size: 1000, body_disk_total: 50_000, ..config() };
+    let (server, bodies) = collecting(config);
+    let mut announced = server.connect();
+    announced.send(post("/", 50_001).as_bytes());
+    assert_eq!(announced.response().status, 413, "before a byte of it is read");
+    let mut chunked = server.connect();
+    chunked.send(b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    chunked.send(&[b"c351\r\n".as_slice(), &noise(50_001)].concat());
+    assert_eq!(chunked.response().status, 413);
+    let mut fits = server.connect();
+    fits.post("/", &noise(50_000));
+    assert_eq!(fits.response().status, 200);
+    let mut in_memory = server.connect();
+    in_memory.post("/", &noise(1000));
+    assert_eq!(in_memory.response().status, 200, "what stays in memory takes no disk");
+    assert_eq!(bodies.lock().expect("list").len(), 2);
+    server.until(Word::DiskBytes, 0);
+}
+
+#[test]
+fn a_body_for_which_there_is_no_room_on_disk_now_is_told_when_to_come_again() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let config = Config { threads: 2, body_buffer_size: 1000, body_disk_total: 100_000, ..config() };
+    let server = Server::start(config, move |engine, exchange| {
+        if path(exchange) == "/hold" {
+            held.pass();
+        }
+        answer(engine, exchange, b"");
+    });
+    let mut first = server.connect();
+    first.post("/hold", &noise(60_000));
+    gate.until_held(1);
+    assert_eq!(server.get(Word::DiskBytes), 60_000, "while the application has it");
+    let mut second = server.connect();
+    second.send(post("/", 60_000).as_bytes());
+    let refused = second.response();
+    assert_eq!(refused.status, 503);
+    assert!(refused.head.contains("Retry-After: 1\r\n"), "{}", refused.head);
+    gate.open(1);
+    assert_eq!(first.response().status, 200);
+    server.until(Word::DiskBytes, 0);
+    let mut third = server.connect();
+    third.post("/", &noise(60_000));
+    assert_eq!(third.response().status, 200);
+}
+
+#[test]
+fn bytes_on_disk_are_counted_where_their_request_is_and_limited_over_all_workers() {
+    let config = Config { body_buffer_size: 1000, body_disk_total: 100_000, ..plan(2).config };
+    let workers = Workers::echo(Plan { config, ..plan(2) });
+    let mut first = workers.connect(0);
+    let mut second = workers.connect(1);
+    workers.block(0);
+    workers.block(1);
+    // Read by the worker that is busy; it waits there, or in the channel, or with the other.
+    first.post("/first", &noise(60_000));
+    until("it is on disk", || workers.sum(Word::DiskBytes) == 60_000 || workers.in_channel() > 0);
+    if workers.in_channel() == 0 {
+        second.send(post("/second", 60_000).as_bytes());
+        assert_eq!(second.response().status, 503, "the disk is the same for both");
+    }
+    workers.unblock_all();
+    assert_eq!(first.response().status, 200);
+    until("nothing is counted any more", || workers.sum(Word::DiskBytes) == 0);
+}

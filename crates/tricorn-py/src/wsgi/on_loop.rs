@@ -1,0 +1,81 @@
+//! WSGI applications on the thread of an event loop: a call holds the loop up until it has returned and its response is sent.
+//!
+//! Its worker has the core buffer bodies as under `sync`: by default a call finds all of its body.
+use super::server::{Ground, Server, WsgiGateway};
+use super::wait::Wait;
+use crate::loops::Gateway;
+use crate::report::Reporter;
+use pyo3::prelude::*;
+use std::cell::Cell;
+use std::sync::Arc;
+use tricorn_io::{Engine, Exchange, Stir};
+
+pub struct OnLoop {
+    engine: Arc<Engine>,
+    server: Server,
+    /// The place of the call that runs.
+    place: Cell<Option<usize>>,
+}
+
+impl OnLoop {
+    pub fn new(
+        py: Python<'_>,
+        gateway: &Bound<'_, WsgiGateway>,
+        engine: Arc<Engine>,
+        sendfile: bool,
+    ) -> PyResult<OnLoop> {
+        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
+        let ground = Ground { wait: Wait::Thread, context: Some(context) };
+        let server = Server::new(py, gateway, engine.clone(), sendfile, ground)?;
+        Ok(OnLoop { engine, server, place: Cell::new(None) })
+    }
+}
+
+impl Gateway for OnLoop {
+    fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
+        let outer = self.place.replace(Some(exchange.slot()));
+        let (exchange, outcome) = self.server.answer(py, exchange, |engine, place| {
+            engine.conclude_call(place);
+        });
+        self.place.set(outer);
+        if let Err(error) = outcome {
+            self.engine.give_back(exchange);
+            return Err(error);
+        }
+        Ok(Some(exchange))
+    }
+
+    /// Nothing attends: a call has the thread until it ends.
+    fn stirred(&self, _py: Python<'_>, _stir: Stir) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// The signal handler has ended it (`current`); the loop is here again.
+    fn is_late(&self, _py: Python<'_>, _place: usize) -> PyResult<()> {
+        Ok(())
+    }
+
+    fn current(&self, _py: Python<'_>) -> PyResult<Option<usize>> {
+        Ok(self.place.get())
+    }
+
+    fn reporter(&self) -> &Reporter {
+        self.server.reporter()
+    }
+
+    fn most(&self) -> usize {
+        1
+    }
+
+    fn running(&self, _py: Python<'_>) -> usize {
+        usize::from(self.place.get().is_some())
+    }
+
+    fn cancel_all(&self, _py: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    fn leave(&self, _py: Python<'_>, _code: u16) -> PyResult<()> {
+        Ok(())
+    }
+}

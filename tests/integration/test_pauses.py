@@ -1,0 +1,118 @@
+"""A server that is stopped as a whole and goes on later: SIGSTOP, `docker pause`, the freezer, a virtual machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable
+
+import pytest
+
+from tests.harness import CLASSES, Server, Site, proc, until
+from tests.harness.wire import request
+
+pytestmark = pytest.mark.beyond_reference("its workers are killed after a pause")
+
+TIMEOUT = 2
+PAUSE = 3 * TIMEOUT
+
+
+def pause(pids: Iterable[int]) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        until(lambda pid=pid: proc.is_stopped(pid), "it is stopped")
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + PAUSE, "the pause is over", within=PAUSE + 5)
+
+
+def go_on(pids: Iterable[int]) -> None:
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+@CLASSES
+@pytest.mark.parametrize("first", ["arbiter", "worker"])
+def test_a_healthy_worker_survives_a_pause_of_all(worker_class: str, first: str) -> None:
+    """Whoever goes on first: the arbiter finds old heartbeats, the monitor a call from long ago."""
+    with (
+        Server("stuck:application", worker_class=worker_class, timeout=TIMEOUT) as server,
+        server.connect(timeout=30) as wire,
+    ):
+        worker = server.worker_pid()
+        assert server.get("/pid").status == 200
+        # It is under way all the time, and still is for a moment when the server goes on.
+        wire.send(request("GET", f"/short?s={PAUSE + 0.75 * TIMEOUT}"))
+        began = time.monotonic()
+        until(lambda: time.monotonic() > began + 0.3, "the call is under way, and nothing else")
+        pause([server.pid, worker])
+        go_on([server.pid, worker] if first == "arbiter" else [worker, server.pid])
+        assert wire.reply().status == 200
+        again = time.monotonic()
+        until(lambda: time.monotonic() > again + 2 * TIMEOUT, "the arbiter has looked at the worker", within=20)
+        assert server.worker_pids() == [worker]
+        assert not server.log.matching("TIMEOUT"), server.log.text
+
+
+def test_a_worker_that_stays_stopped_is_replaced() -> None:
+    with (
+        Server("stuck:application", timeout=TIMEOUT) as server,
+        server.connect(timeout=30) as wire,
+    ):
+        worker = server.worker_pid()
+        wire.send(request("GET", "/short?s=1"))
+        began = time.monotonic()
+        until(lambda: time.monotonic() > began + 0.3, "the call is under way")
+        pause([server.pid, worker])
+        go_on([server.pid])
+        server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)", within=20)
+        server.log.wait("shows no sign of life")
+        until(lambda: worker not in server.worker_pids(), "it is replaced", within=20)
+
+
+SLOW_BOOT = f"""\
+import time
+print("begun", flush=True)
+until = time.monotonic() + {PAUSE} + 1
+while time.monotonic() < until:
+    time.sleep(0.01)
+from gallery import application
+"""
+
+
+def test_a_boot_is_not_overdue_after_a_pause() -> None:
+    """It would have ended the first start."""
+    config = "boot_timeout = 5\n"
+    with Site(config, app="slow:application", files={"slow.py": SLOW_BOOT}, wait=False) as server:
+        server.out.wait("begun")
+        (worker,) = until(server.worker_pids, "a worker boots")
+        pause([server.pid, worker])
+        go_on([server.pid, worker])
+        until(lambda: serves(server), "it serves", within=20)
+        assert server.worker_pids() == [worker]
+
+
+def test_requests_have_their_graceful_timeout_after_a_pause() -> None:
+    with (
+        Server("stuck:application", timeout=0, graceful_timeout=4) as server,
+        server.connect(timeout=30) as wire,
+    ):
+        worker = server.worker_pid()
+        wire.send(request("GET", f"/short?s={PAUSE + 2}", [("Connection", "close")]))
+        began = time.monotonic()
+        until(lambda: time.monotonic() > began + 0.3, "the call is under way")
+        server.signal(signal.SIGTERM)
+        server.log.wait("Handling signal: term")
+        pause([server.pid, worker])
+        go_on([server.pid, worker])
+        assert wire.reply().status == 200
+        assert server.wait_exit(within=15) == 0
+        assert not server.log.matching("did not finish"), server.log.text
+
+
+def serves(server: Server) -> bool:
+    try:
+        return server.get("/hello").status == 200
+    except (OSError, AssertionError):
+        return False

@@ -1,0 +1,49 @@
+"""The skips that are allowed, each with what a machine or a combination lacks. Any other one fails the run.
+
+A test that is skipped wherever it runs tests nothing, and a suite that skips what it cannot start passes. Requirements
+of tests are installed (requirements/test.in), so a missing package is no reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+
+from tests.harness.server import REFERENCE
+
+COMBINATIONS = (
+    "eventlet sets a callback itself when it patches",
+    "the framework reads no body that has no length, or undoes the coding a second time",
+    ".* has no such thing",
+    "a unix socket is needed",
+    "too many calls to be worth it",
+    "the validator takes bytes itself only",
+    "the parser of aiohttp knows none",
+    "this server asks clients to forget",
+)
+"""Pairs of a test and a parameter that mean nothing together, whatever the machine."""
+
+
+def lacking() -> list[str]:
+    """What this machine cannot offer without its owner: root, programs, another Python."""
+    reasons = []
+    if os.geteuid() != 0:
+        reasons.append("only root can .*")
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        reasons.append("needs a browser: .*")
+    reasons += [f"{program} is not installed" for program in ("zsh", "fish", "openssl") if not shutil.which(program)]
+    if not os.path.exists("/proc/net/if_inet6"):
+        reasons.append("no IPv6 here")
+    if sys.version_info < (3, 11):
+        reasons.append("needs a parser for TOML")
+    return reasons
+
+
+ALLOWED = re.compile("|".join((*COMBINATIONS, *lacking())))
+
+
+def allowed(reason: str) -> bool:
+    """Against the reference server everything may be skipped: what it lacks is told where it is tested."""
+    return REFERENCE or ALLOWED.fullmatch(reason) is not None
