@@ -41,10 +41,12 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: Rust tests, the wheel in a clean environment, then every Python test incl. real processes
-	@$(MAKE) -j 3 compile-tests check-wheel browser  # side by side, since pip waits and cargo computes; tests run alone
+	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes; tests run alone
 	$(call say,Rust tests)
 	@$(CARGO_TEST) --quiet
 	@$(MAKE) pytest
+	$(call say,Another Python)
+	@scripts/test_pythons --smoke
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
@@ -55,17 +57,23 @@ compile-tests: $(VENV)/.made
 	$(call say,Compiling the Rust tests)
 	@$(CARGO_TEST) --no-run
 
-.PHONY: browser
-browser:
-	@scripts/setup_browser
+.PHONY: tools
+tools:
+	@scripts/setup_tools
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
-# Three processes on two processors, because a part of the tests waits for deadlines.
+# Three processes for each processor, because much of the longest files is waiting for deadlines.
 .PHONY: pytest
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
 	@$(BIN)/python -m compileall -q python/tricorn tests
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $$((3 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+
+# What differs between versions of Python is the start, the C API under the gateways, threads and signals.
+SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py tests/conformance/wsgi_pep3333
+.PHONY: pytest-smoke
+pytest-smoke: build
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SMOKE) -k "unit or gthread or asgi"
 
 ##@ Building
 
@@ -83,10 +91,22 @@ $(VENV)/.made:
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# pip fetches uv, which does the rest in a quarter of the time. uv reads neither pip's configuration nor its variables: a
+# machine that reaches its packages by these gets them from pip.
 $(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.txt | $(VENV)/.made
 	$(call say,Setting up $(VENV) ($$($(PYTHON) --version)))
-	@$(BIN)/python -m pip install --quiet -r requirements/build.txt -r requirements/test.txt -r requirements/lint.txt
+	@$(BIN)/python -m pip install --quiet -r requirements/build.txt
+	@$(INSTALL) || { echo "   uv could not install them; trying pip"; $(BIN)/python -m pip install --quiet $(TEST_REQUIREMENTS); }
 	@touch $@
+
+TEST_REQUIREMENTS := -r requirements/test.txt -r requirements/lint.txt
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(TEST_REQUIREMENTS)
+
+.PHONY: lock
+lock: $(VENV)/.made ## Resolves requirements/test.in into test.txt, for all Pythons at once (LOCK_ARGS=--upgrade: the newest)
+	@$(BIN)/python -m pip install --quiet -r requirements/build.txt
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --custom-compile-command "make lock" $(LOCK_ARGS) requirements/test.in -o requirements/test.txt
 
 .PHONY: build
 build: $(VENV)/.built ## Compiles the native core in release mode and installs tricorn, editable, into .venv
@@ -110,9 +130,28 @@ check-wheel: build ## Proves that the package installs and serves in a clean env
 
 ##@ Now and then
 
+.PHONY: audit
+audit: ## Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
+	@$(PYTHON) scripts/audit.py
+
 .PHONY: test-pythons
-test-pythons: ## The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X
+test-pythons: ## The Python tests on every CPython 3.10-3.14 found here, each in its own .venvs/3.X (FREE_THREADED=1)
 	@scripts/test_pythons
+
+# What describes gunicorn's behaviour, and what any server does. The rest of the suite is about promises beyond it.
+REFERENCE_TESTS := tests/compat tests/conformance/rfc9110 tests/conformance/wsgi_pep3333 \
+  tests/integration/test_boot.py tests/integration/test_bad_input.py tests/integration/test_concurrency.py \
+  tests/integration/test_access_log.py
+.PHONY: test-reference
+test-reference: build .venvs/reference/.setup ## The tests of gunicorn's behaviour, against gunicorn itself: are they true?
+	@TRICORN_TEST_SERVER="$(abspath .venvs/reference/bin/python) -m gunicorn" \
+	  $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(REFERENCE_TESTS)
+
+.venvs/reference/.setup: requirements/reference.txt requirements/test.txt | $(VENV)/.setup
+	$(call say,Installing gunicorn into .venvs/reference)
+	@$(PYTHON) -m venv .venvs/reference
+	@$(BIN)/uv pip install --quiet --python .venvs/reference/bin/python -r requirements/reference.txt -r requirements/test.txt
+	@touch $@
 
 .PHONY: bench
 bench: build .venvs/bench/.setup ## Measures tricorn beside its peers (BENCH_ARGS="--cases hello"); about 20 minutes
@@ -121,6 +160,10 @@ bench: build .venvs/bench/.setup ## Measures tricorn beside its peers (BENCH_ARG
 .PHONY: bench-memory
 bench-memory: build .venvs/bench/.setup ## Memory of preloaded workers and of idle connections
 	@$(BIN)/python -m benches.memory $(BENCH_ARGS)
+
+.PHONY: bench-uploads
+bench-uploads: build ## What a healthy client sees beside four uploads at full speed, for each worker class
+	@$(BIN)/python -m benches.uploads $(BENCH_ARGS)
 
 .PHONY: bench-slow-clients
 bench-slow-clients: build .venvs/bench/.setup ## What a healthy client sees beside a thousand slow ones
@@ -142,14 +185,29 @@ bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand 
 bench-loops: build .venvs/bench/.setup ## Event-loop workers: ASGI, WebSockets, ten thousand that sleep, tornado, aiohttp; about 20 minutes
 	@$(BIN)/python -m benches.loops $(BENCH_ARGS)
 
+.PHONY: bench-versions
+bench-versions: build ## CPU per request of this checkout beside another revision's (BENCH_ARGS="--base REVISION"); about 15 minutes
+	@$(BIN)/python -m benches.versions $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)
 	@touch $@
 
+.PHONY: mutants
+mutants: build ## Puts faults into a copy, one after another: does the suite notice? (MUTANTS_ARGS="--portion 1/4")
+	$(call say,Mutation check)
+	@$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
+
+.PHONY: storms
+storms: build ## Servers under combined disturbances drawn from new seeds, ten minutes of them (STORMS_ARGS="--seconds 3600", "--seed N")
+	@$(BIN)/python -m tests.storms $(STORMS_ARGS)
+
 .PHONY: fuzz
-fuzz: ## One minute of fuzzing for each target
+fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new mutants at a running server
 	@fuzz/run 60
+	@seed=$$(date +%s); echo "== mutants, seed $$seed"; \
+	  TRICORN_MUTANTS=100000 TRICORN_SEED=$$seed $(BIN)/python -m pytest -q tests/attacks/test_mutations.py
 
 .PHONY: clean
 clean: ## Removes what was built, and the environments

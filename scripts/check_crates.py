@@ -6,11 +6,14 @@
 A crate is a permission set. tricorn-proto is pure: a few parsers and nothing that could reach a socket, a clock, a
 thread or Python. tricorn-io may ask the operating system, never Python. Only tricorn-py names pyo3. tricorn-load is a
 program for the benchmarks: a client that shares the protocol with the server, and nothing else.
+
+Besides, of every package in Cargo.lock: its licence permits to ship it under MIT, and it comes from crates.io.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +38,20 @@ FORBIDDEN_ANYWHERE = {
     "lazy_static": "no global mutable state in the core",
 }
 
+# A package may be used under one of these. Licences that ask more of a distributor than a notice are not among them.
+LICENCES = {
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+}
+SOURCE = "registry+https://github.com/rust-lang/crates.io-index"
+
 
 def metadata() -> dict[str, Any]:
     command = ["cargo", "metadata", "--format-version", "1", "--locked"]
@@ -55,6 +72,28 @@ def reachable(tree: dict[str, Any], start: str) -> set[str]:
                 seen.add(dependency["pkg"])
                 queue.append(dependency["pkg"])
     return {names[ident] for ident in seen}
+
+
+def permitted(licence: str | None) -> bool:
+    """Whether an SPDX expression can be met: one of its `OR` choices, with each of that choice's `AND` parts."""
+    text = (licence or "").replace("/", " OR ").replace("(", " ( ").replace(")", " ) ")
+    # A choice in parentheses counts as one part; no package here nests deeper.
+    for group in re.findall(r"\( (.*?) \)", text):
+        text = text.replace(f"( {group} )", "MIT" if permitted(group) else "refused")
+    choices = [choice.split(" AND ") for choice in text.split(" OR ")]
+    return any(all(" ".join(part.split()) in LICENCES for part in choice) for choice in choices)
+
+
+def supply(tree: dict[str, Any]) -> list[str]:
+    """What speaks against a package whatever it does: its licence, and where it is from."""
+    found = []
+    for package in tree["packages"]:
+        name, own = f"{package['name']} {package['version']}", package["id"] in tree["workspace_members"]
+        if not permitted(package["license"]):
+            found.append(f"{name} has the licence {package['license']!r}, which scripts/check_crates.py does not list")
+        if not own and package["source"] != SOURCE:
+            found.append(f"{name} comes from {package['source']}, not from crates.io")
+    return found
 
 
 def problems(tree: dict[str, Any]) -> list[str]:
@@ -79,8 +118,9 @@ def problems(tree: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    found = problems(metadata())
-    print("\n".join(found) or "proto <- io <- py, proto <- load: kept")
+    tree = metadata()
+    found = problems(tree) + supply(tree)
+    print("\n".join(found) or "proto <- io <- py, proto <- load: kept; licences and sources as listed")
     return 1 if found else 0
 
 

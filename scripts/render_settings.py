@@ -27,6 +27,7 @@ from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
     Addresses,
+    AutoOrBoolean,
     AutoOrInteger,
     Boolean,
     Bytes,
@@ -75,6 +76,7 @@ These settings of gunicorn's are not available in this version. They are refused
 FORMS = {
     Integer: "a whole number",
     AutoOrInteger: "a whole number, or `auto`",
+    AutoOrBoolean: "`auto`, `on` or `off`",
     Seconds: "a number of seconds",
     Bytes: "a number of bytes, or one with a suffix: `512K`, `2M`, `1G`",
     Umask: "a number; octal if it begins with 0",

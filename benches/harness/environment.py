@@ -37,6 +37,8 @@ def describe() -> dict[str, str]:
 
 
 def peer_versions() -> dict[str, str]:
+    if not BENCH_PYTHON.exists():
+        return {}  # no peer was asked for
     code = (
         "import importlib.metadata as m, json, sys\n"
         "print(json.dumps({d.name.lower(): d.version for d in m.distributions() if d.name.lower() in sys.argv[1:]}))"

@@ -1,0 +1,1 @@
+"""What a change costs: this checkout beside another revision of it."""
