@@ -40,11 +40,9 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: ## Everything: Rust tests, the wheel in a clean environment, then every Python test incl. real processes
-	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes; tests run alone
-	$(call say,Rust tests)
-	@$(CARGO_TEST) --quiet
-	@$(MAKE) pytest
+test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
+	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes
+	@$(MAKE) -j 2 rust-tests pytest  # so are these: much of both is waiting
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
@@ -57,17 +55,23 @@ compile-tests: $(VENV)/.made
 	$(call say,Compiling the Rust tests)
 	@$(CARGO_TEST) --no-run
 
+.PHONY: rust-tests
+rust-tests: compile-tests ## Only the Rust tests
+	$(call say,Rust tests)
+	@$(CARGO_TEST) --quiet
+
 .PHONY: tools
 tools:
 	@scripts/setup_tools
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
+# pytest may write its own: else six processes rewrite the assertions of all modules each time.
 # Three processes for each processor, because much of the longest files is waiting for deadlines.
 .PHONY: pytest
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
 	@$(BIN)/python -m compileall -q python/tricorn tests
-	@$(BIN)/python -m pytest -n $$((3 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $$((3 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
 
 # What differs between versions of Python is the start, the C API under the gateways, threads and signals.
 SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py tests/conformance/wsgi_pep3333
@@ -91,7 +95,7 @@ $(VENV)/.made:
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# pip fetches uv, which does the rest in a quarter of the time. uv reads neither pip's configuration nor its variables: a
+# pip fetches uv, which does the rest in a quarter of the time; compiled, since thousands of servers import it. uv reads neither pip's configuration nor its variables: a
 # machine that reaches its packages by these gets them from pip.
 $(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.txt | $(VENV)/.made
 	$(call say,Setting up $(VENV) ($$($(PYTHON) --version)))
@@ -100,7 +104,7 @@ $(VENV)/.setup: requirements/build.txt requirements/test.txt requirements/lint.t
 	@touch $@
 
 TEST_REQUIREMENTS := -r requirements/test.txt -r requirements/lint.txt
-INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python $(TEST_REQUIREMENTS)
+INSTALL = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(TEST_REQUIREMENTS)
 
 .PHONY: lock
 lock: $(VENV)/.made ## Resolves requirements/test.in into test.txt, for all Pythons at once (LOCK_ARGS=--upgrade: the newest)

@@ -103,7 +103,22 @@ def program_in_its_session() -> Told:
     return {"status": done.returncode}
 
 
+def ended_at_once() -> Told:
+    """gevent: a child that has ended before anybody can say that its end is waited for."""
+    from gevent import os as gevent_os
+
+    def fork_and_dawdle() -> int:
+        child: int = gevent_os.fork_gevent()
+        if not child:
+            os._exit(6)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        return child
+
+    return {"status": status_of(gevent_os.fork_and_watch(fork=fork_and_dawdle))}
+
+
 MODULES = {
+    "at_once": ended_at_once,
     "process": process,
     "terminated": terminated,
     "program": program,

@@ -119,11 +119,18 @@ def test_more_than_the_database_takes(server: Server, postgres: Postgres) -> Non
             break
     else:
         raise AssertionError(f"{Counter(clients.statuses)}; the log:\n{server.log.text}")
-    explained = until(lambda: [line for line in server.log.lines[lines:] if "worker_connections" in line], "a line")
-    assert len(explained) == 1
-    assert re.search(rf"\b{110 - SLOTS}\b", explained[0]), "how often it said no"
-    assert str(postgres.directory) in explained[0], "which database"
-    assert re.search(r"\b97\b", explained[0]), "how many connections are held"
+
+    def explained() -> list[str]:
+        return [line for line in server.log.lines[lines:] if "worker_connections" in line]
+
+    def refused() -> int:
+        return sum(int(re.findall(r"refused (\d+) connection", line)[0]) for line in explained())
+
+    until(lambda: refused() >= 110 - SLOTS, "how often it said no")
+    # A burst ends with a second without a refusal, which a busy machine may see in the middle of this one.
+    assert len(explained()) <= 3
+    assert str(postgres.directory) in explained()[0], "which database"
+    assert re.search(r"\b97\b", explained()[-1]), "how many connections are held"
     free(postgres)
     assert server.get("/actors").status == 200, "afterwards all is as before"
 

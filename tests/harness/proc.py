@@ -132,5 +132,11 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def sleeps(pid: int) -> bool:
+    """Whether its main thread waits for something: not for a processor, and not for a disk."""
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "S"
+
+
 def threads(pid: int) -> int:
     return len(os.listdir(PROC / str(pid) / "task"))

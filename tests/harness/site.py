@@ -115,9 +115,12 @@ class Site(Server):
 
 
 def rests(pid: int) -> bool:
-    """Whether the process has used no processor for a while: it has done all that a boot takes."""
+    """Whether the process has neither used nor wanted a processor for a while: it has done all that a boot takes."""
     before = proc.cpu_seconds(pid)
-    time.sleep(0.05)
+    for _ in range(10):
+        if not proc.sleeps(pid):
+            return False
+        time.sleep(0.005)
     return proc.cpu_seconds(pid) == before
 
 

@@ -133,6 +133,12 @@ def test_the_standard_librarys_children_are_what_they_always_are(worker_class: s
         assert session["status"] == 4
 
 
+def test_gevent_hears_of_a_first_child_that_ends_at_once() -> None:
+    with serving("gevent") as server:
+        (told,) = ask_all(server, "how=at_once")
+        assert told["status"] == 6
+
+
 @ALL
 def test_a_child_that_lives_on_holds_nothing_of_the_server(worker_class: str) -> None:
     """Neither the port nor a connection: what the parent closes is closed."""
@@ -144,7 +150,7 @@ def test_a_child_that_lives_on_holds_nothing_of_the_server(worker_class: str) ->
         child = told["child"]
         server.signal(signal.SIGTERM)
         assert idle.ended() == b""
-        assert server.wait_exit() == 0
+        assert server.wait_exit(outlived=True) == 0
         assert proc.is_running(child)
         listen(server.port)
         end(child)
@@ -180,7 +186,7 @@ def test_children_under_load_take_no_request_and_add_no_answer(worker_class: str
         assert not wrong
         until(lambda: lines(server) == CLIENTS * REQUESTS, "one line for each request")
         server.signal(signal.SIGTERM)
-        assert server.wait_exit() == 0
+        assert server.wait_exit(outlived=True) == 0
         assert children
         assert all(proc.is_running(child) for child in children)
         listen(server.port)
@@ -211,7 +217,7 @@ def test_a_child_that_is_forked_while_the_application_is_loaded_is_no_worker(wor
         (child,) = proc.children(worker)
         assert server.get("/").json()["pid"] == worker
         server.signal(signal.SIGTERM)
-        assert server.wait_exit() == 0
+        assert server.wait_exit(outlived=True) == 0
         assert proc.is_running(child)
         listen(server.port)
         end(child)

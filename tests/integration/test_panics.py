@@ -78,11 +78,11 @@ PLACES = 20
 
 @pytest.mark.parametrize("worker_class", each("gthread", "gevent", "eventlet", "asgi"))
 def test_every_place_of_a_lost_request_is_free_again(worker_class: str, tmp_path: Path) -> None:
-    """After as many panics as there are places, all of them are there for requests that wait side by side."""
+    """After twice as many panics as there are places, all of them are there for requests that wait side by side."""
     options: dict[str, Any] = {"threads": 4} if worker_class == "gthread" else {"worker_connections": PLACES}
     places = options.get("threads", PLACES)
     gate = tmp_path / "gate"
-    lost = 10 * places - 1
+    lost = 2 * places
     with faulty(tmp_path, worker_class, f"panics:{lost}", **options) as server:
         lose(server, lost, "/?id=lost")
         wires = [server.connect(timeout=30) for _ in range(places)]

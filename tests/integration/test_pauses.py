@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.harness import CLASSES, Server, Site, proc, until
+from tests.harness import KINDS, Server, Site, proc, until
 from tests.harness.wire import request
 
 pytestmark = pytest.mark.beyond_reference("its workers are killed after a pause")
 
 TIMEOUT = 2
-PAUSE = 3 * TIMEOUT
+PAUSE = 2 * TIMEOUT
 
 
 def pause(pids: Iterable[int]) -> None:
@@ -32,7 +32,7 @@ def go_on(pids: Iterable[int]) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-@CLASSES
+@KINDS
 @pytest.mark.parametrize("first", ["arbiter", "worker"])
 def test_a_healthy_worker_survives_a_pause_of_all(worker_class: str, first: str) -> None:
     """Whoever goes on first: the arbiter finds old heartbeats, the monitor a call from long ago."""
@@ -50,7 +50,7 @@ def test_a_healthy_worker_survives_a_pause_of_all(worker_class: str, first: str)
         go_on([server.pid, worker] if first == "arbiter" else [worker, server.pid])
         assert wire.reply().status == 200
         again = time.monotonic()
-        until(lambda: time.monotonic() > again + 2 * TIMEOUT, "the arbiter has looked at the worker", within=20)
+        until(lambda: time.monotonic() > again + 1.5 * TIMEOUT, "the arbiter has looked at the worker", within=20)
         assert server.worker_pids() == [worker]
         assert not server.log.matching("TIMEOUT"), server.log.text
 
@@ -83,7 +83,7 @@ from gallery import application
 
 def test_a_boot_is_not_overdue_after_a_pause() -> None:
     """It would have ended the first start."""
-    config = "boot_timeout = 5\n"
+    config = "boot_timeout = 3\n"
     with Site(config, app="slow:application", files={"slow.py": SLOW_BOOT}, wait=False) as server:
         server.out.wait("begun")
         (worker,) = until(server.worker_pids, "a worker boots")

@@ -60,7 +60,7 @@ def send_when_booted(server: Server, wire: Wire, target: str) -> None:
     time.sleep(0.2)
 
 
-@CLASSES
+@KINDS
 def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> None:
     with Server(worker_class=worker_class, graceful_timeout=1) as server, server.connect() as wire:
         send_when_booted(server, wire, "/sleep?s=30")
@@ -76,7 +76,7 @@ def test_the_graceful_timeout_ends_what_does_not_finish(worker_class: str) -> No
 
 
 @pytest.mark.beyond_reference("threads inside the application hold up the end")
-@CLASSES
+@KINDS
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT], ids=["INT", "QUIT"])
 def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
     with Server(worker_class=worker_class, workers=2, graceful_timeout=10) as server, server.connect() as wire:
@@ -88,7 +88,7 @@ def test_int_and_quit_are_quick(worker_class: str, number: int) -> None:
 
 
 @pytest.mark.beyond_reference("they do, for some seconds")
-@CLASSES
+@KINDS
 def test_idle_connections_do_not_hold_up_the_end(worker_class: str) -> None:
     with Server(worker_class=worker_class, keep_alive=30, graceful_timeout=10) as server:
         wires = [server.connect() for _ in range(5)]

@@ -27,7 +27,7 @@ from tricorn.arbiter.mind.events import (
     WorkerStuck,
 )
 from tricorn.arbiter.mind.state import NEVER, State
-from tricorn.arbiter.own_time import OwnTime
+from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal
@@ -96,8 +96,11 @@ class Loop:
             self._wait()
 
     def _wait(self) -> None:
-        deadline = min(self._state.next_deadline(), self._watcher.next_look(self._state))
+        end = self._state.next_deadline()
+        deadline = min(end, self._watcher.next_look(self._state))
         timeout = None if deadline == NEVER else max(0, deadline - self._time.now())
+        if timeout is not None and end != NEVER:
+            timeout = min(timeout, LONGEST_WAIT)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
         handles = self._hands.nursery.handles

@@ -12,6 +12,8 @@ from tricorn.unpatched import time
 
 LATE = 1.0
 """Seconds by which a wait may end late without having been stopped: a machine may be busy."""
+LONGEST_WAIT = 1.0
+"""Seconds to wait at a time while workers have a deadline: a pause within one wait is known by its late end only."""
 
 
 class OwnTime:

@@ -76,6 +76,24 @@ def take_signals_back() -> None:
         os.kill(os.getpid(), signal.SIGCHLD)  # one may have ended meanwhile
 
 
+def watch_forks() -> None:
+    """In a worker: gevent's loop hears of the first child that the application forks, too.
+
+    It takes SIGCHLD when it is told of a child, which is after the fork: by then the child may have ended, and whoever
+    waits for it waits for ever. gevent's `subprocess` takes it in time, as is done here for `os.fork`.
+    """
+    if _patched is None or _patched[0] != "gevent":
+        return
+    from gevent._hub_local import get_hub_if_exists
+
+    def before() -> None:
+        hub = get_hub_if_exists()
+        if hub is not None and hub.loop.default:
+            hub.loop.install_sigchld()
+
+    os.register_at_fork(before=before)
+
+
 _patched: tuple[str, int] | None = None
 """The class, and the process that it is set up for."""
 

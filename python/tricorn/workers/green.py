@@ -91,6 +91,7 @@ class GreenWorker(Worker):
     def _boot(self) -> Booted:
         # Before anything of the application's, a hook or a module, can import what is to be patched.
         patching.patch(self.assignment.worker_class, Notices(self))
+        patching.watch_forks()
         if self.cfg.green_drivers:
             connections = Connections(self.assignment.page, self._refused)
             drivers.install(self.assignment.worker_class, Notices(self), connections)

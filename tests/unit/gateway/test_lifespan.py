@@ -47,7 +47,13 @@ def live(application: Any, log: Log, mode: str = "auto") -> Lifespan:
         await lifespan.shutdown()
         return lifespan
 
-    return asyncio.run(asyncio.wait_for(main(), 10))
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(main())
+    try:
+        return loop.run_until_complete(task)
+    finally:
+        task.exception()  # seen: else asyncio complains of a SystemExit whenever the task is collected
+        loop.close()
 
 
 class Ordinary:
