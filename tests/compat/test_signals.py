@@ -185,6 +185,30 @@ def test_usr2_and_a_way_back(tmp_path: Path) -> None:
         assert int(pidfile.read_text()) == server.pid
 
 
+def test_a_second_usr2_in_the_same_moment_starts_no_second_successor(tmp_path: Path) -> None:
+    begun, gate = tmp_path / "begun", tmp_path / "gate"
+    hook = f"""
+def nworkers_changed(server, new, old):
+    import pathlib, time
+    if old is None:
+        return
+    pathlib.Path({str(begun)!r}).touch()
+    while not pathlib.Path({str(gate)!r}).exists():
+        time.sleep(0.01)
+"""
+    with Site(hook) as server:
+        server.signal(signal.SIGTTIN)
+        until(begun.exists, "the arbiter is in the hook")
+        for _ in range(2):
+            server.signal(signal.SIGUSR2)
+            until(lambda: not proc.pending_signals(server.pid), "it has been noted")
+        gate.touch()
+        (started,) = server.log.wait("Started a successor with pid: ([0-9]+)")
+        server.log.wait("USR2 signal ignored. Child exists.")
+        os.kill(int(started[1]), signal.SIGTERM)
+        server.log.wait("The successor has ended")
+
+
 def test_winch_without_daemon_is_ignored() -> None:
     with Site("loglevel = 'debug'\n") as server:
         before = server.worker_pids()

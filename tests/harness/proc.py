@@ -132,6 +132,12 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def pending_signals(pid: int) -> int:
+    """Those that were sent to the process and have not reached it, as a set of bits."""
+    text = _read(f"/proc/{pid}/status").decode()
+    return sum(int(bits, 16) for bits in re.findall(r"^(?:SigPnd|ShdPnd):\s*(\w+)", text, re.MULTILINE))
+
+
 def sleeps(pid: int) -> bool:
     """Whether its main thread waits for something: not for a processor, and not for a disk."""
     fields = _stat(pid)

@@ -35,7 +35,7 @@ REACTOR = (
         f"{REACT}/deadlines.rs",
         "acknowledged >= outgoing.acknowledged + wanted",
         "acknowledged > outgoing.acknowledged",
-        (f"{SUITE} limits", "tests/attacks/test_slow_clients.py"),
+        (f"{SUITE} timeouts", "tests/attacks/test_slow_clients.py"),
     ),
     Fault(
         "write_timeouts_counted",

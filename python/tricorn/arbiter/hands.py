@@ -249,7 +249,8 @@ class Hands:
             return
         site.log.info("Started a successor with pid: %s", pid)
         self._successor = pid
-        self.events.append(Upgraded(pid))
+        # First in the queue: another USR2 may be in it.
+        self.events.appendleft(Upgraded(pid))
 
     def successor_ended(self) -> None:
         """The listeners are ours alone again."""
