@@ -117,7 +117,13 @@ def ended_at_once() -> Told:
     return {"status": status_of(gevent_os.fork_and_watch(fork=fork_and_dawdle))}
 
 
+def spawned() -> Told:
+    """A program that nobody closes descriptors for, and that outlives the server."""
+    return {"child": os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)}
+
+
 MODULES = {
+    "spawned": spawned,
     "at_once": ended_at_once,
     "process": process,
     "terminated": terminated,

@@ -159,6 +159,17 @@ def test_a_child_that_lives_on_holds_nothing_of_the_server(worker_class: str) ->
 CLIENTS, REQUESTS, EVERY = 6, 30, 5
 
 
+@pytest.mark.parametrize("reuse_port", [False, True], ids=["one_listener", "reuse_port"])
+def test_a_program_that_lives_on_does_not_hold_the_port(reuse_port: bool) -> None:
+    with serving("sync", extra=["--reuse-port"] if reuse_port else []) as server:
+        child = server.get("/?how=spawned&id=0").json()["child"]
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit(outlived=True) == 0
+        assert proc.is_running(child)
+        listen(server.port)
+        end(child)
+
+
 @ALL
 def test_children_under_load_take_no_request_and_add_no_answer(worker_class: str) -> None:
     """Each client reads its own answers, in order, from the one worker; the log has one line for each of them."""

@@ -263,6 +263,6 @@ PROCESSES = (
         f"{ARBITER}/nursery.py",
         "listener.socket.set_inheritable(False)",
         "pass",
-        ("tests/integration/test_leaks.py", "tests/integration/test_boot.py", "tests/integration/test_orphans.py"),
+        ("tests/integration/test_forks.py -k program_that_lives_on",),
     ),
 )
