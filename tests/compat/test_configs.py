@@ -15,6 +15,7 @@ import pytest
 
 from tests.harness import CLOSE, Load, Site, until
 from tests.harness.server import free_port
+from tests.harness.site import rests
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -61,6 +62,8 @@ def test_prometheus(tmp_path: Path) -> None:
     environment = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     files = {"metrics.py": METRICS}
     with site("prometheus", workers=2, app="metrics:application", files=files, env=environment) as server:
+        # The library's collector cannot read a file that another worker is about to make.
+        until(lambda: all(map(rests, server.worker_pids())), "all workers have made theirs")
         assert b"asked_total 1.0" in server.get("/").body
         live, *_ = tmp_path.glob("gauge_liveall_*.db")
         victim = int(live.stem.rpartition("_")[2])

@@ -31,7 +31,7 @@ from tricorn.workers import native
 original = native.core_options
 native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": FAULT}
 """
-EXPECTED = r"panicked (at .*(lost|monitor)\.rs|\(a defect)|Exception in worker process"
+EXPECTED = r"panicked at .*(lost|monitor)\.rs|Exception in worker process"
 """What the log may tell: the panics that were asked for, and the end of a worker whose monitor has panicked."""
 
 NEVER = 60
@@ -70,6 +70,17 @@ def test_a_panic_costs_its_request_and_nothing_else(worker_class: str, tmp_path:
                 assert wire.get("/hello").status == 200
         server.log.wait(r"panicked at .*\.rs:\d+")
         assert server.worker_pid() == worker
+        leave_at_once(server)
+
+
+@pytest.mark.parametrize("worker_class", each("gthread", "gevent", "asgi"))
+def test_no_memory_for_an_object_is_told_as_that(worker_class: str, tmp_path: Path) -> None:
+    """pyo3 panics then. It costs the request, and is nobody's defect."""
+    with faulty(tmp_path, worker_class, "no_object:2") as server:
+        lose(server, 2, "/hello")
+        server.log.wait("Python could not make an object: .* has no memory left, at .*\\.rs:", count=2)
+        assert server.get("/hello").status == 200
+        assert not server.log.matching("panicked|defect"), server.log.text
         leave_at_once(server)
 
 

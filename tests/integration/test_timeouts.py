@@ -67,20 +67,6 @@ def test_a_request_that_is_stuck_is_told_with_its_stack(case: str) -> None:
         assert tally.failures == []
 
 
-def test_the_other_requests_of_the_worker_finish() -> None:
-    with (
-        Server("stuck:application", threads=3, timeout=1, graceful_timeout=8) as server,
-        server.connect() as stuck,
-        server.connect() as other,
-    ):
-        stuck.send(request("GET", "/sleep"))
-        server.log.wait("WORKER TIMEOUT", within=15)
-        other_pid = until(lambda: answered(server), "a worker serves", within=15)
-        other.send(request("GET", "/short?s=0.5"))
-        assert other.reply().status == 200
-        assert other_pid > 0
-
-
 def answered(server: Server) -> int:
     try:
         return int(server.get("/pid").body)

@@ -111,8 +111,8 @@ pub enum Fault {
     BeforeTake,
     AfterTake,
     BeforeStart,
-    /// So many heads of responses panic.
-    Panics(usize),
+    /// So many heads of responses panic, with these words.
+    Panics(usize, &'static str),
     /// The monitor panics when a call is in flight.
     MonitorPanics,
     /// The disk hangs while the file `stall` in `upload_dir` is a FIFO that is not open for writing.

@@ -217,8 +217,8 @@ impl Engine {
 
     /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
     pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
-        if let Some(Fault::Panics(most)) = self.shared.config.fault {
-            self.panic_for_test(most);
+        if let Some(Fault::Panics(most, words)) = self.shared.config.fault {
+            self.panic_for_test(most, words);
         }
         HeadInputs {
             date: wall.date(),

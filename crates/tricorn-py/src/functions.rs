@@ -1,10 +1,10 @@
 //! Plain C functions bound to objects of ours: what is called for every request, and costs nothing to be called.
+use crate::panics::{self, Panicked};
 use pyo3::PyClass;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A method definition, as CPython keeps a pointer to it.
 pub struct Definition(ffi::PyMethodDef);
@@ -97,19 +97,15 @@ pub unsafe fn enter<T: PyClass>(
 ) -> *mut ffi::PyObject {
     // SAFETY: the GIL is held (see above).
     let py = unsafe { Python::assume_attached() };
-    let result = catch_unwind(AssertUnwindSafe(|| {
+    let result = panics::caught(|| {
         // SAFETY: the function was bound to a `T`, which it keeps alive.
         let bound = unsafe { Borrowed::from_ptr(py, slf).cast_unchecked::<T>() };
         body(&bound)
-    }));
-    match result {
-        Ok(Ok(value)) => value.into_ptr(),
-        Ok(Err(error)) => {
+    });
+    match result.unwrap_or_else(|Panicked(text)| Err(PyRuntimeError::new_err(text))) {
+        Ok(value) => value.into_ptr(),
+        Err(error) => {
             error.restore(py);
-            std::ptr::null_mut()
-        }
-        Err(_) => {
-            PyRuntimeError::new_err("tricorn panicked (a defect of tricorn)").restore(py);
             std::ptr::null_mut()
         }
     }

@@ -187,9 +187,10 @@ fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
         Some("monitor_panics") => Some(Fault::MonitorPanics),
         Some("stall_disk") => Some(Fault::StallDisk),
         Some("stall_log") => Some(Fault::StallLog),
-        Some(other) => match other.strip_prefix("panics:").and_then(|most| most.parse().ok()) {
-            Some(most) => Some(Fault::Panics(most)),
-            None => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
+        Some(other) => match other.split_once(':').and_then(|(kind, most)| Some((kind, most.parse().ok()?))) {
+            Some(("panics", most)) => Some(Fault::Panics(most, "a test asked for it")),
+            Some(("no_object", most)) => Some(Fault::Panics(most, crate::panics::NO_OBJECT)),
+            _ => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
         },
     })
 }

@@ -1,12 +1,19 @@
-//! Panics: defects of ours. One costs its request; it is told with its place in the source, and the thread goes on.
+//! Panics: defects of ours, but for one. A panic costs its request; it is told with its place in the source, and the thread goes
+//! on.
+//!
+//! Where Python has no memory for an object that pyo3 makes without asking whether it could, pyo3 panics. That is nobody's
+//! defect: it is told as what it is.
 use std::cell::Cell;
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A panic that was caught: its message, and where it came from.
+/// A panic that was caught: what the log is told of it.
 pub struct Panicked(pub String);
+
+/// What pyo3 says when Python returns no object.
+pub const NO_OBJECT: &str = "PyObject pointer is null";
 
 static INSTALLED: Once = Once::new();
 static HAS_GREENLETS: AtomicBool = AtomicBool::new(false);
@@ -20,7 +27,11 @@ pub fn watch() {
     INSTALLED.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            LAST.set(Some(panic.to_string()));
+            if let Some(text) = without_memory(panic) {
+                LAST.set(Some(text));
+                return;
+            }
+            LAST.set(Some(format!("tricorn {panic} (this is a defect of tricorn)")));
             if HAS_GREENLETS.load(Ordering::Relaxed) {
                 let _ = writeln!(std::io::stderr(), "tricorn {panic}");
             } else {
@@ -28,6 +39,14 @@ pub fn watch() {
             }
         }));
     });
+}
+
+/// The exception itself is on stderr: pyo3 has written it there.
+fn without_memory(panic: &PanicHookInfo<'_>) -> Option<String> {
+    (panic.payload().downcast_ref() == Some(&NO_OBJECT)).then(|| {
+        let place = panic.location().map(|place| format!(", at {place}")).unwrap_or_default();
+        format!("Python could not make an object: the process, or its container, has no memory left{place}")
+    })
 }
 
 /// No panic prints a backtrace from now on: greenlet copies the stack of one that waits away, and who walks the stack of
@@ -42,8 +61,6 @@ pub fn watch_greenlets() {
 /// is worked on, or changed in single steps.
 #[inline]
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        let text = LAST.take().unwrap_or_else(|| "panicked".into());
-        Panicked(format!("tricorn {text} (this is a defect of tricorn)"))
-    })
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|_| Panicked(LAST.take().unwrap_or_else(|| "tricorn panicked (this is a defect of tricorn)".into())))
 }
