@@ -41,8 +41,9 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes
-	@$(MAKE) -j 2 rust-tests pytest  # so are these: much of both is waiting
+	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes; tests run alone
+	@$(MAKE) rust-tests
+	@$(MAKE) pytest
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
@@ -66,18 +67,25 @@ tools:
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
 # pytest may write its own: else six processes rewrite the assertions of all modules each time.
-# Three processes for each processor, because much of the longest files is waiting for deadlines.
+# Two processes for each processor, because much of the longest files is waiting for deadlines. More would make them late.
+#
+# What failed runs again, alone: a machine that others use may hold up one test among sixteen thousand. A test that fails twice
+# fails; one that fails once is listed, and wants mending.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \
+	  $(PYTEST) -v --last-failed --last-failed-no-failures none --maxfail 1 $(1); }
 .PHONY: pytest
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
 	@$(BIN)/python -m compileall -q python/tricorn tests
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $$((3 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS)
+	@$(PYTEST) -n $$((2 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
 
 # What differs between versions of Python is the start, the C API under the gateways, threads and signals.
-SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py tests/conformance/wsgi_pep3333
+SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py \
+  tests/conformance/wsgi_pep3333 -k "unit or gthread or asgi"
 .PHONY: pytest-smoke
 pytest-smoke: build
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(SMOKE) -k "unit or gthread or asgi"
+	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE) $(call again,$(SMOKE))
 
 ##@ Building
 
