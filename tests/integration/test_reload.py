@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import time
 from collections import Counter, deque
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,9 @@ def test_the_pidfile_follows_a_reload(tmp_path: Path) -> None:
     assert not second.exists()
 
 
+CALL = 0.1
+
+
 @pytest.mark.beyond_reference("it does not say what a dead worker was doing")
 @KINDS
 @pytest.mark.parametrize("again", range(2))
@@ -237,8 +241,9 @@ def test_a_killed_worker_fails_what_it_was_running_and_the_log_names_it(worker_c
         return reply.status == 200
 
     with Server(worker_class=worker_class, workers=4, keep_alive=5, **room(worker_class)) as server:
-        with Load(server.address, "/sleep?s=0.05", clients=16, check=noted) as load:
+        with Load(server.address, f"/sleep?s={CALL}", clients=16, check=noted) as load:
             load.settle(50)
+            time.sleep(CALL / 2)  # clients that ask in step: in the middle of their calls, and not between two
             # One that surely runs something: few connections may have come to a worker with room for many.
             ((victim, _),) = Counter(answers).most_common(1)
             os.kill(victim, signal.SIGKILL)
