@@ -66,8 +66,8 @@ tools:
 	@scripts/setup_tools
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
-# pytest may write its own: else six processes rewrite the assertions of all modules each time.
-# Two processes for each processor, because much of the longest files is waiting for deadlines. More would make them late.
+# pytest may write its own: else each of its processes rewrites the assertions of all modules, every time.
+# Two processes for each processor, since much of the longest files is waiting for deadlines. More of them miss deadlines.
 #
 # What failed runs again, alone: a machine that others use may hold up one test among sixteen thousand. A test that fails twice
 # fails; one that fails once is listed, and wants mending.

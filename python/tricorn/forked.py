@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from tricorn.unpatched import _thread, os, signal
+from tricorn.unpatched import _thread, os, select, signal
 
 if TYPE_CHECKING:
     import asyncio
@@ -55,6 +55,12 @@ def guard(on_fork: Callable[[], object], signals: Collection[int]) -> None:
 def is_child() -> bool:
     """Whether this process was forked by the application of a worker."""
     return _is_child
+
+
+def own_epoll(shared: int) -> None:
+    """In a child: puts an epoll that watches nothing yet in the place of this one, which is the parent's too."""
+    with select.epoll() as own:
+        os.dup2(own.fileno(), shared, inheritable=False)
 
 
 def before_leaving(function: Callable[[], object]) -> None:

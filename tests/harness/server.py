@@ -285,7 +285,7 @@ class Server:
         os.kill(self.pid, number)
 
     def wait_exit(self, within: float = 10.0, *, outlived: bool = False) -> int:
-        """The exit status of the master, once its output has been read, which a child that has `outlived` it holds."""
+        """The exit status of the master. All its output has been read then, unless a child has `outlived` it."""
         try:
             status = self.process.wait(within)
         except subprocess.TimeoutExpired:

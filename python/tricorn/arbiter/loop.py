@@ -96,11 +96,10 @@ class Loop:
             self._wait()
 
     def _wait(self) -> None:
-        end = self._state.next_deadline()
-        deadline = min(end, self._watcher.next_look(self._state))
-        timeout = None if deadline == NEVER else max(0, deadline - self._time.now())
-        if timeout is not None and end != NEVER:
-            timeout = min(timeout, LONGEST_WAIT)
+        now, end = self._time.now(), self._state.next_deadline()
+        soon = NEVER if end == NEVER else now + LONGEST_WAIT
+        deadline = min(end, soon, self._watcher.next_look(self._state))
+        timeout = None if deadline == NEVER else max(0, deadline - now)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
         handles = self._hands.nursery.handles

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
-import select
 import signal
 import threading
 from collections.abc import Awaitable, Callable
@@ -69,8 +68,7 @@ class EventLoop:
     def in_child(self) -> None:
         """In a process that the application forked: this loop must neither go on, nor reach the parent's."""
         for shared in self._epolls:
-            with select.epoll() as own:
-                os.dup2(own.fileno(), shared, inheritable=False)
+            forked.own_epoll(shared)
         if threading.get_ident() != self._thread:
             # A thread of an executor hands over what it has come to, and would wait for its next task.
             self.loop.call_soon_threadsafe = _leave_by  # type: ignore[method-assign, assignment]

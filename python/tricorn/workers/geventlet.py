@@ -11,7 +11,8 @@ import eventlet.event
 from eventlet import hubs
 from eventlet.greenthread import GreenThread, spawn_n
 
-from tricorn.unpatched import os, select
+from tricorn import forked
+from tricorn.unpatched import select
 from tricorn.workers import green
 
 
@@ -54,8 +55,7 @@ class Hub(green.Hub):
         shared = getattr(self._hub, "poll", None)
         if not isinstance(shared, select.epoll):
             return
-        with select.epoll() as own:
-            os.dup2(own.fileno(), shared.fileno(), inheritable=False)
+        forked.own_epoll(shared.fileno())
         for descriptor in {*self._hub.listeners[self._hub.READ], *self._hub.listeners[self._hub.WRITE]}:
             self._hub.register(descriptor, new=True)
 

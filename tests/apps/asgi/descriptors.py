@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
+from asgi.plain import answering
 from descriptors import answer  # the other one: this is asgi.descriptors
 
-Message = dict[str, Any]
-
-
-async def application(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
-    if scope["type"] != "http":
-        raise ValueError(f"{scope['type']} is nothing for this application")
-    body = answer(scope["path"])
-    fields = [(b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": 200, "headers": fields})
-    await send({"type": "http.response.body", "body": body})
+application = answering(lambda scope: answer(scope["path"]))

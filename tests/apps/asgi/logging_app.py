@@ -5,17 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-Message = dict[str, Any]
+from asgi.plain import answering
 
 
-async def application(
-    scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
-) -> None:
-    if scope["type"] != "http":
-        raise ValueError(f"{scope['type']} is nothing for this application")
+def said(scope: dict[str, Any]) -> bytes:
     what, text = scope["path"].strip("/"), scope["query_string"].decode()
     if what == "print":
         print(text, "printed", flush=True)
@@ -25,7 +20,7 @@ async def application(
         logging.getLogger("gunicorn.error").info("%s by logging", text)
     elif what == "raise":
         raise ValueError(text)
-    body = dict(scope["headers"]).get(b"x-from-hook", b"%d" % os.getpid())
-    fields = [(b"content-length", b"%d" % len(body)), (b"x-answer", b"yes")]
-    await send({"type": "http.response.start", "status": 200, "headers": fields})
-    await send({"type": "http.response.body", "body": body})
+    return dict(scope["headers"]).get(b"x-from-hook", b"%d" % os.getpid())
+
+
+application = answering(said, (b"x-answer", b"yes"))

@@ -5,7 +5,6 @@
 //! Here the order is that of [`Claim`].
 use super::Reactor;
 use super::conn::{Conn, Phase, Token};
-use super::queue::{RETRY_AFTER, STATUS};
 use super::reject::{After, Rejection};
 use crate::clock;
 use crate::config;
@@ -15,12 +14,8 @@ use crate::wheel::{Tick, tick_at};
 /// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer.
 const SHARE: usize = 32;
 
-const CROWDED: Rejection<'_> = Rejection {
-    status: STATUS,
-    message: "This server has more connections than it can hold; the request was not begun.",
-    fields: RETRY_AFTER,
-    after: After::Close,
-};
+const CROWDED: Rejection<'_> =
+    Rejection::for_now("This server has more connections than it can hold; the request was not begun.", After::Close);
 
 /// What a connection can say for itself. The least gives way first; of equal ones that with the earliest deadline, which is
 /// the one that has waited longest.

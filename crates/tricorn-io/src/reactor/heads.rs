@@ -5,7 +5,6 @@
 //! before it is counted.
 use super::Reactor;
 use super::conn::{Phase, Token};
-use super::queue::{RETRY_AFTER, STATUS};
 use super::reject::{After, Rejection};
 use crate::buffers::{INPUT, Request};
 use crate::clock;
@@ -15,12 +14,10 @@ use std::cmp::Reverse;
 /// When there are too many, a 16th of the limit is freed, so that the table is not searched for each of them.
 const SHARE: usize = 16;
 
-const TOO_MANY: Rejection<'_> = Rejection {
-    status: STATUS,
-    message: "This server is receiving too many request heads at once; the request was not begun.",
-    fields: RETRY_AFTER,
-    after: After::Linger,
-};
+const TOO_MANY: Rejection<'_> = Rejection::for_now(
+    "This server is receiving too many request heads at once; the request was not begun.",
+    After::Linger,
+);
 
 impl Reactor {
     /// More of this connection's head is still to come: counts what there is so far.

@@ -17,12 +17,8 @@ use tricorn_proto::peer::request_start;
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
 pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
-const OVERLOADED: Rejection<'_> = Rejection {
-    status: STATUS,
-    message: "This server has more requests than it can serve; the request was not begun.",
-    fields: RETRY_AFTER,
-    after: After::Keep,
-};
+const OVERLOADED: Rejection<'_> =
+    Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
 
 /// Requests that were turned away and that the log has not been told of.
 #[derive(Debug, Default)]

@@ -13,12 +13,8 @@ use tricorn_proto::exchange::error_page::{self, Page};
 use tricorn_proto::http1::Method;
 use tricorn_proto::peer::request_id;
 
-const STRANDED: Rejection<'_> = Rejection {
-    status: STATUS,
-    message: "This server is restarting; the request was not begun.",
-    fields: RETRY_AFTER,
-    after: After::Keep,
-};
+const STRANDED: Rejection<'_> =
+    Rejection::for_now("This server is restarting; the request was not begun.", After::Keep);
 
 /// What a request is answered that never meets the application.
 pub(super) struct Rejection<'a> {
@@ -27,6 +23,13 @@ pub(super) struct Rejection<'a> {
     /// More fields of the response, each with its line end.
     pub fields: &'a [u8],
     pub after: After,
+}
+
+impl<'a> Rejection<'a> {
+    /// The server cannot begin this request now; another time it may (503).
+    pub const fn for_now(message: &'a str, after: After) -> Rejection<'a> {
+        Rejection { status: STATUS, message, fields: RETRY_AFTER, after }
+    }
 }
 
 /// What becomes of the connection.
