@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import time
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benches.harness import environment
 from benches.harness.process import ROOT
 
 
@@ -26,6 +28,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     rule = "|" + "|".join("-" * (width + 1) + ("-" if n == 0 else ":") for n, width in enumerate(widths)) + "|"
     return "\n".join([line(cells[0]), rule, *[line(row) for row in cells[1:]]])
+
+
+def conclude(arguments: argparse.Namespace, title: str, commands: dict[str, str], body: str, data: Any) -> Path | None:
+    """Shows the page of a run and keeps it under `--name`, but for a `--dry` one. Where it is kept."""
+    print(f"\n{body}")
+    if arguments.dry:
+        return None
+    folder = write(arguments.name, title, environment.describe(), commands, body, data)
+    print(f"\nwritten to {folder.relative_to(ROOT)}")
+    return folder
 
 
 def write(name: str, title: str, environment: dict[str, str], commands: dict[str, str], body: str, data: Any) -> Path:

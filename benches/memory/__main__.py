@@ -20,7 +20,7 @@ from typing import Any
 from benches.end_to_end.apps import hello
 from benches.end_to_end.servers import SERVERS, Kind, like_gunicorn, tricorn
 from benches.harness import environment, proc, report, wrk
-from benches.harness.process import LOAD_CORE, ROOT, DidNotServe, Server, free_port
+from benches.harness.process import LOAD_CORE, DidNotServe, Server, free_port
 
 APPLICATION = f"benches.end_to_end.apps:{hello.__name__}"
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\n"
@@ -58,11 +58,7 @@ def main() -> int:
     workers = collect(PRELOADED, arguments, commands, preloaded_workers)
     connections = collect(HOLDERS, arguments, commands, idle_connections)
     body = f"{render_workers(workers, arguments.workers)}\n\n{render_connections(connections, arguments.connections)}"
-    print(f"\n{body}")
-    if not arguments.dry:
-        data = {"workers": workers, "connections": connections}
-        folder = report.write(arguments.name, "Memory", environment.describe(), commands, body, data)
-        print(f"\nwritten to {folder.relative_to(ROOT)}")
+    report.conclude(arguments, "Memory", commands, body, {"workers": workers, "connections": connections})
     return 0
 
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benches.harness import environment, report
+from benches.harness import report
 from benches.harness.open_loop import Clients
 from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
 from benches.one_queue import measure, one_slow, pages, theory
@@ -46,13 +46,10 @@ def main() -> int:
         title = f"One queue: {arguments.seconds:g} s for each load"
         data = loads(kinds, arguments, commands)
         body = pages.render(data, arguments)
-    print(f"\n{body}")
-    if not arguments.dry:
-        name = arguments.name or ("one-slow" if arguments.one_slow else "one-queue")
-        folder = report.write(name, title, environment.describe(), commands, body, data)
-        print(f"\nwritten to {folder.relative_to(ROOT)}")
-        if not arguments.one_slow:
-            plot(folder)
+    arguments.name = arguments.name or ("one-slow" if arguments.one_slow else "one-queue")
+    folder = report.conclude(arguments, title, commands, body, data)
+    if folder is not None and not arguments.one_slow:
+        plot(folder)
     return 0
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benches.harness import environment, proc, report
+from benches.harness import proc, report
 from benches.harness.open_loop import Clients, Outcome, Planned
 from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
 from benches.one_queue.servers import SERVERS_OF_A_GROUP, Kind, granian, like_gunicorn
@@ -50,12 +50,9 @@ def main() -> int:
             result = {"absent": str(reason)}
         data["servers"][kind.name] = result
         print(f"  {kind.name}: {pages.short(result)}", flush=True)
-    body = pages.render(data)
-    print(f"\n{body}")
-    if not arguments.dry:
-        title = f"{arguments.overload:g} times the capacity for {arguments.seconds:g} s"
-        folder = report.write(arguments.name, title, environment.describe(), commands, body, data)
-        print(f"\nwritten to {folder.relative_to(ROOT)}")
+    title = f"{arguments.overload:g} times the capacity for {arguments.seconds:g} s"
+    folder = report.conclude(arguments, title, commands, pages.render(data), data)
+    if folder is not None:
         plot(folder)
     return 0
 

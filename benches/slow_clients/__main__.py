@@ -11,8 +11,8 @@ import signal
 import sys
 from typing import Any
 
-from benches.harness import environment, report
-from benches.harness.process import ROOT, DidNotServe, become_generator
+from benches.harness import report
+from benches.harness.process import DidNotServe, become_generator
 from benches.slow_clients.measure import KINDS, measure, render
 
 
@@ -37,11 +37,7 @@ def main() -> int:
         except DidNotServe as reason:
             results[kind.name] = {"absent": str(reason)}
         print(f"  {kind.name}: {results[kind.name]}", flush=True)
-    body = render(results, arguments)
-    print(f"\n{body}")
-    if not arguments.dry:
-        folder = report.write(arguments.name, "Slow clients", environment.describe(), commands, body, results)
-        print(f"\nwritten to {folder.relative_to(ROOT)}")
+    report.conclude(arguments, "Slow clients", commands, render(results, arguments), results)
     return 0
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benches.harness import environment, report
+from benches.harness import report
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
 from benches.slow_clients.measure import ask
 
@@ -114,11 +114,7 @@ def main() -> int:
             results[worker_class] = measure(worker_class, arguments, commands)
         except DidNotServe as reason:
             results[worker_class] = {"absent": str(reason)}
-    body = render(results, arguments)
-    print(f"\n{body}")
-    if not arguments.dry:
-        folder = report.write(arguments.name, "Fast uploads", environment.describe(), commands, body, results)
-        print(f"\nwritten to {folder.relative_to(ROOT)}")
+    report.conclude(arguments, "Fast uploads", commands, render(results, arguments), results)
     return 0
 
 

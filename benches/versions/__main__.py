@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benches.end_to_end.cases import DOCUMENT
-from benches.harness import environment, report, wrk
+from benches.harness import report, wrk
 from benches.harness.process import ROOT, DidNotServe, before_other_work
 from benches.harness.wrk import Load
 from benches.loops import generator
@@ -55,13 +55,9 @@ def main() -> int:
             print("  " + "  ".join(f"{cell:>9}" for cell in rows[-1]), flush=True)
             if found.interval()[0] > arguments.most:
                 slower.append(f"{worker_class} {case.name} {found.ratio():.3f}")
-    page = report.table(HEADER, rows)
-    print(f"\n{page}\n")
-    if not arguments.dry:
-        title = f"This version beside {arguments.base}: {arguments.pairs} pairs of a second, {arguments.starts} starts"
-        commands = {worker_class: " ".join(command(worker_class)(0)[1:]) for worker_class in CLASSES}
-        folder = report.write(arguments.name, title, environment.describe(), commands, page, data)
-        print(f"written to {folder.relative_to(ROOT)}")
+    title = f"This version beside {arguments.base}: {arguments.pairs} pairs of a second, {arguments.starts} starts"
+    commands = {worker_class: " ".join(command(worker_class)(0)[1:]) for worker_class in CLASSES}
+    report.conclude(arguments, title, commands, report.table(HEADER, rows), data)
     if slower:
         print(f"certainly above {arguments.most:g} times the CPU of {arguments.base}: {', '.join(slower)}")
     return 1 if slower else 0
