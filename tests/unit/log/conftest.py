@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ def configure() -> Configure:
 @pytest.fixture(autouse=True)
 def _same_loggers() -> Iterator[None]:
     before = _State.now()
+    handlers_before = logging._handlerList[:]  # type: ignore[attr-defined]
     raising = logging.raiseExceptions
     kept = [(logger, logger.handlers[:]) for logger in map(logging.getLogger, ("gunicorn.error", "gunicorn.access"))]
     for logger, _ in kept:
@@ -36,7 +38,16 @@ def _same_loggers() -> Iterator[None]:
     yield
     before.restore()
     before.forget()
+    _close([reference() for reference in logging._handlerList[:] if reference not in handlers_before])  # type: ignore[attr-defined]
     for logger, handlers in kept:
         logger.handlers[:] = handlers
     logging.raiseExceptions = raising
     assert not [name for name in sys.modules if name.startswith("log_probe")]
+
+
+def _close(handlers: list[logging.Handler | None]) -> None:
+    """One that is not collected yet would be among those that a later test opens anew."""
+    for handler in handlers:
+        if handler is not None:
+            with suppress(OSError, ValueError):  # a full disk, a stream that the test has closed
+                handler.close()
