@@ -41,9 +41,8 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes; tests run alone
-	@$(MAKE) rust-tests
-	@$(MAKE) pytest
+	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes
+	@$(MAKE) -j 2 rust-tests pytest
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
@@ -67,7 +66,7 @@ tools:
 
 # Bytecode first: the servers of the tests write none (their modules are edited within a second), and there are thousands.
 # pytest may write its own: else each of its processes rewrites the assertions of all modules, every time.
-# Two processes for each processor, since much of the longest files is waiting for deadlines. More of them miss deadlines.
+# Four processes for each processor, since most of a test's time is waiting: for deadlines, and for its servers.
 #
 # What failed runs again, alone: a machine that others use may hold up one test among sixteen thousand. A test that fails twice
 # fails; one that fails once is listed, and wants mending.
@@ -78,7 +77,7 @@ again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \
 pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	$(call say,Python tests)
 	@$(BIN)/python -m compileall -q python/tricorn tests
-	@$(PYTEST) -n $$((2 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
+	@$(PYTEST) -n $$((4 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
 
 # What differs between versions of Python is the start, the C API under the gateways, threads and signals.
 SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py \

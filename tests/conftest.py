@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests import skips
 from tests.harness import REFERENCE, Server
+from tests.harness import server as servers
 
 TESTS = Path(__file__).parent
 AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
@@ -46,6 +48,18 @@ LONGEST_FIRST = (
 )
 """Files by the time they took (`--durations=0`), each more than 40 seconds. They begin first, so that a run does not
 end with one of them while the other processes have nothing to do. Then come these suites, then the rest."""
+STARTED_AFRESH = frozenset(
+    (
+        "compat/test_configs.py",
+        "examples/test_work.py",
+        "integration/test_boot.py",
+        "integration/test_configuration.py",
+        "integration/test_green_patching.py",
+        "integration/test_systemd.py",
+    )
+)
+"""Files that are about the start of a server: theirs have an interpreter each. Others are forked from one that has
+imported what the arbiter imports (`tests/harness/forkserver.py`)."""
 SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 
@@ -93,6 +107,18 @@ def _held_to_the_list(report: AnyReport) -> AnyReport:
     return report
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _interpreters(request: pytest.FixtureRequest, patched_module: pytest.MonkeyPatch) -> None:
+    path = request.path.relative_to(TESTS).as_posix()
+    patched_module.setattr(servers, "always_fresh", path in STARTED_AFRESH)
+
+
+@pytest.fixture(scope="module")
+def patched_module() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
 class Pool:
     """One server per configuration, started when first asked for."""
 
@@ -116,13 +142,18 @@ class Pool:
         return server
 
     def stop(self) -> list[str]:
-        complaints = []
-        for key, server in self._servers.items():
-            try:
-                server.stop()
-            except AssertionError as error:
-                complaints.append(f"{key}: {error}")
-        return complaints
+        """Stops all at the same time; what they left behind."""
+        with ThreadPoolExecutor(max(1, len(self._servers))) as threads:
+            complaints = threads.map(_complaint, self._servers.keys(), self._servers.values())
+            return [complaint for complaint in complaints if complaint]
+
+
+def _complaint(key: str, server: Server) -> str:
+    try:
+        server.stop()
+    except AssertionError as error:
+        return f"{key}: {error}"
+    return ""
 
 
 @pytest.fixture(scope="session")

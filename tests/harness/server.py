@@ -19,8 +19,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from tricorn.workers import NAMES
+
 from tests.harness import proc
 from tests.harness.deadline import until
+from tests.harness.forkserver import Forked, Forkserver
 from tests.harness.wire import Address, Reply, Wire
 
 if TYPE_CHECKING:
@@ -48,6 +51,9 @@ OWN_OPTIONS = {
     "no_handover",
     "no_green_drivers",
 }
+
+always_fresh = False
+"""Tests of the start are on now: every server has an interpreter of its own."""
 
 # Below the ports the kernel gives to outgoing connections, so that nobody takes one between choosing and binding.
 PORTS = range(18000, 32000)
@@ -169,9 +175,13 @@ class Server:
         extra: Sequence[str] = (),
         expects: str | None = None,
         twins: bool = True,
+        fresh: bool = False,
         **options: Any,
     ) -> None:
-        """`twins`: the application is the one of its name for the interface that the class is for."""
+        """`twins`: the application is the one of its name for the interface that the class is for.
+
+        `fresh`: with an interpreter of its own, and not forked from one that has imported what the arbiter imports.
+        """
         self.directory = Path(tempfile.mkdtemp(prefix="tricorn-t-"))
         self.workers = workers
         self.address: Address
@@ -207,6 +217,8 @@ class Server:
         self._env[name] = value
         self._wait = wait
         self._expects = expects
+        self._alias = worker_class
+        self._fresh = fresh or always_fresh or worker_class not in NAMES or "daemon" in options or "-D" in extra
 
     def __enter__(self) -> Self:
         self.start()
@@ -216,15 +228,19 @@ class Server:
         self.stop(check=kind is None)
 
     def start(self) -> None:
-        self.process = subprocess.Popen(
-            self.argv,
-            cwd=self.directory,
-            env=self._env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        own = [sys.executable, "-m", "tricorn"]
+        if self._fresh or self.argv[: len(own)] != own or not Forkserver.can_start(self._env):
+            self.process: subprocess.Popen[bytes] | Forked = subprocess.Popen(
+                self.argv,
+                cwd=self.directory,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        else:
+            self.process = Forkserver.of(self._alias).start(self.argv[len(own) :], str(self.directory), self._env)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.log = Lines(self.process.stderr)

@@ -1,0 +1,80 @@
+"""The program of the forkserver: `python forkserver_main.py DESCRIPTOR ALIAS`; see `forkserver.py`.
+
+What it imports the servers have imported, too: only what an arbiter has anyway.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import time
+from collections.abc import Sequence
+from importlib import import_module
+from socket import recv_fds, socket
+
+LARGEST = 1 << 17
+"""Bytes of an order: arguments and an environment."""
+
+
+def import_as_arbiter(alias: str) -> None:
+    """What the arbiter has imported by the time at which it forks its first worker; the order is its own."""
+    for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.workers.native"):
+        import_module(name)
+    from tricorn import workers
+    from tricorn.green import patching
+    from tricorn.workers import title
+
+    workers.load(alias)
+    if alias in workers.GREEN:
+        patching.prepare(alias)
+    if alias in workers.LOOPS:
+        from tricorn.workers import event_loop
+
+        event_loop.import_loop(workers.choose_loop(alias, "auto"))
+    title.prepare()
+
+
+def serve(orders: socket) -> None:
+    """Forks a server for each order. Returns at the end of orders, and never in a server."""
+    while True:
+        message, descriptors, *_ = recv_fds(orders, LARGEST, 2)
+        if not message:
+            return
+        order = json.loads(message)
+        if "ended" in order:
+            orders.send(str(os.waitpid(order["ended"], 0)[1]).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            orders.close()
+            become(order["argv"], order["cwd"], order["environ"], descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        orders.send(str(pid).encode())
+
+
+def become(argv: list[str], cwd: str, environ: dict[str, str], outputs: Sequence[int]) -> None:
+    """What `python -m tricorn` finds, whose modules are already there. Leaves with SystemExit, as that does."""
+    os.setsid()
+    for target, descriptor in enumerate(outputs, 1):
+        os.dup2(descriptor, target)
+    os.closerange(3, 256)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environ)
+    time.tzset()
+    sys.orig_argv = [sys.executable, "-m", "tricorn", *argv]
+    sys.argv = ["-m", *argv]
+    sys.path[0] = cwd
+    runpy.run_module("tricorn", run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    import_as_arbiter(sys.argv[2])
+    serve(socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""A server of the forkserver is what `python -m tricorn` would be: else the tests would test something else."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+import pytest
+
+from tests.harness import Server, proc
+from tests.harness.classes import GREEN, THREADED, each
+
+pytestmark = pytest.mark.beyond_reference("only our own server is forked")
+
+PROGRAM = {"__mp_main__", "array", "json", "json.decoder", "json.encoder", "json.scanner", "runpy"}
+"""What the program of the forkserver needs, and a server may do without."""
+
+
+def facts(worker_class: str, *, fresh: bool) -> dict[str, Any]:
+    with Server("start:application", worker_class=worker_class, bind="127.0.0.1:0", fresh=fresh, wait=False) as server:
+        port = server.log.wait(r"Listening at: http://127.0.0.1:(\d+)")[0][1]
+        server.address = ("127.0.0.1", int(port))
+        server.wait_ready()
+        found: dict[str, Any] = server.get("/").json()
+        directory, mark = str(server.directory), found["env"].pop("TRICORN_TEST_MARK")
+    assert mark
+    found["signals"] = {key: re.sub(r" at 0x\w+", "", value) for key, value in found["signals"].items()}
+    return {key: str(value).replace(directory, "D") if key != "modules" else value for key, value in found.items()}
+
+
+@pytest.mark.parametrize("worker_class", each(*THREADED, *GREEN, "tornado"))
+def test_a_forked_server_is_like_a_fresh_one(worker_class: str) -> None:
+    forked, fresh = (facts(worker_class, fresh=kind) for kind in (False, True))
+    more = set(forked.pop("modules")) - set(fresh.pop("modules"))
+    assert more <= PROGRAM
+    assert forked == fresh
+
+
+def test_an_environment_that_an_interpreter_reads_gets_one() -> None:
+    with Server("start:application", env={"PYTHONHASHSEED": "7"}) as server:
+        assert server.pid in proc.children(os.getpid())
+    with Server("start:application", env={"ANOTHER": "7"}) as server:
+        assert server.pid not in proc.children(os.getpid())
+        assert server.get("/").json()["env"]["ANOTHER"] == "7"
