@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.harness import sock_diag
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -126,24 +128,21 @@ class Wire:
 
     def is_let_go(self) -> bool:
         """Whether the server has closed its end of this TCP connection, seen without touching it."""
-        row = self._far_end()
-        # A socket that is closed but not done yet (FIN_WAIT1, LAST_ACK) belongs to no process: inode 0.
-        return row is None or row[9] == "0"
+        far = self._far_end()
+        return far is None or far.is_closed
 
     def backlog(self) -> int:
         """Bytes of the server's that this end has not acknowledged; 0 if the connection is over."""
-        row = self._far_end()
-        return int(row[4].partition(":")[0], 16) if row else 0
+        far = self._far_end()
+        return far.unacknowledged if far else 0
 
-    def _far_end(self) -> list[str] | None:
-        """The server's socket in the kernel's table."""
+    def _far_end(self) -> sock_diag.Socket | None:
+        """The server's socket."""
         try:
-            far, near = (f":{address[1]:04X}" for address in (self.sock.getpeername(), self.sock.getsockname()))
+            far, near = self.sock.getpeername(), self.sock.getsockname()
         except OSError:
             return None  # it was reset
-        with open("/proc/net/tcp") as table:
-            rows = (line.split() for line in table)
-            return next((row for row in rows if row[1].endswith(far) and row[2].endswith(near)), None)
+        return sock_diag.find(far, near)
 
     def reset(self) -> None:
         """Closes as a crashing client does: with RST."""
