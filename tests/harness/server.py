@@ -19,7 +19,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from tricorn.workers import NAMES
+from tricorn.errors import ConfigError
+from tricorn.workers import choose
 
 from tests.harness import proc
 from tests.harness.deadline import until
@@ -99,6 +100,14 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
         for each in value if isinstance(value, (list, tuple)) else [value]:
             line += [flag] if each is True else [flag, str(each)]
     return line
+
+
+def _alias(worker_class: str) -> str:
+    """The class that the server will choose; empty if it will refuse the name."""
+    try:
+        return choose(worker_class, 1)
+    except ConfigError:
+        return ""
 
 
 TWINS = {"asgi": "asgi", "tornado": "tornado_twins", "aiohttp": "aiohttp_twins"}
@@ -217,8 +226,8 @@ class Server:
         self._env[name] = value
         self._wait = wait
         self._expects = expects
-        self._alias = worker_class
-        self._fresh = fresh or always_fresh or worker_class not in NAMES or "daemon" in options or "-D" in extra
+        self._alias = _alias(worker_class)
+        self._fresh = fresh or always_fresh or not self._alias or "daemon" in options or "-D" in extra
 
     def __enter__(self) -> Self:
         self.start()
