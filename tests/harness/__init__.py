@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.harness.cases import with_each
 from tests.harness.classes import (
     ALL_CLASSES,
     CLASSES,
@@ -50,4 +51,5 @@ __all__ = [
     "module",
     "room",
     "until",
+    "with_each",
 ]
