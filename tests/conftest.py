@@ -34,7 +34,6 @@ LONGEST_FIRST = (
     "integration/test_green_patching.py",
     "attacks/test_slow_clients.py",
     "integration/test_green_promises.py",
-    "conformance/wsgi_pep3333/test_input.py",
     "integration/test_configuration.py",
     "integration/test_hand_over_faults.py",
     "integration/test_response_buffering.py",

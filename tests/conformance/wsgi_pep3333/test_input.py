@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.conftest import BODY_BUFFER
-from tests.harness import Server
+from tests.harness import Server, with_each
 from tests.harness.wire import chunked, request
 
 
@@ -73,23 +73,21 @@ def expect(got: Any, body: bytes) -> None:
     assert got["types"] in (["bytes"], [])
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096, 10_000_000])
-@pytest.mark.parametrize("name", BODIES)
-def test_read_in_pieces(server: Server, framer: Callable[[bytes, str], bytes], name: str, size: int) -> None:
-    body = BODIES[name]
+@with_each("size", [1, 7, 4096, 10_000_000])
+@with_each("body", BODIES)
+def test_read_in_pieces(server: Server, framer: Callable[[bytes, str], bytes], body: bytes, size: int) -> None:
     if size < 7 and len(body) > 10000:
-        pytest.skip("too many calls to be worth it")
+        return  # too many calls to be worth it
     got = report(server, framer(body, f"/body?how=read_n&size={size}"))
     expect(got, body)
     full = [size] * (len(body) // size) + ([len(body) % size] if len(body) % size else [])
     assert got["sizes"] == full[:2000]
 
 
-@pytest.mark.parametrize("how", ["read", "read_minus_one", "read_none"])
-@pytest.mark.parametrize("name", BODIES)
-def test_read_everything(server: Server, framer: Callable[[bytes, str], bytes], name: str, how: str) -> None:
-    got = report(server, framer(BODIES[name], f"/body?how={how}&raw"))
-    expect(got, BODIES[name])
+@with_each("how", ["read", "read_minus_one", "read_none"])
+@with_each("body", BODIES)
+def test_read_everything(server: Server, framer: Callable[[bytes, str], bytes], body: bytes, how: str) -> None:
+    expect(report(server, framer(body, f"/body?how={how}&raw")), body)
 
 
 def test_read_of_nothing_takes_nothing(server: Server, framer: Callable[[bytes, str], bytes]) -> None:
@@ -97,10 +95,9 @@ def test_read_of_nothing_takes_nothing(server: Server, framer: Callable[[bytes, 
     assert got["sizes"] == [0, 3]
 
 
-@pytest.mark.parametrize("how", ["readline", "iterate", "readlines"])
-@pytest.mark.parametrize("name", BODIES)
-def test_lines(server: Server, framer: Callable[[bytes, str], bytes], name: str, how: str) -> None:
-    body = BODIES[name]
+@with_each("how", ["readline", "iterate", "readlines"])
+@with_each("body", BODIES)
+def test_lines(server: Server, framer: Callable[[bytes, str], bytes], body: bytes, how: str) -> None:
     got = report(server, framer(body, f"/body?how={how}"))
     expect(got, body)
     assert got["sizes"] == [len(line) for line in body.splitlines(keepends=True) if line][:2000] or b"\r" in body
@@ -109,7 +106,7 @@ def test_lines(server: Server, framer: Callable[[bytes, str], bytes], name: str,
     )
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 1000])
+@with_each("size", [1, 2, 5, 1000])
 def test_readline_with_a_bound(server: Server, framer: Callable[[bytes, str], bytes], size: int) -> None:
     body = BODIES["lines"]
     got = report(server, framer(body, f"/body?how=readline_n&size={size}"))
@@ -136,7 +133,7 @@ def test_ways_to_read_may_be_mixed(server: Server, framer: Callable[[bytes, str]
     assert got["sizes"] == [6, 3, 2, 2, 6, 6]
 
 
-@pytest.mark.parametrize("name", ["empty", "lines", "spooled"])
+@with_each("name", ["empty", "lines", "spooled"])
 def test_past_the_end_there_is_nothing(server: Server, framer: Callable[[bytes, str], bytes], name: str) -> None:
     got = report(server, framer(BODIES[name], "/body?how=past_end&size=100000"))
     expect(got, BODIES[name])
@@ -148,7 +145,7 @@ def test_without_a_body_there_is_nothing(server: Server, version: str) -> None:
         expect(report(server, request("GET", f"/body?how={how}", version=version)), b"")
 
 
-@pytest.mark.parametrize("how", ["read_n", "readline"])
+@with_each("how", ["read_n", "readline"])
 def test_five_megabytes(server: Server, framer: Callable[[bytes, str], bytes], how: str) -> None:
     body = lines(5 * 1024 * 1024)
     expect(report(server, framer(body, f"/body?how={how}")), body)
