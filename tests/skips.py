@@ -18,8 +18,6 @@ COMBINATIONS = (
     "the framework reads no body that has no length, or undoes the coding a second time",
     ".* has no such thing",
     "a unix socket is needed",
-    "too many calls to be worth it",
-    "the validator takes bytes itself only",
     "the parser of aiohttp knows none",
     "this server asks clients to forget",
 )
