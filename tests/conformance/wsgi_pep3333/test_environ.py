@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.harness import REFERENCE, Server
+from tests.harness import REFERENCE, Server, with_each
 from tests.harness.wire import Fields, request
 
 
@@ -77,9 +77,7 @@ def test_addresses_over_a_unix_socket(server: Server) -> None:
 
 
 @pytest.mark.beyond_reference("the path of the socket, and an empty port")
-@pytest.mark.parametrize(
-    ("host", "name", "port"), [("", "localhost", "80"), ("a:", "a", "80"), (":81", "localhost", "81")]
-)
+@with_each(("host", "name", "port"), [("", "localhost", "80"), ("a:", "a", "80"), (":81", "localhost", "81")])
 def test_a_server_has_a_name_and_a_port_whatever_the_host(server: Server, host: str, name: str, port: str) -> None:
     """PEP 3333: "SERVER_NAME and SERVER_PORT can never be empty strings"."""
     got = environ(server, fields=[("Host", host)])
@@ -159,7 +157,7 @@ def test_a_chunked_body_has_no_length(server: Server) -> None:
     assert got["wsgi.input_terminated"] == ["bool", True]
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("target", "path", "query"),
     [
         ("/echo", "/echo", ""),
@@ -191,7 +189,7 @@ def test_absolute_form(server: Server) -> None:
     assert got["RAW_URI"] == ["str", "http://other.example/echo/x?y=1"]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
+@with_each("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND", "M-SEARCH"])
 def test_methods(server: Server, method: str) -> None:
     assert environ(server, method=method)["REQUEST_METHOD"] == ["str", method]
 
