@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import Server
+from tests.harness import Server, with_each
 from tests.harness.wire import Short, request
 
 
 @pytest.mark.beyond_reference("a body that is too short keeps the connection open")
-@pytest.mark.parametrize("pieces", ["", "&pieces"], ids=["whole", "pieces"])
+@with_each("pieces", {"whole": "", "pieces": "&pieces"})
 def test_a_body_that_is_too_short_ends_the_connection(server: Server, version: str, pieces: str) -> None:
     with server.connect() as wire:
         wire.send(request("GET", f"/length?says=100&sends=10{pieces}", version=version), request("GET", "/hello"))
@@ -19,7 +19,7 @@ def test_a_body_that_is_too_short_ends_the_connection(server: Server, version: s
     server.log.wait("(?i)content-length|shorter")
 
 
-@pytest.mark.parametrize("pieces", ["", "&pieces"], ids=["whole", "pieces"])
+@with_each("pieces", {"whole": "", "pieces": "&pieces"})
 def test_a_body_that_is_too_long_is_cut(server: Server, version: str, pieces: str) -> None:
     with server.connect() as wire:
         wire.send(request("GET", f"/length?says=5&sends=100{pieces}", version=version))
@@ -31,8 +31,8 @@ def test_a_body_that_is_too_long_is_cut(server: Server, version: str, pieces: st
             assert wire.get("/hello").body == b"Hello\n"
 
 
-@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
-@pytest.mark.parametrize("body", ["", "&sends=50", "&sends=50&generator"], ids=["none", "some", "generator"])
+@with_each("status", ["204 No Content", "304 Not Modified"])
+@with_each("body", {"none": "", "some": "&sends=50", "generator": "&sends=50&generator"})
 def test_statuses_without_a_body(server: Server, version: str, status: str, body: str) -> None:
     with server.connect() as wire:
         reply = wire.get(f"/nobody?status={status.replace(' ', '%20')}{body}", version=version)
@@ -53,9 +53,7 @@ def test_a_304_may_tell_the_length_it_would_have_had(server: Server) -> None:
     assert server.get("/nobody?status=304%20Not%20Modified&says=50").get("content-length") == "50"
 
 
-@pytest.mark.parametrize(
-    "path", ["/hello", "/stream", "/writes", "/iterables?kind=generator", "/nobody?status=200%20OK"]
-)
+@with_each("path", ["/hello", "/stream", "/writes", "/iterables?kind=generator", "/nobody?status=200%20OK"])
 def test_head(server: Server, version: str, path: str) -> None:
     with server.connect() as wire:
         wire.send(request("HEAD", path, version=version))
@@ -72,7 +70,7 @@ def test_head_keeps_the_length(server: Server, version: str) -> None:
         assert wire.ask("HEAD", "/hello", version=version).get("content-length") == "6"
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("path", "length"),
     [
         ("/iterables?kind=single&raw", "11"),
