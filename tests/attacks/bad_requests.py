@@ -168,3 +168,4 @@ CHUNKS = [
 ]
 
 ALL = [*REQUEST_LINES, *HEADS, *FRAMING, *CHUNKS]
+assert len({bad.name for bad in ALL}) == len(ALL), "a name is that of one attack"

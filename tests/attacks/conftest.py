@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -33,10 +34,16 @@ def any_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return guarded(pool, request.param)
 
 
+@contextmanager
+def unharmed(server: Server) -> Iterator[Server]:
+    """The attack may not reach the application, kill the worker, or stop it from serving."""
+    worker = server.worker_pids()
+    yield server
+    assert server.get("/hello").body == b"Hello\n"
+    assert server.worker_pids() == worker, server.log.text[-3000:]
+
+
 @pytest.fixture
 def server(any_server: Server) -> Iterator[Server]:
-    """The attack may not reach the application, kill the worker, or stop it from serving."""
-    worker = any_server.worker_pids()
-    yield any_server
-    assert any_server.get("/hello").body == b"Hello\n"
-    assert any_server.worker_pids() == worker, any_server.log.text[-3000:]
+    with unharmed(any_server):
+        yield any_server

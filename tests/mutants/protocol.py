@@ -125,7 +125,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "self.fields as usize >= bounds.fields",
         "self.fields as usize > bounds.fields",
-        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py -k too_many_fields"),
+        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
     ),
     Fault(
         "field_size",
@@ -133,7 +133,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "end - start + CRLF > bounds.field_size",
         "end - start + 1 > bounds.field_size",
-        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py -k field_too_long"),
+        (f"{SUITE} fields", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
     ),
     Fault(
         "request_line_length",
@@ -141,7 +141,7 @@ PROTOCOL = (
         f"{HTTP}/lines.rs",
         "length > bounds.request_line",
         "length > bounds.request_line + 1",
-        (f"{SUITE} request_line", "tests/attacks/test_bad_requests.py -k long_request_line"),
+        (f"{SUITE} request_line", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
     ),
     Fault(
         "host_port",
@@ -157,7 +157,7 @@ PROTOCOL = (
         f"{HTTP}/scheme.rs",
         "before != scheme",
         "false",
-        (SUITE, "tests/attacks/test_bad_requests.py -k contradictory_scheme"),
+        (SUITE, "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
     ),
     Fault(
         "forwarded_from_the_left",
