@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Server
+from tests.harness import Server, with_each
 from tests.harness.wire import chunked, request
 
 HEAD = request("POST", "/body?how=read_n", [("Content-Type", "a/b"), ("Transfer-Encoding", "chunked")])
@@ -24,7 +24,7 @@ def answer(server: Server, *parts: bytes) -> Any:
     return reply.json()
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("coded", "body"),
     [
         (b"0\r\n\r\n", b""),
@@ -75,7 +75,7 @@ def test_two_requests_split_anywhere(splitting_server: Server) -> None:
             assert [wire.reply().json()["length"] for _ in range(2)] == [7, 7]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 16, 4095, 4096, 4097, 65537])
+@with_each("size", [1, 2, 3, 16, 4095, 4096, 4097, 65537])
 def test_chunks_of_any_size(server: Server, size: int) -> None:
     body = bytes(range(256)) * 300 if size > 3 else bytes(range(256)) * 20
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
@@ -83,7 +83,7 @@ def test_chunks_of_any_size(server: Server, size: int) -> None:
     assert (got["length"], got["sha256"]) == (len(body), hashlib.sha256(body).hexdigest())
 
 
-@pytest.mark.parametrize("value", ["chunked", "Chunked", "CHUNKED", " chunked ", "chunked\t"])
+@with_each("value", ["chunked", "Chunked", "CHUNKED", " chunked ", "chunked\t"])
 def test_the_name_of_the_coding(server: Server, value: str) -> None:
     head = request("POST", "/body?how=read_n", [("Content-Type", "a/b"), ("Transfer-Encoding", value)])
     assert answer(server, head + b"1\r\nx\r\n0\r\n\r\n")["length"] == 1

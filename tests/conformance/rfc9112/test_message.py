@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.harness import Server
+from tests.harness import Server, with_each
 from tests.harness.wire import request
 
 
@@ -16,7 +14,7 @@ def test_an_empty_line_before_a_request_is_ignored(keeping_server: Server) -> No
         assert wire.reply().status == 200
 
 
-@pytest.mark.parametrize(
+@with_each(
     ("target", "host"),
     [
         ("http://example.org/hello", "example.org"),
@@ -39,7 +37,7 @@ def test_absolute_form_of_an_old_client_without_host(server: Server) -> None:
         assert wire.reply().body == b"Hello\n"
 
 
-@pytest.mark.parametrize("target", ["http://t", "http://t?x=1"])
+@with_each("target", ["http://t", "http://t?x=1"])
 def test_absolute_form_without_a_path(server: Server, target: str) -> None:
     """RFC 9110 section 4.2.3: "an empty path component is equivalent to an absolute path of '/'"."""
     assert server.get(target).status == 200
@@ -50,7 +48,7 @@ def test_asterisk_form(server: Server) -> None:
         assert wire.ask("OPTIONS", "*").status == 200
 
 
-@pytest.mark.parametrize("host", ["t", "t:80", "example.org", "127.0.0.1:8000", "[::1]:80", ""])
+@with_each("host", ["t", "t:80", "example.org", "127.0.0.1:8000", "[::1]:80", ""])
 def test_hosts(server: Server, host: str) -> None:
     assert server.get("/hello", ("Host", host)).status == 200
 
