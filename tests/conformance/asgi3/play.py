@@ -48,6 +48,10 @@ class Stage:
         self.server = server
         self.tag = uuid.uuid4().hex
 
+    def another(self) -> Stage:
+        """The same server, and no notes yet."""
+        return Stage(self.server)
+
     def connect(self, **options: Any) -> Wire:
         return self.server.connect(**options)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.asgi3.play import ANSWER, TEXT, Message, Stage, Step, body, head, length, piece, start
+from tests.harness import with_each
 from tests.harness.wire import Reply, Short
 
 DONE = piece(b"done")
@@ -27,7 +28,7 @@ def test_a_response_in_pieces(stage: Stage, version: str) -> None:
     assert reply.framing == ("close" if version == "1.0" else "chunked")
 
 
-@pytest.mark.parametrize("end", [body(), body(b"", False), ("send", {"type": "http.response.body"})])
+@with_each("end", [body(), body(b"", False), ("send", {"type": "http.response.body"})])
 def test_how_a_response_may_end(stage: Stage, end: Step) -> None:
     assert stage.play(start(), body(b"one", True), end).body == b"one"
 
@@ -37,7 +38,7 @@ def test_an_empty_response(stage: Stage, version: str) -> None:
     assert stage.play(start(200, length(0)), body(), version=version).body == b""
 
 
-@pytest.mark.parametrize("size", [1, 65_536, 1_000_001, 10_000_000])
+@with_each("size", [1, 65_536, 1_000_001, 10_000_000])
 def test_every_byte_is_sent(stage: Stage, version: str, size: int) -> None:
     count = max(1, size // 50_000)
     steps = [start(), ("pour", count, size // count), body(b"end")]
@@ -59,7 +60,7 @@ def test_fields_keep_their_order_and_may_repeat(stage: Stage) -> None:
     assert own == [(name.decode(), value.decode("latin-1")) for name, value in fields]
 
 
-@pytest.mark.parametrize(
+@with_each(
     "fields", [[[b"x-a", b"1"], [b"x-b", b"2"]], ((b"x-a", b"1"), (b"x-b", b"2")), [(b"x-a", b"1"), [b"x-b", b"2"]]]
 )
 def test_fields_are_any_iterable_of_pairs(stage: Stage, fields: Any) -> None:
@@ -74,13 +75,13 @@ def test_without_fields(stage: Stage) -> None:
     assert (reply.status, reply.body, reply.get("content-type")) == (200, b"done", None)
 
 
-@pytest.mark.parametrize("kind", ["bytearray", "memoryview", "subclass"])
+@with_each("kind", ["bytearray", "memoryview", "subclass"])
 def test_bodies_of_bytes_in_other_objects(stage: Stage, kind: str) -> None:
     """Starlette's StreamingResponse hands memoryviews on."""
     assert stage.play(start(), ("send_made", piece(b"one", True), kind), body(b"two")).body == b"onetwo"
 
 
-@pytest.mark.parametrize("status", [200, 201, 299, 302, 404, 418, 500, 599])
+@with_each("status", [200, 201, 299, 302, 404, 418, 500, 599])
 def test_statuses(stage: Stage, status: int) -> None:
     reply = stage.play(start(status), body(b"done"))
     assert (reply.status, reply.body) == (status, b"done")
@@ -91,7 +92,7 @@ def test_a_length_is_kept(stage: Stage, version: str) -> None:
     assert (reply.framing, reply.body) == ("length", b"onetwo")
 
 
-@pytest.mark.parametrize("value", [b"chunked", b"gzip, chunked", b"identity"])
+@with_each("value", [b"chunked", b"gzip, chunked", b"identity"])
 def test_the_framing_is_the_servers_affair(stage: Stage, value: bytes) -> None:
     """ "You may send a Transfer-Encoding header in this message, but the server must ignore it." """
     reply = stage.play(start(200, (b"transfer-encoding", value)), body(b"one", True), body(b"two"))
@@ -125,8 +126,8 @@ def test_head(stage: Stage, version: str) -> None:
     assert (reply.status, reply.body) == (200, b"")
 
 
-@pytest.mark.parametrize("status", [204, 304])
-@pytest.mark.parametrize("data", [b"", b"not to be sent"])
+@with_each("status", [204, 304])
+@with_each("data", [b"", b"not to be sent"])
 def test_statuses_that_have_no_body(stage: Stage, version: str, status: int, data: bytes) -> None:
     with stage.connect() as wire:
         wire.send(stage.request(start(status), body(data, True), body(), version=version))
@@ -148,7 +149,7 @@ def test_the_length_of_what_is_not_modified(stage: Stage) -> None:
 # Bodies that are not as long as they were said to be.
 
 
-@pytest.mark.parametrize("steps", [(body(b"longer than said"),), (body(b"longer ", True), body(b"than said"))])
+@with_each("steps", [(body(b"longer than said"),), (body(b"longer ", True), body(b"than said"))])
 def test_a_body_longer_than_its_length_is_cut_and_harms_nobody(stage: Stage, steps: tuple[Step, ...]) -> None:
     with stage.connect() as wire:
         wire.send(stage.request(start(200, length(8)), *steps), stage.request(*ANSWER))
@@ -218,9 +219,10 @@ BAD_BODIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_what_is_no_beginning_of_a_response_is_refused_and_may_be_mended(stage: Stage, bad: str) -> None:
-    reply = stage.play(("attempt", BAD[bad]), *ANSWER)
+@with_each("bad", BAD)
+def test_what_is_no_beginning_of_a_response_is_refused_and_may_be_mended(stage: Stage, bad: Any) -> None:
+    stage = stage.another()
+    reply = stage.play(("attempt", bad), *ANSWER)
     (outcome,) = stage.told(1)
     assert outcome not in (None, "OSError"), reply.text
     assert (reply.status, reply.body) == (200, b"done")
@@ -228,25 +230,27 @@ def test_what_is_no_beginning_of_a_response_is_refused_and_may_be_mended(stage: 
     assert reply.all("content-type") == ["text/plain"], "nothing is left of the first attempt"
 
 
-@pytest.mark.parametrize("bad", BAD)
-def test_what_is_no_beginning_of_a_response_is_the_applications_error(stage: Stage, bad: str) -> None:
+@with_each("bad", BAD)
+def test_what_is_no_beginning_of_a_response_is_the_applications_error(stage: Stage, bad: Any) -> None:
     with stage.connect() as wire:
-        wire.send(stage.request(("send", BAD[bad]), body(b"done")))
+        wire.send(stage.request(("send", bad), body(b"done")))
         reply = wire.reply()
     assert (reply.status, reply.get("x-injected")) == (500, None)
     assert stage.alive()
 
 
-@pytest.mark.parametrize("bad", BAD_BODIES)
-def test_what_is_no_piece_of_a_body_is_refused(stage: Stage, bad: str) -> None:
-    assert stage.play(start(), ("attempt", BAD_BODIES[bad]), body(b"done")).body == b"done"
+@with_each("bad", BAD_BODIES)
+def test_what_is_no_piece_of_a_body_is_refused(stage: Stage, bad: Any) -> None:
+    stage = stage.another()
+    assert stage.play(start(), ("attempt", bad), body(b"done")).body == b"done"
     (outcome,) = stage.told(1)
     assert outcome not in (None, "OSError")
 
 
-@pytest.mark.parametrize("bad", BAD_BODIES)
-def test_what_is_no_next_piece_of_a_body_is_refused(stage: Stage, bad: str) -> None:
-    reply = stage.play(start(), body(b"one ", True), ("attempt", BAD_BODIES[bad]), body(b"done"))
+@with_each("bad", BAD_BODIES)
+def test_what_is_no_next_piece_of_a_body_is_refused(stage: Stage, bad: Any) -> None:
+    stage = stage.another()
+    reply = stage.play(start(), body(b"one ", True), ("attempt", bad), body(b"done"))
     assert reply.body == b"one done"
     (outcome,) = stage.told(1)
     assert outcome not in (None, "OSError")
@@ -257,9 +261,10 @@ def test_keys_that_nobody_knows_do_no_harm(stage: Stage) -> None:
     assert stage.play(("send", message), ("send", {**DONE, "own": 2})).body == b"done"
 
 
-@pytest.mark.parametrize("late", [piece(b"late"), piece(b"late", True), piece()])
+@with_each("late", [piece(b"late"), piece(b"late", True), piece()])
 def test_what_comes_after_the_response_is_ignored(stage: Stage, late: Message) -> None:
     """ "Any further messages on the channel will be ignored": nothing of it may be seen on the wire."""
+    stage = stage.another()
     with stage.connect() as wire:
         for _ in range(2):
             wire.send(stage.request(*ANSWER, ("attempt", late)))
