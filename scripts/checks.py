@@ -44,6 +44,7 @@ LINT = [
     Check(
         "crates", [PYTHON, "scripts/check_crates.py"], "arrows between the crates; licences and sources of the others"
     ),
+    Check("circles", [PYTHON, "scripts/check_circles.py"], "no file imports itself by way of others"),
     Check("audit", [PYTHON, "scripts/audit.py", "--quick"], "no locked version has a known vulnerability"),
     Check("tidy", [PYTHON, "scripts/tidy.py"], "size budgets, markers, who may import the core"),
     Check("settings", [PYTHON, "scripts/render_settings.py", "--check"], "docs/settings.md says what the records say"),

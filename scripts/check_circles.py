@@ -1,0 +1,376 @@
+"""No file imports itself by way of others: checked in every crate, and in the Python package.
+
+    a  ->  b  ->  c         a file without circles can be read, tested and moved with what stands below it
+    ^-------------'         the files of a circle only together
+
+Rust: a path of the code (`use crate::a::B`, `super::a`, `a::b()` where `a` is a module) is an arrow to the file that
+defines what it names, also when it is named through a re-export. `pub use` in a lib.rs or mod.rs is no arrow of that
+file, unless its own code uses the name too. Modules for tests draw no arrows. Besides, the folders at the top of a
+crate form layers: no folder imports itself by way of others either.
+
+Python: a statement that imports when the module is loaded is an arrow. One inside a function or for type checkers is
+not.
+
+Circles that are known stand in the lists below. A circle that is not listed fails, and so does an entry that is no
+circle any more, so the lists only become shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.tidy import blank_rust, closing_brace  # noqa: E402
+
+CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load")
+PACKAGE = "tricorn"
+
+Graph = dict[str, set[str]]
+Known = dict[str, list[set[str]]]
+
+# The files of each circle that is still there, from the folder of the sources.
+FILES: Known = {
+    "tricorn-proto": [
+        {"access_log/atom.rs", "access_log/json.rs", "access_log/mod.rs"},
+        {"http1/chunked.rs", "http1/receiver.rs"},
+    ],
+    "tricorn-io": [
+        {
+            "access.rs",
+            "baton.rs",
+            "buffering.rs",
+            "claim.rs",
+            "config.rs",
+            "cork.rs",
+            "engine.rs",
+            "exchange.rs",
+            "fork.rs",
+            "hub.rs",
+            "hub_watch.rs",
+            "lateness.rs",
+            "log_thread.rs",
+            "lost.rs",
+            "outbox.rs",
+            "overflow.rs",
+            "progress.rs",
+            "reactor/accept.rs",
+            "reactor/admin.rs",
+            "reactor/attend.rs",
+            "reactor/bodies.rs",
+            "reactor/chores.rs",
+            "reactor/conn.rs",
+            "reactor/mod.rs",
+            "reactor/queue.rs",
+            "reactor/reject.rs",
+            "reactor/shortage.rs",
+            "room.rs",
+            "spooler.rs",
+            "streams.rs",
+            "watchdog.rs",
+        },
+    ],
+    "tricorn-py": [
+        {
+            "asgi/bound.rs",
+            "asgi/call.rs",
+            "asgi/gateway.rs",
+            "asgi/ground.rs",
+            "asgi/receive.rs",
+            "asgi/send.rs",
+            "asgi/websocket/deny.rs",
+            "asgi/websocket/mod.rs",
+            "asgi/websocket/receive.rs",
+            "asgi/websocket/send.rs",
+        },
+        {"call/body.rs", "call/call.rs", "call/gateway.rs", "call/room.rs"},
+        {"core.rs", "report.rs", "wsgi/server.rs"},
+        {"loops/bell.rs", "loops/tasks.rs"},
+        {"transport/connection.rs", "transport/gateway.rs", "transport/writing.rs"},
+        {"wsgi/handle.rs", "wsgi/respond.rs"},
+    ],
+}
+
+# The folders of each circle that is still there. A file beside lib.rs counts as a folder.
+FOLDERS: Known = {
+    "tricorn-proto": [
+        {"http1", "peer"},
+    ],
+    "tricorn-io": [
+        {
+            "access.rs",
+            "baton.rs",
+            "buffering.rs",
+            "claim.rs",
+            "config.rs",
+            "cork.rs",
+            "engine.rs",
+            "exchange.rs",
+            "fork.rs",
+            "hub.rs",
+            "hub_watch.rs",
+            "lateness.rs",
+            "log_thread.rs",
+            "lost.rs",
+            "outbox.rs",
+            "overflow.rs",
+            "progress.rs",
+            "reactor",
+            "room.rs",
+            "spooler.rs",
+            "streams.rs",
+            "watchdog.rs",
+        },
+    ],
+    "tricorn-py": [
+        {"core.rs", "loops", "options.rs", "report.rs", "wsgi"},
+    ],
+}
+
+
+# ---- Rust: the tree of modules, what names stand for in each, and which files a path leads to.
+
+
+@dataclass
+class Module:
+    file: str
+    parent: Module | None
+    children: dict[str, Module] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    """What `use` brings in: the name here, and the path it stands for."""
+    globs: list[list[str]] = field(default_factory=list)
+    imports: list[list[str]] = field(default_factory=list)
+    """The paths of `use` that count as arrows, and of the code."""
+    code: str = ""
+
+    def is_index(self) -> bool:
+        return self.file in {"lib.rs", "main.rs"} or self.file.endswith("/mod.rs") or bool(self.children)
+
+
+USE = re.compile(r"(?P<public>\bpub\s*(?:\([^)]*\)\s*)?)?\buse\s+(?P<tree>[^;]+);")
+FOR_TESTS = re.compile(
+    r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?(?:use|mod)\b[^;{]*(?P<end>[;{])"
+)
+CHILD = re.compile(r"\bmod\s+(\w+)\s*;")
+PATH = re.compile(r"(?<![\w:])\w+(?:\s*::\s*\w+)+")
+DEFINITION = r"\b(?:struct|enum|union|trait|type|fn|const|static|mod|macro_rules!)\s+{}\b"
+
+
+def rust_graph(sources: Path) -> Graph:
+    entry = next(name for name in ("lib.rs", "main.rs") if (sources / name).exists())
+    root = read_module(sources, entry, None)
+    graph: Graph = {}
+    for module in modules(root):
+        goals = {goal for path in module.imports for goal in files_of(module, path)}
+        graph.setdefault(module.file, set()).update(goals - {module.file})
+    return graph
+
+
+def modules(module: Module) -> Iterator[Module]:
+    yield module
+    for child in module.children.values():
+        yield from modules(child)
+
+
+def read_module(sources: Path, file: str, parent: Module | None) -> Module:
+    module = Module(file, parent)
+    text = without_test_modules(blank_rust((sources / file).read_text()))
+    path = Path(file)
+    folder = path.parent if path.name in {"lib.rs", "main.rs", "mod.rs"} else path.with_suffix("")
+    for name in CHILD.findall(text):
+        place = next(place for place in (folder / f"{name}.rs", folder / name / "mod.rs") if (sources / place).exists())
+        module.children[name] = read_module(sources, place.as_posix(), module)
+    module.code = re.sub(r"\bpub\s*\([^)]*\)", "", USE.sub("", text))
+    for use in USE.finditer(text):
+        for name, steps in use_tree(use["tree"]):
+            if name == "*":
+                module.globs.append(steps)
+            else:
+                module.names[name] = steps
+            hands_on = use["public"] and module.is_index()
+            if not hands_on or re.search(rf"\b{re.escape(name)}\b", module.code):
+                module.imports.append([*steps, "*"] if name == "*" else steps)
+    module.imports += [re.split(r"\s*::\s*", path) for path in PATH.findall(module.code)]
+    return module
+
+
+def without_test_modules(text: str) -> str:
+    while match := FOR_TESTS.search(text):
+        end = match.end() if match["end"] == ";" else closing_brace(text, match.end())
+        text = text[: match.start()] + text[end:]
+    return text
+
+
+def use_tree(tree: str) -> Iterator[tuple[str, list[str]]]:
+    """Each name that a tree of `use` brings in, with its path: `a::{b, c as d}` is b for a::b and d for a::c."""
+    head, brace, rest = tree.strip().partition("{")
+    steps = [step.strip() for step in head.split("::") if step.strip()]
+    if brace:
+        for part in parts_of(rest.rpartition("}")[0]):
+            for name, inner in use_tree(part):
+                if inner == ["self"]:
+                    yield steps[-1] if name == "self" else name, steps
+                else:
+                    yield name, [*steps, *inner]
+        return
+    path, *renamed = re.split(r"\s+as\s+", tree.strip())
+    steps = [step.strip() for step in path.split("::") if step.strip()]
+    if steps[-1] == "*":
+        yield "*", steps[:-1]
+    else:
+        yield renamed[0] if renamed else steps[-1], steps
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """What commas separate that stand in no braces."""
+    depth, start = 0, 0
+    for position, sign in enumerate(f"{text},"):
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        if sign == "," and depth == 0:
+            if part := text[start:position].strip():
+                yield part
+            start = position + 1
+
+
+def files_of(here: Module, path: list[str], seen: frozenset[tuple[str, str]] = frozenset()) -> set[str]:
+    """The files that define what a path names, also through re-exports; none if it leads out of the crate."""
+    place, steps = here, path
+    while steps and steps[0] in {"crate", "self", "super"}:
+        while steps[0] == "crate" and place.parent:
+            place = place.parent
+        if steps[0] == "super" and place.parent:
+            place = place.parent
+        steps = steps[1:]
+    if steps == path and steps[0] not in here.children and steps[0] not in here.names:
+        return set()
+    while steps and steps[0] in place.children:
+        place, steps = place.children[steps[0]], steps[1:]
+    if not steps or (place.file, steps[0]) in seen:
+        return {place.file}
+    name, seen = steps[0], seen | {(place.file, steps[0])}
+    if name in place.names:
+        return files_of(place, [*place.names[name], *steps[1:]], seen)
+    through = [files_of(place, [*glob, *steps], seen) for glob in place.globs]
+    if name == "*":
+        return {place.file}.union(*through)
+    if re.search(DEFINITION.format(re.escape(name)), place.code):
+        return {place.file}
+    return next((files for files in through if files), {place.file})
+
+
+# ---- Python
+
+
+def python_graph(package: Path) -> Graph:
+    files = {module_name(package, path): path for path in sorted(package.rglob("*.py"))}
+    graph: Graph = {}
+    for module, path in files.items():
+        folder = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        tree = ast.parse(path.read_text())
+        goals = {goal for name in imports(tree, folder) for goal in [nearest(name, files)] if goal}
+        names = {files[goal].relative_to(package).as_posix() for goal in goals - {module}}
+        graph[path.relative_to(package).as_posix()] = names
+    return graph
+
+
+def module_name(package: Path, path: Path) -> str:
+    steps = [package.name, *path.relative_to(package).with_suffix("").parts]
+    return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
+
+
+def imports(node: ast.AST, folder: str) -> Iterator[str]:
+    """Full names of all that is imported while the module is loaded."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            start = folder.split(".")[: len(folder.split(".")) - child.level + 1] if child.level else []
+            base = ".".join([*start, *([child.module] if child.module else [])])
+            yield from (f"{base}.{alias.name}" for alias in child.names)
+        else:
+            yield from imports(child, folder)
+
+
+def nearest(name: str, files: Mapping[str, Path]) -> str | None:
+    """The module that a full name leads to: its own, or the one that holds the name."""
+    return name if name in files else name.rpartition(".")[0] if name.rpartition(".")[0] in files else None
+
+
+# ---- Circles
+
+
+def circles(graph: Mapping[str, Iterable[str]]) -> set[frozenset[str]]:
+    """The strongly connected components of more than one file (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: set[frozenset[str]] = set()
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for goal in graph.get(node, ()):
+            if goal not in index:
+                visit(goal)
+                low[node] = min(low[node], low[goal])
+            elif goal in stack:
+                low[node] = min(low[node], index[goal])
+        if low[node] == index[node]:
+            members = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(members) > 1:
+                found.add(frozenset(members))
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def folders(graph: Graph) -> Graph:
+    """The arrows between the folders at the top; a file beside them counts as one."""
+    found: Graph = {}
+    for file, goals in graph.items():
+        found.setdefault(top(file), set()).update({top(goal) for goal in goals} - {top(file)})
+    return found
+
+
+def top(file: str) -> str:
+    return file.partition("/")[0]
+
+
+def problems(name: str, graph: Graph, known: Iterable[set[str]]) -> Iterator[str]:
+    listed = {frozenset(circle) for circle in known}
+    there = circles(graph)
+    for circle in sorted(there - listed, key=sorted):
+        yield f"{name}: a circle that scripts/check_circles.py does not list:"
+        for file in sorted(circle):
+            yield f"    {file} -> {', '.join(sorted(graph[file] & circle))}"
+    for circle in sorted(listed - there, key=sorted):
+        yield f"{name}: scripts/check_circles.py lists a circle that is gone: {', '.join(sorted(circle))}"
+
+
+def main() -> int:
+    found: list[str] = []
+    for crate in CRATES:
+        graph = rust_graph(ROOT / "crates" / crate / "src")
+        found += problems(crate, graph, FILES.get(crate, []))
+        found += problems(f"{crate}, its folders", folders(graph), FOLDERS.get(crate, []))
+    found += problems(PACKAGE, python_graph(ROOT / "python" / PACKAGE), FILES.get(PACKAGE, []))
+    known = sum(len(circles) for lists in (FILES, FOLDERS) for circles in lists.values())
+    print("\n".join(found) or f"no circles but {known} that are listed")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
