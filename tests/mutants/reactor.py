@@ -57,7 +57,7 @@ REACTOR = (
     Fault(
         "far_deadlines",
         "a deadline beyond the wheel's horizon is kept",
-        f"{SRC}/wheel.rs",
+        f"{SRC}/reactor/wheel.rs",
         "due.clamp(self.current, last)",
         "due.max(self.current + 0 * last)",
         (f"{LIB} wheel",),
@@ -146,7 +146,7 @@ REACTOR = (
     Fault(
         "siblings_that_serve",
         "only workers that serve count as siblings",
-        f"{SRC}/siblings.rs",
+        f"{SRC}/one_queue/siblings.rs",
         "page.get(Word::State) != State::Serving as u64",
         "false",
         (f"{LIB} siblings",),
@@ -154,7 +154,7 @@ REACTOR = (
     Fault(
         "requests_move",
         "a request goes to a sibling that is idle",
-        f"{SRC}/one_queue.rs",
+        f"{SRC}/engine/one_queue.rs",
         "self.send_front(core, siblings, channel, now)",
         "self.survey(siblings)",
         (f"{SUITE} hand_over", "tests/integration/test_one_queue.py"),
@@ -163,7 +163,7 @@ REACTOR = (
     Fault(
         "shares_add_up",
         "the workers' shares of the limit add up to it",
-        f"{SRC}/one_queue.rs",
+        f"{SRC}/engine/one_queue.rs",
         "u64::from(survey.rank < limit % workers)",
         "0",
         ("tests/compat/test_settings.py -k max_concurrency",),
@@ -171,7 +171,7 @@ REACTOR = (
     Fault(
         "one_writer",
         "the monitor does not write into a reply that has begun",
-        f"{SRC}/claim.rs",
+        f"{SRC}/exchange/claim.rs",
         "self.step(OPEN, TAKING)",
         "self.step(OPEN, TAKING) || self.step(WRITING, TAKING)",
         (f"{LIB} claim",),
@@ -179,7 +179,7 @@ REACTOR = (
     Fault(
         "cork_is_closed",
         "after a reply's end its cork keeps no descriptor",
-        f"{SRC}/cork.rs",
+        f"{SRC}/exchange/cork.rs",
         "self.held().socket = None;",
         "",
         (f"{LIB} cork", f"{SUITE} streaming"),
@@ -187,7 +187,7 @@ REACTOR = (
     Fault(
         "last_log_lines",
         "the last lines of the access log are written",
-        f"{SRC}/life.rs",
+        f"{SRC}/monitor/life.rs",
         "access.flush();",
         "",
         ("tests/integration/test_log_files.py -k late",),
@@ -195,7 +195,7 @@ REACTOR = (
     Fault(
         "torn_log_line",
         "a line torn by a rotation is whole in the new file",
-        f"{SRC}/access.rs",
+        f"{SRC}/access_log/mod.rs",
         "writer.written = line_start(&writer.lines, writer.written);",
         "",
         (f"{SUITE} access_log",),
@@ -203,7 +203,7 @@ REACTOR = (
     Fault(
         "lost_log_lines",
         "lines that are dropped are counted",
-        f"{SRC}/access.rs",
+        f"{SRC}/access_log/mod.rs",
         "self.lost.fetch_add(1, Relaxed);",
         "",
         (f"{SUITE} access_log",),
@@ -211,7 +211,7 @@ REACTOR = (
     Fault(
         "log_backlog",
         "lines that wait are bounded",
-        f"{SRC}/access.rs",
+        f"{SRC}/access_log/mod.rs",
         "pending.bytes.len() + line.len() + self.taken.bytes.load(Relaxed) > MOST",
         "pending.bytes.len() + line.len() > MOST",
         (f"{SUITE} access_log",),
@@ -235,7 +235,7 @@ REACTOR = (
     Fault(
         "orphans_end",
         "a worker without an arbiter ends, whatever it runs",
-        f"{SRC}/orphan.rs",
+        f"{SRC}/monitor/orphan.rs",
         "tell(Signal::KILL);",
         "",
         ("tests/integration/test_orphans.py",),

@@ -1,5 +1,5 @@
 //! Everything the core is told. One per worker, immutable.
-use crate::body::Allocate;
+use crate::exchange::body::Allocate;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use tricorn_proto::access_log::Format;
@@ -99,7 +99,7 @@ pub enum MaxConcurrency {
     #[default]
     Unlimited,
     Fixed(usize),
-    /// What the measured latency allows (`limiter.rs`).
+    /// What the measured latency allows (`limiter/`).
     Auto,
 }
 

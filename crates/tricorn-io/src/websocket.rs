@@ -10,12 +10,12 @@
 use crate::clock;
 use crate::config::LOW_WATER;
 use crate::engine::Engine;
+use crate::exchange::incoming::Incoming;
+use crate::exchange::outbox::SharedBytes;
+use crate::exchange::room::{Patience, Room};
+use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent, retry};
-use crate::incoming::Incoming;
-use crate::outbox::SharedBytes;
 use crate::reactor::What;
-use crate::room::{Patience, Room};
-use crate::timers::{Due, Timer};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::HeadInputs;

@@ -1,6 +1,6 @@
 """What the native watchdog needs of Python: a stack when a call is stuck, an exception when a request is late.
 
-The watchdog itself is the core's monitor (`crates/tricorn-io/src/watchdog.rs`), which no call and no GIL can hold up.
+The watchdog itself is the core's monitor (`crates/tricorn-io/src/monitor/watchdog.rs`), which no call and no GIL can hold up.
 It sends two signals to the thread that runs the call:
 
     STACK_SIGNAL   faulthandler's C handler writes the thread's Python stack into the pipe to the arbiter, at once and

@@ -5,8 +5,8 @@
 
 use super::windows::{GLANCE, Windows, is_alive};
 use super::{Limiter, OCTILES, Saved, WINDOW};
-use crate::group::{Group, GroupWord};
 use crate::scoreboard::Scoreboard;
+use crate::scoreboard::group::{Group, GroupWord};
 
 /// How long a leader may be silent; it works on the limit ten times as often.
 const PATIENCE: u64 = 3 * WINDOW.0;

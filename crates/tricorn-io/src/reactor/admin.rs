@@ -5,9 +5,9 @@
 use super::accept::{Accepted, Listener};
 use super::conn::{Conn, Phase, Token};
 use super::{Reactor, SPECIAL};
-use crate::buffers::Request;
 use crate::clock;
 use crate::config;
+use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};

@@ -4,11 +4,11 @@ use super::Reactor;
 use super::conn::{Phase, Token};
 use crate::clock;
 use crate::engine::Engine;
+use crate::exchange::room::{Patience, Room};
+use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
-use crate::room::{Patience, Room};
 use crate::scoreboard::Word;
 use crate::sys::poll::Event;
-use crate::timers::{Due, Timer};
 use rustix::fd::AsFd;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 

@@ -1,8 +1,8 @@
 //! What the reactor owes to a thread that holds the GIL: objects to be dropped, and lines for the log.
 use super::Attachment;
 use crate::config;
-use crate::outbox::SharedBytes;
-use crate::overflow::Overflow;
+use crate::exchange::outbox::SharedBytes;
+use crate::exchange::overflow::Overflow;
 
 /// Something the log should tell; taken by an app thread (`Engine::take_notices`).
 #[derive(Debug, Clone, PartialEq, Eq)]

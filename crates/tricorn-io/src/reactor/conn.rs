@@ -1,10 +1,10 @@
 //! One connection between, before and after its requests.
 use super::admin;
 use super::attend::Attended;
-use crate::buffers::Request;
-use crate::outbox::Outbox;
+use super::wheel::Tick;
+use crate::exchange::buffers::Request;
+use crate::exchange::outbox::Outbox;
 use crate::peer::Peer;
-use crate::wheel::Tick;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use std::any::Any;
 use tricorn_proto::http1::Receiver;

@@ -1,15 +1,15 @@
 //! Deadlines: one per connection, its meaning given by the connection's phase.
 use super::Reactor;
 use super::conn::{Phase, Token};
-use crate::body::Spool;
-use crate::buffers::Request;
+use super::wheel::{tick_at, time_of};
 use crate::clock::{MILLI, SECOND};
 use crate::config::Config;
-use crate::outbox::Outbox;
+use crate::exchange::body::Spool;
+use crate::exchange::buffers::Request;
+use crate::exchange::outbox::Outbox;
 use crate::scoreboard::Word;
 use crate::sys::fds::unacknowledged;
 use crate::sys::poll::ready;
-use crate::wheel::{tick_at, time_of};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd};
 use tricorn_proto::http1::{Refusal, RefusalKind};

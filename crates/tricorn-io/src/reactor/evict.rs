@@ -6,10 +6,10 @@
 use super::Reactor;
 use super::conn::{Conn, Phase, Token};
 use super::reject::{After, Rejection};
+use super::wheel::{Tick, tick_at};
 use crate::clock;
 use crate::config;
 use crate::scoreboard::Word;
-use crate::wheel::{Tick, tick_at};
 
 /// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer.
 const SHARE: usize = 32;

@@ -6,8 +6,8 @@
 use super::Reactor;
 use super::conn::{Phase, Token};
 use super::reject::{After, Rejection};
-use crate::buffers::{INPUT, Request};
 use crate::clock;
+use crate::exchange::buffers::{INPUT, Request};
 use crate::scoreboard::{Scoreboard, Word};
 use std::cmp::Reverse;
 

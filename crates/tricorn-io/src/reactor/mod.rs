@@ -1,7 +1,7 @@
 //! Everything under the baton: connections, listeners, events, ready requests, deadlines.
 //!
 //! Nothing here blocks, takes a lock, or knows Python. Whoever holds the baton calls [`Reactor::pump`]; waiting for
-//! events happens outside (see `engine.rs`), and their batch is handed in.
+//! events happens outside (see `engine/mod.rs`), and their batch is handed in.
 
 mod accept;
 mod admin;
@@ -19,7 +19,9 @@ mod read;
 mod reject;
 mod shortage;
 mod spare;
+mod spooler;
 mod store;
+mod wheel;
 mod write;
 
 pub use accept::Listener;
@@ -30,23 +32,23 @@ pub use conn::{Attachment, Conn, Phase, Token};
 pub(crate) use deadlines::late_body;
 pub use hand_over::{Front, Handed};
 
-use crate::access::AccessLog;
-use crate::buffers::{POOLED, Pool, Request};
+use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
+use crate::exchange::buffers::{POOLED, Pool, Request};
+use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
-use crate::siblings::Pages;
-use crate::sleeper::Sleeper;
-use crate::streams::Streams;
 use crate::sys::poll::{Event, Events, Poller};
-use crate::wheel::{Tick, Wheel};
+use crate::waiting::sleeper::Sleeper;
+use crate::waiting::streams::Streams;
 use bodies::Bodies;
 use conn::Conns;
 use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tricorn_proto::http1::Receiver;
+use wheel::{Tick, Wheel};
 
 /// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
 const SPECIAL: Token = 0xffff_ffff_0000_0000;

@@ -2,10 +2,10 @@
 use super::Reactor;
 use super::conn::Token;
 use super::reject::{After, Rejection};
-use crate::buffers::Request;
 use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
 use crate::exchange::Exchange;
+use crate::exchange::buffers::Request;
 use crate::scoreboard::Word;
 use crate::sys::fds;
 use crate::sys::poll::ready;

@@ -3,8 +3,8 @@
 use super::Reactor;
 use super::conn::{Phase, Token};
 use super::queue::{RETRY_AFTER, STATUS};
-use crate::buffers::Request;
 use crate::clock;
+use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use rustix::net::{SendFlags, send};

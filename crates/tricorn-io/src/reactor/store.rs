@@ -2,8 +2,8 @@
 use super::Reactor;
 use super::conn::{Phase, Token};
 use super::deadlines::body_deadline;
-use crate::body::{Body, Spool};
 use crate::clock;
+use crate::exchange::body::{Body, Spool};
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
 impl Reactor {

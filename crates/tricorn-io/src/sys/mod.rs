@@ -1,6 +1,7 @@
 //! The only room with `unsafe`: what the operating system offers and the safe wrappers do not.
 pub mod channel;
 pub mod fds;
+pub mod files;
 pub mod fork;
 pub mod poll;
 pub mod processor;

@@ -1,0 +1,169 @@
+//! Responses whose clients are slow: kept here, so that the application's thread goes on (`response_buffering`).
+//!
+//! ```text
+//!   the socket takes it ──▶ sent at once
+//!   up to `response_buffer_size` ──▶ memory
+//!   beyond it, and the client takes nothing for a moment ──▶ a temporary file, up to `response_disk_size`
+//!   beyond that, or without room on disk ──▶ the application waits for its client (`room.rs`)
+//! ```
+//!
+//! The order is that of the bytes; only what the socket does not take is kept. While the application runs, its pieces push
+//! the rest out, and the monitor does in between (`cork.rs`); when it is done the reactor sends the rest. `write_timeout`
+//! counts all the time: a client without progress is cut off at the next piece, or by the reactor, and its file is gone.
+use super::{Engine, Shared};
+use crate::clock;
+use crate::config::{Config, TELL};
+use crate::exchange::outbox::SharedBytes;
+use crate::exchange::overflow::{Held, Overflow, Store, Unstored};
+use crate::exchange::room::{Patience, Room};
+use crate::exchange::{Exchange, Sent};
+use crate::scoreboard::Scoreboard;
+use crate::sys::poll::ready;
+use rustix::event::PollFlags;
+use rustix::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long a client may take before a file is made for it: one that reads makes room in less.
+const MOMENT: u64 = 5 * clock::MILLI;
+
+/// What an engine knows of responses that wait.
+#[derive(Debug)]
+pub struct Responses {
+    pub held: Arc<Held>,
+    /// When the log was last told that a file could not be written.
+    told: AtomicU64,
+}
+
+impl Responses {
+    pub fn new(board: Scoreboard) -> Responses {
+        Responses { held: Arc::new(Held::new(board)), told: AtomicU64::new(0) }
+    }
+}
+
+/// A producer's wait for its client.
+#[derive(Debug)]
+pub struct Behind {
+    patience: Patience,
+    since: u64,
+    /// No file takes more: only the client can make room.
+    full: bool,
+}
+
+impl Engine {
+    /// The exchange is over its mark ([`Sent::OverMark`]): how long its client may take, for [`Engine::room`].
+    pub fn fall_behind(&self, exchange: &mut Exchange) -> Behind {
+        let fresh = exchange.patience(self.config());
+        // One that has taken too little since its file was begun has not won time by each piece that was put there.
+        let since_file = exchange.behind.take().filter(|_| exchange.outbox.in_file() > 0);
+        Behind { patience: since_file.unwrap_or(fresh), since: clock::now(), full: false }
+    }
+
+    /// Sends what the socket takes, and puts the rest on disk if the client does not take enough for a moment. Without the GIL.
+    pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
+        let room = exchange.room(self.config(), &mut behind.patience);
+        let Room::Wanted(nanos) = room else { return room };
+        exchange.outbox.share(&self.shared.responses.held);
+        if !self.config().response_buffering || behind.full {
+            return room;
+        }
+        let waited = clock::now().saturating_sub(behind.since);
+        if waited < MOMENT && exchange.outbox.in_file() == 0 {
+            return Room::Wanted(nanos.min(MOMENT - waited));
+        }
+        if !self.shared.store(exchange) {
+            behind.full = true;
+            return room;
+        }
+        exchange.behind = Some(behind.patience);
+        exchange.recork();
+        Room::Over(Sent::Accepted)
+    }
+
+    /// Blocks until there is room for the next piece, in memory, on disk or with the client. Without the GIL.
+    ///
+    /// The time is the client's: `timeout` does not count it.
+    pub fn make_room(&self, exchange: &mut Exchange) -> Sent {
+        let slot = &self.shared.slots[exchange.slot];
+        slot.progress.waits_for_client(slot.calls());
+        let mut behind = self.fall_behind(exchange);
+        let sent = loop {
+            match self.room(exchange, &mut behind) {
+                Room::Wanted(nanos) => {
+                    ready(exchange.socket.as_fd(), PollFlags::OUT, nanos);
+                }
+                Room::Over(sent) => break sent,
+            }
+        };
+        slot.progress.client_is_back(clock::now());
+        sent
+    }
+
+    /// The application is done and its client is behind: what is left stays in memory if all responses together may have as
+    /// much, else it goes to disk. Without the GIL.
+    pub fn keep_rest(&self, exchange: &mut Exchange) {
+        let shared = &*self.shared;
+        let total = shared.responses.held.memory() + exchange.outbox.in_memory() as u64;
+        if shared.config.response_buffering && total > shared.config.response_buffer_total as u64 {
+            shared.store(exchange);
+        }
+        exchange.outbox.share(&shared.responses.held);
+    }
+}
+
+impl Exchange {
+    /// What the outbox may hold.
+    pub(crate) fn bound(&mut self, config: &Config) {
+        (self.mark, self.low) = (config.response_buffer_size, config.response_buffer_size / 4);
+    }
+
+    /// The client has not taken all of a reply that is complete; it was not held back for others either.
+    #[inline]
+    pub fn has_rest(&self) -> bool {
+        !self.outbox.is_empty() && !self.hold
+    }
+
+    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
+    pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
+        self.idle_file.take()
+    }
+
+    /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
+    pub fn take_spent(&mut self) -> Vec<SharedBytes> {
+        std::mem::take(&mut self.spent)
+    }
+}
+
+impl Shared {
+    /// Puts on disk what waits in memory, but for the first of it. Whether there was room.
+    fn store(&self, exchange: &mut Exchange) -> bool {
+        let store = Store {
+            held: &self.responses.held,
+            directory: self.config.upload_dir.as_deref(),
+            each: self.config.response_disk_size,
+            total: self.config.response_disk_total,
+        };
+        let outcome = exchange.outbox.store(&store, exchange.low, &mut exchange.spent);
+        if let Err(Unstored::Failed(error)) = &outcome {
+            self.tell_of_disk(error);
+        }
+        outcome.is_ok()
+    }
+
+    #[cold]
+    fn tell_of_disk(&self, error: &std::io::Error) {
+        let (now, told) = (clock::now(), &self.responses.told);
+        let before = told.load(Ordering::Relaxed);
+        let is_due = before == 0 || now.saturating_sub(before) >= TELL;
+        if !is_due || told.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
+        let text = || {
+            format!(
+                "A response cannot be buffered in the directory for temporary files: {error}; its application waits for the \
+                 client. Make room there, or set tmp_upload_dir."
+            )
+        };
+        self.baton.take().reactor.notice(true, text);
+    }
+}

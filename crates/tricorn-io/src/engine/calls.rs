@@ -1,0 +1,189 @@
+//! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
+use super::baton::Core;
+use super::fork::is_child;
+use super::{Engine, Shared};
+use crate::clock;
+use crate::exchange::Exchange;
+use crate::exchange::buffers::Request;
+use crate::exchange::lost::Lent;
+use crate::reactor::WAKE;
+use crate::scoreboard::State;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+impl Engine {
+    /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
+    pub fn join(&self, main_thread: bool) -> Option<usize> {
+        let mut core = self.shared.baton.take();
+        let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
+        if main_thread {
+            self.shared.watch_signals(&mut core);
+            self.shared.main_slot.store(slot, Ordering::Relaxed);
+        }
+        self.shared.slots[slot].occupy();
+        core.joined += 1;
+        let joined = core.joined;
+        core.reactor.staff(joined);
+        Some(slot)
+    }
+
+    /// Gives back an exchange that is done, without asking for another.
+    pub fn give_back(&self, done: Box<Exchange>) {
+        if is_child() {
+            return;
+        }
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        shared.take_back(&mut core, done, clock::now());
+        // No event tells a hub of a request that was read behind this one, or that this was the last connection.
+        if core.reactor.has_work() || core.reactor.is_drained() {
+            shared.ring_hub();
+        }
+    }
+
+    /// Adds a line to the access log, if there is one. A monitor that covers waits for events only, and is told: the line
+    /// may come long before the call is over. Either it sees the line, or this sees that it covers.
+    #[inline]
+    pub fn log(&self, render: impl FnOnce(&mut Vec<u8>)) {
+        let shared = &*self.shared;
+        if let Some(access) = &shared.access
+            && access.add(render)
+            && shared.covering.load(Ordering::SeqCst)
+        {
+            shared.alarm.ring();
+        }
+    }
+
+    /// The app thread leaves, giving back the exchange it was at.
+    pub fn leave(&self, slot: usize, done: Option<Box<Exchange>>) {
+        if is_child() {
+            return;
+        }
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        shared.reclaim(&mut core);
+        if let Some(exchange) = done {
+            shared.take_back(&mut core, exchange, clock::now());
+        }
+        core.reactor.send_held();
+        core.joined = core.joined.saturating_sub(1);
+        let joined = core.joined;
+        core.reactor.staff(joined);
+        shared.slots[slot].vacate();
+        if shared.main_slot.load(Ordering::Relaxed) == slot {
+            shared.main_slot.store(usize::MAX, Ordering::Relaxed);
+        }
+        // Whoever is parked may have to take over.
+        shared.wake_followers(&mut core, 1);
+    }
+}
+
+impl Shared {
+    /// The exchange goes to the application. A full barrier, see `Slot::enter`.
+    #[inline]
+    pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
+        exchange.slot = slot;
+        let Request { counted, spooled, filed, .. } = *exchange.request;
+        let lent = Lent { token: exchange.token, slot, counted, spooled, filed };
+        exchange.lease.begin(lent, &self.lost);
+        if self.config.request_timeout > 0 {
+            self.slots[slot].lateness.reset();
+            exchange.claim_reply(&self.slots[slot].claim);
+        }
+        self.slots[slot].enter();
+    }
+
+    /// The exchange gets its id, and it is noted how long it waited for the application.
+    #[inline]
+    pub fn introduce(&self, exchange: &mut Exchange) {
+        if let Some(ids) = &self.ids {
+            exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.waits_since);
+    }
+
+    /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
+    #[inline]
+    pub fn tell_of(&self, exchange: &Exchange) {
+        let head = &exchange.request.head;
+        let bytes = exchange.request.head_bytes();
+        let text = [head.method.of(bytes), b" ".as_slice(), head.target.of(bytes)];
+        self.board.call_begins(exchange.slot, exchange.timing.started, text);
+    }
+
+    /// The calling thread handles signals: they end the wait for events.
+    pub fn watch_signals(&self, core: &mut Core) {
+        // Failing that, signals are handled whenever something else wakes the thread.
+        let _ = self.poller.add_wake(self.signals.reader(), WAKE);
+        core.watches_signals = true;
+    }
+
+    /// The application is done with an exchange: its call is over, and its connection the reactor's again.
+    #[inline]
+    pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
+        self.end_call(core, exchange.slot);
+        core.reactor.finish(*exchange, now);
+    }
+
+    /// Takes back what exchanges had that were dropped.
+    #[inline]
+    pub fn reclaim(&self, core: &mut Core) {
+        if self.lost.any() {
+            self.reclaim_all(core);
+        }
+    }
+
+    #[cold]
+    fn reclaim_all(&self, core: &mut Core) {
+        for lent in self.lost.take() {
+            self.slots[lent.slot].cork.abandon();
+            self.end_call(core, lent.slot);
+            core.reactor.lose(lent);
+        }
+        self.note_queued(core);
+        self.ring_hub();
+    }
+
+    #[inline]
+    fn end_call(&self, core: &mut Core, slot: usize) {
+        self.board.call_ends(slot);
+        self.slots[slot].leave();
+        if let Some(hub) = &self.hub {
+            hub.come();
+            core.places.give(slot);
+            if core.reactor.is_shut() {
+                hub.ring(); // it opens the doors, which it looked at when there was no room
+            }
+        }
+    }
+
+    /// Does what the arbiter ordered by way of the scoreboard.
+    pub fn obey(&self, core: &mut Core) {
+        if self.board.orders_drain() {
+            self.drain(core);
+        }
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Accepts nothing more.
+    pub fn drain(&self, core: &mut Core) {
+        if self.draining.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.board.state(State::Draining);
+        core.reactor.drain(clock::now());
+        self.quit_channel(core);
+        self.wake_all(core);
+    }
+
+    pub fn wake_all(&self, core: &mut Core) {
+        let all = core.followers.len();
+        self.wake_followers(core, all);
+        self.kick.ring();
+        self.ring_hub();
+        self.signals.kick();
+    }
+}

@@ -1,0 +1,98 @@
+//! Processes that the application forks: they are no workers.
+//!
+//! A child of `fork` has copies of all descriptors, and of all memory as it was at that moment. It has one thread, the one
+//! that forked; the monitor and the other app threads are gone, with the locks that they held.
+//!
+//! ```text
+//!   prepare   the forking thread takes the locks of the monitor and the reactor: no table is half changed
+//!   parent    it lets go of them
+//!   child     it notes what it is, puts a dead descriptor in the place of each of the core's, and lets go of them
+//! ```
+//!
+//! From then on nothing that the child does reaches a client, a listener or the parent's epoll, whichever way it comes. The
+//! engine tells it that it has ended ([`is_child`] is asked at each entry), and it leaves the scoreboard alone, which is
+//! shared memory. A child that execs, or that the application ends, never meets any of this.
+//!
+//! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
+//! before the fork, and may wait for other threads while the first of them would hold the baton.
+use super::baton::Core;
+use super::{Engine, Shared};
+use crate::sys;
+use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use rustix::io;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard, OnceLock};
+
+static CHILD: AtomicBool = AtomicBool::new(false);
+
+/// The engine of this worker, and what replaces its descriptors in a child. Made in advance: a child may have no descriptor
+/// to spare.
+static GUARDED: OnceLock<Guarded> = OnceLock::new();
+
+struct Guarded {
+    shared: Arc<Shared>,
+    dead: OwnedFd,
+}
+
+/// The monitor works at corks under the first lock, and at everything else under the second.
+type Locks = (MutexGuard<'static, Vec<usize>>, MutexGuard<'static, Core>);
+
+thread_local! {
+    static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
+}
+
+/// Whether this process was forked by the application of a worker.
+#[inline]
+pub fn is_child() -> bool {
+    CHILD.load(Ordering::Relaxed)
+}
+
+impl Engine {
+    /// From now on a child that the application forks cannot use this engine. For the one engine of a worker's process.
+    pub fn guard_forks(&self) -> io::Result<()> {
+        let guarded = Guarded { shared: self.shared.clone(), dead: sys::fork::dead()? };
+        match GUARDED.set(guarded) {
+            Ok(()) => sys::fork::handle(prepare, parent, child),
+            Err(_) => Err(io::Errno::BUSY),
+        }
+    }
+}
+
+extern "C" fn prepare() {
+    let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
+    let locks = (shared.streams.places(), shared.baton.take());
+    HELD.set(Some(locks));
+}
+
+extern "C" fn parent() {
+    HELD.set(None);
+}
+
+extern "C" fn child() {
+    CHILD.store(true, Ordering::Relaxed);
+    let (Some(Guarded { shared, dead }), Some((places, core))) = (GUARDED.get(), HELD.take()) else { return };
+    let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
+    shared.own_descriptors(replace);
+    core.reactor.own_descriptors(replace);
+    for place in places.iter() {
+        shared.slots[*place].cork.socket().into_iter().for_each(replace);
+    }
+    // The locks are let go of here, by the thread that took them.
+}
+
+impl Shared {
+    fn own_descriptors(&self, mut each: impl FnMut(RawFd)) {
+        let alarms = [self.kick.as_fd(), self.alarm.as_fd(), self.signals.reader(), self.signals.writer()];
+        alarms.iter().for_each(|fd| each(fd.as_raw_fd()));
+        each(self.poller.as_fd().as_raw_fd());
+        if let Some(hub) = &self.hub {
+            each(hub.bell().as_raw_fd());
+        }
+        if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
+            [&channel.receive, &channel.send, &channel.bell].iter().for_each(|fd| each(fd.as_raw_fd()));
+        }
+        let pipes = [&self.config.life, &self.config.messages];
+        pipes.into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
+    }
+}

@@ -1,0 +1,507 @@
+//! The engine: what a worker holds. App threads take requests from it and give them back; one of those that have none
+//! waits for events, the others are parked.
+
+pub mod baton;
+pub mod buffering;
+pub mod calls;
+pub mod fork;
+pub mod one_queue;
+pub mod taken;
+
+use crate::access_log::AccessLog;
+use crate::clock::{self, WallText};
+use crate::config::{Config, Fault, MaxConcurrency};
+use crate::exchange::lost::Lost;
+use crate::exchange::outbox::SharedBytes;
+use crate::exchange::{Exchange, Sent};
+use crate::one_queue::siblings::Siblings;
+use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, WAKE};
+use crate::scoreboard::Scoreboard;
+use crate::scoreboard::group::GroupWord;
+use crate::sys::poll::{Events, Poller};
+use crate::sys::random_seed;
+use crate::sys::wake::{Alarm, WakePipe};
+use crate::waiting::hub::{Hub, Places};
+use crate::waiting::sleeper::Sleeper;
+use crate::waiting::streams::Streams;
+use baton::{Baton, Core, Slots};
+use buffering::Responses;
+use fork::is_child;
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use rustix::io;
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::peer::request_id;
+
+/// Chores that pile up while requests never pause are handed out at this number.
+const CHORES: usize = 128;
+
+/// What an app thread should do next.
+pub enum Wake {
+    /// Answer this request. The thread counts as inside the application from now on.
+    Request(Box<Exchange>),
+    /// Something happened to the connection of a request that is under way and attended to (`Engine::attend`).
+    Stirred(Stir),
+    /// Take the chores (`Engine::take_chores`), then ask again.
+    Chores,
+    /// A signal may have come: let its handlers run, then ask again.
+    Signal,
+    /// Nothing to do: `Engine::wait`, without the GIL.
+    Nothing,
+    /// The engine has ended: leave.
+    Ended,
+}
+
+pub struct Engine {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) monitor: Mutex<Option<JoinHandle<()>>>,
+}
+
+pub(crate) struct Shared {
+    pub config: Arc<Config>,
+    pub board: Scoreboard,
+    pub baton: Baton,
+    pub poller: Arc<Poller>,
+    pub access: Option<Arc<AccessLog>>,
+    /// With `request_id`: makes those that no client gave.
+    pub ids: Option<Mutex<request_id::Maker>>,
+    pub slots: Slots,
+    /// The corks that are open.
+    pub streams: Arc<Streams>,
+    /// What responses hold that their clients have not taken.
+    pub responses: Responses,
+    /// Exchanges that were dropped.
+    pub lost: Arc<Lost>,
+    /// One thread has all the calls, and waits elsewhere.
+    pub hub: Option<Hub>,
+    /// Ends the wait of the polling thread.
+    pub kick: Arc<Alarm>,
+    /// Ends the wait of the monitor.
+    pub alarm: Arc<Alarm>,
+    /// The one of them that keeps the deadlines.
+    pub sleeper: Arc<Sleeper>,
+    pub signals: WakePipe,
+    pub monitor_asleep: AtomicBool,
+    /// There are admin listeners.
+    pub has_admin: AtomicBool,
+    /// The monitor watches the events because no app thread can.
+    pub covering: AtomicBool,
+    /// The last free app thread has begun a call that will take long: the monitor need not wait for a tick.
+    pub cover_now: AtomicBool,
+    /// An app thread has come back from the wait for events and has not yet looked at them.
+    pub coming: AtomicBool,
+    pub siblings: OnceLock<Siblings>,
+    queued: AtomicUsize,
+    pub draining: AtomicBool,
+    stopping: AtomicBool,
+    pub closed: AtomicBool,
+    /// The place of the main thread, if it is an app thread.
+    pub main_slot: AtomicUsize,
+    listeners: Vec<Option<SocketAddr>>,
+    /// The owner of the scoreboards' memory.
+    pub memory: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Engine {
+    pub fn new(
+        config: Config,
+        listeners: Vec<OwnedFd>,
+        board: Scoreboard,
+        access: Option<AccessLog>,
+    ) -> io::Result<Engine> {
+        let config = Arc::new(config);
+        let poller = Arc::new(Poller::new()?);
+        let access = access.map(|access| Arc::new(access.with_fault(config.fault)));
+        let mut sockets = Vec::with_capacity(listeners.len());
+        for socket in listeners {
+            sockets.push(Listener::new(socket)?);
+        }
+        let addresses = sockets.iter().map(|listener| listener.address).collect();
+        let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
+        let sleeper = Arc::new(Sleeper::new(if config.hub { alarm.clone() } else { kick.clone() }));
+        poller.add_wake(kick.as_fd(), WAKE)?;
+        board.begin(config.threads);
+        let streams = Arc::new(Streams::default());
+        let (sleeps, flow) = (sleeper.clone(), streams.clone());
+        let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets, flow, sleeps);
+        let core = Core {
+            reactor,
+            followers: Vec::new(),
+            polling: None,
+            watches_signals: false,
+            joined: 0,
+            rounds: 0,
+            places: Places::default(),
+            share_due: 0,
+            share_of: None,
+            spare: Events::default(),
+            usual: 0,
+        };
+        let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
+        let shared = Shared {
+            lost: Arc::new(Lost::new(alarm.clone())),
+            ids,
+            slots: if config.hub { Slots::new(config.threads) } else { Slots::all(config.threads) },
+            streams,
+            responses: Responses::new(board),
+            hub: config.hub.then(Hub::new).transpose()?,
+            config,
+            board,
+            baton: Baton::new(core),
+            poller,
+            access,
+            kick,
+            alarm,
+            sleeper,
+            signals: WakePipe::new()?,
+            monitor_asleep: AtomicBool::new(false),
+            has_admin: AtomicBool::new(false),
+            covering: AtomicBool::new(false),
+            cover_now: AtomicBool::new(false),
+            coming: AtomicBool::new(false),
+            siblings: OnceLock::new(),
+            queued: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            main_slot: AtomicUsize::new(usize::MAX),
+            listeners: addresses,
+            memory: OnceLock::new(),
+        };
+        Ok(Engine { shared: Arc::new(shared), monitor: Mutex::new(None) })
+    }
+
+    /// Answers questions about this worker on these listeners, before it starts.
+    pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
+        let doors = listeners.into_iter().map(Listener::new).collect::<io::Result<Vec<_>>>()?;
+        self.shared.has_admin.store(!doors.is_empty(), Ordering::Relaxed);
+        self.shared.baton.take().reactor.open_admin(doors)
+    }
+
+    /// Works together with these siblings, before it starts.
+    pub fn open_group(&self, siblings: Siblings) {
+        let group = siblings.group;
+        let mut core = self.shared.baton.take();
+        core.reactor.join_group(siblings.all_pages());
+        core.reactor.hands_over = siblings.channel.is_some();
+        if self.shared.siblings.set(siblings).is_ok()
+            && let MaxConcurrency::Fixed(most) = self.shared.config.max_concurrency
+        {
+            group.set(GroupWord::Limit, most as u64);
+        }
+        drop(core);
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub fn access(&self) -> Option<&Arc<AccessLog>> {
+        self.shared.access.as_ref()
+    }
+
+    /// The address a listener is bound to; `None` for unix sockets.
+    pub fn listener_address(&self, listener: u16) -> Option<SocketAddr> {
+        self.shared.listeners.get(listener as usize).copied().flatten()
+    }
+
+    /// The write end of the pipe that wakes the main thread; for `signal.set_wakeup_fd`.
+    pub fn wakeup_fd(&self) -> RawFd {
+        self.shared.signals.writer().as_raw_fd()
+    }
+
+    /// Connections should be closed after the reply that is being given: the worker is leaving, or requests wait here
+    /// that a sibling could take if their clients came anew.
+    pub fn closes_connections(&self) -> bool {
+        let shared = &*self.shared;
+        shared.draining.load(Ordering::Relaxed)
+            || shared.config.keepalive == 0
+            || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
+    }
+
+    /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
+    pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
+        if let Some(Fault::Panics(most, words)) = self.shared.config.fault {
+            self.panic_for_test(most, words);
+        }
+        HeadInputs {
+            date: wall.date(),
+            server: &self.shared.config.server,
+            body_length,
+            close: self.closes_connections(),
+        }
+    }
+
+    /// Gives back an exchange that is done and looks for the next one, without waiting.
+    ///
+    /// Under a hub the slot is of no matter: each call gets one of its own.
+    #[inline]
+    pub fn next(&self, slot: usize, done: Option<Box<Exchange>>) -> Wake {
+        if is_child() {
+            return Wake::Ended;
+        }
+        let shared = &*self.shared;
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        core.rounds = core.rounds.wrapping_add(1);
+        shared.reclaim(core);
+        if let Some(exchange) = done {
+            let now = clock::now();
+            core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
+            shared.take_back(core, exchange, now);
+        }
+        shared.stop_covering(core);
+        if self.has_ended(core) {
+            return Wake::Ended;
+        }
+        if core.reactor.woken {
+            core.reactor.woken = false;
+            shared.take_wakeups(core);
+            shared.obey(core);
+            return Wake::Signal;
+        }
+        if core.reactor.chores.weight() > CHORES {
+            return Wake::Chores;
+        }
+        if shared.config.max_concurrency != MaxConcurrency::Unlimited {
+            shared.keep_share(core);
+        }
+        if let Some(stir) = core.reactor.next_stir() {
+            return Wake::Stirred(stir);
+        }
+        let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
+        if core.reactor.is_over_limit() {
+            shared.look_after_queue(core);
+        }
+        let Some(mut exchange) = next else {
+            return if let Some(stir) = core.reactor.next_stir() {
+                Wake::Stirred(stir)
+            } else if core.reactor.woken {
+                Wake::Signal // seen at the next call
+            } else if core.reactor.chores.weight() > 0 {
+                Wake::Chores
+            } else {
+                Wake::Nothing
+            };
+        };
+        shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
+        let slot = if shared.hub.is_some() { core.places.take() } else { slot };
+        shared.begin_call(slot, &mut exchange);
+        exchange.hold = core.gathers_answers();
+        if shared.hub.is_none() && core.is_blocking() && core.polling.is_none() {
+            shared.leave_watch(core);
+        }
+        drop(guard);
+        shared.introduce(&mut exchange);
+        shared.tell_of(&exchange);
+        match &shared.hub {
+            None => shared.wake_monitor(),
+            Some(hub) => shared.note_began(hub, slot, exchange.timing.started),
+        }
+        Wake::Request(Box::new(exchange))
+    }
+
+    /// Sends a piece of a body of which more is to come (see `Exchange::write`). What the client does not take at once goes
+    /// on while the application is busy, and pieces that follow one another closely travel together.
+    pub fn write(
+        &self,
+        exchange: &mut Exchange,
+        inputs: &HeadInputs<'_>,
+        piece: &[u8],
+        keep: impl FnOnce() -> SharedBytes,
+    ) -> Sent {
+        if exchange.wants_cork() {
+            self.cork(exchange);
+        }
+        let sent = exchange.write(inputs, piece, keep);
+        self.shared.slots[exchange.slot].progress.made(exchange.last_piece());
+        if exchange.wants_cork() && exchange.is_behind() {
+            self.cork(exchange);
+        }
+        sent
+    }
+
+    fn cork(&self, exchange: &mut Exchange) {
+        let shared = &*self.shared;
+        exchange.open_cork(&shared.slots[exchange.slot].cork);
+        shared.streams.add(exchange.slot);
+        if shared.covering.load(Ordering::SeqCst) || shared.hub.is_some() {
+            shared.alarm.ring(); // it may wait for events only, and must tick from now on
+        }
+    }
+
+    /// Waits until `next` may have something: as the one who polls, or parked. Without the GIL.
+    pub fn wait(&self, slot: usize) {
+        let shared = &*self.shared;
+        let mut core = shared.baton.take();
+        if self.has_ended(&mut core) || core.reactor.has_work() || core.reactor.woken {
+            return;
+        }
+        let now = clock::now();
+        shared.stop_covering(&mut core);
+        shared.open_doors(&mut core);
+        let look = shared.before_wait(&mut core, now);
+        if core.reactor.has_work() {
+            return;
+        }
+        if shared.access.as_ref().is_some_and(|access| access.is_due()) {
+            shared.wake_monitor(); // lines of refused requests, which began no call
+        }
+        if core.polling.is_some() {
+            if let Some(look) = look {
+                shared.sleeper.wake_by(now.saturating_add(look));
+            }
+            if core.reactor.has_leftovers() {
+                shared.kick.ring(); // they make no event that ends the other's wait
+            }
+            core.followers.push(slot);
+            drop(core);
+            shared.slots[slot].park();
+            return;
+        }
+        core.polling = Some(slot);
+        let mut events = std::mem::take(&mut core.spare);
+        let timeout = [core.reactor.timeout(now), look].into_iter().flatten().min();
+        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+        drop(core);
+        let result = shared.poller.wait(&mut events, timeout);
+        let mut core = shared.baton.take();
+        core.polling = None;
+        shared.sleeper.get_up();
+        core.reactor.arrived(&mut events, clock::now());
+        core.spare = events;
+        if shared.hands_over() && core.reactor.has_work() {
+            // If the GIL does not let this thread go on, the monitor has to.
+            shared.coming.store(true, Ordering::SeqCst);
+            shared.wake_monitor();
+        }
+        if result.is_err() {
+            shared.end_now();
+        }
+    }
+
+    /// Looks for events without waiting; worth it under load, while the GIL is held anyway. Whether there were any.
+    pub fn poll_now(&self) -> bool {
+        let shared = &*self.shared;
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        if core.polling.is_some() || core.reactor.has_work() || !core.reactor.events.was_batch() {
+            return core.reactor.has_work();
+        }
+        // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.
+        shared.open_doors(core);
+        if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
+            return false;
+        }
+        core.reactor.arrived(&mut core.spare, clock::now());
+        core.reactor.has_work()
+    }
+
+    /// Blocks the main thread until a signal may have come or the engine has ended. Whether it goes on.
+    pub fn wait_for_signal(&self) -> bool {
+        self.shared.signals.wait();
+        self.shared.signals.drain();
+        let mut core = self.shared.baton.take();
+        self.shared.obey(&mut core);
+        !self.has_ended(&mut core)
+    }
+
+    pub(crate) fn has_ended(&self, core: &mut Core) -> bool {
+        let shared = &*self.shared;
+        let ended = shared.stopping.load(Ordering::Relaxed)
+            || core.reactor.is_drained() && !shared.takes_leftovers(core)
+            || shared.baton.is_broken();
+        if ended {
+            core.reactor.send_held();
+            let all = core.followers.len();
+            shared.wake_followers(core, all);
+            shared.signals.kick();
+            if core.polling.is_some() {
+                shared.kick.ring();
+            }
+            shared.ring_hub();
+        }
+        ended
+    }
+
+    /// Accepts nothing more; `Wake::Ended` comes when every connection is done with.
+    pub fn drain(&self) {
+        if is_child() {
+            return;
+        }
+        self.shared.drain(&mut self.shared.baton.take());
+    }
+
+    /// Ends at once: app threads leave as soon as they are out of the application.
+    pub fn stop(&self) {
+        if is_child() {
+            return;
+        }
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.wake_all(&mut self.shared.baton.take());
+    }
+
+    /// What only a thread with the GIL may drop or log.
+    pub fn take_chores(&self) -> Chores {
+        self.shared.baton.take().reactor.take_chores()
+    }
+
+    /// Something panicked in the core; the worker should be replaced.
+    pub fn is_broken(&self) -> bool {
+        self.shared.baton.is_broken()
+    }
+}
+
+impl Shared {
+    /// Nothing can be waited for any more.
+    #[cold]
+    pub fn end_now(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Wakes up to `count` parked app threads.
+    pub fn wake_followers(&self, core: &mut Core, count: usize) {
+        for _ in 0..count {
+            let Some(slot) = core.followers.pop() else { return };
+            self.slots[slot].unpark();
+        }
+    }
+
+    #[inline]
+    pub fn wake_monitor(&self) {
+        if self.monitor_asleep.load(Ordering::SeqCst) {
+            self.alarm.ring();
+        }
+    }
+
+    /// Makes the descriptors quiet that ended a wait. The signal pipe is left to `wait_for_signal` where that reads it.
+    pub fn take_wakeups(&self, core: &Core) {
+        self.kick.clear();
+        if core.watches_signals {
+            self.signals.drain();
+        }
+    }
+
+    /// An app thread is back: the monitor goes back to ticking.
+    #[inline]
+    pub fn stop_covering(&self, core: &mut Core) {
+        self.coming.store(false, Ordering::Relaxed);
+        if self.covering.load(Ordering::Relaxed) {
+            self.covering.store(false, Ordering::Relaxed);
+            core.reactor.set_stuck(false);
+            self.alarm.ring();
+        }
+    }
+
+    pub fn has_queued(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > 0
+    }
+
+    pub fn note_queued(&self, core: &Core) {
+        self.queued.store(core.reactor.queued(), Ordering::Relaxed);
+    }
+}

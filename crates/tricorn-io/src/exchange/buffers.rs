@@ -1,0 +1,139 @@
+//! A request with all that belongs to it, kept in a pool: nothing is allocated for a request like the one before.
+use super::body::Body;
+use rustix::fd::OwnedFd;
+use tricorn_proto::exchange::Reply;
+use tricorn_proto::http1::RequestHead;
+use tricorn_proto::peer::request_id;
+
+/// Bytes an input buffer begins with; a head that fits costs one read.
+pub const INPUT: usize = 16 * 1024;
+/// Buffers that grew beyond this are given back to the system.
+const KEEP: usize = 64 * 1024;
+/// Requests kept for reuse.
+pub const POOLED: usize = 64;
+
+/// One request: its bytes, its head, its body, and room for its reply.
+#[derive(Debug, Default)]
+pub struct Request {
+    /// What was read. The head stands at `head_at..`, bytes not yet looked at at `start..`.
+    pub(crate) input: Vec<u8>,
+    pub(crate) start: usize,
+    pub(crate) head_at: usize,
+    pub(crate) head_end: usize,
+    pub head: RequestHead,
+    pub body: Body,
+    pub reply: Reply,
+    /// Scratch for what is sent.
+    pub(crate) out: Vec<u8>,
+    /// Monotonic nanoseconds of the first byte, the complete head, and the complete request.
+    pub(crate) first_byte: u64,
+    pub(crate) head_complete: u64,
+    pub(crate) complete: u64,
+    /// How much of the body there was when some of it came last, and when that was; 0: none has come since the head.
+    pub(crate) body_mark: (u64, u64),
+    /// Since when it waits for the application (`Request::note_wait`); 0: not known yet.
+    pub(crate) waits_since: u64,
+    /// How often it was handed over.
+    pub(crate) hops: u8,
+    /// With `Config::streaming`: the rest of the body is still to come.
+    pub(crate) partial: bool,
+    /// Bytes of the body counted against `body_buffer_total`.
+    pub(crate) counted: usize,
+    /// Memory of an unfinished head, counted against `head_buffer_total`.
+    pub(crate) head_held: usize,
+    /// The body is in a file, which was counted as a descriptor.
+    pub(crate) filed: bool,
+    /// Bytes of the body counted against `body_disk_total`.
+    pub(crate) spooled: u64,
+    /// While the application has a body on disk: the same file, so that it is not closed for good where a thread waits for it.
+    pub(crate) kept: Option<OwnedFd>,
+}
+
+impl Request {
+    /// The bytes the head's spans point into.
+    #[inline]
+    pub fn head_bytes(&self) -> &[u8] {
+        &self.input[self.head_at..]
+    }
+
+    /// The client waits to be told that it may send the body.
+    pub(crate) fn awaits_continue(&self) -> bool {
+        self.head.expect_continue && self.unread().is_empty()
+    }
+
+    /// Whether the body is in a file whose descriptor was not counted yet.
+    #[inline]
+    pub(crate) fn takes_file(&mut self) -> bool {
+        matches!(self.body, Body::Spooled(_)) && !std::mem::replace(&mut self.filed, true)
+    }
+
+    /// Gives the request its id: the client's, if that is a good one, or a fresh one.
+    pub(crate) fn identify(&mut self, maker: &mut request_id::Maker) {
+        let Request { head, input, head_at, reply, .. } = self;
+        match request_id::given(head, &input[*head_at..]) {
+            Some(id) => reply.set_request_id(id),
+            None => reply.set_request_id(&maker.fresh()),
+        }
+    }
+
+    /// Gives back the memory that was there for what might still have come.
+    pub(crate) fn trim(&mut self) {
+        self.input.shrink_to_fit();
+    }
+
+    /// Bytes read but not yet looked at.
+    pub(crate) fn unread(&self) -> &[u8] {
+        &self.input[self.start..]
+    }
+
+    fn reset(&mut self) {
+        self.input.clear();
+        self.out.clear();
+        self.start = 0;
+        self.head_at = 0;
+        self.head_end = 0;
+        self.first_byte = 0;
+        self.head_complete = 0;
+        self.complete = 0;
+        self.body_mark = (0, 0);
+        self.waits_since = 0;
+        self.hops = 0;
+        self.partial = false;
+        self.counted = 0;
+        self.filed = false;
+        self.head_held = 0;
+        self.spooled = 0;
+        self.kept = None;
+        self.head.clear();
+        self.reply.set_request_id(b"");
+        self.body = Body::Empty;
+    }
+}
+
+#[derive(Debug, Default)]
+#[expect(
+    clippy::vec_box,
+    reason = "requests travel boxed: through connections, exchanges and this pool, never by value"
+)]
+pub struct Pool {
+    free: Vec<Box<Request>>,
+}
+
+impl Pool {
+    #[inline]
+    pub fn take(&mut self) -> Box<Request> {
+        let mut request = self.free.pop().unwrap_or_default();
+        if request.input.capacity() < INPUT {
+            request.input.reserve_exact(INPUT);
+        }
+        request
+    }
+
+    #[inline]
+    pub fn give(&mut self, mut request: Box<Request>) {
+        if self.free.len() < POOLED && request.input.capacity() <= KEEP && request.out.capacity() <= KEEP {
+            request.reset();
+            self.free.push(request);
+        }
+    }
+}

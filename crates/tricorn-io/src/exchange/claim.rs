@@ -1,0 +1,156 @@
+//! Who writes the first byte of a reply: the exchange, or, once its request is far too late, the monitor.
+//!
+//! ```text
+//!            begin                     reopen (after an interim response)
+//!   Open ───────────▶ Writing ───────────▶ Open
+//!    │ take                                        the exchange is over
+//!    └────▶ Taking ────▶ Taken           any ────────────────────────────▶ Over
+//! ```
+//!
+//! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
+//! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
+//! as long as the claim says Taking.
+use super::Exchange;
+use super::buffers::Request;
+use crate::monitor::watchdog::late_page;
+use crate::sys::fds;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8};
+use tricorn_proto::http1::Method;
+
+const OVER: u8 = 0;
+const OPEN: u8 = 1;
+const WRITING: u8 = 2;
+const TAKING: u8 = 3;
+const TAKEN: u8 = 4;
+
+/// One app thread's, reused from exchange to exchange.
+#[derive(Debug, Default)]
+pub struct Claim {
+    state: AtomicU8,
+    socket: AtomicI32,
+    /// The client asked with HEAD, whose answer has no body.
+    head_only: AtomicBool,
+}
+
+impl Claim {
+    /// Answers in place of an exchange that has sent nothing: writes `page` and closes our side. Whether it was so.
+    pub fn take(&self, page: &[u8]) -> bool {
+        if !self.step(OPEN, TAKING) {
+            return false;
+        }
+        if let Ok(socket) = fds::duplicate(self.socket.load(Acquire)) {
+            // A page fits any send buffer; if it does not the client has stopped reading long ago.
+            let _ = send(&socket, page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            let _ = shutdown(&socket, Shutdown::Write);
+        }
+        self.state.store(TAKEN, Release);
+        true
+    }
+
+    /// HEAD, or any other.
+    pub fn method(&self) -> Method {
+        if self.head_only.load(Acquire) { Method::Head } else { Method::Get }
+    }
+
+    fn step(&self, from: u8, to: u8) -> bool {
+        self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok()
+    }
+}
+
+/// The exchange's hold on its claim; must go before its socket does.
+#[derive(Debug)]
+pub struct Held(Arc<Claim>);
+
+impl Held {
+    pub fn open(claim: &Arc<Claim>, socket: BorrowedFd<'_>, method: Method) -> Held {
+        claim.socket.store(socket.as_raw_fd(), Release);
+        claim.head_only.store(method == Method::Head, Release);
+        claim.state.store(OPEN, Release);
+        Held(claim.clone())
+    }
+
+    /// The exchange is about to write; whether it still may.
+    pub fn begin(&self) -> bool {
+        self.0.step(OPEN, WRITING) || self.0.state.load(Acquire) == WRITING
+    }
+
+    /// What was written was no answer yet.
+    pub fn reopen(&self) {
+        self.0.step(WRITING, OPEN);
+    }
+
+    /// The monitor has answered.
+    pub fn was_taken(&self) -> bool {
+        matches!(self.0.state.load(Acquire), TAKING | TAKEN)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        loop {
+            let now = self.0.state.load(Acquire);
+            if now != TAKING && self.0.step(now, OVER) {
+                return;
+            }
+            std::hint::spin_loop(); // for one `send` that does not wait
+        }
+    }
+}
+
+impl Exchange {
+    /// From now on the monitor may answer, as long as nothing was sent.
+    pub(crate) fn claim_reply(&mut self, claim: &Arc<Claim>) {
+        self.claim = Some(Held::open(claim, self.socket.as_fd(), self.request.head.kind));
+    }
+
+    /// The application is done with the exchange: whether the monitor answered in its place, with 504.
+    pub fn settle(&mut self) -> bool {
+        if self.claim.take().is_some_and(|claim| claim.was_taken()) {
+            self.answered_for = true;
+            let Request { head, reply, .. } = &mut *self.request;
+            // Whatever the application said since, this is what the client got.
+            reply.begin(head.kind, head.version, false);
+            let _ = reply.status(b"504 Gateway Timeout");
+            self.timing.sent += late_page(self.wall.date(), head.kind).len() as u64;
+            self.lost();
+        }
+        self.answered_for
+    }
+
+    /// Nobody else may write from now on; false if the monitor has.
+    #[inline]
+    pub(crate) fn may_write(&self) -> bool {
+        self.claim.as_ref().is_none_or(Held::begin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn whoever_comes_first_writes_and_nobody_after_the_end() {
+        let (ours, mut theirs) = UnixStream::pair().expect("sockets");
+        let claim = Arc::new(Claim::default());
+        assert!(!claim.take(b"no exchange"));
+        let held = Held::open(&claim, ours.as_fd(), Method::Head);
+        assert_eq!(claim.method(), Method::Head);
+        assert!(held.begin() && held.begin());
+        assert!(!claim.take(b"begun"));
+        held.reopen();
+        assert!(claim.take(b"page"));
+        assert!(!held.begin() && held.was_taken());
+        assert!(!claim.take(b"again"));
+        drop(held);
+        assert!(!claim.take(b"over"));
+        let mut got = String::new();
+        theirs.read_to_string(&mut got).expect("our side is closed");
+        assert_eq!(got, "page");
+    }
+}

@@ -1,0 +1,109 @@
+//! Whether the hub comes: what the monitor and the watchdog see of it.
+//!
+//! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
+//! something has happened to our descriptors and it does not come for it. Where nothing happens the bell is rung from time to
+//! time while calls are under way, so that a hub that never comes back is found although no client says anything.
+use crate::clock::{self, MILLI};
+use crate::config::TICK;
+use crate::engine::Shared;
+use crate::scoreboard::Word;
+use crate::sys::processor;
+use crate::waiting::hub::Hub;
+
+/// Ticks that a hub may let something wait before it is taken for away: it computes for a moment now and then.
+const PATIENCE: u64 = 3 * TICK;
+/// How often a hub with calls under way is rung for, at most and at least.
+const RING: std::ops::RangeInclusive<u64> = 50 * MILLI..=1000 * MILLI;
+/// For how long a hub that gets no processor is not taken for away.
+const PREEMPTED: u64 = 20 * MILLI;
+
+/// What was seen of the hub the last time.
+#[derive(Debug, Default)]
+pub struct HubWatch {
+    rounds: u64,
+    /// Since when something has waited for it; 0: nothing does.
+    awaited: u64,
+    /// When it last came, or was last found to have been rung for.
+    seen: u64,
+    /// The arbiter was told that it is stuck.
+    told: bool,
+    worked: u64,
+}
+
+impl HubWatch {
+    /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long.
+    pub fn look(&mut self, shared: &Shared, hub: &Hub, now: u64) {
+        let rounds = hub.rounds();
+        if rounds != self.rounds || self.seen == 0 {
+            *self = HubWatch { rounds, seen: now, ..HubWatch::default() };
+        }
+        if shared.awaits_hub(hub) {
+            if self.awaited == 0 {
+                self.awaited = now;
+                self.worked = processor::time_of(hub.thread()).unwrap_or(0);
+            }
+            return;
+        }
+        self.awaited = 0;
+        if has_calls(shared) && now.saturating_sub(self.seen) >= ring_after(shared) {
+            self.seen = now;
+            hub.ring();
+        }
+    }
+
+    /// The process was stopped until now: the hub could not come.
+    pub fn resume(&mut self, now: u64) {
+        self.seen = now;
+        if self.awaited > 0 {
+            self.awaited = now;
+        }
+    }
+
+    /// Something waits for the hub.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited > 0
+    }
+
+    /// Something has waited for the hub for so long that others should see to it. One that would come if it had a processor
+    /// is waited for a little longer.
+    pub fn is_away(&self, hub: &Hub, now: u64) -> bool {
+        let age = if self.awaited > 0 { now.saturating_sub(self.awaited) } else { 0 };
+        if age < PATIENCE {
+            return false;
+        }
+        let computes = processor::time_of(hub.thread()).unwrap_or(0).saturating_sub(self.worked) >= TICK;
+        age >= PREEMPTED || computes || !processor::is_wanted_by(hub.thread())
+    }
+
+    /// The hub has let something wait for as long as `timeout`, and nobody was told: for how long.
+    pub fn is_stuck(&mut self, shared: &Shared, now: u64) -> Option<u64> {
+        let age = self.stuck_for(shared, now)?;
+        (!std::mem::replace(&mut self.told, true)).then_some(age)
+    }
+
+    /// How long the hub has not come, if that is longer than `timeout`.
+    pub fn stuck_for(&self, shared: &Shared, now: u64) -> Option<u64> {
+        let limit = shared.config.timeout;
+        let age = if self.awaited > 0 { now.saturating_sub(self.awaited) } else { 0 };
+        (limit > 0 && age >= limit).then_some(age)
+    }
+
+    /// In how many nanoseconds there may be something to do.
+    pub fn due(&self, shared: &Shared, now: u64) -> Option<u64> {
+        if self.awaited > 0 {
+            let limit = shared.config.timeout;
+            return (limit > 0 && !self.told).then(|| (self.awaited + limit).saturating_sub(now).max(TICK));
+        }
+        has_calls(shared).then(|| (self.seen + ring_after(shared)).saturating_sub(now).max(TICK))
+    }
+}
+
+fn has_calls(shared: &Shared) -> bool {
+    shared.board.get(Word::InFlight) > 0
+}
+
+/// How long a hub with calls under way may be silent before it is rung for.
+pub fn ring_after(shared: &Shared) -> u64 {
+    let limit = shared.config.timeout;
+    if limit == 0 { clock::SECOND } else { (limit / 10).clamp(*RING.start(), *RING.end()) }
+}

@@ -1,0 +1,440 @@
+//! The monitor: a native thread that asks "the Python side is busy; what must still happen?".
+//!
+//! * Asleep while nothing is in flight: no timer runs in an idle worker.
+//! * Ticking while application calls are: if a call did not end since the last tick and nobody waits for events, a parked
+//!   app thread is woken to do so.
+//! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
+//!   until an app thread comes back. It starts no request.
+//!
+//! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
+//! has the access log written. It never meets the GIL, and never waits for a disk.
+
+pub mod hub_watch;
+mod life;
+mod orphan;
+pub mod watchdog;
+
+use crate::access_log::AccessLog;
+use crate::clock::{self, MILLI};
+use crate::config::{Fault, MaxConcurrency, TICK};
+use crate::engine::Shared;
+use crate::engine::baton::Core;
+use crate::limiter::{GLANCE, Keeper};
+use crate::reactor::Runner;
+use crate::scoreboard::Word;
+use crate::sys::{processor, signals};
+use hub_watch::HubWatch;
+use rustix::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use watchdog::Watchdog;
+
+/// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
+/// of a stream of requests.
+const IDLE_TICKS: u32 = 4;
+
+/// How often it looks, while draining, whether what waits will ever be served.
+const STRANDED: u64 = 100 * clock::MILLI;
+
+/// For how long a thread that gets no processor is not taken for stuck.
+const PREEMPTED: u64 = 20 * clock::MILLI;
+
+/// By how much a look may come late before the process is taken to have been stopped meanwhile.
+const PAUSED: u64 = clock::SECOND;
+
+/// Heartbeats of a covering monitor within `timeout`, after which the arbiter takes a silent worker for stuck.
+const HEARTBEATS: u64 = 4;
+/// How long it lets go of the baton while there is more to read. A thread that waits for a Mutex needs so long to wake up, and
+/// finds it locked again if it was unlocked for a moment only.
+const BREATH: u64 = MILLI / 5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Asleep,
+    Ticking,
+    Covering,
+}
+
+pub fn run(shared: &Shared) {
+    signals::block_others();
+    let watchdog = Watchdog::new(shared);
+    let seen = vec![0; if shared.hub.is_some() { 0 } else { shared.slots.len() }];
+    let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
+    let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
+    let mut monitor = Monitor {
+        shared,
+        life: shared.config.life.as_ref().map(|pipe| pipe.as_fd()),
+        keeper,
+        mode: Mode::Ticking,
+        worked: vec![(0, 0); seen.len()],
+        seen,
+        rounds: None,
+        idle: 0,
+        covering_since: 0,
+        watchdog,
+        hub: HubWatch::default(),
+        looked: clock::now(),
+        expected: u64::MAX,
+    };
+    while !shared.closed.load(Ordering::SeqCst) {
+        monitor.rest();
+        monitor.look_around();
+    }
+    monitor.resign();
+}
+
+struct Monitor<'s> {
+    shared: &'s Shared,
+    /// The pipe that ends with the arbiter, until it has.
+    life: Option<BorrowedFd<'s>>,
+    mode: Mode,
+    /// Each slot's call count at the last tick.
+    seen: Vec<u32>,
+    /// Each slot's processor time when its call, by its number, was last found stuck.
+    worked: Vec<(u32, u64)>,
+    /// The count of rounds at the last tick, if an app thread was expected then.
+    rounds: Option<u64>,
+    idle: u32,
+    /// When the last time of covering began.
+    covering_since: u64,
+    watchdog: Watchdog,
+    /// Under a hub: what was seen of it.
+    hub: HubWatch,
+    /// With `max_concurrency = auto`.
+    keeper: Option<Keeper>,
+    /// When it last looked around, and when it meant to do so again.
+    looked: u64,
+    expected: u64,
+}
+
+impl Monitor<'_> {
+    /// Waits for as long as the mode allows.
+    fn rest(&mut self) {
+        let shared = self.shared;
+        match self.mode {
+            Mode::Asleep => {
+                shared.monitor_asleep.store(true, Ordering::SeqCst);
+                fence(Ordering::SeqCst);
+                // A call that began before it saw the flag is seen here; one that begins later rings.
+                match &shared.hub {
+                    None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
+                    None => self.wait(None, self.log_retry()),
+                    Some(_) => self.sleep_beside_hub(),
+                }
+                shared.monitor_asleep.store(false, Ordering::SeqCst);
+                self.mode = Mode::Ticking;
+                self.idle = 0;
+            }
+            Mode::Ticking => self.wait(None, Some(TICK)),
+            Mode::Covering => {
+                if shared.hub.is_some() {
+                    shared.sleeper.lie_down(); // a hub that is away may give exchanges back all the same
+                }
+                let now = clock::now();
+                let timeout = self.queue_timeout(now);
+                let ticks = (self.log_waits() || shared.streams.any()).then_some(TICK);
+                // Whether somebody is stranded is a question of time, too.
+                let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
+                let glance = self.keeper.is_some().then_some(GLANCE);
+                let hub = shared.hub.as_ref().and_then(|_| self.hub.due(shared, now));
+                let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
+                let timeout = [timeout, ticks, stranded, glance, hub].into_iter().chain(own).flatten().min();
+                if shared.hub.is_some() {
+                    shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+                }
+                self.wait(Some(shared.poller.as_fd()), timeout);
+                if shared.hub.is_some() {
+                    shared.sleeper.get_up();
+                }
+            }
+        }
+    }
+
+    /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
+    fn heartbeat(&self) -> Option<u64> {
+        let limit = self.shared.config.timeout;
+        (limit > 0 && self.in_flight()).then(|| (limit / HEARTBEATS).max(TICK))
+    }
+
+    /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
+    fn sleep_beside_hub(&mut self) {
+        let shared = self.shared;
+        let now = clock::now();
+        if self.log_waits() || shared.streams.any() || self.watchdog.is_reporting() {
+            return;
+        }
+        shared.sleeper.lie_down();
+        let glance = self.keeper.is_some().then_some(GLANCE);
+        let dues = [
+            self.queue_timeout(now),
+            self.log_retry(),
+            glance,
+            self.watchdog.due(shared, now),
+            self.hub.due(shared, now),
+        ];
+        let timeout = dues.into_iter().flatten().min();
+        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+        self.wait(Some(shared.poller.as_fd()), timeout);
+        shared.sleeper.get_up();
+    }
+
+    fn wait(&mut self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+        self.expected = timeout.map_or(u64::MAX, |timeout| self.looked.saturating_add(timeout));
+        if self.shared.alarm.wait(other, self.life, timeout) {
+            self.life = None;
+            orphan::leave(self.shared);
+        }
+    }
+
+    fn look_around(&mut self) {
+        let shared = self.shared;
+        let now = clock::now();
+        shared.board.set(Word::Heartbeat, now);
+        if now > self.expected.saturating_add(PAUSED) {
+            self.watchdog.resume(now);
+            self.hub.resume(now);
+        }
+        self.looked = now;
+        self.expected = u64::MAX;
+        if let Some(access) = &shared.access {
+            self.tend_log(access, now);
+        }
+        if self.mode == Mode::Ticking && self.neglects_admin() {
+            self.listen();
+        }
+        shared.streams.send_some(&shared.slots);
+        if shared.lost.any() {
+            shared.reclaim(&mut shared.baton.take());
+        }
+        if shared.config.fault == Some(Fault::MonitorPanics) && self.in_flight() {
+            panic!("a test asked for it");
+        }
+        self.watchdog.look(shared, now);
+        if let Some(hub) = &shared.hub {
+            self.hub.look(shared, hub, now);
+            self.watchdog.look_at_hub(shared, hub, &mut self.hub, now);
+            shared.tick_for(hub, now);
+        }
+        if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
+            keeper.tick(siblings.pages().iter().copied(), now);
+        }
+        if shared.is_draining() {
+            self.resign();
+        }
+        if shared.board.orders_drain() && !shared.is_draining() {
+            shared.drain(&mut shared.baton.take());
+        }
+        if self.mode == Mode::Covering {
+            self.cover();
+            return;
+        }
+        if self.shared.cover_now.swap(false, Ordering::Relaxed) && self.takes_the_watch() {
+            return;
+        }
+        let (stuck, busy) = match &shared.hub {
+            Some(hub) => (self.hub.is_away(hub, now), self.hub.is_awaited() || shared.streams.any()),
+            None => (self.is_a_call_stuck() | self.is_nobody_coming(), self.in_flight() || self.is_somebody_coming()),
+        };
+        if stuck {
+            self.idle = 0;
+            self.help();
+        } else if busy || self.log_waits() || self.watchdog.is_reporting() {
+            self.idle = 0;
+        } else {
+            self.idle += 1;
+            if self.idle >= IDLE_TICKS {
+                self.mode = Mode::Asleep;
+            }
+        }
+    }
+
+    /// The concurrency limit is for those to keep who stay.
+    fn resign(&mut self) {
+        if let Some(mut keeper) = self.keeper.take() {
+            keeper.resign();
+        }
+    }
+
+    /// Lines are to be written now or, while nothing can wait for them to be due, at some time.
+    fn log_waits(&self) -> bool {
+        let covering = self.mode == Mode::Covering;
+        self.shared.access.as_ref().is_some_and(|access| access.is_due() || (covering && access.has_pending()))
+    }
+
+    /// When lines that could not be written are due again.
+    fn log_retry(&self) -> Option<u64> {
+        self.shared.access.as_ref()?.retry_in(clock::now())
+    }
+
+    fn tend_log(&self, access: &Arc<AccessLog>, now: u64) {
+        let shared = self.shared;
+        access.tend(now);
+        shared.board.set(Word::LogLost, access.lost());
+        if let Some(text) = access.take_notice() {
+            shared.baton.take().reactor.notice(true, || text);
+        }
+    }
+
+    /// Requests follow one another so closely that no app thread looks at the events.
+    fn neglects_admin(&self) -> bool {
+        self.shared.has_admin.load(Ordering::Relaxed) && self.shared.baton.take().reactor.neglects_admin(clock::now())
+    }
+
+    fn listen(&self) {
+        let mut guard = self.shared.baton.take();
+        if guard.polling.is_none() {
+            serve_io(self.shared, &mut guard);
+        }
+    }
+
+    fn in_flight(&self) -> bool {
+        self.shared.slots.iter().any(|slot| slot.calls() % 2 == 1)
+    }
+
+    /// Whether some thread is in the same call as at the last tick.
+    fn is_a_call_stuck(&mut self) -> bool {
+        let mut stuck = false;
+        for (slot, seen) in self.shared.slots.iter().zip(&mut self.seen) {
+            let calls = slot.calls();
+            stuck |= calls % 2 == 1 && calls == *seen;
+            *seen = calls;
+        }
+        stuck
+    }
+
+    fn is_somebody_coming(&self) -> bool {
+        self.shared.coming.load(Ordering::SeqCst)
+    }
+
+    /// An app thread came back from the wait for events a tick ago, and has not got to them: it waits for the GIL.
+    fn is_nobody_coming(&mut self) -> bool {
+        if !self.is_somebody_coming() {
+            self.rounds = None;
+            return false;
+        }
+        let rounds = self.shared.baton.take().rounds;
+        self.rounds.replace(rounds) == Some(rounds)
+    }
+
+    /// In how many nanoseconds connections, or requests that wait, may want something.
+    fn queue_timeout(&self, now: u64) -> Option<u64> {
+        let shared = self.shared;
+        let core = shared.baton.take();
+        if core.reactor.has_leftovers() {
+            return Some(BREATH);
+        }
+        [core.reactor.timeout(now), shared.queue_look(&core, now)].into_iter().flatten().min()
+    }
+
+    /// The last free app thread has said that it will be away for long.
+    fn takes_the_watch(&mut self) -> bool {
+        let mut guard = self.shared.baton.take();
+        let core = &mut *guard;
+        if core.polling.is_some() || !core.followers.is_empty() || core.reactor.busy < core.joined {
+            return false;
+        }
+        self.begin_to_cover(core);
+        true
+    }
+
+    /// Every app thread is in the application, or waits for the GIL that one of them holds.
+    fn begin_to_cover(&mut self, core: &mut Core) {
+        let shared = self.shared;
+        // A full barrier, see `Engine::log`.
+        shared.covering.store(true, Ordering::SeqCst);
+        self.mode = Mode::Covering;
+        self.covering_since = clock::now();
+        core.reactor.set_stuck(true);
+        // What an app thread was shown before is taken: no sibling was woken for it.
+        core.reactor.pump(Runner::Monitor);
+        shared.take_in_place(core);
+        shared.leave_channel(core);
+        shared.tend_gate(core);
+        serve_io(shared, core);
+        // What is read here makes no event any more, and the hub waits for one.
+        shared.ring_hub();
+    }
+
+    /// The stuck calls would go on if their threads had a processor. Those to whom their requests could be handed over
+    /// have none either.
+    fn wants_processor_only(&mut self) -> bool {
+        let now = clock::now();
+        let (mut any, mut all) = (false, true);
+        for (index, slot) in self.shared.slots.iter().enumerate() {
+            let Some((call, started)) = self.shared.running(index) else { continue };
+            let worked = processor::time_of(slot.thread()).unwrap_or(0);
+            let before = std::mem::replace(&mut self.worked[index], (call, worked));
+            let is_computing = before.0 == call && worked.saturating_sub(before.1) >= TICK / 2;
+            let is_young = now.saturating_sub(started) < PREEMPTED;
+            any = true;
+            all &= is_young && !is_computing && processor::is_wanted_by(slot.thread());
+        }
+        any && all
+    }
+
+    /// A call is stuck: somebody else must wait for events.
+    fn help(&mut self) {
+        let shared = self.shared;
+        let mut guard = shared.baton.take();
+        let core = &mut *guard;
+        core.reactor.send_held();
+        if core.polling.is_some() {
+            if core.reactor.queued() > 0 {
+                shared.look_after_queue(core);
+            }
+            return;
+        }
+        if shared.hub.is_none() && shared.hands_over() && self.wants_processor_only() {
+            return;
+        }
+        shared.board.add(Word::Rescues, 1);
+        if core.followers.is_empty() {
+            self.begin_to_cover(core);
+        } else {
+            // All that waits is read first, so that all of it starts now and not one more per tick.
+            serve_io(shared, core);
+            let wanted = core.reactor.queued().max(1);
+            shared.wake_followers(core, wanted);
+        }
+    }
+
+    fn cover(&mut self) {
+        let shared = self.shared;
+        let mut guard = shared.baton.take();
+        if !shared.covering.load(Ordering::Relaxed) {
+            self.mode = Mode::Ticking;
+            self.idle = 0;
+            for (slot, seen) in shared.slots.iter().zip(&mut self.seen) {
+                *seen = slot.calls();
+            }
+            return;
+        }
+        shared.tend_gate(&mut guard);
+        serve_io(shared, &mut guard);
+        let now = clock::now();
+        let covered = now.saturating_sub(self.covering_since);
+        let stranded = self.watchdog.is_stranded(shared, covered, now)
+            || shared.is_draining() && self.hub.stuck_for(shared, now).is_some();
+        if guard.reactor.queued() > 0 && stranded {
+            guard.reactor.turn_away();
+            shared.note_queued(&guard);
+        }
+    }
+}
+
+/// Reads, parses, queues, flushes; starts nothing.
+fn serve_io(shared: &Shared, core: &mut Core) {
+    core.reactor.pump(Runner::Monitor);
+    if shared.poller.wait(&mut core.spare, Some(0)).is_ok() {
+        core.reactor.arrived(&mut core.spare, clock::now());
+        core.reactor.pump(Runner::Monitor);
+    }
+    shared.take_in_place(core);
+    if core.reactor.woken {
+        // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
+        // events would end at once until that thread is back.
+        shared.take_wakeups(core);
+        shared.ring_hub();
+    }
+    shared.look_after_queue(core);
+}

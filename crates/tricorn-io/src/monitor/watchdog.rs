@@ -1,0 +1,400 @@
+//! The watchdog: which calls are older than a limit allows, and what is done about it. A part of the monitor.
+//!
+//! * No progress for `timeout` (`progress.rs`): the arbiter is told, with the thread's stack; it will replace the worker.
+//! * Over `request_timeout`: the same, and `RequestTimeout` is raised in the call. A second later, if nothing was sent, the
+//!   client gets its 504 from here.
+//! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
+//!   is late at `request_timeout` and at no other time.
+//! * At `max_requests` the arbiter is told, once.
+//! * All threads over `timeout` and the worker draining: whoever waits behind them is turned away (`is_stranded`).
+//!
+//! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
+//! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended
+//! before the next line of ours is begun. The pipe belongs to the arbiter: nothing here waits for it.
+use super::hub_watch::HubWatch;
+use crate::clock::{self, MILLI};
+use crate::config::TICK;
+use crate::engine::Shared;
+use crate::scoreboard::Word;
+use crate::sys::poll::ready;
+use crate::sys::signals::{self, ThreadId};
+use crate::waiting::hub::{Began, Hub};
+use crate::waiting::progress::Silence;
+use rustix::event::PollFlags;
+use rustix::fd::AsFd;
+use rustix::io;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use tricorn_proto::exchange::error_page::Page;
+use tricorn_proto::http1::Method;
+
+/// How long a thread may take to write its stack.
+const STACK_TIME: u64 = 200 * MILLI;
+/// How long a call that is over `request_timeout` may take to clean up before its client is answered without it.
+const GRACE: u64 = 1000 * MILLI;
+
+pub struct Watchdog {
+    /// Something is to be watched at all.
+    watches: bool,
+    slots: Vec<Watched>,
+    /// Under a hub: the calls that are over `request_timeout`.
+    late: Vec<(Began, Watched)>,
+    reports: VecDeque<Report>,
+    /// The report whose stack is being written, and when it is over.
+    open: Option<(usize, u64)>,
+    retired: bool,
+    /// When the process last went on after a pause (see [`Watchdog::resume`]).
+    resumed: u64,
+}
+
+/// What was done about the call that a slot is at.
+#[derive(Debug, Clone, Copy, Default)]
+struct Watched {
+    call: u32,
+    late: bool,
+    answered: bool,
+    stuck: bool,
+}
+
+struct Report {
+    limit: &'static str,
+    slot: usize,
+    of: Subject,
+    age: u64,
+    text: Vec<u8>,
+    /// When it was found.
+    noted: u64,
+}
+
+/// Whose stack is to be told, as long as it is at the same.
+#[derive(Debug, Clone, Copy)]
+enum Subject {
+    Call(u32),
+    /// The hub, since it came so many times.
+    Hub(u64),
+}
+
+impl Watchdog {
+    pub fn new(shared: &Shared) -> Watchdog {
+        let config = &shared.config;
+        Watchdog {
+            watches: config.timeout > 0 || config.request_timeout > 0,
+            slots: vec![Watched::default(); if config.hub { 0 } else { shared.slots.len() }],
+            late: Vec::new(),
+            reports: VecDeque::new(),
+            open: None,
+            retired: config.max_requests == 0 || config.messages.is_none(),
+            resumed: 0,
+        }
+    }
+
+    /// Looks at every call; in an ordinary tick that is a comparison or two for each.
+    pub fn look(&mut self, shared: &Shared, now: u64) {
+        if self.watches {
+            for slot in 0..self.slots.len() {
+                if let Some((call, started)) = shared.running(slot) {
+                    let before = self.slots[slot];
+                    let watched = if before.call == call { before } else { Watched { call, ..Watched::default() } };
+                    self.slots[slot] = self.look_at(shared, slot, watched, started, now);
+                }
+            }
+            if let Some(hub) = &shared.hub {
+                self.look_at_late_calls(shared, hub, now);
+            }
+        }
+        if self.is_reporting() {
+            self.report(shared, now);
+        }
+        if !self.retired && self.open.is_none() && shared.board.get(Word::Requests) >= shared.config.max_requests {
+            self.retired = tell(shared, b"retire max_requests\n");
+        }
+    }
+
+    /// The process was stopped until now (SIGSTOP, a paused container): nothing could make progress.
+    pub fn resume(&mut self, now: u64) {
+        self.resumed = now;
+    }
+
+    /// Since when `timeout` counts for a call, if it does.
+    fn silent_since(&self, shared: &Shared, slot: usize, (call, started): (u32, u64)) -> Option<u64> {
+        match shared.silence(slot, call, started) {
+            Silence::Since(since) => Some(since.max(self.resumed)),
+            Silence::Client | Silence::Exempt => None,
+        }
+    }
+
+    /// Something is to be said to the arbiter: the monitor must not sleep.
+    pub fn is_reporting(&self) -> bool {
+        self.open.is_some() || !self.reports.is_empty()
+    }
+
+    /// In how many nanoseconds there may be something to do.
+    pub fn due(&self, shared: &Shared, now: u64) -> Option<u64> {
+        if self.is_reporting() {
+            return Some(TICK);
+        }
+        if !self.watches {
+            return None;
+        }
+        let threads = self.slots.iter().enumerate().filter_map(|(slot, watched)| {
+            let (call, started) = shared.running(slot)?;
+            let done = if watched.call == call { *watched } else { Watched::default() };
+            // Silence that begins later is found at the next heartbeat.
+            let silent = self.silent_since(shared, slot, (call, started));
+            let timeout = shared.config.timeout;
+            let silent = silent.filter(|_| timeout > 0 && !done.stuck).map(|since| since.saturating_add(timeout));
+            [due_of_limit(shared, done, started), silent].into_iter().flatten().min()
+        });
+        let late = self.late.iter().filter_map(|(began, watched)| due_of_limit(shared, *watched, began.started));
+        let limit = shared.config.request_timeout;
+        let next = shared.hub.as_ref().filter(|_| limit > 0).and_then(|hub| hub.began().front().copied());
+        let due = threads.chain(late).chain(next.map(|began| began.started.saturating_add(limit))).min();
+        due.map(|due| due.saturating_sub(now).max(TICK))
+    }
+
+    /// The calls of a hub: all have the same limit, so that those that began first are late first.
+    fn look_at_late_calls(&mut self, shared: &Shared, hub: &Hub, now: u64) {
+        let limit = shared.config.request_timeout;
+        if limit == 0 {
+            return;
+        }
+        let mut began = hub.began();
+        while let Some(first) = began.front() {
+            if shared.is_at(first) {
+                if now.saturating_sub(first.started) < limit {
+                    break;
+                }
+                self.late.push((*first, Watched { call: first.call, ..Watched::default() }));
+            }
+            began.pop_front();
+        }
+        drop(began);
+        let mut late = std::mem::take(&mut self.late);
+        late.retain_mut(|(began, watched)| {
+            *watched = self.look_at(shared, began.place, *watched, began.started, now);
+            shared.is_at(began) && !watched.answered
+        });
+        self.late = late;
+    }
+
+    /// The hub does not come though something waits for it.
+    pub fn look_at_hub(&mut self, shared: &Shared, hub: &Hub, watch: &mut HubWatch, now: u64) {
+        let Some(age) = watch.is_stuck(shared, now) else { return };
+        if shared.config.messages.is_none() {
+            return;
+        }
+        let last = hub.last.load(Ordering::Relaxed);
+        let mut text = shared.board.call_text(last).unwrap_or_else(|| b"the event loop".to_vec());
+        let others = shared.board.get(Word::InFlight).saturating_sub(1);
+        if others > 0 {
+            text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());
+        }
+        self.reports.push_back(Report {
+            limit: "timeout",
+            slot: 0,
+            of: Subject::Hub(hub.rounds()),
+            age,
+            text,
+            noted: now,
+        });
+    }
+
+    /// The worker is to leave, and no thread will come back to serve what waits: each is stuck in a call, serves a taken
+    /// socket for longer than `timeout`, or has had nothing to do for `covered` and does not come, since one of the stuck
+    /// calls holds the GIL.
+    pub fn is_stranded(&self, shared: &Shared, covered: u64, now: u64) -> bool {
+        let limit = shared.config.timeout;
+        if limit == 0 || !shared.is_draining() || shared.hub.is_some() {
+            return false;
+        }
+        let mut stuck = false;
+        for slot in (0..shared.slots.len()).filter(|slot| shared.slots[*slot].is_taken()) {
+            match shared.running(slot) {
+                Some((call, started)) => match shared.silence(slot, call, started) {
+                    Silence::Since(since) if now.saturating_sub(since.max(self.resumed)) >= limit => stuck = true,
+                    Silence::Exempt if now.saturating_sub(started) >= limit => stuck = true,
+                    _ => return false,
+                },
+                None if covered >= GRACE => {}
+                None => return false,
+            }
+        }
+        stuck
+    }
+
+    /// Does what is due for a call; returns what has been done about it.
+    fn look_at(&mut self, shared: &Shared, slot: usize, mut watched: Watched, started: u64, now: u64) -> Watched {
+        let call = watched.call;
+        let age = now.saturating_sub(started);
+        let config = &shared.config;
+        let over = |limit: u64, more: u64, done: bool| limit > 0 && !done && age >= limit + more;
+        if over(config.request_timeout, 0, watched.late) {
+            watched.late = true;
+            if shared.mark_late(slot, call) {
+                self.note(shared, "request_timeout", (slot, call), age, now);
+                // Before the call is ended: this says where it was.
+                self.report(shared, now);
+                end_call(shared, Began { place: slot, call, started });
+            }
+        }
+        if over(config.request_timeout, GRACE, watched.answered) {
+            watched.answered = true;
+            answer(shared, slot, call);
+        }
+        if !config.hub && config.timeout > 0 && !watched.stuck && age >= config.timeout {
+            // Only of a call that old it matters what it did meanwhile.
+            if let Some(since) = self.silent_since(shared, slot, (call, started))
+                && now.saturating_sub(since) >= config.timeout
+            {
+                watched.stuck = true;
+                self.note(shared, "timeout", (slot, call), now.saturating_sub(since), now);
+            }
+        }
+        watched
+    }
+
+    fn note(&mut self, shared: &Shared, limit: &'static str, (slot, call): (usize, u32), age: u64, now: u64) {
+        if shared.config.messages.is_some() {
+            let text = shared.board.call_text(slot).unwrap_or_default();
+            self.reports.push_back(Report { limit, slot, of: Subject::Call(call), age, text, noted: now });
+        }
+    }
+
+    /// Ends the report that is open, or begins the next one. A pipe that is full is asked again at the next tick.
+    fn report(&mut self, shared: &Shared, now: u64) {
+        if let Some((slot, end)) = self.open {
+            if now < end || !tell(shared, format!("stuck-end {slot}\n").as_bytes()) {
+                return;
+            }
+            self.open = None;
+        }
+        let Some(Report { limit, slot, of, age, text, noted }) = self.reports.front() else { return };
+        let stack = told_by_hub(shared, *slot, *of);
+        if stack.is_none() && waits_for_hub(shared, *slot, *of) && now < noted + STACK_TIME {
+            return; // the hub tells it before it raises the exception, unless the call ends before
+        }
+        let mut line = format!("stuck {limit} {slot} {} ", age / MILLI).into_bytes();
+        line.extend(text.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+        line.push(b'\n');
+        if !tell(shared, &line) {
+            return;
+        }
+        if let Some(stack) = stack {
+            // As far as the pipe takes it: a stack without its end is better than none.
+            stack.split_inclusive(|byte| *byte == b'\n').all(|line| tell(shared, line));
+        }
+        let asked = whose_stack(shared, *slot, *of)
+            .is_some_and(|thread| signals::stack_signal().is_some_and(|signal| signals::send(thread, signal)));
+        self.open = Some((*slot, if asked { now + STACK_TIME } else { now }));
+        self.reports.pop_front();
+    }
+}
+
+/// When `request_timeout` wants the next step for a call about which so much has been done.
+fn due_of_limit(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
+    let limit = shared.config.request_timeout;
+    let steps = [(0, done.late), (GRACE, done.answered)];
+    let open = steps.into_iter().filter(|(_, done)| limit > 0 && !done);
+    open.map(|(more, _)| started.saturating_add(limit + more)).min()
+}
+
+/// The stack of a late call that merely waits, or that held up the hub.
+fn told_by_hub(shared: &Shared, slot: usize, of: Subject) -> Option<Vec<u8>> {
+    match (of, &shared.hub) {
+        (Subject::Call(call), Some(hub)) => hub.take_stack(slot, call),
+        _ => None,
+    }
+}
+
+/// The hub has yet to come to the call.
+fn waits_for_hub(shared: &Shared, slot: usize, of: Subject) -> bool {
+    match (of, &shared.hub) {
+        (Subject::Call(call), Some(hub)) => hub.tells_stacks() && shared.slots[slot].calls() == call,
+        _ => false,
+    }
+}
+
+/// The thread that is at what a report is about; under a hub a call that merely waits is on no thread's stack.
+fn whose_stack(shared: &Shared, slot: usize, of: Subject) -> Option<ThreadId> {
+    match (of, &shared.hub) {
+        (Subject::Call(call), None) => {
+            let is_there = shared.running(slot).is_some_and(|(now_at, _)| now_at == call);
+            is_there.then(|| shared.slots[slot].thread())
+        }
+        (Subject::Hub(rounds), Some(hub)) => (hub.rounds() == rounds).then(|| hub.thread()),
+        (Subject::Call(_), Some(_)) | (Subject::Hub(_), None) => None,
+    }
+}
+
+/// Lets `RequestTimeout` be raised in the call: its thread does it where signals are handled, the main thread elsewhere.
+/// Under a hub the call may be waiting, or be what the hub is held up by.
+fn end_call(shared: &Shared, began: Began) {
+    let slot = began.place;
+    if let Some(hub) = &shared.hub {
+        hub.late().push(began);
+        if let Some(signal) = signals::late_signal() {
+            signals::send(hub.thread(), signal);
+        }
+        hub.ring();
+    } else if shared.main_slot() == Some(slot) {
+        if let Some(signal) = signals::late_signal() {
+            signals::send(shared.slots[slot].thread(), signal);
+        }
+    } else {
+        shared.signals.kick();
+    }
+}
+
+/// The call did not end though it was told to: its client is answered from here, unless the reply has begun.
+fn answer(shared: &Shared, slot: usize, call: u32) {
+    let mut guard = shared.baton.take();
+    // The exchange is given back under the baton only: while this is held it stays what it is.
+    if shared.slots[slot].calls() == call {
+        let wall = &mut guard.reactor.wall;
+        wall.refresh(clock::now());
+        let claim = &shared.slots[slot].claim;
+        claim.take(&late_page(wall.date(), claim.method()));
+    }
+    drop(guard);
+}
+
+/// The answer to a request that took too long. Its length does not depend on the date.
+pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
+    let mut page = Vec::new();
+    Page { status: 504, message: "", fields: b"", date, method, keep: false }.write(&mut page);
+    page
+}
+
+/// Writes a line into the pipe to the arbiter if that has room; whether it did. A pipe that is gone takes everything.
+fn tell(shared: &Shared, line: &[u8]) -> bool {
+    let Some(pipe) = &shared.config.messages else { return true };
+    // A pipe that polls writable takes PIPE_BUF bytes, and a line is shorter (pipe(7)).
+    !ready(pipe.as_fd(), PollFlags::OUT, 0).is_empty()
+        && !matches!(io::write(pipe, line), Err(io::Errno::AGAIN | io::Errno::INTR))
+}
+
+impl Shared {
+    /// The call a slot is at: its number, and when it began.
+    pub fn running(&self, slot: usize) -> Option<(u32, u64)> {
+        let call = self.slots[slot].calls();
+        if call.is_multiple_of(2) {
+            return None;
+        }
+        // The start is taken back when a call ends and set after the next one began: it is this call's, or none.
+        let started = self.board.call_started(slot);
+        (started != 0 && self.slots[slot].calls() == call).then_some((call, started))
+    }
+
+    /// Marks a call as late, if it still runs and the application has not answered yet.
+    fn mark_late(&self, slot: usize, call: u32) -> bool {
+        let guard = self.baton.take();
+        let marked = self.slots[slot].calls() == call && self.slots[slot].lateness.mark(call);
+        drop(guard);
+        marked
+    }
+
+    fn main_slot(&self) -> Option<usize> {
+        let slot = self.main_slot.load(Ordering::Relaxed);
+        (slot < self.slots.len()).then_some(slot)
+    }
+}

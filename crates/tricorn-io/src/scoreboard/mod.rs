@@ -1,0 +1,425 @@
+//! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
+//!
+//! Layout, version 4: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
+//! `tricorn.metrics.scoreboard` is a reader.
+//!
+//! All words but `STATE` and those of responses are written under the baton or by the monitor, never by two threads at once, so that a counter
+//! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
+//!
+//! The table of requests may be long and is mostly not used: ten thousand entries are more than a megabyte. Shared memory
+//! is allocated by whoever reads it, too. So nobody looks beyond the first `ENTRIES`, and what lies beyond was never
+//! written: it is zero, and takes no memory.
+
+pub mod group;
+
+use crate::sys::fds;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+pub const VERSION: u64 = 4;
+/// "TRICORN\0" read as a big-endian number.
+const MAGIC: u64 = 0x5452_4943_4f52_4e00;
+
+/// Single words, by index.
+#[derive(Debug, Clone, Copy)]
+#[repr(usize)]
+pub enum Word {
+    Magic = 0,
+    Version = 1,
+    Pid = 2,
+    /// See [`State`].
+    State = 3,
+    /// Monotonic nanoseconds at which the monitor last looked around; it sleeps while nothing is in flight.
+    Heartbeat = 4,
+    Threads = 5,
+    /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`], [`YIELD`] and [`REPLACED`].
+    Orders = 6,
+    // Gauges.
+    Connections = 8,
+    InFlight = 9,
+    Queued = 10,
+    BodyBytes = 11,
+    /// App threads that could begin a request now.
+    Free = 12,
+    /// Monotonic nanoseconds since when the longest waiting request waits; 0: none does.
+    Oldest = 13,
+    /// Bytes of responses that wait for slow clients, in memory and on disk; any thread's ([`Scoreboard::raise`]).
+    ResponseBytes = 14,
+    ResponseDiskBytes = 15,
+    // Counters.
+    Accepted = 16,
+    Requests = 17,
+    Refused = 18,
+    HeadTimeouts = 19,
+    BodyTimeouts = 20,
+    WriteTimeouts = 21,
+    IdleCloses = 22,
+    Evicted = 23,
+    ClientGone = 24,
+    Spooled = 25,
+    AppErrors = 26,
+    BytesIn = 27,
+    BytesOut = 28,
+    /// Times the monitor had to step in for app threads.
+    Rescues = 29,
+    /// Lines of the access log that were lost.
+    LogLost = 30,
+    /// Five words: responses with status 1xx … 5xx.
+    StatusClass = 32,
+    /// Connections handed over to siblings and taken over from them, each with a request.
+    HandedOver = 40,
+    TakenOver = 41,
+    /// Requests answered 503: the queue was full; they had waited too long.
+    QueueFull = 42,
+    QueueLate = 43,
+    /// Clients that left while their request waited.
+    LeftQueue = 44,
+    /// Connections to databases that this worker holds; a gauge, written by its Python.
+    Databases = 45,
+    /// How many entries of the table, from the first one on, were ever used.
+    Entries = 46,
+    /// Memory of request heads that are not complete; a gauge.
+    HeadBytes = 50,
+    /// Unfinished heads refused beyond `head_buffer_total`.
+    HeadsShed = 51,
+    /// Bytes of request bodies on disk, or on their way there; a gauge.
+    DiskBytes = 52,
+}
+
+pub const QUEUE_TIME: usize = 64;
+pub const APP_TIME: usize = QUEUE_TIME + BUCKETS;
+pub const TOTAL_TIME: usize = APP_TIME + BUCKETS;
+/// Buckets per histogram.
+pub const BUCKETS: usize = 128;
+
+/// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
+/// sockets, so that a drain takes no more connections; others serve on when this worker has left.
+pub const NOT_READY: u64 = 1;
+pub const DRAIN: u64 = 2;
+pub const YIELD: u64 = 4;
+pub const REPLACED: u64 = 8;
+
+/// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
+/// text, text (`METHOD target`), and a word to spare.
+pub const TABLE: usize = TOTAL_TIME + BUCKETS;
+pub const ENTRY: usize = 16;
+/// Most bytes of a request's text.
+pub const TEXT: usize = 104;
+
+// Counters, classes, histograms and entries do not overlap.
+const _: () =
+    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::HeadsShed as usize) < QUEUE_TIME);
+const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
+
+/// Words of a page with so many entries.
+const fn words(entries: usize) -> usize {
+    let entries = if entries == 0 { 1 } else { entries };
+    (TABLE + entries * ENTRY).next_multiple_of(PAGE_WORDS)
+}
+
+/// Whole pages of the system, so that no two workers write to the same one.
+const PAGE_WORDS: usize = 512;
+
+/// Size of the page of a worker that runs so many requests at once.
+pub const fn page_bytes(entries: usize) -> usize {
+    words(entries) * 8
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum State {
+    Booting = 1,
+    Serving = 2,
+    Draining = 3,
+    Stopped = 4,
+}
+
+/// The index of a log-linear bucket: four buckets per doubling, in microseconds. Values below 4 µs have one each.
+#[inline]
+pub fn bucket(nanos: u64) -> usize {
+    let micros = nanos / 1000;
+    if micros < 4 {
+        return micros as usize;
+    }
+    let octave = 63 - micros.leading_zeros() as usize;
+    (4 * (octave - 1) + ((micros >> (octave - 2)) & 3) as usize).min(BUCKETS - 1)
+}
+
+/// The lower edge of a bucket in microseconds; the inverse of [`bucket`].
+pub fn bucket_floor(index: usize) -> u64 {
+    if index < 4 {
+        return index as u64;
+    }
+    let octave = index / 4 + 1;
+    (4 + (index % 4) as u64) << (octave - 2)
+}
+
+/// This worker's page.
+#[derive(Debug, Clone, Copy)]
+pub struct Scoreboard {
+    words: &'static [AtomicU64],
+}
+
+impl Scoreboard {
+    /// # Safety
+    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(entries)` bytes from it stay mapped and writable for the rest of
+    /// the process.
+    pub unsafe fn at(address: *mut u8, entries: usize) -> Scoreboard {
+        // SAFETY: promised by the caller.
+        Scoreboard { words: unsafe { fds::shared_words(address, words(entries)) } }
+    }
+
+    /// A page of this process's own, for tests and embedders.
+    pub fn private(entries: usize) -> Scoreboard {
+        let words: Vec<AtomicU64> = (0..words(entries)).map(|_| AtomicU64::new(0)).collect();
+        Scoreboard { words: Vec::leak(words) }
+    }
+
+    /// Everything at its beginning, but for orders that the arbiter gave before the worker was up, and connections that the
+    /// application opened while it was loaded.
+    pub fn begin(&self, threads: usize) {
+        let used = (self.entries() * ENTRY + TABLE).min(self.words.len());
+        for (index, word) in self.words[..used].iter().enumerate() {
+            if index != Word::Orders as usize && index != Word::Databases as usize {
+                word.store(0, Relaxed);
+            }
+        }
+        self.set(Word::Version, VERSION);
+        self.set(Word::Pid, u64::from(std::process::id()));
+        self.set(Word::Threads, threads as u64);
+        self.state(State::Booting);
+        self.set(Word::Magic, MAGIC);
+    }
+
+    pub fn state(&self, state: State) {
+        self.set(Word::State, state as u64);
+    }
+
+    #[inline]
+    pub fn set(&self, word: Word, value: u64) {
+        self.words[word as usize].store(value, Relaxed);
+    }
+
+    #[inline]
+    pub fn get(&self, word: Word) -> u64 {
+        self.words[word as usize].load(Relaxed)
+    }
+
+    /// Any word, by index.
+    #[inline]
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.words[index].load(Relaxed)
+    }
+
+    #[inline]
+    pub fn add(&self, word: Word, count: u64) {
+        self.bump(word as usize, count);
+    }
+
+    /// Adds to a gauge that more than one thread writes; what it was before.
+    pub fn raise(&self, word: Word, count: u64) -> u64 {
+        self.words[word as usize].fetch_add(count, Relaxed)
+    }
+
+    pub fn lower(&self, word: Word, count: u64) {
+        self.words[word as usize].fetch_sub(count, Relaxed);
+    }
+
+    #[inline]
+    pub fn status(&self, code: u16) {
+        let class = (code / 100).clamp(1, 5) as usize;
+        self.bump(Word::StatusClass as usize + class - 1, 1);
+    }
+
+    #[inline]
+    pub fn observe(&self, histogram: usize, nanos: u64) {
+        self.bump(histogram + bucket(nanos), 1);
+    }
+
+    /// Whether this worker should be sent no requests, though it serves those that come.
+    pub fn orders_not_ready(&self) -> bool {
+        self.get(Word::Orders) & NOT_READY != 0
+    }
+
+    /// Whether the arbiter wants the core to drain.
+    pub fn orders_drain(&self) -> bool {
+        self.get(Word::Orders) & DRAIN != 0
+    }
+
+    /// Whether others serve on when this worker has left.
+    pub fn orders_replaced(&self) -> bool {
+        self.get(Word::Orders) & REPLACED != 0
+    }
+
+    /// Whether others serve whoever connects from now on.
+    pub fn orders_yield(&self) -> bool {
+        self.get(Word::Orders) & YIELD != 0
+    }
+
+    /// How many entries were ever used: a reader looks at no more.
+    fn entries(&self) -> usize {
+        (self.get(Word::Entries) as usize).min((self.words.len() - TABLE) / ENTRY)
+    }
+
+    /// Notes which request a call is at. `text` is the request line's beginning, in up to three parts.
+    #[inline]
+    pub fn call_begins(&self, slot: usize, started: u64, text: [&[u8]; 3]) {
+        let Some(entry) = self.entry(slot) else { return };
+        if slot as u64 >= self.get(Word::Entries) {
+            // Before the entry is written: what was written is counted, though the process may be killed in between.
+            self.words[Word::Entries as usize].fetch_max(slot as u64 + 1, Relaxed);
+        }
+        let mut bytes = [0u8; TEXT];
+        let mut length = 0;
+        for part in text {
+            let count = part.len().min(TEXT - length);
+            bytes[length..length + count].copy_from_slice(&part[..count]);
+            length += count;
+        }
+        // A reader that sees new text must not see the old start at both ends of its reading.
+        fence(Release);
+        entry[1].store(length as u64, Relaxed);
+        for (word, bytes) in entry[2..].iter().zip(bytes.as_chunks::<8>().0).take(length.div_ceil(8)) {
+            word.store(u64::from_ne_bytes(*bytes), Relaxed);
+        }
+        entry[0].store(started, Release);
+    }
+
+    #[inline]
+    pub fn call_ends(&self, slot: usize) {
+        if let Some(entry) = self.used_entry(slot) {
+            entry[0].store(0, Relaxed);
+        }
+    }
+
+    /// When the call at this place began; 0: there is none.
+    #[inline]
+    pub fn call_started(&self, slot: usize) -> u64 {
+        self.used_entry(slot).map_or(0, |entry| entry[0].load(Acquire))
+    }
+
+    /// The text of the request at this place; `None` if there is none or it changed meanwhile.
+    pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
+        let entry = self.used_entry(slot)?;
+        let started = entry[0].load(Acquire);
+        let length = (entry[1].load(Relaxed) as usize).min(TEXT);
+        let words = entry[2..2 + TEXT / 8].iter().map(|word| word.load(Relaxed).to_ne_bytes());
+        let mut text: Vec<u8> = words.flatten().collect();
+        text.truncate(length);
+        fence(Acquire);
+        (started != 0 && entry[0].load(Relaxed) == started).then_some(text)
+    }
+
+    #[inline]
+    fn used_entry(&self, slot: usize) -> Option<&[AtomicU64]> {
+        if (slot as u64) < self.get(Word::Entries) { self.entry(slot) } else { None }
+    }
+
+    #[inline]
+    fn entry(&self, slot: usize) -> Option<&[AtomicU64]> {
+        self.words.get(TABLE + slot * ENTRY..)?.get(..ENTRY)
+    }
+
+    #[inline]
+    fn bump(&self, index: usize, count: u64) {
+        let word = &self.words[index];
+        word.store(word.load(Relaxed).wrapping_add(count), Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_grow_with_the_value_and_know_their_edges() {
+        let mut last = 0;
+        for micros in 0..100_000u64 {
+            let index = bucket(micros * 1000);
+            assert!(index == last || index == last + 1, "{micros} µs jumps from {last} to {index}");
+            assert!(bucket_floor(index) <= micros);
+            assert!(bucket_floor(index + 1) > micros);
+            last = index;
+        }
+    }
+
+    #[test]
+    fn a_page_is_whole_pages_and_has_room_for_every_thread() {
+        for threads in 0..300 {
+            let bytes = page_bytes(threads);
+            assert_eq!(bytes % 4096, 0);
+            assert!((TABLE + threads * ENTRY) * 8 <= bytes);
+        }
+        assert_eq!((page_bytes(1), page_bytes(4), page_bytes(5)), (4096, 4096, 8192));
+    }
+
+    #[test]
+    fn a_request_is_told_while_it_runs_cut_where_it_is_too_long() {
+        let board = Scoreboard::private(2);
+        board.begin(2);
+        assert_eq!((board.call_started(1), board.call_text(1)), (0, None));
+        board.call_begins(1, 7, [b"GET", b" ", &[b'x'; 200]]);
+        assert_eq!(board.call_started(1), 7);
+        assert_eq!(board.call_text(1), Some([b"GET ".as_slice(), &[b'x'; 100]].concat()));
+        board.call_ends(1);
+        board.call_begins(1, 8, [b"PUT /", b"", b""]);
+        assert_eq!(board.call_text(1), Some(b"PUT /".to_vec()));
+        board.call_ends(1);
+        assert_eq!(board.call_text(1), None);
+        // A thread that has no place in the page is not told, and harms nobody.
+        board.call_begins(10_000, 1, [b"", b"", b""]);
+    }
+
+    #[test]
+    fn entries_are_counted_from_the_first_use_on_and_nothing_beyond_is_looked_at() {
+        let board = Scoreboard::private(1000);
+        board.begin(1000);
+        assert_eq!(board.get(Word::Entries), 0);
+        board.call_ends(700);
+        assert_eq!((board.call_started(700), board.get(Word::Entries)), (0, 0));
+        board.call_begins(2, 7, [b"GET /", b"", b""]);
+        board.call_begins(0, 8, [b"GET /", b"", b""]);
+        assert_eq!((board.call_started(2), board.get(Word::Entries)), (7, 3));
+        board.words[TABLE + 3 * ENTRY].store(9, Relaxed);
+        assert_eq!((board.call_started(3), board.call_text(3)), (0, None));
+    }
+
+    #[test]
+    fn a_page_that_is_begun_anew_has_no_request_of_its_last_worker() {
+        let board = Scoreboard::private(1000);
+        board.begin(1000);
+        for slot in 0..600 {
+            board.call_begins(slot, 7, [b"GET /", b"", b""]);
+        }
+        board.begin(1000);
+        assert_eq!(board.get(Word::Entries), 0);
+        board.call_begins(599, 8, [b"GET /", b"", b""]);
+        assert_eq!((0..1000).filter(|slot| board.call_started(*slot) != 0).count(), 1);
+    }
+
+    #[test]
+    fn a_count_of_entries_that_is_none_harms_nobody() {
+        let board = Scoreboard::private(1);
+        board.set(Word::Entries, u64::MAX);
+        assert_eq!(board.call_started(usize::MAX >> 8), 0);
+        board.begin(1);
+        assert_eq!(board.get(Word::Entries), 0);
+    }
+
+    #[test]
+    fn what_was_told_before_the_page_was_begun_stands() {
+        let board = Scoreboard::private(1);
+        board.set(Word::Orders, DRAIN);
+        board.set(Word::Databases, 3);
+        board.set(Word::Requests, 3);
+        board.begin(1);
+        assert!(board.orders_drain());
+        assert_eq!((board.get(Word::Databases), board.get(Word::Requests)), (3, 0));
+    }
+
+    #[test]
+    fn no_value_is_beyond_the_last_bucket() {
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+}

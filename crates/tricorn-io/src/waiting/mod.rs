@@ -1,0 +1,7 @@
+//! How the threads of a worker, or its hub, wait for one another, and what each of them shows the others of its call.
+
+pub mod hub;
+pub mod lateness;
+pub mod progress;
+pub mod sleeper;
+pub mod streams;
