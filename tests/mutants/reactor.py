@@ -137,7 +137,7 @@ REACTOR = (
     Fault(
         "trusted_request_start",
         "only a trusted front end says since when a request waits",
-        f"{REACT}/queue.rs",
+        f"{SRC}/exchange/buffers.rs",
         "trusted",
         "true",
         (f"{SUITE} queue", "tests/integration/test_request_id.py", "tests/integration/test_overload.py"),

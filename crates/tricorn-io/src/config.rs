@@ -1,6 +1,6 @@
 //! Everything the core is told. One per worker, immutable.
-use crate::exchange::body::Allocate;
-use rustix::fd::OwnedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use std::any::Any;
 use std::sync::Arc;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
@@ -55,7 +55,7 @@ pub struct Config {
     pub policy: HeadPolicy,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
-    pub admin: crate::reactor::AdminPaths,
+    pub admin: AdminPaths,
     /// Value of the Server field.
     pub server: Vec<u8>,
     /// Makes the gateway's own buffers for large bodies.
@@ -84,6 +84,38 @@ pub struct Config {
     /// How long this worker may finish what it has when the arbiter is gone.
     pub graceful_timeout: u64,
 }
+
+/// What is asked on admin listeners.
+#[derive(Debug, Clone)]
+pub struct AdminPaths {
+    /// Whether the worker lives.
+    pub health: Vec<u8>,
+    /// Whether it should be sent requests.
+    pub ready: Vec<u8>,
+}
+
+impl Default for AdminPaths {
+    fn default() -> AdminPaths {
+        AdminPaths { health: b"/healthz".to_vec(), ready: b"/readyz".to_vec() }
+    }
+}
+
+/// Memory for one body of known length that belongs to the gateway (a Python `bytes` object that is being filled).
+pub trait BodyBuffer: Send + Sync {
+    /// The bytes so far.
+    fn filled(&self) -> &[u8];
+    /// Adds bytes, of which there are never more than the length asked for.
+    fn append(&mut self, bytes: &[u8]);
+    /// Reads up to `room` bytes to the end of those so far (`crate::receive` does it).
+    fn receive(&mut self, socket: BorrowedFd<'_>, room: usize) -> Received;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// What a read brought: a number of bytes, or the system's error.
+pub type Received = rustix::io::Result<usize>;
+
+/// Makes a buffer for a body of so many bytes. Only called on app threads, which hold the GIL.
+pub type Allocate = fn(usize) -> Option<Box<dyn BodyBuffer>>;
 
 /// Which of the waiting requests is served first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

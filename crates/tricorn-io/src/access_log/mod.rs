@@ -12,7 +12,7 @@ mod sink;
 
 use crate::clock::{self, MILLI, SECOND};
 use crate::config::Fault;
-use crate::engine::fork::is_child;
+use crate::sys::fork::is_child;
 use log_thread::{LogThread, Outcome};
 use rustix::io;
 use sink::Sink;

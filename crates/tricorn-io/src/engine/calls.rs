@@ -1,6 +1,5 @@
 //! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
 use super::baton::Core;
-use super::fork::is_child;
 use super::{Engine, Shared};
 use crate::clock;
 use crate::exchange::Exchange;
@@ -8,6 +7,7 @@ use crate::exchange::buffers::Request;
 use crate::exchange::lost::Lent;
 use crate::reactor::WAKE;
 use crate::scoreboard::State;
+use crate::sys::fork::is_child;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! From then on nothing that the child does reaches a client, a listener or the parent's epoll, whichever way it comes. The
-//! engine tells it that it has ended ([`is_child`] is asked at each entry), and it leaves the scoreboard alone, which is
+//! engine tells it that it has ended ([`sys::fork::is_child`] is asked at each entry), and it leaves the scoreboard alone, which is
 //! shared memory. A child that execs, or that the application ends, never meets any of this.
 //!
 //! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
@@ -21,10 +21,7 @@ use crate::sys;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock};
-
-static CHILD: AtomicBool = AtomicBool::new(false);
 
 /// The engine of this worker, and what replaces its descriptors in a child. Made in advance: a child may have no descriptor
 /// to spare.
@@ -40,12 +37,6 @@ type Locks = (MutexGuard<'static, Vec<usize>>, MutexGuard<'static, Core>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
-}
-
-/// Whether this process was forked by the application of a worker.
-#[inline]
-pub fn is_child() -> bool {
-    CHILD.load(Ordering::Relaxed)
 }
 
 impl Engine {
@@ -70,7 +61,7 @@ extern "C" fn parent() {
 }
 
 extern "C" fn child() {
-    CHILD.store(true, Ordering::Relaxed);
+    sys::fork::become_child();
     let (Some(Guarded { shared, dead }), Some((places, core))) = (GUARDED.get(), HELD.take()) else { return };
     let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
     shared.own_descriptors(replace);

@@ -1,7 +1,6 @@
 //! A request body that has been read: nothing, bytes in memory, or an unlinked temporary file.
-use rustix::fd::BorrowedFd;
+use crate::config::BodyBuffer;
 use rustix::fs::{Mode, OFlags};
-use std::any::Any;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -28,23 +27,6 @@ impl std::fmt::Debug for Body {
         write!(f, "Body({} bytes {place})", self.len())
     }
 }
-
-/// Memory for one body of known length that belongs to the gateway (a Python `bytes` object that is being filled).
-pub trait BodyBuffer: Send + Sync {
-    /// The bytes so far.
-    fn filled(&self) -> &[u8];
-    /// Adds bytes, of which there are never more than the length asked for.
-    fn append(&mut self, bytes: &[u8]);
-    /// Reads up to `room` bytes to the end of those so far (`crate::receive` does it).
-    fn receive(&mut self, socket: BorrowedFd<'_>, room: usize) -> Received;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
-
-/// What a read brought: a number of bytes, or the system's error.
-pub type Received = rustix::io::Result<usize>;
-
-/// Makes a buffer for a body of so many bytes. Only called on app threads, which hold the GIL.
-pub type Allocate = fn(usize) -> Option<Box<dyn BodyBuffer>>;
 
 impl Body {
     pub fn len(&self) -> u64 {

@@ -1,9 +1,10 @@
 //! A request with all that belongs to it, kept in a pool: nothing is allocated for a request like the one before.
 use super::body::Body;
+use crate::clock;
 use rustix::fd::OwnedFd;
 use tricorn_proto::exchange::Reply;
-use tricorn_proto::http1::RequestHead;
-use tricorn_proto::peer::request_id;
+use tricorn_proto::http1::{Known, RequestHead};
+use tricorn_proto::peer::{request_id, request_start};
 
 /// Bytes an input buffer begins with; a head that fits costs one read.
 pub const INPUT: usize = 16 * 1024;
@@ -50,6 +51,22 @@ pub struct Request {
 }
 
 impl Request {
+    /// Notes since when the request waits: since the time a trusted front end gives in X-Request-Start, or else since its
+    /// head was complete.
+    #[inline]
+    pub(crate) fn note_wait(&mut self, trusted: bool, now: u64) {
+        if self.waits_since > 0 {
+            return;
+        }
+        self.waits_since = self.head_complete;
+        if let Some(field) = self.head.fields.iter().find(|field| field.known == Known::RequestStart)
+            && trusted
+            && let Some(micros) = request_start::micros_since(field.value.of(self.head_bytes()), clock::wall_micros())
+        {
+            self.waits_since = now.saturating_sub(micros.saturating_mul(1000)).max(1);
+        }
+    }
+
     /// The bytes the head's spans point into.
     #[inline]
     pub fn head_bytes(&self) -> &[u8] {

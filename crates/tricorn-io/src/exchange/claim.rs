@@ -12,13 +12,13 @@
 //! as long as the claim says Taking.
 use super::Exchange;
 use super::buffers::Request;
-use crate::monitor::watchdog::late_page;
 use crate::sys::fds;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8};
+use tricorn_proto::exchange::error_page::Page;
 use tricorn_proto::http1::Method;
 
 const OVER: u8 = 0;
@@ -99,6 +99,13 @@ impl Drop for Held {
             std::hint::spin_loop(); // for one `send` that does not wait
         }
     }
+}
+
+/// The answer to a request that took too long. Its length does not depend on the date.
+pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
+    let mut page = Vec::new();
+    Page { status: 504, message: "", fields: b"", date, method, keep: false }.write(&mut page);
+    page
 }
 
 impl Exchange {

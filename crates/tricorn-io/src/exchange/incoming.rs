@@ -8,14 +8,13 @@ use super::{Exchange, Sent};
 use crate::clock::{self, SECOND};
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::reactor::late_body;
 use crate::sys::fds::recv_into;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use tricorn_proto::http1::{Refusal, Step};
+use tricorn_proto::http1::{Refusal, RefusalKind, Step};
 
 /// What asking for more came to.
 #[derive(Debug)]
@@ -270,4 +269,14 @@ impl Exchange {
         self.reuse = false;
         Some(late_body(self.came, self.left_on_average(config) <= config.body_timeout, config))
     }
+}
+
+/// What the client of a late body is told.
+pub(crate) fn late_body(length: u64, is_slow: bool, config: &Config) -> Refusal {
+    let detail = if is_slow {
+        format!(" ({length} bytes so far, slower than {} bytes/s)", config.body_min_rate)
+    } else {
+        format!(" ({length} bytes so far, and no more for {} s)", config.body_timeout / SECOND)
+    };
+    Refusal::new(RefusalKind::BodyTimeout, detail)
 }

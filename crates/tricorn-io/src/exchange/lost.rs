@@ -4,8 +4,8 @@
 //! is noted here, and the next holder of the baton takes it back ([`Shared::reclaim`](crate::engine::Shared)). The monitor is
 //! woken for that: no other thread may come by.
 use crate::engine::Engine;
-use crate::engine::fork::is_child;
-use crate::reactor::Token;
+use crate::sys::fork::is_child;
+use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -13,7 +13,7 @@ pub mod timers;
 
 use crate::clock::{self, WallText};
 use crate::peer::Peer;
-use crate::reactor::{Attachment, Token};
+use crate::sys::poll::Token;
 use body::Body;
 use buffers::Request;
 use cork::Cork;
@@ -24,12 +24,16 @@ use room::Patience;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
 use rustix::net::{SendFlags, send};
+use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
 use tricorn_proto::exchange::error_page::{self, Page};
 use tricorn_proto::exchange::{End, Fault, HeadInputs};
 use tricorn_proto::http1::Receiver;
+
+/// Values a gateway keeps with a connection (addresses as Python strings). Made and dropped by the gateway's threads only.
+pub type Attachment = Box<dyn Any + Send + Sync>;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@
 //! give back what they hold when they are dropped, whatever ended the response. A file has no name: it goes with its
 //! descriptor. It is written by app threads only, neither under the baton nor with the GIL.
 use super::body::nameless;
-use crate::engine::fork::is_child;
 use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::fork::is_child;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{self, Errno};
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! An engine's life with its monitor: from the start of that thread to its end.
-use crate::engine::fork::is_child;
 use crate::engine::{Engine, Shared};
 use crate::monitor;
 use crate::scoreboard::{State, Word};
+use crate::sys::fork::is_child;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;

@@ -15,6 +15,7 @@ use super::hub_watch::HubWatch;
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::Shared;
+use crate::exchange::claim::late_page;
 use crate::scoreboard::Word;
 use crate::sys::poll::ready;
 use crate::sys::signals::{self, ThreadId};
@@ -25,8 +26,6 @@ use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
-use tricorn_proto::exchange::error_page::Page;
-use tricorn_proto::http1::Method;
 
 /// How long a thread may take to write its stack.
 const STACK_TIME: u64 = 200 * MILLI;
@@ -356,13 +355,6 @@ fn answer(shared: &Shared, slot: usize, call: u32) {
         claim.take(&late_page(wall.date(), claim.method()));
     }
     drop(guard);
-}
-
-/// The answer to a request that took too long. Its length does not depend on the date.
-pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
-    let mut page = Vec::new();
-    Page { status: 504, message: "", fields: b"", date, method, keep: false }.write(&mut page);
-    page
 }
 
 /// Writes a line into the pipe to the arbiter if that has room; whether it did. A pipe that is gone takes everything.

@@ -1,11 +1,11 @@
 //! Listeners, the gate before them, and what a new connection meets.
-use super::conn::{Conn, Token};
+use super::conn::Conn;
 use super::{BELL, CHANNEL, Reactor, Runner, SPECIAL};
 use crate::clock;
 use crate::config;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
-use crate::sys::poll::{Poller, ready};
+use crate::sys::poll::{Poller, Token, ready};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;

@@ -3,12 +3,13 @@
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
 //! small; a client that does not take them at once is let go.
 use super::accept::{Accepted, Listener};
-use super::conn::{Conn, Phase, Token};
+use super::conn::{Conn, Phase};
 use super::{Reactor, SPECIAL};
 use crate::clock;
-use crate::config;
+use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
+use crate::sys::poll::Token;
 use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::{End, HeadInputs, Reply};
@@ -24,21 +25,6 @@ pub fn is_admin(listener: u16) -> bool {
 
 fn admin_token(index: usize) -> Token {
     SPECIAL + Token::from(FIRST + index as u16)
-}
-
-/// What is asked on admin listeners.
-#[derive(Debug, Clone)]
-pub struct AdminPaths {
-    /// Whether the worker lives.
-    pub health: Vec<u8>,
-    /// Whether it should be sent requests.
-    pub ready: Vec<u8>,
-}
-
-impl Default for AdminPaths {
-    fn default() -> AdminPaths {
-        AdminPaths { health: b"/healthz".to_vec(), ready: b"/readyz".to_vec() }
-    }
 }
 
 impl Reactor {

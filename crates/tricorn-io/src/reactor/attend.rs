@@ -1,14 +1,14 @@
 //! Connections whose exchange is told what happens to them: an event loop has many requests under way on one thread, and
 //! none of them waits for its own socket.
 use super::Reactor;
-use super::conn::{Phase, Token};
+use super::conn::Phase;
 use crate::clock;
 use crate::engine::Engine;
 use crate::exchange::room::{Patience, Room};
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::scoreboard::Word;
-use crate::sys::poll::Event;
+use crate::sys::poll::{Event, Token};
 use rustix::fd::AsFd;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 

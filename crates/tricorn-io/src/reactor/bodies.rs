@@ -1,15 +1,14 @@
 //! What request bodies take of a worker's memory and of the disk, and the way from the one to the other.
 use super::SPOOLED;
-use super::conn::Token;
 use super::spooler::{Piece, Spooler, Written};
 use crate::clock;
-use crate::config::{self, Config};
-use crate::exchange::body::{Body, NoMemory, Pending, Received, Spool};
+use crate::config::{self, Config, Received};
+use crate::exchange::body::{Body, NoMemory, Pending, Spool};
 use crate::exchange::buffers::Request;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::fds::recv_into;
-use crate::sys::poll::Poller;
+use crate::sys::poll::{Poller, Token};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! What the reactor owes to a thread that holds the GIL: objects to be dropped, and lines for the log.
-use super::Attachment;
 use crate::config;
+use crate::exchange::Attachment;
 use crate::exchange::outbox::SharedBytes;
 use crate::exchange::overflow::Overflow;
 

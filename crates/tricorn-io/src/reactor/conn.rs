@@ -2,15 +2,13 @@
 use super::admin;
 use super::attend::Attended;
 use super::wheel::Tick;
+use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
 use crate::exchange::outbox::Outbox;
 use crate::peer::Peer;
+use crate::sys::poll::Token;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
-use std::any::Any;
 use tricorn_proto::http1::Receiver;
-
-/// Values a gateway keeps with a connection (addresses as Python strings). Made and dropped by the gateway's threads only.
-pub type Attachment = Box<dyn Any + Send + Sync>;
 
 /// Where a connection stands. `reactor/*.rs` moves it:
 ///
@@ -142,9 +140,6 @@ struct Entry {
     generation: u32,
     conn: Option<Conn>,
 }
-
-/// Names a connection for as long as it lives.
-pub type Token = u64;
 
 impl Conns {
     pub fn len(&self) -> usize {

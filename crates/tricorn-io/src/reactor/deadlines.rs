@@ -1,15 +1,16 @@
 //! Deadlines: one per connection, its meaning given by the connection's phase.
 use super::Reactor;
-use super::conn::{Phase, Token};
+use super::conn::Phase;
 use super::wheel::{tick_at, time_of};
 use crate::clock::{MILLI, SECOND};
 use crate::config::Config;
 use crate::exchange::body::Spool;
 use crate::exchange::buffers::Request;
+use crate::exchange::incoming::late_body;
 use crate::exchange::outbox::Outbox;
 use crate::scoreboard::Word;
 use crate::sys::fds::unacknowledged;
-use crate::sys::poll::ready;
+use crate::sys::poll::{Token, ready};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd};
 use tricorn_proto::http1::{Refusal, RefusalKind};
@@ -150,14 +151,4 @@ pub(super) fn note_progress(request: &mut Request, now: u64) {
     if length > request.body_mark.0 {
         request.body_mark = (length, now);
     }
-}
-
-/// What the client of a late body is told.
-pub(crate) fn late_body(length: u64, is_slow: bool, config: &Config) -> Refusal {
-    let detail = if is_slow {
-        format!(" ({length} bytes so far, slower than {} bytes/s)", config.body_min_rate)
-    } else {
-        format!(" ({length} bytes so far, and no more for {} s)", config.body_timeout / SECOND)
-    };
-    Refusal::new(RefusalKind::BodyTimeout, detail)
 }

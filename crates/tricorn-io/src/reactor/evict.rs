@@ -4,12 +4,13 @@
 //! begun. HAProxy stops to accept. Unfinished heads can fill the first, and idle connections the second, until their deadlines.
 //! Here the order is that of [`Claim`].
 use super::Reactor;
-use super::conn::{Conn, Phase, Token};
+use super::conn::{Conn, Phase};
 use super::reject::{After, Rejection};
 use super::wheel::{Tick, tick_at};
 use crate::clock;
 use crate::config;
 use crate::scoreboard::Word;
+use crate::sys::poll::Token;
 
 /// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer.
 const SHARE: usize = 32;

@@ -1,7 +1,7 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one.
 use super::Reactor;
 use super::bodies::no_memory;
-use super::conn::{Conn, Phase, Token};
+use super::conn::{Conn, Phase};
 use super::queue::has_left;
 use crate::clock;
 use crate::config::Fault;
@@ -10,6 +10,7 @@ use crate::exchange::buffers::Request;
 use crate::one_queue::parcel::{HEADER, INLINE, MESSAGE, Parcel};
 use crate::scoreboard::Word;
 use crate::sys::channel::Channel;
+use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::MemfdFlags;
 use rustix::io::{self, IoSlice};

@@ -4,11 +4,12 @@
 //! Beyond the limit the longest heads are answered 503, of equal ones the oldest. A head that came with one read is complete
 //! before it is counted.
 use super::Reactor;
-use super::conn::{Phase, Token};
+use super::conn::Phase;
 use super::reject::{After, Rejection};
 use crate::clock;
 use crate::exchange::buffers::{INPUT, Request};
 use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::poll::Token;
 use std::cmp::Reverse;
 
 /// When there are too many, a 16th of the limit is freed, so that the table is not searched for each of them.

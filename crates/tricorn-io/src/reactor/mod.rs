@@ -24,12 +24,13 @@ mod store;
 mod wheel;
 mod write;
 
+pub use crate::config::AdminPaths;
+pub use crate::exchange::Attachment;
+pub use crate::sys::poll::Token;
 pub use accept::Listener;
-pub use admin::AdminPaths;
 pub use attend::{Stir, What};
 pub use chores::{Chores, Notice};
-pub use conn::{Attachment, Conn, Phase, Token};
-pub(crate) use deadlines::late_body;
+pub use conn::{Conn, Phase};
 pub use hand_over::{Front, Handed};
 
 use crate::access_log::AccessLog;

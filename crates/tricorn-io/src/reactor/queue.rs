@@ -1,22 +1,15 @@
 //! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
 use super::Reactor;
-use super::conn::Token;
 use super::reject::{After, Rejection};
 use crate::clock::{self, SECOND};
 use crate::config::{self, QueueOrder};
 use crate::exchange::Exchange;
-use crate::exchange::buffers::Request;
 use crate::scoreboard::Word;
 use crate::sys::fds;
-use crate::sys::poll::ready;
+use crate::sys::poll::{Token, ready};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd};
-use tricorn_proto::http1::Known;
-use tricorn_proto::peer::request_start;
 
-pub(super) const STATUS: u16 = 503;
-/// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
-pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
 const OVERLOADED: Rejection<'_> =
     Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
 
@@ -274,24 +267,6 @@ impl Reactor {
                 "Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help."
             )
         });
-    }
-}
-
-impl Request {
-    /// Notes since when the request waits: since the time a trusted front end gives in X-Request-Start, or else since its
-    /// head was complete.
-    #[inline]
-    pub(crate) fn note_wait(&mut self, trusted: bool, now: u64) {
-        if self.waits_since > 0 {
-            return;
-        }
-        self.waits_since = self.head_complete;
-        if let Some(field) = self.head.fields.iter().find(|field| field.known == Known::RequestStart)
-            && trusted
-            && let Some(micros) = request_start::micros_since(field.value.of(self.head_bytes()), clock::wall_micros())
-        {
-            self.waits_since = now.saturating_sub(micros.saturating_mul(1000)).max(1);
-        }
     }
 }
 

@@ -1,16 +1,16 @@
 //! From bytes to complete requests.
 use super::bodies::{Ahead, Bodies, no_memory};
-use super::conn::{Conn, Phase, Token};
+use super::conn::{Conn, Phase};
 use super::deadlines::{body_deadline, note_progress};
-use super::queue;
-use super::reject::{After, Rejection};
+use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
 use super::{Reactor, Runner, admin, heads};
 use crate::clock;
-use crate::config::{self, Config};
-use crate::exchange::body::{Body, NoMemory, Received};
+use crate::config::{self, Config, Received};
+use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::scoreboard::Word;
 use crate::sys::fds::recv_into;
+use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
@@ -282,7 +282,7 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let fields = if status == queue::STATUS { queue::RETRY_AFTER } else { b"" };
+        let fields = if status == STATUS { RETRY_AFTER } else { b"" };
         let rejection = Rejection { status, message: &message, fields, after: After::Linger };
         if let Some(peer) = self.reject(token, &rejection, Word::Refused) {
             let what = if status < 500 { "Invalid request" } else { "Request refused" };

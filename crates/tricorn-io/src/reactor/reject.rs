@@ -1,18 +1,21 @@
 //! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or nobody will
 //! ever serve them: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
-use super::conn::{Phase, Token};
-use super::queue::{RETRY_AFTER, STATUS};
+use super::conn::Phase;
 use crate::clock;
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
+use crate::sys::poll::Token;
 use rustix::net::{SendFlags, send};
 use tricorn_proto::access_log::Record;
 use tricorn_proto::exchange::error_page::{self, Page};
 use tricorn_proto::http1::Method;
 use tricorn_proto::peer::request_id;
 
+pub(super) const STATUS: u16 = 503;
+/// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
+pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
 const STRANDED: Rejection<'_> =
     Rejection::for_now("This server is restarting; the request was not begun.", After::Keep);
 

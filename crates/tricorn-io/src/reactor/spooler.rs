@@ -10,11 +10,10 @@
 //! system is away, whatever O_NONBLOCK says (open(2)). So nothing that holds the baton or the GIL touches a body's file: it
 //! is made, written and closed here. The thread is made for the first body that goes to disk, in a process that forks no
 //! more, and ends with the engine.
-use super::Token;
 use crate::clock::MILLI;
 use crate::config::Fault;
 use crate::exchange::body::{self, Pending};
-use crate::sys::poll::Poller;
+use crate::sys::poll::{Poller, Token};
 use crate::sys::signals;
 use crate::sys::wake::Alarm;
 use rustix::fd::OwnedFd;

@@ -1,9 +1,10 @@
 //! Bodies that the writer has: what a connection does when its bytes are on disk.
 use super::Reactor;
-use super::conn::{Phase, Token};
+use super::conn::Phase;
 use super::deadlines::body_deadline;
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
+use crate::sys::poll::Token;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
 impl Reactor {

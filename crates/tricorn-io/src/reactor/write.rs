@@ -1,6 +1,6 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::attend::Attended;
-use super::conn::{Conn, Outgoing, Phase, Token};
+use super::conn::{Conn, Outgoing, Phase};
 use super::deadlines::acknowledged;
 use super::spooler::Spooler;
 use super::{Chores, Reactor, heads};
@@ -11,6 +11,7 @@ use crate::exchange::buffers::Request;
 use crate::exchange::lost::Lent;
 use crate::exchange::outbox::Flush;
 use crate::scoreboard::{self, Word};
+use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};

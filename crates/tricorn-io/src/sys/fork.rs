@@ -2,6 +2,20 @@
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{self, Errno};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static CHILD: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process was forked by the application of a worker.
+#[inline]
+pub fn is_child() -> bool {
+    CHILD.load(Ordering::Relaxed)
+}
+
+/// From now on [`is_child`] says so; for the handler that runs in the child.
+pub fn become_child() {
+    CHILD.store(true, Ordering::Relaxed);
+}
 
 /// Has these called in every `fork` of this process from now on: before it, and after it in the parent and in the child.
 pub fn handle(prepare: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) -> io::Result<()> {

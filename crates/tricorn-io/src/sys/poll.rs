@@ -17,6 +17,9 @@ use std::mem::MaybeUninit;
 /// How many events one wait may bring.
 pub const BATCH: usize = 256;
 
+/// Names what is watched: a connection for as long as it lives, or something else.
+pub type Token = u64;
+
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -25,7 +28,7 @@ pub struct Poller {
 /// What happened to one registered descriptor.
 #[derive(Debug, Clone, Copy)]
 pub struct Event {
-    pub token: u64,
+    pub token: Token,
     pub readable: bool,
     /// The peer closed its sending side.
     pub hangup: bool,
@@ -73,21 +76,21 @@ impl Poller {
         self.epoll.as_fd()
     }
 
-    pub fn add_connection(&self, socket: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    pub fn add_connection(&self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, socket, EventData::new_u64(token), flags)
     }
 
-    pub fn add_listener(&self, socket: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    pub fn add_listener(&self, socket: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         epoll::add(&self.epoll, socket, EventData::new_u64(token), EventFlags::IN | EventFlags::EXCLUSIVE)
     }
 
-    pub fn add_wake(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    pub fn add_wake(&self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN)
     }
 
     /// Reports every change to readable, and nothing while it stays so.
-    pub fn add_edge(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
+    pub fn add_edge(&self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
         epoll::add(&self.epoll, fd, EventData::new_u64(token), EventFlags::IN | EventFlags::ET)
     }
 

@@ -14,9 +14,9 @@
 use crate::clock;
 use crate::config::TICK;
 use crate::engine::baton::Core;
-use crate::engine::fork::is_child;
 use crate::engine::{Engine, Shared};
 use crate::monitor::hub_watch;
+use crate::sys::fork::is_child;
 use crate::sys::poll::ready;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
