@@ -4,17 +4,11 @@
 //! while it holds the GIL; nobody who holds it asks for the GIL.
 use crate::clock::MILLI;
 use crate::config;
-use crate::exchange::claim::Claim;
-use crate::exchange::cork::Cork;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
-use crate::sys::signals::{self, AtomicThreadId, ThreadId};
-use crate::waiting::hub::Places;
-use crate::waiting::lateness::Lateness;
-use crate::waiting::progress::Progress;
-use std::ops::Index;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::waiting::slots::Places;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the baton protects.
 pub struct Core {
@@ -84,120 +78,5 @@ impl Baton {
 
     pub fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed) || self.core.is_poisoned()
-    }
-}
-
-/// The places of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
-/// ever under way at once.
-pub struct Slots {
-    places: Box<[OnceLock<Box<Slot>>]>,
-    /// No place from here on was ever taken.
-    used: AtomicUsize,
-}
-
-impl Slots {
-    pub fn new(most: usize) -> Slots {
-        Slots { places: (0..most.max(1)).map(|_| OnceLock::new()).collect(), used: AtomicUsize::new(0) }
-    }
-
-    /// Makes all of them, so that a position of `iter` is that of a place.
-    pub fn all(most: usize) -> Slots {
-        let slots = Slots::new(most);
-        for place in 0..slots.len() {
-            slots.get(place);
-        }
-        slots
-    }
-
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    pub fn get(&self, place: usize) -> Option<&Slot> {
-        Some(self.places.get(place)?.get_or_init(|| self.make(place)))
-    }
-
-    fn make(&self, place: usize) -> Box<Slot> {
-        self.used.fetch_max(place + 1, Ordering::Release);
-        Box::default()
-    }
-
-    /// Those that were made.
-    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        let used = self.used.load(Ordering::Acquire);
-        self.places[..used].iter().filter_map(|place| place.get().map(Box::as_ref))
-    }
-}
-
-impl Index<usize> for Slots {
-    type Output = Slot;
-
-    #[inline]
-    fn index(&self, place: usize) -> &Slot {
-        self.places[place].get_or_init(|| self.make(place))
-    }
-}
-
-/// One call's place as the others see it.
-#[derive(Default)]
-pub struct Slot {
-    /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.
-    calls: AtomicU32,
-    unparked: Mutex<bool>,
-    bell: Condvar,
-    /// Where this thread's streams gather.
-    pub cork: Arc<Cork>,
-    /// The thread that has this place; 0: nobody.
-    thread: AtomicThreadId,
-    /// Who answers this thread's exchange.
-    pub claim: Arc<Claim>,
-    pub lateness: Lateness,
-    pub progress: Progress,
-}
-
-impl Slot {
-    /// A full barrier: the monitor's "may I sleep?" and this must not pass each other.
-    #[inline]
-    pub fn enter(&self) {
-        self.calls.fetch_add(1, Ordering::SeqCst);
-    }
-
-    #[inline]
-    pub fn leave(&self) {
-        self.calls.fetch_add(1, Ordering::Release);
-    }
-
-    pub fn calls(&self) -> u32 {
-        self.calls.load(Ordering::SeqCst)
-    }
-
-    /// The calling thread takes this place. Places are taken and left under the baton.
-    pub fn occupy(&self) {
-        self.thread.store(signals::this_thread(), Ordering::Relaxed);
-    }
-
-    pub fn vacate(&self) {
-        self.thread.store(0, Ordering::Relaxed);
-    }
-
-    pub fn is_taken(&self) -> bool {
-        self.thread() != 0
-    }
-
-    pub fn thread(&self) -> ThreadId {
-        self.thread.load(Ordering::Relaxed)
-    }
-
-    pub fn park(&self) {
-        let mut unparked = self.unparked.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*unparked {
-            unparked = self.bell.wait(unparked).unwrap_or_else(PoisonError::into_inner);
-        }
-        *unparked = false;
-    }
-
-    pub fn unpark(&self) {
-        *self.unparked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_one();
     }
 }

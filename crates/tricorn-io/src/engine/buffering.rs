@@ -10,7 +10,8 @@
 //! The order is that of the bytes; only what the socket does not take is kept. While the application runs, its pieces push
 //! the rest out, and the monitor does in between (`cork.rs`); when it is done the reactor sends the rest. `write_timeout`
 //! counts all the time: a client without progress is cut off at the next piece, or by the reactor, and its file is gone.
-use super::{Engine, Shared};
+use super::Engine;
+use super::shared::Shared;
 use crate::clock;
 use crate::config::{Config, TELL};
 use crate::exchange::outbox::SharedBytes;

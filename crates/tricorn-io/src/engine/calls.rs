@@ -1,6 +1,7 @@
 //! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
+use super::Engine;
 use super::baton::Core;
-use super::{Engine, Shared};
+use super::shared::Shared;
 use crate::clock;
 use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;

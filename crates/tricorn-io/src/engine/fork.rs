@@ -15,8 +15,9 @@
 //!
 //! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
 //! before the fork, and may wait for other threads while the first of them would hold the baton.
+use super::Engine;
 use super::baton::Core;
-use super::{Engine, Shared};
+use super::shared::Shared;
 use crate::sys;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use rustix::io;

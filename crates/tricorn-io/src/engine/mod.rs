@@ -3,10 +3,13 @@
 
 pub mod baton;
 pub mod buffering;
-pub mod calls;
-pub mod fork;
-pub mod one_queue;
-pub mod taken;
+mod calls;
+mod fork;
+mod hub;
+mod lateness;
+mod one_queue;
+pub mod shared;
+mod taken;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
@@ -22,14 +25,15 @@ use crate::sys::fork::is_child;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::random_seed;
 use crate::sys::wake::{Alarm, WakePipe};
-use crate::waiting::hub::{Hub, Places};
+use crate::waiting::hub::Hub;
 use crate::waiting::sleeper::Sleeper;
+use crate::waiting::slots::{Places, Slots};
 use crate::waiting::streams::Streams;
-use baton::{Baton, Core, Slots};
+use baton::{Baton, Core};
 use buffering::Responses;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io;
-use std::any::Any;
+use shared::Shared;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -59,51 +63,6 @@ pub enum Wake {
 pub struct Engine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) monitor: Mutex<Option<JoinHandle<()>>>,
-}
-
-pub(crate) struct Shared {
-    pub config: Arc<Config>,
-    pub board: Scoreboard,
-    pub baton: Baton,
-    pub poller: Arc<Poller>,
-    pub access: Option<Arc<AccessLog>>,
-    /// With `request_id`: makes those that no client gave.
-    pub ids: Option<Mutex<request_id::Maker>>,
-    pub slots: Slots,
-    /// The corks that are open.
-    pub streams: Arc<Streams>,
-    /// What responses hold that their clients have not taken.
-    pub responses: Responses,
-    /// Exchanges that were dropped.
-    pub lost: Arc<Lost>,
-    /// One thread has all the calls, and waits elsewhere.
-    pub hub: Option<Hub>,
-    /// Ends the wait of the polling thread.
-    pub kick: Arc<Alarm>,
-    /// Ends the wait of the monitor.
-    pub alarm: Arc<Alarm>,
-    /// The one of them that keeps the deadlines.
-    pub sleeper: Arc<Sleeper>,
-    pub signals: WakePipe,
-    pub monitor_asleep: AtomicBool,
-    /// There are admin listeners.
-    pub has_admin: AtomicBool,
-    /// The monitor watches the events because no app thread can.
-    pub covering: AtomicBool,
-    /// The last free app thread has begun a call that will take long: the monitor need not wait for a tick.
-    pub cover_now: AtomicBool,
-    /// An app thread has come back from the wait for events and has not yet looked at them.
-    pub coming: AtomicBool,
-    pub siblings: OnceLock<Siblings>,
-    queued: AtomicUsize,
-    pub draining: AtomicBool,
-    stopping: AtomicBool,
-    pub closed: AtomicBool,
-    /// The place of the main thread, if it is an app thread.
-    pub main_slot: AtomicUsize,
-    listeners: Vec<Option<SocketAddr>>,
-    /// The owner of the scoreboards' memory.
-    pub memory: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Engine {
@@ -454,54 +413,13 @@ impl Engine {
     pub fn is_broken(&self) -> bool {
         self.shared.baton.is_broken()
     }
-}
 
-impl Shared {
-    /// Nothing can be waited for any more.
+    /// Panics `most` times with these words: a test asked for it.
     #[cold]
-    pub fn end_now(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-    }
-
-    /// Wakes up to `count` parked app threads.
-    pub fn wake_followers(&self, core: &mut Core, count: usize) {
-        for _ in 0..count {
-            let Some(slot) = core.followers.pop() else { return };
-            self.slots[slot].unpark();
+    fn panic_for_test(&self, most: usize, words: &'static str) {
+        static PANICS: AtomicUsize = AtomicUsize::new(0);
+        if PANICS.fetch_add(1, Ordering::Relaxed) < most {
+            std::panic::panic_any(words);
         }
-    }
-
-    #[inline]
-    pub fn wake_monitor(&self) {
-        if self.monitor_asleep.load(Ordering::SeqCst) {
-            self.alarm.ring();
-        }
-    }
-
-    /// Makes the descriptors quiet that ended a wait. The signal pipe is left to `wait_for_signal` where that reads it.
-    pub fn take_wakeups(&self, core: &Core) {
-        self.kick.clear();
-        if core.watches_signals {
-            self.signals.drain();
-        }
-    }
-
-    /// An app thread is back: the monitor goes back to ticking.
-    #[inline]
-    pub fn stop_covering(&self, core: &mut Core) {
-        self.coming.store(false, Ordering::Relaxed);
-        if self.covering.load(Ordering::Relaxed) {
-            self.covering.store(false, Ordering::Relaxed);
-            core.reactor.set_stuck(false);
-            self.alarm.ring();
-        }
-    }
-
-    pub fn has_queued(&self) -> bool {
-        self.queued.load(Ordering::Relaxed) > 0
-    }
-
-    pub fn note_queued(&self, core: &Core) {
-        self.queued.store(core.reactor.queued(), Ordering::Relaxed);
     }
 }

@@ -13,8 +13,8 @@
 //! The channel holds the front of the queue of all workers, at most one request for each of them, so that whoever becomes
 //! free takes the next one at once. Everything behind the front stays with the worker that read it, which keeps its limits
 //! and its deadlines and sees its client leave.
-use super::Shared;
 use super::baton::Core;
+use super::shared::Shared;
 use crate::clock::{self, MILLI};
 use crate::config::{SHARE_TICK, TICK};
 use crate::exchange::Exchange;

@@ -1,13 +1,12 @@
 //! Exchanges that were dropped and not given back: a panic on their way, or a defect.
 //!
 //! The reactor has lent an exchange a socket, a place, and a share of the bytes that bodies may take. If it is dropped all that
-//! is noted here, and the next holder of the baton takes it back ([`Shared::reclaim`](crate::engine::Shared)). The monitor is
+//! is noted here, and the next holder of the baton takes it back (`Shared::reclaim`). The monitor is
 //! woken for that: no other thread may come by.
-use crate::engine::Engine;
 use crate::sys::fork::is_child;
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an exchange had of the reactor's.
@@ -78,17 +77,6 @@ impl Drop for Lease {
             && !is_child()
         {
             lost.add(lent);
-        }
-    }
-}
-
-impl Engine {
-    /// Panics `most` times with these words: a test asked for it.
-    #[cold]
-    pub(crate) fn panic_for_test(&self, most: usize, words: &'static str) {
-        static PANICS: AtomicUsize = AtomicUsize::new(0);
-        if PANICS.fetch_add(1, Ordering::Relaxed) < most {
-            std::panic::panic_any(words);
         }
     }
 }

@@ -3,17 +3,15 @@
 //! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
 //! something has happened to our descriptors and it does not come for it. Where nothing happens the bell is rung from time to
 //! time while calls are under way, so that a hub that never comes back is found although no client says anything.
-use crate::clock::{self, MILLI};
+use crate::clock::MILLI;
 use crate::config::TICK;
-use crate::engine::Shared;
+use crate::engine::shared::Shared;
 use crate::scoreboard::Word;
 use crate::sys::processor;
-use crate::waiting::hub::Hub;
+use crate::waiting::hub::{Hub, ring_after};
 
 /// Ticks that a hub may let something wait before it is taken for away: it computes for a moment now and then.
 const PATIENCE: u64 = 3 * TICK;
-/// How often a hub with calls under way is rung for, at most and at least.
-const RING: std::ops::RangeInclusive<u64> = 50 * MILLI..=1000 * MILLI;
 /// For how long a hub that gets no processor is not taken for away.
 const PREEMPTED: u64 = 20 * MILLI;
 
@@ -45,7 +43,7 @@ impl HubWatch {
             return;
         }
         self.awaited = 0;
-        if has_calls(shared) && now.saturating_sub(self.seen) >= ring_after(shared) {
+        if has_calls(shared) && now.saturating_sub(self.seen) >= ring_after(shared.config.timeout) {
             self.seen = now;
             hub.ring();
         }
@@ -94,16 +92,10 @@ impl HubWatch {
             let limit = shared.config.timeout;
             return (limit > 0 && !self.told).then(|| (self.awaited + limit).saturating_sub(now).max(TICK));
         }
-        has_calls(shared).then(|| (self.seen + ring_after(shared)).saturating_sub(now).max(TICK))
+        has_calls(shared).then(|| (self.seen + ring_after(shared.config.timeout)).saturating_sub(now).max(TICK))
     }
 }
 
 fn has_calls(shared: &Shared) -> bool {
     shared.board.get(Word::InFlight) > 0
-}
-
-/// How long a hub with calls under way may be silent before it is rung for.
-pub fn ring_after(shared: &Shared) -> u64 {
-    let limit = shared.config.timeout;
-    if limit == 0 { clock::SECOND } else { (limit / 10).clamp(*RING.start(), *RING.end()) }
 }

@@ -1,5 +1,6 @@
 //! An engine's life with its monitor: from the start of that thread to its end.
-use crate::engine::{Engine, Shared};
+use crate::engine::Engine;
+use crate::engine::shared::Shared;
 use crate::monitor;
 use crate::scoreboard::{State, Word};
 use crate::sys::fork::is_child;

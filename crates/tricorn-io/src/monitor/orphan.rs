@@ -3,7 +3,7 @@
 //! A pipe that only the arbiter holds open for writing ends when that process does, however it ended. Watching it costs
 //! nothing while nothing happens, and the monitor sees it at once: no poll of `getppid`, and no need for Python, which an
 //! application may keep from running.
-use crate::engine::Shared;
+use crate::engine::shared::Shared;
 use rustix::process::{Signal, getpid, kill_process};
 use std::time::Duration;
 

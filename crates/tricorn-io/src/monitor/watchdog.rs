@@ -14,7 +14,7 @@
 use super::hub_watch::HubWatch;
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
-use crate::engine::Shared;
+use crate::engine::shared::Shared;
 use crate::exchange::claim::late_page;
 use crate::scoreboard::Word;
 use crate::sys::poll::ready;

@@ -1,34 +1,18 @@
-//! The engine under a hub: one thread with an event loop of its own (gevent's, eventlet's, asyncio's) has many calls under
-//! way at once.
-//!
-//! ```text
-//!   hub waits ── the poller or the bell is readable ──▶ look ──▶ next, next, … ──▶ rest ──▶ hub waits
-//!                                                       │         │ a call that waits gives control back to the hub,
-//!                                                  reads, parses  ▼ which comes for the next one
-//!                                                             Exchange
-//! ```
-//!
-//! The hub does not wait in our poller, it watches the poller's descriptor; so nobody waits here with a timeout, and what
-//! time brings is the monitor's. Whether the hub is stuck cannot be told from the age of a call either, since most calls
-//! merely wait: it is stuck when it does not come though something happened ([`crate::monitor::hub_watch`]).
-use crate::clock;
-use crate::config::TICK;
-use crate::engine::baton::Core;
-use crate::engine::{Engine, Shared};
-use crate::monitor::hub_watch;
-use crate::sys::fork::is_child;
-use crate::sys::poll::ready;
+//! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
+use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
-use rustix::event::PollFlags;
-use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
+use rustix::fd::BorrowedFd;
 use rustix::io;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Most stacks that wait for the watchdog; it takes them at its next look.
 const STACKS: usize = 64;
+
+/// How often a hub with calls under way is rung for, at most and at least.
+const RING: std::ops::RangeInclusive<u64> = 50 * MILLI..=1000 * MILLI;
 
 /// A call as the watchdog finds it again: its place, its number there, and when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,27 +49,6 @@ struct Stack {
     lines: Vec<u8>,
 }
 
-/// The places of calls that are not taken; under the baton.
-#[derive(Debug, Default)]
-pub struct Places {
-    free: Vec<usize>,
-    next: usize,
-}
-
-impl Places {
-    /// The place that was given back last, or one that was never used.
-    pub fn take(&mut self) -> usize {
-        self.free.pop().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        })
-    }
-
-    pub fn give(&mut self, place: usize) {
-        self.free.push(place);
-    }
-}
-
 impl Hub {
     pub fn new() -> io::Result<Hub> {
         Ok(Hub {
@@ -114,7 +77,7 @@ impl Hub {
 
     /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. (The other
     /// way round a ring in between would be cleared and still count as under way: the bell would be dumb for ever.)
-    fn answer(&self) {
+    pub fn answer(&self) {
         if self.rung.load(Ordering::SeqCst) {
             self.bell.clear();
             self.rung.store(false, Ordering::SeqCst);
@@ -132,6 +95,11 @@ impl Hub {
 
     pub fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// The calling thread is the hub's.
+    pub fn serve(&self) {
+        self.thread.store(signals::this_thread(), Ordering::Relaxed);
     }
 
     pub fn thread(&self) -> ThreadId {
@@ -156,6 +124,19 @@ impl Hub {
         self.tells_stacks.load(Ordering::Relaxed)
     }
 
+    /// From now on the hub tells them.
+    pub fn will_tell_stacks(&self) {
+        self.tells_stacks.store(true, Ordering::Relaxed);
+    }
+
+    /// Keeps the stack of a late call, if there is room.
+    pub fn keep_stack(&self, place: usize, call: u32, lines: Vec<u8>) {
+        let mut stacks = self.stacks();
+        if stacks.len() < STACKS {
+            stacks.push(Stack { place, call, lines });
+        }
+    }
+
     /// The stack of a late call, if the hub has told it.
     pub fn take_stack(&self, place: usize, call: u32) -> Option<Vec<u8>> {
         let mut stacks = self.stacks();
@@ -164,221 +145,16 @@ impl Hub {
     }
 }
 
-impl Engine {
-    /// The calling thread's hub comes to serve, up to `most` calls at once. It is the process's main thread: signals are
-    /// its own.
-    pub fn join_hub(&self, most: usize) -> bool {
-        let shared = &*self.shared;
-        let Some(hub) = &shared.hub else { return false };
-        let mut core = shared.baton.take();
-        hub.thread.store(signals::this_thread(), Ordering::Relaxed);
-        shared.watch_signals(&mut core);
-        core.joined = shared.slots.len().min(most);
-        let joined = core.joined;
-        core.reactor.staff(joined);
-        hub.ring();
-        true
-    }
-
-    /// The hub leaves: nothing more is begun.
-    pub fn leave_hub(&self) {
-        if is_child() {
-            return;
-        }
-        let mut core = self.shared.baton.take();
-        core.reactor.send_held();
-        core.joined = 0;
-        core.reactor.staff(0);
-    }
-
-    /// The descriptors that the hub watches for reading: the poller's and the bell's.
-    pub fn hub_descriptors(&self) -> Option<(RawFd, RawFd)> {
-        let hub = self.shared.hub.as_ref()?;
-        Some((self.shared.poller.as_fd().as_raw_fd(), hub.bell.as_fd().as_raw_fd()))
-    }
-
-    /// Looks for events without waiting. Whether there is anything to do.
-    pub fn look(&self) -> bool {
-        let shared = &*self.shared;
-        let Some(hub) = &shared.hub else { return false };
-        if is_child() {
-            return false; // a child may go on with its hub, for what it does itself
-        }
-        hub.come();
-        hub.answer();
-        let mut guard = shared.baton.take();
-        let core = &mut *guard;
-        shared.reclaim(core);
-        shared.stop_covering(core);
-        // An unfinished batch is never replaced.
-        if core.reactor.events.is_empty() {
-            shared.open_doors(core);
-            if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
-                shared.end_now();
-                return true;
-            }
-            core.reactor.arrived(&mut core.spare, clock::now());
-        }
-        self.has_things(core) || !hub.late().is_empty()
-    }
-
-    /// Whether there is something for `next`.
-    pub fn has_more(&self) -> bool {
-        !is_child() && self.has_things(&mut self.shared.baton.take())
-    }
-
-    fn has_things(&self, core: &mut Core) -> bool {
-        self.has_ended(core) || core.reactor.has_work() || core.reactor.woken || core.reactor.chores.weight() > 0
-    }
-
-    /// Whether the last look brought more than one event: there are likely to be more by now.
-    pub fn was_batch(&self) -> bool {
-        self.shared.baton.take().reactor.events.was_batch()
-    }
-
-    /// The hub is about to wait. False if there is something to do.
-    pub fn rest(&self) -> bool {
-        let shared = &*self.shared;
-        if shared.hub.is_none() || is_child() {
-            return true;
-        }
-        let mut guard = shared.baton.take();
-        let core = &mut *guard;
-        let now = clock::now();
-        shared.open_doors(core);
-        shared.before_wait(core, now);
-        if self.has_things(core) || core.reactor.has_leftovers() {
-            return false;
-        }
-        let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
-        if shared.monitor_asleep.load(Ordering::SeqCst) {
-            // What has to be done at some time is the monitor's.
-            let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
-            if log_is_due || due.is_some_and(|due| shared.sleeper.oversleeps(now.saturating_add(due))) {
-                shared.alarm.ring();
-            }
-        }
-        true
-    }
-
-    /// The hub is to come soon.
-    pub fn ring_hub(&self) {
-        self.shared.ring_hub();
-    }
-
-    /// The calls in which an exception should be raised because they are late: their places.
-    pub fn take_late(&self) -> Vec<usize> {
-        let Some(hub) = &self.shared.hub else { return Vec::new() };
-        let late = std::mem::take(&mut *hub.late());
-        late.into_iter().filter(|began| self.shared.is_at(began)).map(|began| began.place).collect()
-    }
-
-    /// This hub knows where late calls are ([`Engine::tell_stack`]).
-    pub fn tells_stacks(&self) {
-        if let Some(hub) = &self.shared.hub {
-            hub.tells_stacks.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Where a late call is: lines as faulthandler writes them. Told once, before an exception is raised in it.
-    pub fn tell_stack(&self, place: usize, lines: Vec<u8>) {
-        if let (Some(hub), Some(slot), true) =
-            (&self.shared.hub, self.shared.slots.get(place), self.config().messages.is_some())
-        {
-            let mut stacks = hub.stacks();
-            if stacks.len() < STACKS {
-                stacks.push(Stack { place, call: slot.calls(), lines });
-            }
-        }
-    }
-
-    /// Whether the call at this place is late, and the application at it still.
-    pub fn is_late_at(&self, place: usize) -> bool {
-        self.shared.slots.get(place).is_some_and(|slot| slot.lateness.is(slot.calls()))
-    }
-}
-
-impl Shared {
-    pub fn ring_hub(&self) {
-        if let Some(hub) = &self.hub {
-            hub.ring();
-        }
-    }
-
-    /// Whether something waits for the hub.
-    pub fn awaits_hub(&self, hub: &Hub) -> bool {
-        if hub.is_rung() {
-            return true;
-        }
-        !ready(self.poller.as_fd(), PollFlags::IN, 0).is_empty()
-    }
-
-    /// Whether this call still runs.
-    pub fn is_at(&self, began: &Began) -> bool {
-        self.slots[began.place].calls() == began.call
-    }
-
-    /// A call begins under the hub.
-    #[inline]
-    pub fn note_began(&self, hub: &Hub, place: usize, started: u64) {
-        hub.come();
-        hub.last.store(place, Ordering::Relaxed);
-        if self.config.request_timeout > 0 {
-            let call = self.slots[place].calls();
-            hub.began().push_back(Began { place, call, started });
-        }
-        // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
-        // that brought the request may be taken by now, and no other follows.
-        fence(Ordering::SeqCst);
-        self.sleeper.wake_by(started.saturating_add(self.look_after()));
-    }
-
-    /// How long after its beginning a call is to be looked at for the first time.
-    fn look_after(&self) -> u64 {
-        match self.config.request_timeout {
-            0 => hub_watch::ring_after(self),
-            limit => limit.min(hub_watch::ring_after(self)),
-        }
-    }
-
-    /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do.
-    pub fn tick_for(&self, hub: &Hub, now: u64) {
-        let mut guard = self.baton.take();
-        let core = &mut *guard;
-        // A deadline is never told to be nearer than a tick.
-        if core.reactor.timeout(now).is_some_and(|due| due <= TICK) {
-            core.reactor.tick(now);
-        }
-        if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
-            self.look_after_queue(core);
-        }
-        let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;
-        if has_more || core.reactor.is_drained() || self.baton.is_broken() {
-            hub.ring();
-        }
-    }
-
-    /// When the requests that wait have to be looked at again, in nanoseconds.
-    pub fn queue_look(&self, core: &Core, now: u64) -> Option<u64> {
-        let shares =
-            self.channel().is_some_and(|(siblings, _)| core.reactor.queued() > 0 || siblings.is_something_sent());
-        let due = core.reactor.queue_due().map(|due| due.saturating_sub(now));
-        [due, shares.then_some(crate::config::SHARE_TICK)].into_iter().flatten().min()
-    }
+/// How long a hub with calls under way may be silent before it is rung for.
+pub fn ring_after(timeout: u64) -> u64 {
+    if timeout == 0 { clock::SECOND } else { (timeout / 10).clamp(*RING.start(), *RING.end()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_place_given_back_last_is_taken_first() {
-        let mut places = Places::default();
-        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 2));
-        places.give(1);
-        places.give(0);
-        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 3));
-    }
+    use crate::sys::poll::ready;
+    use rustix::event::PollFlags;
 
     #[test]
     fn a_bell_rings_once_until_it_is_answered() {

@@ -4,4 +4,5 @@ pub mod hub;
 pub mod lateness;
 pub mod progress;
 pub mod sleeper;
+pub mod slots;
 pub mod streams;

@@ -12,9 +12,6 @@
 //!
 //! Both notes are numbers of calls. Numbers do not come again, so that a new call resets nothing: its start is later than
 //! the progress of the call before it, and the notes are not its own.
-use crate::clock;
-use crate::engine::{Engine, Shared};
-use crate::exchange::Exchange;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -69,19 +66,6 @@ impl Progress {
         } else {
             Silence::Since(started.max(self.last.load(Relaxed)))
         }
-    }
-}
-
-impl Engine {
-    /// The application has yielded or written something: it is not stuck.
-    pub fn progressed(&self, exchange: &Exchange) {
-        self.shared.slots[exchange.slot].progress.made(clock::now());
-    }
-}
-
-impl Shared {
-    pub fn silence(&self, slot: usize, call: u32, started: u64) -> Silence {
-        self.slots[slot].progress.silence(call, started)
     }
 }
 

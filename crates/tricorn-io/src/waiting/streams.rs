@@ -1,5 +1,5 @@
 //! The places whose calls stream: their corks are the monitor's to empty at each tick.
-use crate::engine::baton::Slots;
+use super::slots::Slots;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

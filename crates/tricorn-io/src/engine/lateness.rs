@@ -1,0 +1,61 @@
+//! How long a call may take, and what its thread does about it (`waiting/lateness.rs`, `waiting/progress.rs`).
+use super::Engine;
+use super::shared::Shared;
+use crate::clock::{self, SECOND};
+use crate::exchange::Exchange;
+use crate::waiting::progress::Silence;
+use std::sync::atomic::Ordering::Relaxed;
+
+impl Engine {
+    /// The application has yielded or written something: it is not stuck.
+    pub fn progressed(&self, exchange: &Exchange) {
+        self.shared.slots[exchange.slot].progress.made(clock::now());
+    }
+
+    /// Seconds an application call may take; 0: as long as it likes.
+    pub fn request_timeout(&self) -> f64 {
+        self.config().request_timeout as f64 / SECOND as f64
+    }
+
+    /// Whether the call that the main thread is at is late, and the application at it still.
+    pub fn is_late(&self) -> bool {
+        let slot = self.shared.slots.get(self.shared.main_slot.load(Relaxed));
+        slot.is_some_and(|slot| slot.lateness.is(slot.calls()))
+    }
+
+    /// Calls `raise` with the slot of every late call that was not raised in yet, the main thread's excepted. It holds the
+    /// baton, and the caller the GIL: `raise` must not run Python.
+    pub fn raise_in_late_calls(&self, mut raise: impl FnMut(usize) -> bool) {
+        if self.config().request_timeout == 0 {
+            return;
+        }
+        let shared = &*self.shared;
+        let guard = shared.baton.take();
+        let main = shared.main_slot.load(Relaxed);
+        for (index, slot) in shared.slots.iter().enumerate() {
+            if index != main && slot.lateness.is(slot.calls()) && !slot.lateness.is_raised() {
+                slot.lateness.set_raised(raise(index));
+            }
+        }
+        drop(guard);
+    }
+
+    /// The application has returned: whether an exception was raised in this thread that it may not have seen.
+    #[inline]
+    pub fn conclude_call(&self, slot: usize) -> bool {
+        if self.config().request_timeout == 0 {
+            return false;
+        }
+        let shared = &*self.shared;
+        let guard = shared.baton.take();
+        let raised = shared.slots[slot].lateness.conclude();
+        drop(guard);
+        raised
+    }
+}
+
+impl Shared {
+    pub fn silence(&self, slot: usize, call: u32, started: u64) -> Silence {
+        self.slots[slot].progress.silence(call, started)
+    }
+}

@@ -1,0 +1,159 @@
+//! Slots: what the others see of each call under way, and the one of each app thread to be parked at.
+use super::lateness::Lateness;
+use super::progress::Progress;
+use crate::exchange::claim::Claim;
+use crate::exchange::cork::Cork;
+use crate::sys::signals::{self, AtomicThreadId, ThreadId};
+use std::ops::Index;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+
+/// The places of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
+/// ever under way at once.
+pub struct Slots {
+    places: Box<[OnceLock<Box<Slot>>]>,
+    /// No place from here on was ever taken.
+    used: AtomicUsize,
+}
+
+impl Slots {
+    pub fn new(most: usize) -> Slots {
+        Slots { places: (0..most.max(1)).map(|_| OnceLock::new()).collect(), used: AtomicUsize::new(0) }
+    }
+
+    /// Makes all of them, so that a position of `iter` is that of a place.
+    pub fn all(most: usize) -> Slots {
+        let slots = Slots::new(most);
+        for place in 0..slots.len() {
+            slots.get(place);
+        }
+        slots
+    }
+
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn get(&self, place: usize) -> Option<&Slot> {
+        Some(self.places.get(place)?.get_or_init(|| self.make(place)))
+    }
+
+    fn make(&self, place: usize) -> Box<Slot> {
+        self.used.fetch_max(place + 1, Ordering::Release);
+        Box::default()
+    }
+
+    /// Those that were made.
+    pub fn iter(&self) -> impl Iterator<Item = &Slot> {
+        let used = self.used.load(Ordering::Acquire);
+        self.places[..used].iter().filter_map(|place| place.get().map(Box::as_ref))
+    }
+}
+
+impl Index<usize> for Slots {
+    type Output = Slot;
+
+    #[inline]
+    fn index(&self, place: usize) -> &Slot {
+        self.places[place].get_or_init(|| self.make(place))
+    }
+}
+
+/// One call's place as the others see it.
+#[derive(Default)]
+pub struct Slot {
+    /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.
+    calls: AtomicU32,
+    unparked: Mutex<bool>,
+    bell: Condvar,
+    /// Where this thread's streams gather.
+    pub cork: Arc<Cork>,
+    /// The thread that has this place; 0: nobody.
+    thread: AtomicThreadId,
+    /// Who answers this thread's exchange.
+    pub claim: Arc<Claim>,
+    pub lateness: Lateness,
+    pub progress: Progress,
+}
+
+impl Slot {
+    /// A full barrier: the monitor's "may I sleep?" and this must not pass each other.
+    #[inline]
+    pub fn enter(&self) {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+    }
+
+    #[inline]
+    pub fn leave(&self) {
+        self.calls.fetch_add(1, Ordering::Release);
+    }
+
+    pub fn calls(&self) -> u32 {
+        self.calls.load(Ordering::SeqCst)
+    }
+
+    /// The calling thread takes this place. Places are taken and left under the baton.
+    pub fn occupy(&self) {
+        self.thread.store(signals::this_thread(), Ordering::Relaxed);
+    }
+
+    pub fn vacate(&self) {
+        self.thread.store(0, Ordering::Relaxed);
+    }
+
+    pub fn is_taken(&self) -> bool {
+        self.thread() != 0
+    }
+
+    pub fn thread(&self) -> ThreadId {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    pub fn park(&self) {
+        let mut unparked = self.unparked.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*unparked {
+            unparked = self.bell.wait(unparked).unwrap_or_else(PoisonError::into_inner);
+        }
+        *unparked = false;
+    }
+
+    pub fn unpark(&self) {
+        *self.unparked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.bell.notify_one();
+    }
+}
+
+/// The places of calls that are not taken; under the baton.
+#[derive(Debug, Default)]
+pub struct Places {
+    free: Vec<usize>,
+    next: usize,
+}
+
+impl Places {
+    /// The place that was given back last, or one that was never used.
+    pub fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    pub fn give(&mut self, place: usize) {
+        self.free.push(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_given_back_last_is_taken_first() {
+        let mut places = Places::default();
+        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 2));
+        places.give(1);
+        places.give(0);
+        assert_eq!((places.take(), places.take(), places.take()), (0, 1, 3));
+    }
+}
