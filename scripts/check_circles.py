@@ -45,7 +45,6 @@ FILES: Known = {
         {"access_log/log_thread.rs", "access_log/mod.rs"},
         {
             "engine/baton.rs",
-            "engine/buffering.rs",
             "engine/mod.rs",
             "engine/shared.rs",
             "reactor/accept.rs",
@@ -58,7 +57,6 @@ FILES: Known = {
             "reactor/reject.rs",
             "reactor/shortage.rs",
         },
-        {"exchange/claim.rs", "exchange/mod.rs", "exchange/room.rs"},
     ],
     "tricorn-py": [
         {

@@ -13,34 +13,18 @@
 use super::Engine;
 use super::shared::Shared;
 use crate::clock;
-use crate::config::{Config, TELL};
-use crate::exchange::outbox::SharedBytes;
-use crate::exchange::overflow::{Held, Overflow, Store, Unstored};
-use crate::exchange::room::{Patience, Room};
+use crate::config::TELL;
+use crate::exchange::overflow::{Store, Unstored};
+use crate::exchange::patience::Patience;
+use crate::exchange::room::Room;
 use crate::exchange::{Exchange, Sent};
-use crate::scoreboard::Scoreboard;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// How long a client may take before a file is made for it: one that reads makes room in less.
 const MOMENT: u64 = 5 * clock::MILLI;
-
-/// What an engine knows of responses that wait.
-#[derive(Debug)]
-pub struct Responses {
-    pub held: Arc<Held>,
-    /// When the log was last told that a file could not be written.
-    told: AtomicU64,
-}
-
-impl Responses {
-    pub fn new(board: Scoreboard) -> Responses {
-        Responses { held: Arc::new(Held::new(board)), told: AtomicU64::new(0) }
-    }
-}
 
 /// A producer's wait for its client.
 #[derive(Debug)]
@@ -109,29 +93,6 @@ impl Engine {
             shared.store(exchange);
         }
         exchange.outbox.share(&shared.responses.held);
-    }
-}
-
-impl Exchange {
-    /// What the outbox may hold.
-    pub(crate) fn bound(&mut self, config: &Config) {
-        (self.mark, self.low) = (config.response_buffer_size, config.response_buffer_size / 4);
-    }
-
-    /// The client has not taken all of a reply that is complete; it was not held back for others either.
-    #[inline]
-    pub fn has_rest(&self) -> bool {
-        !self.outbox.is_empty() && !self.hold
-    }
-
-    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
-    pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.idle_file.take()
-    }
-
-    /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
-    pub fn take_spent(&mut self) -> Vec<SharedBytes> {
-        std::mem::take(&mut self.spent)
     }
 }
 

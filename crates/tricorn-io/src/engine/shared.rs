@@ -1,9 +1,9 @@
 //! What the app threads and the monitor share.
 use super::baton::{Baton, Core};
-use super::buffering::Responses;
 use crate::access_log::AccessLog;
 use crate::config::Config;
 use crate::exchange::lost::Lost;
+use crate::exchange::responses::Responses;
 use crate::one_queue::siblings::Siblings;
 use crate::scoreboard::Scoreboard;
 use crate::sys::poll::Poller;

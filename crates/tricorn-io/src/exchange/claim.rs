@@ -10,10 +10,8 @@
 //! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
 //! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
 //! as long as the claim says Taking.
-use super::Exchange;
-use super::buffers::Request;
 use crate::sys::fds;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -108,36 +106,10 @@ pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
     page
 }
 
-impl Exchange {
-    /// From now on the monitor may answer, as long as nothing was sent.
-    pub(crate) fn claim_reply(&mut self, claim: &Arc<Claim>) {
-        self.claim = Some(Held::open(claim, self.socket.as_fd(), self.request.head.kind));
-    }
-
-    /// The application is done with the exchange: whether the monitor answered in its place, with 504.
-    pub fn settle(&mut self) -> bool {
-        if self.claim.take().is_some_and(|claim| claim.was_taken()) {
-            self.answered_for = true;
-            let Request { head, reply, .. } = &mut *self.request;
-            // Whatever the application said since, this is what the client got.
-            reply.begin(head.kind, head.version, false);
-            let _ = reply.status(b"504 Gateway Timeout");
-            self.timing.sent += late_page(self.wall.date(), head.kind).len() as u64;
-            self.lost();
-        }
-        self.answered_for
-    }
-
-    /// Nobody else may write from now on; false if the monitor has.
-    #[inline]
-    pub(crate) fn may_write(&self) -> bool {
-        self.claim.as_ref().is_none_or(Held::begin)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fd::AsFd;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 

@@ -1,16 +1,8 @@
 //! A producer that is too far ahead of its client waits: its thread does, or whoever asks waits in a way of its own.
+use super::patience::Patience;
 use super::{Exchange, Sent};
 use crate::clock;
 use crate::config::Config;
-
-/// How long a client may take to come nearer.
-#[derive(Debug, Clone, Copy)]
-pub struct Patience {
-    wanted: u64,
-    mark: u64,
-    deadline: u64,
-    late: u64,
-}
 
 /// Whether there is room for the next piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +10,6 @@ pub enum Room {
     /// The socket should take bytes within so many nanoseconds.
     Wanted(u64),
     Over(Sent),
-}
-
-impl Patience {
-    /// The call may take as long as it likes.
-    pub(crate) fn without_end(self) -> Patience {
-        Patience { late: u64::MAX, ..self }
-    }
 }
 
 impl Exchange {
