@@ -43,20 +43,6 @@ FILES: Known = {
     ],
     "tricorn-io": [
         {"access_log/log_thread.rs", "access_log/mod.rs"},
-        {
-            "engine/baton.rs",
-            "engine/mod.rs",
-            "engine/shared.rs",
-            "reactor/accept.rs",
-            "reactor/admin.rs",
-            "reactor/attend.rs",
-            "reactor/bodies.rs",
-            "reactor/conn.rs",
-            "reactor/mod.rs",
-            "reactor/queue.rs",
-            "reactor/reject.rs",
-            "reactor/shortage.rs",
-        },
     ],
     "tricorn-py": [
         {
@@ -83,9 +69,6 @@ FILES: Known = {
 FOLDERS: Known = {
     "tricorn-proto": [
         {"http1", "peer"},
-    ],
-    "tricorn-io": [
-        {"engine", "exchange", "reactor", "waiting"},
     ],
     "tricorn-py": [
         {"core.rs", "loops", "options.rs", "report.rs", "wsgi"},

@@ -1,6 +1,7 @@
 //! The engine: what a worker holds. App threads take requests from it and give them back; one of those that have none
 //! waits for events, the others are parked.
 
+mod attend;
 pub mod baton;
 pub mod buffering;
 mod calls;

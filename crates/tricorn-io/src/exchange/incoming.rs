@@ -5,13 +5,12 @@ use super::body::Body;
 use super::outbox::SharedBytes;
 use super::timers::Timer;
 use super::{Exchange, Sent};
-use crate::clock::{self, SECOND};
+use crate::clock::SECOND;
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::sys::fds::recv_into;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use tricorn_proto::http1::{Refusal, RefusalKind, Step};
@@ -35,17 +34,6 @@ pub const PIECE: usize = 128 * 1024;
 const UNWANTED: usize = 256 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-impl Engine {
-    /// Blocks until there are bytes for the call in this slot, or its client has left, for so long at most. `socket` is a
-    /// duplicate of the exchange's. The time is the client's: `timeout` does not count it. Without the GIL.
-    pub fn wait_for_bytes(&self, slot: usize, socket: BorrowedFd<'_>, nanos: u64) {
-        let slot = &self.shared.slots[slot];
-        slot.progress.waits_for_client(slot.calls());
-        ready(socket, PollFlags::IN, nanos);
-        slot.progress.client_is_back(clock::now());
-    }
-}
 
 impl Exchange {
     /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.

@@ -1,83 +1,14 @@
-//! Listeners, the gate before them, and what a new connection meets.
+//! The gate before the listeners, and what a new connection meets.
 use super::conn::Conn;
-use super::{BELL, CHANNEL, Reactor, Runner, SPECIAL};
+use super::listener::{Accepted, Listener, watch_all};
+use super::tokens::{BELL, CHANNEL};
+use super::{Reactor, Runner};
 use crate::clock;
 use crate::config;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
-use crate::sys::poll::{Poller, Token, ready};
-use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, getsockname, sockopt};
-use std::net::SocketAddr;
-
-/// A listening socket shared with the other workers.
-#[derive(Debug)]
-pub struct Listener {
-    pub(crate) socket: OwnedFd,
-    /// The address it is bound to; `None` for unix sockets.
-    pub(crate) address: Option<SocketAddr>,
-    is_tcp: bool,
-    /// It is in the poller.
-    watched: bool,
-}
-
-/// What accept(2) brought.
-pub(super) enum Accepted {
-    Connection(OwnedFd, Peer),
-    Nothing,
-    /// There is one, and no descriptor for it.
-    NoDescriptor,
-}
-
-impl Listener {
-    pub fn new(socket: OwnedFd) -> rustix::io::Result<Listener> {
-        let name = getsockname(&socket)?;
-        let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
-        let address = SocketAddr::try_from(name).ok();
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Listener { socket, address, is_tcp, watched: false })
-    }
-
-    /// Puts it into the poller or takes it out. What cannot be taken out was not there.
-    pub(super) fn watch(&mut self, poller: &Poller, token: Token, watch: bool) -> rustix::io::Result<()> {
-        if watch && !self.watched {
-            poller.add_listener(self.socket.as_fd(), token)?;
-        } else if !watch && self.watched {
-            let _ = poller.remove(self.socket.as_fd());
-        }
-        self.watched = watch;
-        Ok(())
-    }
-
-    pub(super) fn accept(&self) -> Accepted {
-        loop {
-            match acceptfrom_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok((socket, name)) => {
-                    let peer = name.and_then(|name| SocketAddr::try_from(name).ok());
-                    if self.is_tcp {
-                        // Inherited from the listener where the arbiter made it; needed for inherited listeners.
-                        let _ = sockopt::set_tcp_nodelay(&socket, true);
-                    }
-                    return Accepted::Connection(socket, peer.map_or(Peer::Unix, Peer::Internet));
-                }
-                Err(Errno::INTR | Errno::CONNABORTED) => {}
-                // Without a free descriptor accept(2) fails before it has looked whether anybody waits.
-                Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) if self.has_some() => {
-                    return Accepted::NoDescriptor;
-                }
-                Err(_) => return Accepted::Nothing,
-            }
-        }
-    }
-
-    /// Whether a connection waits to be accepted.
-    #[cold]
-    fn has_some(&self) -> bool {
-        !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty()
-    }
-}
+use crate::sys::poll::Token;
+use rustix::fd::{BorrowedFd, OwnedFd};
 
 impl Reactor {
     /// Opens or closes the gate: puts the listeners into the poller or takes them out.
@@ -293,45 +224,5 @@ impl Reactor {
         // A drain is not held up by somebody who connected just before it and says nothing.
         self.set_deadline(token, now + if self.draining { patience.min(config::LINGER) } else { patience });
         token
-    }
-}
-
-/// Puts all listeners into the poller that are not there yet, or takes all out.
-fn watch_all(listeners: &mut [Listener], poller: &Poller, watch: bool) -> rustix::io::Result<()> {
-    let mut result = Ok(());
-    for (index, listener) in listeners.iter_mut().enumerate() {
-        result = result.and(listener.watch(poller, SPECIAL + index as Token, watch));
-    }
-    result
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sys::poll::Events;
-    use std::net::{TcpListener, TcpStream};
-
-    #[test]
-    fn a_listener_that_the_poller_did_not_take_is_taken_by_the_next_try() {
-        let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-        let address = socket.local_addr().expect("an address");
-        let mut listeners = [Listener::new(socket.into()).expect("a listener")];
-        let poller = Poller::new().expect("a poller");
-        // A second epoll_ctl(2) for the same open file and number fails (EEXIST).
-        poller.add_edge(listeners[0].socket.as_fd(), 7).expect("room in the poller");
-        for _ in 0..2 {
-            assert_eq!(watch_all(&mut listeners, &poller, true), Err(Errno::EXIST));
-        }
-        poller.remove(listeners[0].socket.as_fd()).expect("it was there");
-        for _ in 0..2 {
-            assert_eq!(watch_all(&mut listeners, &poller, true), Ok(()));
-        }
-        let _client = TcpStream::connect(address).expect("a connection");
-        let mut events = Events::default();
-        poller.wait(&mut events, Some(clock::SECOND)).expect("a poller");
-        assert_eq!(events.pop().map(|event| event.token), Some(SPECIAL));
-        assert_eq!(watch_all(&mut listeners, &poller, false), Ok(()));
-        poller.wait(&mut events, Some(0)).expect("a poller");
-        assert!(events.is_empty());
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
 //! small; a client that does not take them at once is let go.
-use super::accept::{Accepted, Listener};
+use super::Reactor;
 use super::conn::{Conn, Phase};
-use super::{Reactor, SPECIAL};
+use super::listener::{Accepted, Listener};
+use super::tokens::{FIRST, admin_token};
 use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
@@ -14,18 +15,6 @@ use rustix::fd::OwnedFd;
 use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::{End, HeadInputs, Reply};
 use tricorn_proto::http1::{Method, RequestHead};
-
-/// Listeners from this index on are admin listeners.
-const FIRST: u16 = 0x8000;
-
-#[inline]
-pub fn is_admin(listener: u16) -> bool {
-    listener >= FIRST
-}
-
-fn admin_token(index: usize) -> Token {
-    SPECIAL + Token::from(FIRST + index as u16)
-}
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.

@@ -1,6 +1,6 @@
 //! What request bodies take of a worker's memory and of the disk, and the way from the one to the other.
-use super::SPOOLED;
 use super::spooler::{Piece, Spooler, Written};
+use super::tokens::SPOOLED;
 use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory, Pending, Spool};

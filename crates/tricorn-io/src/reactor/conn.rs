@@ -1,6 +1,6 @@
 //! One connection between, before and after its requests.
-use super::admin;
-use super::attend::Attended;
+use super::attended::Attended;
+use super::tokens;
 use super::wheel::Tick;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
@@ -82,7 +82,7 @@ pub struct Conn {
 impl Conn {
     #[inline]
     pub fn is_admin(&self) -> bool {
-        admin::is_admin(self.listener)
+        tokens::is_admin(self.listener)
     }
 
     /// An admin connection that asks nothing. One that has a reserved descriptor is given the time to ask.

@@ -6,6 +6,7 @@
 mod accept;
 mod admin;
 mod attend;
+mod attended;
 mod bodies;
 mod chores;
 mod conn;
@@ -14,6 +15,8 @@ mod descriptors;
 mod evict;
 mod hand_over;
 mod heads;
+mod listener;
+mod notices;
 mod queue;
 mod read;
 mod reject;
@@ -21,17 +24,18 @@ mod shortage;
 mod spare;
 mod spooler;
 mod store;
+mod tokens;
 mod wheel;
 mod write;
 
 pub use crate::config::AdminPaths;
-pub use crate::exchange::Attachment;
 pub use crate::sys::poll::Token;
-pub use accept::Listener;
-pub use attend::{Stir, What};
+pub use attended::{Stir, What};
 pub use chores::{Chores, Notice};
 pub use conn::{Conn, Phase};
 pub use hand_over::{Front, Handed};
+pub use listener::Listener;
+pub use tokens::WAKE;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
@@ -48,18 +52,9 @@ use conn::Conns;
 use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
 use tricorn_proto::http1::Receiver;
 use wheel::{Tick, Wheel};
-
-/// Tokens from here on are not connections: those of listeners (`SPECIAL` plus their index) and the wake pipe.
-const SPECIAL: Token = 0xffff_ffff_0000_0000;
-pub const WAKE: Token = Token::MAX;
-/// The channel has a message.
-pub const CHANNEL: Token = Token::MAX - 1;
-/// The bell was rung.
-pub const BELL: Token = Token::MAX - 2;
-/// Pieces of bodies are on disk.
-const SPOOLED: Token = Token::MAX - 3;
 
 pub struct Reactor {
     pub(crate) config: Arc<Config>,
@@ -101,7 +96,7 @@ pub struct Reactor {
     stands_since: u64,
     /// When the first of `ready` has waited too long; `u64::MAX`: never.
     queue_due: u64,
-    overload: queue::Overload,
+    overload: shortage::Overload,
     shortage: shortage::Shortage,
     /// Application calls under way, of how many at most, and by how many app threads.
     pub(crate) busy: usize,
@@ -190,7 +185,7 @@ impl Reactor {
             held_since: 0,
             stands_since: 0,
             queue_due: u64::MAX,
-            overload: queue::Overload::default(),
+            overload: shortage::Overload::default(),
             shortage: shortage::Shortage::default(),
             busy: 0,
             share: usize::MAX,
@@ -354,7 +349,7 @@ impl Reactor {
                 return None;
             }
             let index = (event.token - SPECIAL) as u16;
-            if admin::is_admin(index) {
+            if is_admin(index) {
                 self.accept_admins(index);
                 return None;
             }
@@ -466,9 +461,5 @@ impl Reactor {
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
         self.bodies.join(pages);
-    }
-
-    pub fn notice(&mut self, warning: bool, text: impl FnOnce() -> String) {
-        self.chores.notice(warning, text);
     }
 }

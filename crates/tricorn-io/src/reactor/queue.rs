@@ -1,7 +1,7 @@
 //! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
 use super::Reactor;
 use super::reject::{After, Rejection};
-use crate::clock::{self, SECOND};
+use crate::clock;
 use crate::config::{self, QueueOrder};
 use crate::exchange::Exchange;
 use crate::scoreboard::Word;
@@ -12,14 +12,6 @@ use rustix::fd::{AsFd, BorrowedFd};
 
 const OVERLOADED: Rejection<'_> =
     Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
-
-/// Requests that were turned away and that the log has not been told of.
-#[derive(Debug, Default)]
-pub(super) struct Overload {
-    full: u64,
-    late: u64,
-    told: u64,
-}
 
 impl Reactor {
     /// The request waits from now on, and its client is watched.
@@ -244,29 +236,6 @@ impl Reactor {
         }
         self.board.add(Word::LeftQueue, 1);
         self.close(token);
-    }
-
-    /// One line a second at most, however many were turned away.
-    pub(super) fn tell_overload(&mut self, now: u64) {
-        let Overload { full, late, told } = self.overload;
-        if full + late == 0 || now.saturating_sub(told) < config::TELL {
-            return;
-        }
-        self.overload = Overload { told: now, ..Overload::default() };
-        let (limit, seconds) = (self.config.queue_limit, self.config.queue_timeout as f64 / SECOND as f64);
-        self.notice(true, || {
-            let mut reasons = Vec::new();
-            if full > 0 {
-                reasons.push(format!("{full} found {limit} requests waiting (queue_limit)"));
-            }
-            if late > 0 {
-                reasons.push(format!("{late} had waited for {seconds} s (queue_timeout)"));
-            }
-            let reasons = reasons.join(", ");
-            format!(
-                "Overload: every worker is busy; turned away with 503: {reasons}. More workers or threads would help."
-            )
-        });
     }
 }
 

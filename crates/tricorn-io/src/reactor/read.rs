@@ -3,7 +3,8 @@ use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::{Conn, Phase};
 use super::deadlines::{body_deadline, note_progress};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
-use super::{Reactor, Runner, admin, heads};
+use super::tokens::is_admin;
+use super::{Reactor, Runner, heads};
 use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
@@ -133,7 +134,7 @@ impl Reactor {
                     request.head_at = from;
                     request.head_end = request.start;
                     heads::uncount(&mut self.head_bytes, &self.board, request);
-                    if admin::is_admin(conn.listener) {
+                    if is_admin(conn.listener) {
                         return Some(Look::Admin);
                     }
                     request.head_complete = if now == 0 { clock::now() } else { now };

@@ -1,5 +1,5 @@
 //! After the application: what becomes of the reply and of the connection.
-use super::attend::Attended;
+use super::attended::Attended;
 use super::conn::{Conn, Outgoing, Phase};
 use super::deadlines::acknowledged;
 use super::spooler::Spooler;

@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 /// How many events one wait may bring.
 pub const BATCH: usize = 256;
 
-/// Names what is watched: a connection for as long as it lives, or something else.
+/// Names what is watched: a connection for as long as it lives, or something else (`reactor/tokens.rs`).
 pub type Token = u64;
 
 #[derive(Debug)]
