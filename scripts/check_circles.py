@@ -41,9 +41,6 @@ FILES: Known = {
         {"access_log/atom.rs", "access_log/json.rs", "access_log/mod.rs"},
         {"http1/chunked.rs", "http1/receiver.rs"},
     ],
-    "tricorn-io": [
-        {"access_log/log_thread.rs", "access_log/mod.rs"},
-    ],
     "tricorn-py": [
         {
             "asgi/bound.rs",

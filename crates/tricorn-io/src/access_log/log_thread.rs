@@ -10,7 +10,6 @@
 //! (open(2)). The monitor keeps deadlines and the heartbeat, so it hands such a write over. It wakes this thread for the
 //! first line only; while lines follow one another, the thread looks for them itself. The thread is made for the first line,
 //! in a process that forks no more, and ends with the log.
-use super::AccessLog;
 use crate::clock::{self, MILLI};
 use crate::sys::signals;
 use std::io;
@@ -42,6 +41,19 @@ pub enum Outcome<T> {
     NoThread(io::Error),
 }
 
+/// The log that has the thread.
+pub trait Log: Send + Sync + 'static {
+    fn thread(&self) -> &LogThread;
+    /// In how many nanoseconds lines are to be written. `None`: there are none.
+    fn due_in(&self, now: u64) -> Option<u64>;
+    /// Writes what is taken. It waits for a disk, but for no reader.
+    fn write_some(&self);
+    /// Writes everything that is taken in time.
+    fn flush_now(&self);
+    /// Opens the file anew.
+    fn reopen_now(&self) -> io::Result<()>;
+}
+
 /// What others hold of the thread.
 #[derive(Debug, Default)]
 pub struct LogThread {
@@ -71,7 +83,7 @@ impl LogThread {
     }
 
     /// Wakes it to write lines that are due.
-    pub fn wake(&self, log: &Arc<AccessLog>) -> io::Result<()> {
+    pub fn wake(&self, log: &Arc<impl Log>) -> io::Result<()> {
         if self.awake.swap(true, SeqCst) {
             return Ok(());
         }
@@ -79,18 +91,18 @@ impl LogThread {
     }
 
     /// Has the file opened anew.
-    pub fn reopen(&self, log: &Arc<AccessLog>, patience: u64) -> Outcome<io::Result<()>> {
+    pub fn reopen(&self, log: &Arc<impl Log>, patience: u64) -> Outcome<io::Result<()>> {
         self.ask(log, Order::Reopen, patience)
     }
 
     /// Has all lines written, and ends it. A thread that is late is left to itself: it owns all that it touches.
-    pub fn end(&self, log: &Arc<AccessLog>, patience: u64) -> Outcome<()> {
+    pub fn end(&self, log: &Arc<impl Log>, patience: u64) -> Outcome<()> {
         let outcome = self.ask(log, Order::End, patience);
         self.orders().take();
         outcome
     }
 
-    fn ask<T>(&self, log: &Arc<AccessLog>, order: impl FnOnce(SyncSender<T>) -> Order, patience: u64) -> Outcome<T> {
+    fn ask<T>(&self, log: &Arc<impl Log>, order: impl FnOnce(SyncSender<T>) -> Order, patience: u64) -> Outcome<T> {
         let (answer, answered) = sync_channel(1);
         if let Err(error) = self.send(log, order(answer)) {
             return Outcome::NoThread(error);
@@ -99,7 +111,7 @@ impl LogThread {
     }
 
     /// Gives the order to the thread, which is made where there is none.
-    fn send(&self, log: &Arc<AccessLog>, order: Order) -> io::Result<()> {
+    fn send(&self, log: &Arc<impl Log>, order: Order) -> io::Result<()> {
         let mut orders = self.orders();
         let order = match &*orders {
             Some(thread) => match thread.send(order) {
@@ -114,7 +126,7 @@ impl LogThread {
         thread.spawn(move || {
             signals::block_others();
             let _asleep = Asleep(log.thread());
-            run(&log, &inbox);
+            run(&*log, &inbox);
         })?;
         let _ = sender.send(order); // without the thread the order is dropped, which answers it
         *orders = Some(sender);
@@ -143,7 +155,7 @@ impl Drop for Asleep<'_> {
     }
 }
 
-fn run(log: &AccessLog, inbox: &Receiver<Order>) {
+fn run(log: &impl Log, inbox: &Receiver<Order>) {
     let thread = log.thread();
     let mut pause = None;
     loop {
@@ -169,7 +181,7 @@ fn run(log: &AccessLog, inbox: &Receiver<Order>) {
 }
 
 /// Writes lines that are due. When to look again; `None`: when it is woken.
-fn write(log: &AccessLog) -> Option<u64> {
+fn write(log: &impl Log) -> Option<u64> {
     let thread = log.thread();
     match log.due_in(clock::now()) {
         Some(0) => {

@@ -13,7 +13,7 @@ mod sink;
 use crate::clock::{self, MILLI, SECOND};
 use crate::config::Fault;
 use crate::sys::fork::is_child;
-use log_thread::{LogThread, Outcome};
+use log_thread::{Log, LogThread, Outcome};
 use rustix::io;
 use sink::Sink;
 use std::cell::Cell;
@@ -169,15 +169,6 @@ impl AccessLog {
         (retry_at != 0).then(|| retry_at.saturating_sub(now))
     }
 
-    /// In how many nanoseconds lines are to be written; for the thread. `None`: there are none.
-    pub(crate) fn due_in(&self, now: u64) -> Option<u64> {
-        self.waiting.load(SeqCst).then(|| self.retry_at.load(Relaxed).saturating_sub(now))
-    }
-
-    pub(crate) fn thread(&self) -> &LogThread {
-        &self.thread
-    }
-
     /// What the error log should be told, once.
     pub fn take_notice(&self) -> Option<String> {
         self.trouble.take_notice()
@@ -256,7 +247,7 @@ impl AccessLog {
     }
 
     /// `flush` on this thread.
-    pub(crate) fn flush_now(&self) {
+    fn flush_now(&self) {
         crate::sys::without_sigpipe(|| {
             let mut writer = locked(&self.writer);
             let begin = clock::now();
@@ -300,7 +291,7 @@ impl AccessLog {
     }
 
     /// `reopen` on this thread.
-    pub(crate) fn reopen_now(&self) -> std::io::Result<()> {
+    fn reopen_now(&self) -> std::io::Result<()> {
         let mut writer = locked(&self.writer);
         let Some(sink) = writer.sink.again()? else { return Ok(()) };
         let written = crate::sys::without_sigpipe(|| writer.write(&self.taken));
@@ -331,6 +322,28 @@ impl AccessLog {
         std::mem::swap(&mut writer.lines, &mut pending.bytes);
         self.taken.set(writer.lines.len(), std::mem::take(&mut pending.lines));
         !writer.lines.is_empty()
+    }
+}
+
+impl Log for AccessLog {
+    fn thread(&self) -> &LogThread {
+        &self.thread
+    }
+
+    fn due_in(&self, now: u64) -> Option<u64> {
+        self.waiting.load(SeqCst).then(|| self.retry_at.load(Relaxed).saturating_sub(now))
+    }
+
+    fn write_some(&self) {
+        AccessLog::write_some(self);
+    }
+
+    fn flush_now(&self) {
+        AccessLog::flush_now(self);
+    }
+
+    fn reopen_now(&self) -> std::io::Result<()> {
+        AccessLog::reopen_now(self)
     }
 }
 
