@@ -1,23 +1,10 @@
-//! The one queue: a request never waits behind a busy worker while another is idle.
-//!
-//! ```text
-//!   request complete, no app thread free here
-//!        │
-//!        ▼                 a sibling is idle, or: among the first of all that wait
-//!   this worker's queue ──────────────────────────▶ the channel ──▶ whoever has a free app thread
-//!        │  beyond queue_limit or queue_timeout
-//!        ▼
-//!   503, Retry-After
-//! ```
-//!
-//! The channel holds the front of the queue of all workers, at most one request for each of them, so that whoever becomes
-//! free takes the next one at once. Everything behind the front stays with the worker that read it, which keeps its limits
-//! and its deadlines and sees its client leave.
+//! What the engine does for the one queue: requests go to siblings, come from them, or are turned away.
 use super::baton::Core;
 use super::shared::Shared;
 use crate::clock::{self, MILLI};
-use crate::config::{SHARE_TICK, TICK};
+use crate::config::SHARE_TICK;
 use crate::exchange::Exchange;
+use crate::one_queue::rules::{RECENT, is_our_turn, may_send, nudge, ring};
 use crate::one_queue::siblings::{Siblings, Survey};
 use crate::reactor::{Front, Handed};
 use crate::scoreboard::group::GroupWord;
@@ -27,8 +14,6 @@ use rustix::fd::AsFd;
 use rustix::io::IoSlice;
 use std::sync::atomic::Ordering;
 
-/// For how long after a worker said that requests wait the bell is rung for it; what waits longer waits for long.
-const RECENT: u64 = 4 * SHARE_TICK;
 /// How often a worker looks which part of the concurrency limit is its own.
 const SHARE_AGE: u64 = 20 * MILLI;
 
@@ -291,39 +276,4 @@ impl Shared {
         let waits_long = oldest > 0 && clock::now().saturating_sub(oldest) > RECENT;
         self.channel().is_some_and(|(siblings, _)| waits_long || siblings.survey().idle == 0)
     }
-}
-
-/// Whether one more request may go into the channel: a sibling is idle for which there is none yet; or this one waits
-/// longest of all, and there is not one for each worker yet.
-fn may_send(siblings: &Siblings, channel: &Channel, survey: &Survey, oldest: u64, now: u64) -> bool {
-    if survey.serving == 0 {
-        return false;
-    }
-    let inside = siblings.in_channel(channel);
-    if inside < survey.idle {
-        return true;
-    }
-    let is_first = survey.oldest.is_none_or(|other| oldest <= other);
-    inside <= survey.serving && is_first && now.saturating_sub(oldest) > TICK
-}
-
-/// A worker became free, or took something: those who have requests waiting should look again.
-fn ring(siblings: &Siblings, channel: &Channel, now: u64) {
-    if now.saturating_sub(siblings.group.get(GroupWord::Waiting)) < RECENT {
-        channel.ring();
-    }
-}
-
-/// A message lies in the channel although a sibling is idle: whoever was woken for it is dead, or does not come. Another
-/// message, an empty one, wakes another.
-fn nudge(siblings: &Siblings, channel: &Channel, now: u64) {
-    if siblings.is_something_sent() && channel.holds_any() && is_our_turn(siblings, now) {
-        let _ = channel.post(&[IoSlice::new(b"!")], &[]);
-    }
-}
-
-/// One worker at a time looks after what lies in the channel, and not all the time.
-fn is_our_turn(siblings: &Siblings, now: u64) -> bool {
-    let last = siblings.group.get(GroupWord::Nudged);
-    now.saturating_sub(last) >= SHARE_TICK && siblings.group.compare_exchange(GroupWord::Nudged, last, now).is_ok()
 }
