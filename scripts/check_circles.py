@@ -37,10 +37,6 @@ Known = dict[str, list[set[str]]]
 
 # The files of each circle that is still there, from the folder of the sources.
 FILES: Known = {
-    "tricorn-proto": [
-        {"access_log/atom.rs", "access_log/json.rs", "access_log/mod.rs"},
-        {"http1/chunked.rs", "http1/receiver.rs"},
-    ],
     "tricorn-py": [
         {
             "asgi/bound.rs",
@@ -64,9 +60,6 @@ FILES: Known = {
 
 # The folders of each circle that is still there. A file beside lib.rs counts as a folder.
 FOLDERS: Known = {
-    "tricorn-proto": [
-        {"http1", "peer"},
-    ],
     "tricorn-py": [
         {"core.rs", "loops", "options.rs", "report.rs", "wsgi"},
     ],

@@ -5,4 +5,5 @@ pub mod access_log;
 pub mod exchange;
 pub mod http1;
 pub mod peer;
+mod trust;
 pub mod websocket;

@@ -6,31 +6,11 @@ mod atom;
 mod basic_auth;
 mod escape;
 mod json;
+mod record;
 
-use crate::http1::RequestHead;
+pub use record::Record;
+
 use atom::Atom;
-
-/// One finished (or refused) request, as the log sees it.
-pub struct Record<'a> {
-    pub head: &'a RequestHead,
-    /// The bytes the head's spans point into.
-    pub bytes: &'a [u8],
-    pub remote: &'a [u8],
-    pub status: u16,
-    /// The application's response fields as encoded (`Name: value\r\n` …).
-    pub fields: &'a [u8],
-    pub sent: u64,
-    pub micros: u64,
-    /// `[21/Nov/2026:01:02:32 +0000]`
-    pub time: &'a [u8],
-    pub pid: u32,
-    /// Empty: it has none.
-    pub request_id: &'a [u8],
-    /// Microseconds it waited before the application was called; `None`: it was not.
-    pub queue_micros: Option<u64>,
-    /// `%({NAME}e)s`: looks an environ key up.
-    pub environ: &'a dyn Fn(&str) -> Option<Vec<u8>>,
-}
 
 #[derive(Debug, Clone)]
 pub struct Format(Kind);

@@ -23,9 +23,11 @@ pub mod receiver;
 mod request_line;
 mod scheme;
 mod state;
+mod step;
 pub mod target;
 
 pub use error::{Refusal, RefusalKind};
 pub use head::{Field, Framing, Known, Method, RequestHead, Scheme, Span, Version};
 pub use limits::{HeadPolicy, HeaderMap, Leniency, Limits};
-pub use receiver::{Progress, Receiver, Step};
+pub use receiver::Receiver;
+pub use step::{Progress, Step};

@@ -2,6 +2,5 @@
 mod forwarded;
 pub mod request_id;
 pub mod request_start;
-pub mod trust;
+pub use crate::trust::Trust;
 pub use forwarded::client_of;
-pub use trust::Trust;
