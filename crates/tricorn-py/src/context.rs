@@ -68,3 +68,17 @@ impl Variable {
         Ok(unsafe { Bound::from_owned_ptr_or_opt(py, value) })
     }
 }
+
+/// Runs something in a context.
+pub fn run_in(py: Python<'_>, context: &Py<PyAny>, body: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
+    // SAFETY: a context object, which a task made; a negative result has an error set.
+    if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
+        return Err(PyErr::fetch(py));
+    }
+    let result = body();
+    // SAFETY: the context entered above; what has run leaves it as it found it.
+    if unsafe { ffi::PyContext_Exit(context.as_ptr()) } < 0 {
+        return Err(PyErr::fetch(py));
+    }
+    result
+}

@@ -2,6 +2,7 @@
 use crate::late::{self, Thread};
 use crate::options::{self, CoreOptions, GroupOptions};
 use crate::panics::{self, Panicked};
+use crate::report::drop_chores;
 use crate::wsgi::{Ground, Server, Wait, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -9,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Channel, Chores, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, page_bytes};
+use tricorn_io::{AccessLog, Channel, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, page_bytes};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -187,14 +188,6 @@ impl Core {
     /// What is raised in calls that are over `request_timeout`.
     pub fn late_error(&self, py: Python<'_>) -> Option<Py<PyType>> {
         self.late.error.get(py).map(|error| error.clone_ref(py))
-    }
-}
-
-/// Objects of the gateway, dropped here because this thread holds the GIL; files, closed without it.
-pub fn drop_chores(py: Python<'_>, chores: Chores) {
-    drop((chores.attachments, chores.spent));
-    if !chores.files.is_empty() {
-        py.detach(|| drop(chores.files));
     }
 }
 

@@ -1,5 +1,4 @@
 //! What a gateway says to the logs and the hooks: lines of the access log, errors of the application, notices of the core.
-use crate::core::drop_chores;
 use crate::text::latin1;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -176,4 +175,12 @@ pub fn request_line(exchange: &Exchange) -> String {
     let bytes = request.head_bytes();
     let path = String::from_utf8_lossy(request.head.path.of(bytes)).into_owned();
     format!("{} {path}", String::from_utf8_lossy(request.head.method.of(bytes)))
+}
+
+/// Objects of the gateway, dropped here because this thread holds the GIL; files, closed without it.
+pub fn drop_chores(py: Python<'_>, chores: Chores) {
+    drop((chores.attachments, chores.spent));
+    if !chores.files.is_empty() {
+        py.detach(|| drop(chores.files));
+    }
 }

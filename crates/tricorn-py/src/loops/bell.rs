@@ -2,7 +2,7 @@
 //!
 //! To a task it is a future (asyncio, "Future-like object"): it yields it, gives it a callback and may cancel it. An
 //! `asyncio.Future` would have its loop call the task at the next turn; in between nothing happens that was worth waiting for.
-use super::tasks::run_in;
+use crate::context::run_in;
 use crate::sync::lock;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;

@@ -3,6 +3,7 @@
 //! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
 //! loop says "now".
 use super::bell::Bell;
+use crate::context::run_in;
 use crate::forked;
 use crate::functions::{Arguments, Definition, enter_with};
 use crate::sync::lock;
@@ -185,20 +186,6 @@ impl Step {
         let step = || self.function.call0(py).map(drop);
         self.context.as_ref().map_or_else(step, |context| run_in(py, context, step))
     }
-}
-
-/// Runs something in a context.
-pub fn run_in(py: Python<'_>, context: &Py<PyAny>, body: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
-    // SAFETY: a context object, which a task made; a negative result has an error set.
-    if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
-        return Err(PyErr::fetch(py));
-    }
-    let result = body();
-    // SAFETY: the context entered above; what has run leaves it as it found it.
-    if unsafe { ffi::PyContext_Exit(context.as_ptr()) } < 0 {
-        return Err(PyErr::fetch(py));
-    }
-    result
 }
 
 /// Whether a task, or any future, is done.

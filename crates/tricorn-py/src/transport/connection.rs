@@ -8,7 +8,7 @@
 //!
 //! Python is never run while the state is locked.
 use super::gateway::{Ending, Ground, Told};
-use super::writing::Outcome;
+use super::outcome::Outcome;
 use crate::ends::{local_address, peer_address};
 use crate::report::request_line;
 use crate::sync::lock;

@@ -15,6 +15,7 @@
 //! * `reading.rs`: the request, as bytes again; `writing.rs`: the response, out of bytes.
 mod connection;
 mod gateway;
+mod outcome;
 mod reading;
 mod writing;
 

@@ -1,5 +1,6 @@
 //! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
 use super::connection::{Reading, State, Transport};
+use super::outcome::Outcome;
 use crate::panics::{self, Panicked};
 use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
@@ -8,21 +9,6 @@ use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::exchange::{Dictation, Fault, Part};
-
-/// What came of a write.
-pub enum Outcome {
-    /// Nothing is to be done.
-    Goes,
-    /// The client is too far behind.
-    Behind,
-    /// The client was told to send its body, or another protocol begins.
-    MayRead,
-    Gone,
-    /// The response is complete.
-    Complete,
-    /// This is no response.
-    Wrong(String),
-}
 
 impl Transport {
     /// Writes what the protocol has to say.

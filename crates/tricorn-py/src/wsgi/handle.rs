@@ -2,7 +2,7 @@
 //!
 //! All three are plain C functions bound to one `Handle`. They may outlive the request (an application may keep what it
 //! likes); the handle is then empty, and calling them raises.
-use super::respond;
+use super::send;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
 use crate::sync::lock;
@@ -41,6 +41,11 @@ impl Handle {
 
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// What `send.rs` sends with.
+    pub fn means(&self) -> (&Engine, &Wait) {
+        (&self.engine, &self.wait)
     }
 
     /// How the application's call waits.
@@ -153,10 +158,10 @@ impl Handle {
     }
 
     fn write(&self, py: Python<'_>, piece: &Bound<'_, PyAny>) -> PyResult<()> {
-        let piece = respond::bytes_of(piece)?;
+        let piece = send::bytes_of(piece)?;
         let mut exchange = self.take().ok_or_else(over)?;
         let outcome = if exchange.request.reply.has_status() {
-            respond::send(py, self, &mut exchange, &piece).map(|_| ())
+            send::send(py, self.means(), &mut exchange, &piece).map(|_| ())
         } else {
             Err(PyAssertionError::new_err("write was called before start_response"))
         };

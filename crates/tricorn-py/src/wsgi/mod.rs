@@ -16,6 +16,7 @@ mod input;
 mod on_loop;
 mod peer;
 mod respond;
+mod send;
 mod server;
 mod socket;
 mod wait;

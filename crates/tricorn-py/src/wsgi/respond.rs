@@ -1,7 +1,8 @@
 //! From the application's iterable to bytes on the socket.
 use super::handle::Handle;
+use super::send::{bytes_of, send, send_part};
 use crate::pieces::{Piece, write_file};
-use pyo3::exceptions::{PyAssertionError, PyStopIteration, PyTypeError};
+use pyo3::exceptions::{PyAssertionError, PyStopIteration};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -101,7 +102,7 @@ impl<'py> Response<'_, 'py> {
             exchange.answered();
             exchange.foresee_close(engine.config(), true);
             for piece in first.iter().filter(|piece| !piece.as_bytes().is_empty()) {
-                send_part(py, self.handle.get(), exchange, piece, Some(total))?;
+                send_part(py, self.handle.get().means(), exchange, piece, Some(total))?;
             }
             Ok(Some(Piece::all(last).write_last(engine, exchange)))
         })
@@ -128,7 +129,7 @@ impl<'py> Response<'_, 'py> {
                 continue;
             }
             let sent = self.begun(|_, exchange| {
-                let sent = send(py, self.handle.get(), exchange, &piece)?;
+                let sent = send(py, self.handle.get().means(), exchange, &piece)?;
                 is_full = exchange.request.reply.is_full();
                 Ok(sent)
             })?;
@@ -193,39 +194,6 @@ fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(RawFd, u64, u64)> {
     let offset: u64 = filelike.call_method0("tell").ok()?.extract().ok()?;
     let size = tricorn_io::file_size(fd)?;
     Some((fd, offset, size))
-}
-
-/// A piece of a body as PEP 3333 wants it.
-pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    piece.cast::<PyBytes>().cloned().map_err(|_| {
-        let kind = piece.get_type();
-        PyTypeError::new_err(format!("the application must yield bytes, not {kind} ({piece:?})"))
-    })
-}
-
-/// Sends a piece of a body whose length is not known, and waits while the client is too far behind. Raises what is thrown
-/// into a greenlet that waits.
-pub fn send(py: Python<'_>, handle: &Handle, exchange: &mut Exchange, piece: &Bound<'_, PyBytes>) -> PyResult<Sent> {
-    send_part(py, handle, exchange, piece, None)
-}
-
-fn send_part(
-    py: Python<'_>,
-    handle: &Handle,
-    exchange: &mut Exchange,
-    piece: &Bound<'_, PyBytes>,
-    body_length: Option<u64>,
-) -> PyResult<Sent> {
-    let engine = handle.engine();
-    exchange.foresee_close(engine.config(), false);
-    let sent = Piece::all(piece).write(engine, exchange, body_length);
-    if let Some(file) = exchange.take_idle_file() {
-        py.detach(|| drop(file));
-    }
-    match sent {
-        Sent::OverMark => handle.wait().for_room(py, engine, exchange),
-        sent => Ok(sent),
-    }
 }
 
 /// Whether nobody but us holds this object any more.

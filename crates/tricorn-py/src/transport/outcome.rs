@@ -1,0 +1,16 @@
+//! What a write of the protocol comes to.
+
+/// What came of a write.
+pub enum Outcome {
+    /// Nothing is to be done.
+    Goes,
+    /// The client is too far behind.
+    Behind,
+    /// The client was told to send its body, or another protocol begins.
+    MayRead,
+    Gone,
+    /// The response is complete.
+    Complete,
+    /// This is no response.
+    Wrong(String),
+}
