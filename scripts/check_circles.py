@@ -35,8 +35,8 @@ PACKAGE = "tricorn"
 Graph = dict[str, set[str]]
 Known = dict[str, list[set[str]]]
 
-# The files of each circle that is still there, from the folder of the sources. In the gateways on event loops a call holds
-# what all calls share (`Ground`), and that holds the calls.
+# The files of each circle that is still there, from the folder of the sources. In the gateways on event loops a call
+# holds what all calls share (`Ground`), and that holds the calls.
 FILES: Known = {
     "tricorn-py": [
         {
@@ -81,7 +81,7 @@ class Module:
 
 USE = re.compile(r"(?P<public>\bpub\s*(?:\([^)]*\)\s*)?)?\buse\s+(?P<tree>[^;]+);")
 FOR_TESTS = re.compile(
-    r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?(?:use|mod)\b[^;{]*(?P<end>[;{])"
+    r"#\[cfg\((?:all\(\s*)?test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s*(?:\([^)]*\)\s*)?)?(?:use|mod)\b[^;{]*(?P<end>[;{])"
 )
 CHILD = re.compile(r"\bmod\s+(\w+)\s*;")
 PATH = re.compile(r"(?<![\w:])\w+(?:\s*::\s*\w+)+")

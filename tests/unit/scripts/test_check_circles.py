@@ -63,7 +63,7 @@ def test_tests_draw_no_arrows(tmp_path: Path) -> None:
     text = "#[cfg(test)]\nmod tests {\n    use crate::b::B;\n    fn f() { super::g() }\n}\n"
     sources = crate(
         tmp_path,
-        lib="mod a;\nmod b;\n#[cfg(test)]\nmod trial;\n",
+        lib='mod a;\nmod b;\n#[cfg(all(test, target_os = "linux"))]\nmod trial;\n',
         a=text + "pub struct A;\n#[cfg(test)]\nuse crate::b;\n",
         b="use crate::a::A;\n",
         trial="use crate::a::A;\n",
