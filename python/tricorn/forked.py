@@ -1,8 +1,8 @@
 """Processes that the application forks: where they come back to the server, they end.
 
 A worker is not made to be forked: a child has its connections, its epoll and its stack, and the stack leads back into
-the server. The core makes itself useless in such a child (`crates/tricorn-io/src/engine/fork.rs`). This module ends it, with
-the status that the application meant, as the main module of a program would:
+the server. The core makes itself useless in such a child (`crates/tricorn-io/src/engine/fork.rs`). This module ends it,
+with the status that the application meant, as the main module of a program would:
 
     the application returned                     0
     sys.exit(code), raise SystemExit(code)       the code; a text is written to stderr, status 1

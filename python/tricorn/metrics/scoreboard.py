@@ -1,8 +1,8 @@
 """A reader of the scoreboard: one page of shared memory per worker, and one for all of them; layout version 4.
 
-The layout is the core's (`crates/tricorn-io/src/scoreboard/mod.rs`, docs/ARCHITECTURE.md): words of 64 bits in native byte
-order, each written whole. A page is read without stopping its writer, so figures that belong together may be a request
-apart. The page of a worker that was killed says what it was doing: the requests in it are those it was serving.
+The layout is the core's (`crates/tricorn-io/src/scoreboard/mod.rs`, docs/ARCHITECTURE.md): words of 64 bits in native
+byte order, each written whole. A page is read without stopping its writer, so figures that belong together may be a
+request apart. The page of a worker that was killed says what it was doing: the requests in it are those it was serving.
 
 A page may have room for ten thousand requests. Shared memory is allocated by reading it, too, so nobody looks at more
 of them than the worker ever had at once.

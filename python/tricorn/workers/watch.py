@@ -1,7 +1,7 @@
 """What the native watchdog needs of Python: a stack when a call is stuck, an exception when a request is late.
 
-The watchdog itself is the core's monitor (`crates/tricorn-io/src/monitor/watchdog.rs`), which no call and no GIL can hold up.
-It sends two signals to the thread that runs the call:
+The watchdog itself is the core's monitor (`crates/tricorn-io/src/monitor/watchdog.rs`), which no call and no GIL can
+hold up. It sends two signals to the thread that runs the call:
 
     STACK_SIGNAL   faulthandler's C handler writes the thread's Python stack into the pipe to the arbiter, at once and
                    though C code may hold the GIL

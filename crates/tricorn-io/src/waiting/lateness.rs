@@ -1,9 +1,9 @@
 //! Calls over `request_timeout`: who was told, so that an exception meant for one call never meets the next.
 //!
 //! The monitor marks the call (`monitor/watchdog.rs`). Its thread sees that in the handler of a signal if it is the main thread
-//! ([`crate::Engine::is_late`]); in other threads the main thread raises the exception ([`crate::Engine::raise_in_late_calls`]). When the
-//! application has returned its thread says so ([`crate::Engine::conclude_call`]): from then on nothing is raised, and what was
-//! raised too late to be seen is taken back.
+//! ([`crate::Engine::is_late`]); in other threads the main thread raises the exception
+//! ([`crate::Engine::raise_in_late_calls`]). When the application has returned its thread says so
+//! ([`crate::Engine::conclude_call`]): from then on nothing is raised, and what was raised too late to be seen is taken back.
 //!
 //! Everything changes under the baton: a call is marked, raised in and concluded as the call it was when it was looked at.
 use std::sync::atomic::Ordering::Relaxed;
