@@ -330,7 +330,7 @@ impl Monitor<'_> {
     fn takes_the_watch(&mut self) -> bool {
         let mut guard = self.shared.baton.take();
         let core = &mut *guard;
-        if core.polling.is_some() || !core.followers.is_empty() || core.reactor.busy < core.joined {
+        if core.polling.is_some() || !core.followers.is_empty() || core.reactor.busy() < core.joined {
             return false;
         }
         self.begin_to_cover(core);

@@ -69,7 +69,7 @@ impl Reactor {
 
     /// App threads that are in no call, the one that runs this included; the monitor knows of none.
     fn free_threads_here(&self) -> usize {
-        if self.runner == Runner::AppThread { self.free_threads() } else { 0 }
+        if self.runner == Runner::AppThread { self.capacity.free() } else { 0 }
     }
 
     /// There are no descriptors or places left: nothing is taken for a moment.
@@ -84,7 +84,7 @@ impl Reactor {
 
     /// As many as may be held at all. Under a hub so many may be running: others wait beside them, within `queue_limit`.
     fn is_full(&self) -> bool {
-        !self.config.hub && self.busy + self.ready.len() >= self.config.worker_connections
+        !self.config.hub && self.capacity.busy() + self.queue.len() >= self.config.worker_connections
     }
 
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
@@ -162,7 +162,7 @@ impl Reactor {
         let full = self.is_full();
         // What can be handed over may be taken: the sleeping sibling was not woken for it.
         let passes_on = self.hands_over && (self.runner == Runner::Monitor || !self.may_start());
-        let for_sibling = self.config.siblings && !passes_on && self.ready.len() >= self.free_threads_here();
+        let for_sibling = self.config.siblings && !passes_on && self.queue.len() >= self.free_threads_here();
         if full || for_sibling || !self.has_room_for(listener) {
             self.accepting = None;
             if full {

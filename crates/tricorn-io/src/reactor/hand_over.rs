@@ -2,7 +2,7 @@
 use super::Reactor;
 use super::bodies::no_memory;
 use super::conn::{Conn, Phase};
-use super::queue::has_left;
+use super::enqueue::has_left;
 use crate::clock;
 use crate::config::Fault;
 use crate::exchange::body::{Body, NoMemory, Spool};
@@ -42,16 +42,16 @@ pub enum Front {
 impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
-        let movable = |position: &usize| self.may_move(self.ready.get(*position).copied(), most_hops);
-        let Some(position) = self.service_order().find(movable) else { return Handed::Nothing };
-        let Some(token) = self.ready.get(position).copied() else { return Handed::Nothing };
+        let mut next = self.queue.in_service_order(self.polled);
+        let Some(token) = next.find(|token| self.may_move(*token, most_hops)) else { return Handed::Nothing };
+        drop(next);
         self.strike(Fault::BeforeSend);
         if self.post(token, channel).is_err() {
             return Handed::Full;
         }
         sent();
         self.strike(Fault::AfterSend);
-        self.ready.remove(position);
+        self.queue.remove(token);
         self.forget(token);
         // In this order a reader sees too few requests for a moment, but none twice.
         self.tell_queue();
@@ -60,8 +60,8 @@ impl Reactor {
     }
 
     /// Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
-    fn may_move(&self, token: Option<Token>, most_hops: u64) -> bool {
-        let request = token.and_then(|token| self.conns.get(token)).and_then(|conn| conn.request.as_deref());
+    fn may_move(&self, token: Token, most_hops: u64) -> bool {
+        let request = self.conns.get(token).and_then(|conn| conn.request.as_deref());
         request.is_some_and(|request| {
             request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
         })

@@ -8,10 +8,12 @@ mod admin;
 mod attend;
 mod attended;
 mod bodies;
+mod capacity;
 mod chores;
 mod conn;
 mod deadlines;
 mod descriptors;
+mod enqueue;
 mod evict;
 mod hand_over;
 mod heads;
@@ -48,7 +50,9 @@ use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
 use bodies::Bodies;
+use capacity::Capacity;
 use conn::Conns;
+use queue::Queue;
 use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -85,26 +89,16 @@ pub struct Reactor {
     pub(crate) events: Events,
     /// Connections to be looked at again without an event: more to read, or pipelined requests.
     again: VecDeque<Token>,
-    /// Complete requests in the order in which they became complete.
-    ready: VecDeque<Token>,
+    /// Complete requests.
+    queue: Queue,
     /// Connections under way to which something happened that their exchanges want to be told of.
     stirred: VecDeque<Token>,
     /// Whole answers held back to be sent together, and since when.
     held: Vec<Token>,
     held_since: u64,
-    /// Since when `ready` has not been empty.
-    stands_since: u64,
-    /// When the first of `ready` has waited too long; `u64::MAX`: never.
-    queue_due: u64,
     overload: shortage::Overload,
     shortage: shortage::Shortage,
-    /// Application calls under way, of how many at most, and by how many app threads.
-    pub(crate) busy: usize,
-    share: usize,
-    joined: usize,
-    /// No app thread is there, though not all are in calls.
-    stuck: bool,
-    stuck_since: u64,
+    capacity: Capacity,
     /// Waiting requests can be handed over, so that the monitor takes whatever comes.
     pub(crate) hands_over: bool,
     /// The channel is in the poller; the bell is.
@@ -157,6 +151,7 @@ impl Reactor {
         streams: Arc<Streams>,
         sleeper: Arc<Sleeper>,
     ) -> Reactor {
+        let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(config.hub));
         Reactor {
             bodies: Bodies::new(config.clone(), board, poller.clone()),
             written: false,
@@ -179,19 +174,13 @@ impl Reactor {
             accepting: None,
             events: Events::default(),
             again: VecDeque::new(),
-            ready: VecDeque::new(),
+            queue,
             stirred: VecDeque::new(),
             held: Vec::new(),
             held_since: 0,
-            stands_since: 0,
-            queue_due: u64::MAX,
             overload: shortage::Overload::default(),
             shortage: shortage::Shortage::default(),
-            busy: 0,
-            share: usize::MAX,
-            joined: 0,
-            stuck: false,
-            stuck_since: 0,
+            capacity,
             hands_over: false,
             door_open: false,
             bell_watched: false,
@@ -245,7 +234,7 @@ impl Reactor {
                 continue;
             };
             let Some(token) = complete else { continue };
-            if starts && self.ready.is_empty() {
+            if starts && self.queue.is_empty() {
                 let complete =
                     self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
                 if let Some(exchange) = self.begin(token, complete) {
@@ -268,7 +257,7 @@ impl Reactor {
 
     /// Whether `pump` has something to do before the next look at the events.
     pub fn has_work(&self) -> bool {
-        (!self.ready.is_empty() && self.may_start())
+        (!self.queue.is_empty() && self.may_start())
             || self.offered && self.may_start()
             || !self.again.is_empty() && self.turn > 0
             || self.written
@@ -285,12 +274,12 @@ impl Reactor {
 
     /// Whether requests wait or are about to be read.
     pub fn is_pressed(&self) -> bool {
-        !self.ready.is_empty() || !self.again.is_empty() || !self.events.is_empty()
+        !self.queue.is_empty() || !self.again.is_empty() || !self.events.is_empty()
     }
 
     /// Complete requests that wait for an app thread.
     pub fn queued(&self) -> usize {
-        self.ready.len()
+        self.queue.len()
     }
 
     /// When the events were last looked at.
@@ -425,8 +414,8 @@ impl Reactor {
         let socket = conn.socket.take()?;
         conn.phase = Phase::Busy;
         conn.lent = socket.as_raw_fd();
-        self.busy += 1;
-        self.board.set(Word::InFlight, self.busy as u64);
+        self.capacity.began();
+        self.board.set(Word::InFlight, self.capacity.busy() as u64);
         let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
         let trusted = conn.trusted;
         let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
@@ -438,7 +427,7 @@ impl Reactor {
         if exchange.request.spooled > 0 {
             self.bodies.lend_out(&mut exchange.request);
         }
-        if self.config.hub && self.busy > POOLED {
+        if self.config.hub && self.capacity.busy() > POOLED {
             exchange.request.trim(); // so many at once wait for something, and for long
         }
         Some(exchange)

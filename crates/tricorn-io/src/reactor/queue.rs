@@ -1,255 +1,188 @@
-//! Complete requests that wait for an app thread: their order, their limits, and what becomes of those that are beyond them.
-use super::Reactor;
-use super::reject::{After, Rejection};
-use crate::clock;
+//! Complete requests that wait to be begun: their order, and how long they may wait.
+//!
+//! Requests stand by the time at which they became complete, whichever way they came. The first is served first, unless the
+//! queue has not been empty for so long that it would only pass its delay on (`queue_order = adaptive`): then the newest is,
+//! whose client is the most likely to be there still.
 use crate::config::{self, QueueOrder};
-use crate::exchange::Exchange;
-use crate::scoreboard::Word;
-use crate::sys::fds;
-use crate::sys::poll::{Token, ready};
-use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd};
+use crate::sys::poll::Token;
+use std::collections::VecDeque;
 
-const OVERLOADED: Rejection<'_> =
-    Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
+#[derive(Debug)]
+struct Waiting {
+    token: Token,
+    complete: u64,
+    /// Until when it may wait; `u64::MAX`: as long as it likes.
+    due: u64,
+}
 
-impl Reactor {
-    /// The request waits from now on, and its client is watched.
-    pub fn enqueue(&mut self, token: Token) {
-        let now = clock::now();
-        if self.ready.is_empty() {
+#[derive(Debug)]
+pub struct Queue {
+    order: QueueOrder,
+    /// By `complete`.
+    waiting: VecDeque<Waiting>,
+    /// Since when it has not been empty.
+    stands_since: u64,
+    /// Not later than the first `due` of those that wait; `u64::MAX`: none.
+    due: u64,
+}
+
+impl Queue {
+    pub fn new(order: QueueOrder) -> Queue {
+        Queue { order, waiting: VecDeque::new(), stands_since: 0, due: u64::MAX }
+    }
+
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds a request. One that came by the channel may have waited for longer than those that are here.
+    pub fn insert(&mut self, token: Token, complete: u64, due: u64, now: u64) {
+        if self.waiting.is_empty() {
             self.stands_since = now;
         }
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(request) = conn.request.as_deref_mut() else { return };
-        request.note_wait(conn.trusted, now);
-        if self.config.queue_timeout > 0 {
-            self.queue_due = self.queue_due.min(request.waits_since.saturating_add(self.config.queue_timeout));
-        }
-        // One that came by the channel may have waited for longer than those that are here.
-        let complete = request.complete;
-        let is_older = |other: &Token| {
-            self.conns
-                .get(*other)
-                .and_then(|conn| conn.request.as_deref())
-                .is_none_or(|other| other.complete <= complete)
-        };
-        let at = self.ready.iter().rposition(is_older).map_or(0, |before| before + 1);
-        self.ready.insert(at, token);
-        self.count_file(token);
-        self.tell_queue();
-        self.register(token);
+        self.due = self.due.min(due);
+        let at = self.waiting.iter().rposition(|other| other.complete <= complete).map_or(0, |before| before + 1);
+        self.waiting.insert(at, Waiting { token, complete, due });
     }
 
-    /// The request that is served next.
-    pub(super) fn next_ready(&mut self) -> Option<Token> {
-        let token = if self.is_newest_first() { self.ready.pop_back() } else { self.ready.pop_front() }?;
-        self.tell_queue();
-        Some(token)
-    }
-
-    fn is_newest_first(&self) -> bool {
-        // The clock as it was when the events came is good enough here.
-        self.config.queue_order == QueueOrder::Adaptive
-            && self.polled.saturating_sub(self.stands_since) > config::STANDING
-    }
-
-    /// Positions in `ready`, in the order in which they would be served.
-    pub(super) fn service_order(&self) -> impl Iterator<Item = usize> + use<> {
-        let (count, newest_first) = (self.ready.len(), self.is_newest_first());
-        (0..count).map(move |nth| if newest_first { count - 1 - nth } else { nth })
-    }
-
-    pub(super) fn tell_queue(&mut self) {
-        self.board.set(Word::Queued, self.ready.len() as u64);
-        let oldest = self.ready.front().copied().and_then(|token| self.conns.get_mut(token));
-        let since = oldest.and_then(|conn| conn.request.as_deref()).map_or(0, |request| request.complete);
-        self.board.set(Word::Oldest, since);
-        self.tell_free();
-    }
-
-    /// Since when the longest waiting request waits; 0: nothing waits.
-    pub fn oldest(&self) -> u64 {
-        self.board.get(Word::Oldest)
-    }
-
-    /// Tells siblings how many requests could begin here at once.
+    /// Takes the request that is served next.
     #[inline]
-    pub fn tell_free(&self) {
-        let mut free = if self.draining { 0 } else { self.ready_threads().saturating_sub(self.ready.len()) };
-        if self.config.hub {
-            free = free.min(config::HUB_FREE);
+    pub fn next(&mut self, now: u64) -> Option<Token> {
+        let next = if self.is_newest_first(now) { self.waiting.pop_back() } else { self.waiting.pop_front() };
+        next.map(|waiting| waiting.token)
+    }
+
+    /// Takes the request that would be served last: the newest, or the oldest if the newest are first.
+    pub fn last(&mut self, now: u64) -> Option<Token> {
+        let last = if self.is_newest_first(now) { self.waiting.pop_front() } else { self.waiting.pop_back() };
+        last.map(|waiting| waiting.token)
+    }
+
+    /// Takes the request that has waited longest.
+    pub fn take_oldest(&mut self) -> Option<Token> {
+        self.waiting.pop_front().map(|waiting| waiting.token)
+    }
+
+    /// Takes all that have waited too long, the oldest first.
+    pub fn take_late(&mut self, now: u64) -> Vec<Token> {
+        if now < self.due {
+            return Vec::new();
         }
-        self.board.set(Word::Free, free as u64);
-    }
-
-    /// App threads that may begin a request.
-    #[inline]
-    pub fn free_threads(&self) -> usize {
-        self.joined.min(self.share).saturating_sub(self.busy)
-    }
-
-    /// Those of them that are there.
-    #[inline]
-    fn ready_threads(&self) -> usize {
-        if self.stuck { 0 } else { self.free_threads() }
-    }
-
-    /// Requests that do not count for `queue_limit`: they wait for nobody but whoever is about to come. A hub that is held up
-    /// for a moment begins all that it may when it comes.
-    #[inline]
-    fn about_to_begin(&self) -> usize {
-        let is_back_soon = self.config.hub && clock::now() < self.moment_ends();
-        if is_back_soon { self.free_threads() } else { self.ready_threads() }
-    }
-
-    /// When a hub that has not come is taken for one that will not come soon.
-    fn moment_ends(&self) -> u64 {
-        self.stuck_since.saturating_add(config::MOMENT)
-    }
-
-    /// More requests wait than app threads here could begin.
-    pub fn waits_in_vain(&self) -> bool {
-        self.ready.len() > self.ready_threads()
-    }
-
-    #[inline]
-    pub fn may_start(&self) -> bool {
-        // A thread that asks is free; a hub may have calls enough.
-        self.busy < self.share && (!self.config.hub || self.busy < self.joined)
-    }
-
-    /// An app thread came or left.
-    pub fn staff(&mut self, joined: usize) {
-        self.joined = joined;
-        self.tell_free();
-    }
-
-    /// How many calls this worker may have under way.
-    pub fn set_share(&mut self, share: usize) {
-        if self.share != share {
-            self.share = share;
-            self.tell_free();
-        }
-    }
-
-    /// No app thread is there, whatever their count says; or one is back.
-    pub fn set_stuck(&mut self, stuck: bool) {
-        if self.stuck != stuck {
-            self.stuck = stuck;
-            self.stuck_since = clock::now();
-            self.tell_free();
-        }
-    }
-
-    /// A complete request becomes an exchange, unless it waited too long or its client has left.
-    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Exchange> {
-        let conn = self.conns.get_mut(token)?;
-        let request = conn.request.as_deref_mut()?;
-        request.note_wait(conn.trusted, now);
-        if self.config.queue_timeout > 0 && now.saturating_sub(request.waits_since) > self.config.queue_timeout {
-            self.shed(token, Word::QueueLate);
-            return None;
-        }
-        let waited = now.saturating_sub(request.complete);
-        if waited > config::HALF_CLOSE
-            && let Some(socket) = &conn.socket
-            && has_left(socket.as_fd(), conn.hangup, request.complete, now)
-        {
-            self.left_queue(token);
-            return None;
-        }
-        self.start(token)
-    }
-
-    /// Turns away what is beyond `queue_limit` and `queue_timeout`.
-    pub fn trim_queue(&mut self, now: u64) {
-        let before = self.ready.len();
-        if now >= self.queue_due {
-            self.expire_queue(now);
-        }
-        if self.is_over_limit() {
-            let most = self.config.queue_limit + self.about_to_begin();
-            while self.ready.len() > most {
-                // Whoever would be served last: the newest, or the oldest if the newest are first.
-                let last = if self.is_newest_first() { self.ready.pop_front() } else { self.ready.pop_back() };
-                let Some(token) = last else { break };
-                self.shed(token, Word::QueueFull);
+        self.due = u64::MAX;
+        let mut late = Vec::new();
+        self.waiting.retain(|waiting| {
+            if waiting.due > now {
+                self.due = self.due.min(waiting.due);
+            } else {
+                late.push(waiting.token);
             }
-        }
-        if self.ready.len() < before {
-            self.tell_queue();
-        }
-    }
-
-    #[inline]
-    pub fn is_over_limit(&self) -> bool {
-        let limit = self.config.queue_limit;
-        limit > 0 && self.ready.len() > limit + self.about_to_begin()
-    }
-
-    /// When the next waiting request has waited too long, or is one too many; `None`: never.
-    pub fn queue_due(&self) -> Option<u64> {
-        let limit = self.config.queue_limit;
-        let is_lenient = self.config.hub && self.stuck && limit > 0 && self.ready.len() > limit;
-        let strict = if is_lenient { self.moment_ends() } else { u64::MAX };
-        let due = self.queue_due.min(strict);
-        (due != u64::MAX).then_some(due)
-    }
-
-    #[cold]
-    fn expire_queue(&mut self, now: u64) {
-        self.queue_due = u64::MAX;
-        let mut waiting = std::mem::take(&mut self.ready);
-        waiting.retain(|token| {
-            let Some(request) = self.conns.get_mut(*token).and_then(|conn| conn.request.as_deref()) else {
-                return false;
-            };
-            let due = request.waits_since.saturating_add(self.config.queue_timeout);
-            if due > now {
-                self.queue_due = self.queue_due.min(due);
-                return true;
-            }
-            self.shed(*token, Word::QueueLate);
-            false
+            waiting.due > now
         });
-        self.ready = waiting;
+        late
     }
 
-    /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
-    fn shed(&mut self, token: Token, why: Word) {
-        if self.reject(token, &OVERLOADED, why).is_none() {
-            return;
+    /// Takes this request out; whether it was there.
+    pub fn remove(&mut self, token: Token) -> bool {
+        match self.waiting.iter().position(|waiting| waiting.token == token) {
+            Some(position) => self.waiting.remove(position).is_some(),
+            None => false,
         }
-        match why {
-            Word::QueueFull => self.overload.full += 1,
-            _ => self.overload.late += 1,
-        }
-        self.tell_overload(clock::now());
     }
 
-    /// The client of a waiting request has gone: nobody would read the answer.
-    pub(super) fn left_queue(&mut self, token: Token) {
-        if let Some(position) = self.ready.iter().position(|waiting| *waiting == token) {
-            self.ready.remove(position);
-            self.tell_queue();
-        }
-        self.board.add(Word::LeftQueue, 1);
-        self.close(token);
+    /// The requests, in the order in which they would be served.
+    pub fn in_service_order(&self, now: u64) -> impl Iterator<Item = Token> {
+        let (count, newest_first) = (self.waiting.len(), self.is_newest_first(now));
+        let position = move |nth| if newest_first { count - 1 - nth } else { nth };
+        (0..count).filter_map(move |nth| self.waiting.get(position(nth))).map(|waiting| waiting.token)
+    }
+
+    /// When the request that has waited longest was complete; 0: none waits.
+    #[inline]
+    pub fn oldest(&self) -> u64 {
+        self.waiting.front().map_or(0, |waiting| waiting.complete)
+    }
+
+    /// When a request may have waited too long; `u64::MAX`: never.
+    #[inline]
+    pub fn due(&self) -> u64 {
+        self.due
+    }
+
+    fn is_newest_first(&self, now: u64) -> bool {
+        self.order == QueueOrder::Adaptive && now.saturating_sub(self.stands_since) > config::STANDING
     }
 }
 
-/// Whether nobody is at the other end any more, for all that can be told. A client that closed its sending side together
-/// with its request still listens; `half`: it is known to have done so in time.
-pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> bool {
-    let seen = ready(socket, PollFlags::RDHUP, 0);
-    if seen.is_empty() {
-        return false;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEVER: u64 = u64::MAX;
+
+    fn of(order: QueueOrder, complete: &[u64]) -> Queue {
+        let mut queue = Queue::new(order);
+        for (token, complete) in (1..).zip(complete) {
+            queue.insert(token, *complete, NEVER, 100);
+        }
+        queue
     }
-    if seen.intersects(PollFlags::HUP | PollFlags::ERR) {
-        return true;
+
+    fn served(mut queue: Queue, now: u64) -> Vec<Token> {
+        std::iter::from_fn(|| queue.next(now)).collect()
     }
-    // Nobody may have looked when that happened. It was the last that came from there.
-    let at = fds::silence(socket).map_or(now, |millis| now.saturating_sub(millis * clock::MILLI));
-    !half && at.saturating_sub(complete) > config::HALF_CLOSE
+
+    #[test]
+    fn who_was_complete_first_is_served_first_whenever_it_came() {
+        let queue = of(QueueOrder::Fifo, &[10, 30, 20, 30, 5]);
+        assert_eq!(queue.oldest(), 5);
+        assert_eq!(queue.in_service_order(NEVER).collect::<Vec<_>>(), [5, 1, 3, 2, 4]);
+        assert_eq!(served(queue, NEVER), [5, 1, 3, 2, 4]);
+    }
+
+    #[test]
+    fn a_queue_that_stands_serves_the_newest() {
+        let stands = 100 + config::STANDING;
+        assert_eq!(served(of(QueueOrder::Adaptive, &[10, 20, 30]), stands), [1, 2, 3]);
+        let mut queue = of(QueueOrder::Adaptive, &[10, 20, 30]);
+        assert_eq!(queue.in_service_order(stands + 1).collect::<Vec<_>>(), [3, 2, 1]);
+        assert_eq!(queue.last(stands + 1), Some(1));
+        assert_eq!(served(queue, stands + 1), [3, 2]);
+    }
+
+    #[test]
+    fn a_queue_that_was_empty_stands_from_then_on() {
+        let mut queue = of(QueueOrder::Adaptive, &[10]);
+        assert_eq!(queue.next(100), Some(1));
+        let later = 100 + 2 * config::STANDING;
+        queue.insert(2, 20, NEVER, later);
+        queue.insert(3, 30, NEVER, later);
+        assert_eq!(served(queue, later + config::STANDING), [2, 3]);
+    }
+
+    #[test]
+    fn those_that_waited_too_long_are_taken_once() {
+        let mut queue = Queue::new(QueueOrder::Fifo);
+        for (token, due) in [(1, 50), (2, 90), (3, 40)] {
+            queue.insert(token, token, due, 0);
+        }
+        assert_eq!((queue.due(), queue.take_late(39)), (40, vec![]));
+        assert_eq!(queue.take_late(50), [1, 3]);
+        assert_eq!((queue.due(), queue.len()), (90, 1));
+        assert_eq!(queue.next(60), Some(2));
+        assert_eq!(queue.take_late(90), [], "it is not there any more");
+        assert_eq!((queue.due(), queue.oldest(), queue.is_empty()), (NEVER, 0, true));
+    }
+
+    #[test]
+    fn one_that_leaves_is_gone() {
+        let mut queue = of(QueueOrder::Fifo, &[10, 20]);
+        assert!(queue.remove(1) && !queue.remove(1));
+        assert_eq!((queue.last(NEVER), queue.take_oldest()), (Some(2), None));
+    }
 }

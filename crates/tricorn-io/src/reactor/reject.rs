@@ -104,7 +104,7 @@ impl Reactor {
 
     /// Answers every request that waits, and tells its client that another try is safe: none of them was begun.
     pub fn turn_away(&mut self) {
-        while let Some(token) = self.ready.pop_front() {
+        while let Some(token) = self.queue.take_oldest() {
             if let Some(peer) = self.reject(token, &STRANDED, Word::Refused) {
                 self.notice(true, || {
                     format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")

@@ -31,7 +31,7 @@ impl Reactor {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
         }
-        self.busy = self.busy.saturating_sub(1);
+        self.capacity.ended();
         self.count(&exchange.timing, outbox.sent(), &request, now);
         self.chores.spent.append(&mut spent);
         let partial = request.partial;
@@ -82,10 +82,10 @@ impl Reactor {
     /// An exchange was dropped, and its socket with it. Nothing can be said to the client but that.
     #[cold]
     pub fn lose(&mut self, lent: Lent) {
-        self.busy = self.busy.saturating_sub(1);
+        self.capacity.ended();
         self.bodies.lose(lent.counted, lent.spooled);
         self.files -= usize::from(lent.filed);
-        self.board.set(Word::InFlight, self.busy as u64);
+        self.board.set(Word::InFlight, self.capacity.busy() as u64);
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
         self.tell_free();
@@ -124,7 +124,7 @@ impl Reactor {
     /// `waited`: bytes that the exchange sent out of its outbox.
     fn count(&mut self, timing: &crate::exchange::Timing, waited: u64, request: &Request, now: u64) {
         let board = &self.board;
-        board.set(Word::InFlight, self.busy as u64);
+        board.set(Word::InFlight, self.capacity.busy() as u64);
         self.tell_free();
         board.add(Word::Requests, 1);
         if request.reply.has_status() {

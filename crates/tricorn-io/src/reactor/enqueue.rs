@@ -1,0 +1,176 @@
+//! How complete requests enter the queue and leave it: begun, turned away, or left by their clients.
+use super::Reactor;
+use super::reject::{After, Rejection};
+use crate::clock;
+use crate::config;
+use crate::exchange::Exchange;
+use crate::scoreboard::Word;
+use crate::sys::fds;
+use crate::sys::poll::{Token, ready};
+use rustix::event::PollFlags;
+use rustix::fd::{AsFd, BorrowedFd};
+
+const OVERLOADED: Rejection<'_> =
+    Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
+
+impl Reactor {
+    /// The request waits from now on, and its client is watched.
+    pub fn enqueue(&mut self, token: Token) {
+        let now = clock::now();
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let Some(request) = conn.request.as_deref_mut() else { return };
+        request.note_wait(conn.trusted, now);
+        let timeout = self.config.queue_timeout;
+        let due = if timeout > 0 { request.waits_since.saturating_add(timeout) } else { u64::MAX };
+        self.queue.insert(token, request.complete, due, now);
+        self.count_file(token);
+        self.tell_queue();
+        self.register(token);
+    }
+
+    /// The request that is served next. The clock as it was when the events came is good enough here.
+    pub(super) fn next_ready(&mut self) -> Option<Token> {
+        let token = self.queue.next(self.polled)?;
+        self.tell_queue();
+        Some(token)
+    }
+
+    pub(super) fn tell_queue(&mut self) {
+        self.board.set(Word::Queued, self.queue.len() as u64);
+        self.board.set(Word::Oldest, self.queue.oldest());
+        self.tell_free();
+    }
+
+    /// When the longest waiting request was complete; 0: nothing waits.
+    pub fn oldest(&self) -> u64 {
+        self.queue.oldest()
+    }
+
+    /// Tells siblings how many requests could begin here at once.
+    #[inline]
+    pub fn tell_free(&self) {
+        let free = if self.draining { 0 } else { self.capacity.offered(self.queue.len()) };
+        self.board.set(Word::Free, free as u64);
+    }
+
+    /// More requests wait than app threads here could begin.
+    pub fn waits_in_vain(&self) -> bool {
+        self.queue.len() > self.capacity.ready()
+    }
+
+    #[inline]
+    pub fn may_start(&self) -> bool {
+        self.capacity.may_start()
+    }
+
+    /// Calls under way.
+    pub fn busy(&self) -> usize {
+        self.capacity.busy()
+    }
+
+    /// An app thread came or left.
+    pub fn staff(&mut self, joined: usize) {
+        self.capacity.staff(joined);
+        self.tell_free();
+    }
+
+    /// How many calls this worker may have under way.
+    pub fn set_share(&mut self, share: usize) {
+        if self.capacity.set_share(share) {
+            self.tell_free();
+        }
+    }
+
+    /// No app thread is there, whatever their count says; or one is back.
+    pub fn set_stuck(&mut self, stuck: bool) {
+        if self.capacity.set_stuck(stuck, clock::now()) {
+            self.tell_free();
+        }
+    }
+
+    /// A complete request becomes an exchange, unless it waited too long or its client has left.
+    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Exchange> {
+        let conn = self.conns.get_mut(token)?;
+        let request = conn.request.as_deref_mut()?;
+        request.note_wait(conn.trusted, now);
+        if self.config.queue_timeout > 0 && now.saturating_sub(request.waits_since) > self.config.queue_timeout {
+            self.shed(token, Word::QueueLate);
+            return None;
+        }
+        let waited = now.saturating_sub(request.complete);
+        if waited > config::HALF_CLOSE
+            && let Some(socket) = &conn.socket
+            && has_left(socket.as_fd(), conn.hangup, request.complete, now)
+        {
+            self.left_queue(token);
+            return None;
+        }
+        self.start(token)
+    }
+
+    /// Turns away what is beyond `queue_limit` and `queue_timeout`.
+    pub fn trim_queue(&mut self, now: u64) {
+        let before = self.queue.len();
+        for token in self.queue.take_late(now) {
+            self.shed(token, Word::QueueLate);
+        }
+        while self.is_over_limit() {
+            let Some(token) = self.queue.last(self.polled) else { break };
+            self.shed(token, Word::QueueFull);
+        }
+        if self.queue.len() < before {
+            self.tell_queue();
+        }
+    }
+
+    #[inline]
+    pub fn is_over_limit(&self) -> bool {
+        let limit = self.config.queue_limit;
+        limit > 0 && self.queue.len() > limit + self.capacity.about_to_begin(clock::now)
+    }
+
+    /// When the next waiting request has waited too long, or is one too many; `None`: never.
+    pub fn queue_due(&self) -> Option<u64> {
+        let limit = self.config.queue_limit;
+        let is_beyond = limit > 0 && self.queue.len() > limit;
+        let strict = self.capacity.leniency_ends().filter(|_| is_beyond).unwrap_or(u64::MAX);
+        let due = self.queue.due().min(strict);
+        (due != u64::MAX).then_some(due)
+    }
+
+    /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
+    fn shed(&mut self, token: Token, why: Word) {
+        if self.reject(token, &OVERLOADED, why).is_none() {
+            return;
+        }
+        match why {
+            Word::QueueFull => self.overload.full += 1,
+            _ => self.overload.late += 1,
+        }
+        self.tell_overload(clock::now());
+    }
+
+    /// The client of a waiting request has gone: nobody would read the answer.
+    pub(super) fn left_queue(&mut self, token: Token) {
+        if self.queue.remove(token) {
+            self.tell_queue();
+        }
+        self.board.add(Word::LeftQueue, 1);
+        self.close(token);
+    }
+}
+
+/// Whether nobody is at the other end any more, for all that can be told. A client that closed its sending side together
+/// with its request still listens; `half`: it is known to have done so in time.
+pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> bool {
+    let seen = ready(socket, PollFlags::RDHUP, 0);
+    if seen.is_empty() {
+        return false;
+    }
+    if seen.intersects(PollFlags::HUP | PollFlags::ERR) {
+        return true;
+    }
+    // Nobody may have looked when that happened. It was the last that came from there.
+    let at = fds::silence(socket).map_or(now, |millis| now.saturating_sub(millis * clock::MILLI));
+    !half && at.saturating_sub(complete) > config::HALF_CLOSE
+}
