@@ -111,7 +111,7 @@ impl Shared {
     #[inline]
     pub fn take_front(&self, core: &mut Core) -> Option<Exchange> {
         let (siblings, channel) = self.channel()?;
-        let offered = std::mem::take(&mut core.reactor.offered);
+        let offered = core.reactor.take_offered();
         if !offered && !siblings.is_something_sent() {
             return None;
         }
@@ -172,7 +172,7 @@ impl Shared {
     /// The monitor was shown a message in place of an app thread that does not come: it takes it and passes it on, for the
     /// siblings that sleep were not woken for it.
     pub fn take_in_place(&self, core: &mut Core) {
-        if !std::mem::take(&mut core.reactor.offered) {
+        if !core.reactor.take_offered() {
             return;
         }
         if let Some((siblings, channel)) = self.channel()

@@ -1,7 +1,6 @@
 //! The gate before the listeners, and what a new connection meets.
 use super::conn::Conn;
-use super::listener::{Accepted, Listener, watch_all};
-use super::tokens::{BELL, CHANNEL};
+use super::listener::{Accepted, Listener};
 use super::{Reactor, Runner};
 use crate::clock;
 use crate::config;
@@ -17,54 +16,39 @@ impl Reactor {
     /// application leaves new connections to its siblings, and to the kernel's queue if all are busy. Whether that
     /// changes anything.
     pub fn set_gate(&mut self, open: bool) -> bool {
-        let open = open && self.gate_pause == 0 && !self.is_full();
-        if open == self.gate_open {
+        let open = open && !self.gate.is_paused() && !self.is_full();
+        if !self.gate.set(open) {
             return false;
         }
-        self.gate_open = open;
-        self.accepting = None;
-        self.watch_listeners(open);
+        self.watch_listeners();
         true
     }
 
-    /// Watches every listener, or none. Those that the poller does not take (ENOMEM, ENOSPC: epoll_ctl(2)) are tried again
-    /// later: a worker without siblings would never hear of them.
-    fn watch_listeners(&mut self, watch: bool) {
-        self.watch_again = 0;
-        if let Err(error) = watch_all(&mut self.listeners, &self.poller, watch) {
+    fn watch_listeners(&mut self) {
+        if let Err((error, again)) = self.gate.watch(clock::now) {
             self.shortage.unwatched = Some(error);
-            let now = clock::now();
-            self.watch_again = now + config::ACCEPT_PAUSE;
-            self.sleeper.wake_by(self.watch_again);
-            self.tell_shortage(now);
+            self.deadlines.wake_by(again);
+            self.tell_shortage(clock::now());
         }
     }
 
     /// Watches the channel, or leaves it to those who can serve what comes.
     pub fn set_door(&mut self, receive: BorrowedFd<'_>, open: bool) {
-        let open = open && self.gate_pause == 0;
-        if open == self.door_open {
-            return;
-        }
-        let result = if open { self.poller.add_listener(receive, CHANNEL) } else { self.poller.remove(receive) };
-        match result {
-            Ok(()) => self.door_open = open,
-            // Tried again by the next thread that is about to wait.
-            Err(error) => {
-                self.shortage.unwatched = Some(error);
-                self.tell_shortage(clock::now());
-            }
+        // What fails is tried again by the next thread that is about to wait.
+        if let Err(error) = self.channel.set(receive, open && !self.gate.is_paused()) {
+            self.shortage.unwatched = Some(error);
+            self.tell_shortage(clock::now());
         }
     }
 
     /// Listens for the bell, or no longer.
     pub fn watch_bell(&mut self, bell: BorrowedFd<'_>, watch: bool) {
-        if watch == self.bell_watched {
-            return;
-        }
-        let result = if watch { self.poller.add_edge(bell, BELL) } else { self.poller.remove(bell) };
-        // Without it waiting requests are looked at a tick later.
-        self.bell_watched = watch && result.is_ok();
+        self.channel.listen(bell, watch);
+    }
+
+    /// Whether there was a message in the channel since this was asked last.
+    pub fn take_offered(&mut self) -> bool {
+        self.channel.take_offered()
     }
 
     /// App threads that are in no call, the one that runs this included; the monitor knows of none.
@@ -74,12 +58,12 @@ impl Reactor {
 
     /// There are no descriptors or places left: nothing is taken for a moment.
     pub fn pauses(&self) -> bool {
-        self.gate_pause != 0
+        self.gate.is_paused()
     }
 
     /// There was no room for newcomers.
     pub fn is_shut(&self) -> bool {
-        (!self.gate_open || !self.may_start()) && !self.draining
+        (!self.gate.is_open() || !self.may_start()) && !self.draining
     }
 
     /// As many as may be held at all. Under a hub so many may be running: others wait beside them, within `queue_limit`.
@@ -89,19 +73,18 @@ impl Reactor {
 
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
     pub(super) fn end_pause(&mut self, now: u64) {
-        if self.listen_until != 0 && now >= self.listen_until {
-            self.listen_until = 0;
+        let ended = self.gate.ended(now);
+        if ended.last_call {
             self.close_listeners();
         }
-        if self.gate_pause != 0 && now >= self.gate_pause {
-            self.gate_pause = 0;
+        if ended.pause {
             // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
             self.set_gate(!self.config.siblings);
         }
-        if self.watch_again != 0 && now >= self.watch_again {
-            self.watch_listeners(self.gate_open);
+        if ended.wait {
+            self.watch_listeners();
         }
-        if self.admin_pause != 0 && now >= self.admin_pause {
+        if self.admin.paused_until() != 0 && now >= self.admin.paused_until() {
             self.watch_admin(now);
         }
     }
@@ -109,17 +92,17 @@ impl Reactor {
     /// Takes no more connections: those in the queue now are the last.
     fn close_listeners(&mut self) {
         self.set_gate(false);
-        for index in 0..self.listeners.len() {
+        for index in 0..self.gate.listeners().len() {
             while self.take_for_later(index as u16) {}
         }
-        self.listeners.clear();
+        self.gate.close();
     }
 
     /// Takes no more connections: those in the queue now are for the others that listen there.
     pub(super) fn leave_listeners(&mut self) {
         self.set_gate(false);
         self.take_missed();
-        self.listeners.clear();
+        self.gate.close();
     }
 
     /// Takes those for whom nobody else was woken. For each connection the kernel wakes one of the threads that sleep on its
@@ -130,7 +113,7 @@ impl Reactor {
         if self.config.hub {
             return;
         }
-        for index in 0..self.listeners.len() {
+        for index in 0..self.gate.listeners().len() {
             self.take_for_later(index as u16);
         }
     }
@@ -148,13 +131,7 @@ impl Reactor {
 
     /// The listener from which one more connection may be taken in this round.
     pub(super) fn next_accept(&mut self) -> Option<u16> {
-        let (listener, left) = self.accepting?;
-        if left == 0 || !self.gate_open {
-            self.accepting = None;
-            return None;
-        }
-        self.accepting = Some((listener, left - 1));
-        Some(listener)
+        self.gate.next_in_round()
     }
 
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
@@ -164,14 +141,14 @@ impl Reactor {
         let passes_on = self.hands_over && (self.runner == Runner::Monitor || !self.may_start());
         let for_sibling = self.config.siblings && !passes_on && self.queue.len() >= self.free_threads_here();
         if full || for_sibling || !self.has_room_for(listener) {
-            self.accepting = None;
+            self.gate.end_round();
             if full {
                 self.set_gate(false);
             }
             return None;
         }
         let Some((socket, peer)) = self.take_connection(listener) else {
-            self.accepting = None;
+            self.gate.end_round();
             return None;
         };
         let token = self.welcome(socket, peer, listener, clock::now());
@@ -181,12 +158,12 @@ impl Reactor {
     /// Whether a connection may be taken. Room is made for one that is there, not for one that may have gone to a sibling.
     #[inline]
     fn has_room_for(&mut self, listener: u16) -> bool {
-        let listener = self.listeners.get(usize::from(listener));
+        let listener = self.gate.listener(listener);
         !self.is_crowded() || listener.is_some_and(Listener::has_some) && self.has_room()
     }
 
     fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
-        match self.listeners.get(usize::from(listener))?.accept() {
+        match self.gate.listener(listener)?.accept() {
             Accepted::Connection(socket, peer) => Some((socket, peer)),
             Accepted::Nothing => None,
             Accepted::NoDescriptor => {
@@ -211,8 +188,8 @@ impl Reactor {
     /// Takes nothing for a moment.
     pub(super) fn pause(&mut self, now: u64) {
         self.set_gate(false);
-        self.gate_pause = now + config::ACCEPT_PAUSE;
-        self.sleeper.wake_by(self.gate_pause);
+        let end = self.gate.pause(now);
+        self.deadlines.wake_by(end);
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {

@@ -5,7 +5,7 @@
 use super::Reactor;
 use super::conn::{Conn, Phase};
 use super::listener::{Accepted, Listener};
-use super::tokens::{FIRST, admin_token};
+use super::tokens::is_admin;
 use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
@@ -18,42 +18,27 @@ use tricorn_proto::http1::{Method, RequestHead};
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
-    pub fn open_admin(&mut self, mut doors: Vec<Listener>) -> rustix::io::Result<()> {
-        for (index, door) in doors.iter_mut().enumerate() {
-            door.watch(&self.poller, admin_token(index), true)?;
-        }
-        if !doors.is_empty() {
-            self.spare.keep();
-        }
-        self.admin_doors = doors;
-        Ok(())
+    pub fn open_admin(&mut self, listeners: Vec<Listener>) -> rustix::io::Result<()> {
+        self.admin.open(listeners)
     }
 
     /// Others serve on, and answer from now on. Those that have connected are answered here: nobody else may have been woken
     /// for them.
     pub(super) fn leave_admin(&mut self) {
-        for index in 0..self.admin_doors.len() {
-            if let Some(door) = self.admin_doors.get_mut(index) {
-                let _ = door.watch(&self.poller, admin_token(index), false);
-            }
-            self.accept_admins(FIRST + index as u16);
+        for index in self.admin.leave() {
+            self.accept_admins(index);
         }
-        self.admin_doors.clear();
-        self.admin_pause = 0;
-        self.spare.let_go();
+        self.admin.close();
     }
 
     /// A listener by its index.
     pub(super) fn door(&self, listener: u16) -> Option<&Listener> {
-        match listener.checked_sub(FIRST) {
-            Some(index) => self.admin_doors.get(usize::from(index)),
-            None => self.listeners.get(usize::from(listener)),
-        }
+        if is_admin(listener) { self.admin.listener(listener) } else { self.gate.listener(listener) }
     }
 
     /// Nobody has looked at the events for so long that a question may be waiting.
     pub fn neglects_admin(&self, now: u64) -> bool {
-        !self.admin_doors.is_empty() && now.saturating_sub(self.polled) > config::ADMIN_PATIENCE
+        self.admin.has_any() && now.saturating_sub(self.polled) > config::ADMIN_PATIENCE
     }
 
     /// Takes every connection that waits: they cost nothing that others need. When the application has used up the
@@ -65,7 +50,7 @@ impl Reactor {
             let (socket, peer) = match door.accept() {
                 Accepted::Connection(socket, peer) => (socket, peer),
                 Accepted::Nothing => break,
-                Accepted::NoDescriptor if !borrowed && self.spare.free_one() => {
+                Accepted::NoDescriptor if !borrowed && self.admin.lend_descriptor() => {
                     borrowed = true;
                     continue;
                 }
@@ -75,20 +60,20 @@ impl Reactor {
                     return;
                 }
             };
-            if self.admins >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
+            if self.admin.connections() >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
                 continue; // dropped, and thereby closed
             }
             let token = self.welcome_admin(socket, peer, listener, borrowed);
             borrowed = false;
             self.read(token);
         }
-        if self.spare.is_short() {
+        if self.admin.lacks_descriptors() {
             self.keep_spare();
         }
     }
 
     fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
-        self.admins += 1;
+        self.admin.came();
         let mut conn = Conn::new(socket, peer, listener, false);
         conn.borrowed = borrowed;
         let token = self.conns.insert(conn);
@@ -97,38 +82,28 @@ impl Reactor {
         token
     }
 
-    /// A level-triggered listener that cannot be served would spin: it leaves the poller until a reserved descriptor is
-    /// back, or a moment has passed.
+    /// There is no descriptor for those that wait, and none in reserve.
     #[cold]
     fn pause_admin(&mut self) {
-        for (index, door) in self.admin_doors.iter_mut().enumerate() {
-            let _ = door.watch(&self.poller, admin_token(index), false);
-        }
         let now = clock::now();
-        self.admin_pause = now + config::ACCEPT_PAUSE;
-        self.sleeper.wake_by(self.admin_pause);
+        let end = self.admin.pause(now);
+        self.deadlines.wake_by(end);
         self.shortage.descriptors += 1;
         self.tell_shortage(now);
     }
 
     /// The pause is over.
     pub(super) fn watch_admin(&mut self, now: u64) {
-        self.spare.refill();
-        self.admin_pause = 0;
-        for (index, door) in self.admin_doors.iter_mut().enumerate() {
-            if let Err(error) = door.watch(&self.poller, admin_token(index), true) {
-                self.shortage.unwatched = Some(error);
-                self.admin_pause = now + config::ACCEPT_PAUSE;
-                self.sleeper.wake_by(self.admin_pause);
-            }
+        if let Err((error, again)) = self.admin.end_pause(now) {
+            self.shortage.unwatched = Some(error);
+            self.deadlines.wake_by(again);
         }
     }
 
     /// Keeps a descriptor in reserve again, of those that became free. Then admin connections can be taken again.
     #[cold]
     pub(super) fn keep_spare(&mut self) {
-        self.spare.refill();
-        if self.admin_pause != 0 && !self.spare.is_empty() {
+        if self.admin.keep_descriptors() {
             self.watch_admin(clock::now());
         }
     }

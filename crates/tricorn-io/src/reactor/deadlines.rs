@@ -1,26 +1,35 @@
-//! Deadlines: one per connection, its meaning given by the connection's phase.
-use super::Reactor;
-use super::conn::Phase;
-use super::wheel::{tick_at, time_of};
-use crate::clock::{MILLI, SECOND};
-use crate::config::Config;
-use crate::exchange::body::Spool;
-use crate::exchange::buffers::Request;
-use crate::exchange::incoming::late_body;
-use crate::exchange::outbox::Outbox;
-use crate::scoreboard::Word;
-use crate::sys::fds::unacknowledged;
-use crate::sys::poll::{Token, ready};
-use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd};
-use tricorn_proto::http1::{Refusal, RefusalKind};
+//! When connections are to be looked at because time has passed. The thread that waits is woken in time.
+use super::conn::Conn;
+use super::wheel::{Tick, Wheel, tick_at, time_of};
+use crate::sys::poll::Token;
+use crate::waiting::sleeper::Sleeper;
+use std::sync::Arc;
 
-impl Reactor {
+#[derive(Debug)]
+pub(super) struct Deadlines {
+    wheel: Wheel,
+    /// Waits for the wheel.
+    sleeper: Arc<Sleeper>,
+    /// Room for those that have fired.
+    fired: Vec<(Tick, Token)>,
+}
+
+/// What one that has fired means.
+pub(super) enum Fired {
+    /// Nothing: an earlier entry was made since, or the deadline was moved.
+    Moved,
+    Due,
+}
+
+impl Deadlines {
+    pub fn new(now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
+        Deadlines { wheel: Wheel::new(now), sleeper, fired: Vec::new() }
+    }
+
     /// Moves a connection's deadline; only an earlier one than the wheel knows of costs more than a store.
     #[inline]
-    pub(super) fn set_deadline(&mut self, token: Token, at: u64) {
+    pub fn set(&mut self, token: Token, conn: &mut Conn, at: u64) {
         let due = tick_at(at);
-        let Some(conn) = self.conns.get_mut(token) else { return };
         conn.deadline = due;
         if conn.wheel_at == 0 || due < conn.wheel_at {
             conn.wheel_at = self.wheel.insert(token, due);
@@ -28,127 +37,41 @@ impl Reactor {
         }
     }
 
-    /// Acts on every deadline that has passed.
-    pub(super) fn expire(&mut self, now: u64) {
-        self.end_pause(now);
+    /// For something else than a connection: whoever waits comes by then.
+    pub fn wake_by(&self, at: u64) {
+        self.sleeper.wake_by(at);
+    }
+
+    /// Takes all that have fired. To be given back when they are done with.
+    pub fn take_fired(&mut self, now: u64) -> Vec<(Tick, Token)> {
         let mut fired = std::mem::take(&mut self.fired);
         self.wheel.advance(now, &mut fired);
-        for (tick, token) in fired.drain(..) {
-            let Some(conn) = self.conns.get_mut(token) else { continue };
-            if conn.wheel_at != tick {
-                continue; // an earlier entry was made since
-            }
-            conn.wheel_at = 0;
-            if conn.phase == Phase::Queued || conn.phase == Phase::Busy && !conn.attended.reminded {
-                continue; // set anew when the exchange ends
-            }
-            if conn.deadline > tick {
-                conn.wheel_at = self.wheel.insert(token, conn.deadline);
-            } else {
-                self.expired(token, now);
-            }
-        }
+        fired
+    }
+
+    pub fn give_back(&mut self, mut fired: Vec<(Tick, Token)>) {
+        fired.clear();
         self.fired = fired;
     }
 
-    fn expired(&mut self, token: Token, now: u64) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        match conn.phase {
-            _ if conn.is_admin() => self.close(token),
-            Phase::Idle => {
-                self.board.add(Word::IdleCloses, 1);
-                self.close(token);
-            }
-            Phase::Head => {
-                self.board.add(Word::HeadTimeouts, 1);
-                let seconds = self.config.header_timeout / SECOND;
-                let detail = format!(" ({seconds} s)");
-                self.refuse(token, &Refusal::new(RefusalKind::HeadTimeout, detail));
-            }
-            Phase::Body | Phase::Storing => self.body_expired(token, now),
-            Phase::Flushing { .. } => self.flush_expired(token, now),
-            Phase::Lingering => self.close(token),
-            Phase::Busy => self.remind(token),
-            Phase::Queued => {}
+    /// An entry has come out of the wheel. `counts`: what it was for still wants it.
+    pub fn came_out(&mut self, token: Token, conn: &mut Conn, tick: Tick, counts: bool) -> Fired {
+        if conn.wheel_at != tick {
+            return Fired::Moved;
         }
+        conn.wheel_at = 0;
+        if !counts {
+            return Fired::Moved; // set anew when it counts again
+        }
+        if conn.deadline > tick {
+            conn.wheel_at = self.wheel.insert(token, conn.deadline);
+            return Fired::Moved;
+        }
+        Fired::Due
     }
 
-    fn body_expired(&mut self, token: Token, now: u64) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(request), Some(socket)) = (conn.request.as_deref(), &conn.socket) else { return };
-        if let Some(since) = request.body.spool().and_then(Spool::waits_since) {
-            self.disk_expired(token, since, now);
-            return;
-        }
-        let allowed = body_deadline(request, &self.config);
-        if now < allowed {
-            self.set_deadline(token, allowed);
-            return;
-        }
-        if !ready(socket.as_fd(), PollFlags::IN, 0).is_empty() {
-            self.set_deadline(token, now + UNREAD);
-            return;
-        }
-        self.board.add(Word::BodyTimeouts, 1);
-        let refusal = late_body(request.body.len(), now >= average_deadline(request, &self.config), &self.config);
-        self.refuse(token, &refusal);
-    }
-
-    /// The body waits for the disk, not for its client: it has as long for a piece as a client has for a byte.
-    fn disk_expired(&mut self, token: Token, since: u64, now: u64) {
-        if now < since.saturating_add(self.config.body_timeout) {
-            self.await_disk(token);
-            return;
-        }
-        let detail = format!(": the disk has taken nothing for {} s", self.config.body_timeout / SECOND);
-        self.refuse(token, &Refusal::new(RefusalKind::SpoolFailed, detail));
-    }
-
-    /// A response makes progress if the client acknowledged bytes at the minimum rate since the deadline was set. Bytes
-    /// sent would not tell: the kernel's send buffer hides a slow but honest reader for longer than any deadline.
-    fn flush_expired(&mut self, token: Token, now: u64) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
-        let acknowledged = acknowledged(&outgoing.outbox, socket.as_fd());
-        let wanted = self.config.body_min_rate.saturating_mul(self.config.write_timeout / SECOND).max(1);
-        if acknowledged >= outgoing.acknowledged + wanted {
-            outgoing.acknowledged = acknowledged;
-            self.set_deadline(token, now + self.config.write_timeout);
-            return;
-        }
-        self.board.add(Word::WriteTimeouts, 1);
-        self.close(token);
-    }
-}
-
-/// For how long bytes of a body may lie in the socket before the worker reads them: that time is not the client's.
-const UNREAD: u64 = 100 * MILLI;
-
-/// Bytes of an outbox that the client has.
-pub(super) fn acknowledged(outbox: &Outbox, socket: BorrowedFd<'_>) -> u64 {
-    outbox.sent().saturating_sub(unacknowledged(socket).unwrap_or(0))
-}
-
-/// When more of the body is due: an average says that it comes fast enough as a whole, the silence that it comes at all.
-/// Without the latter a megabyte that came at once would pay for an hour of nothing.
-pub(super) fn body_deadline(request: &Request, config: &Config) -> u64 {
-    let (_, since) = request.body_mark;
-    let silence = since.max(request.head_complete).saturating_add(config.body_timeout);
-    average_deadline(request, config).min(silence)
-}
-
-/// A body has `body_timeout` plus the time its bytes take at the minimum rate; time in which it waits for the disk is not
-/// its client's.
-fn average_deadline(request: &Request, config: &Config) -> u64 {
-    let earned = request.body.len().saturating_mul(SECOND) / config.body_min_rate.max(1);
-    let waited = request.body.waited();
-    request.head_complete.saturating_add(config.body_timeout).saturating_add(earned).saturating_add(waited)
-}
-
-/// Only bytes of the body count as progress, not those that frame it: chunk sizes, extensions and trailers.
-pub(super) fn note_progress(request: &mut Request, now: u64) {
-    let length = request.body.len();
-    if length > request.body_mark.0 {
-        request.body_mark = (length, now);
+    /// For how long nothing fires.
+    pub fn until_next(&self, now: u64) -> Option<u64> {
+        self.wheel.until_next(now)
     }
 }

@@ -4,7 +4,7 @@ use rustix::fd::{AsRawFd, RawFd};
 
 impl Reactor {
     pub fn own_descriptors(&self, mut each: impl FnMut(RawFd)) {
-        for listener in self.listeners.iter().chain(&self.admin_doors) {
+        for listener in self.gate.listeners().iter().chain(self.admin.listeners()) {
             each(listener.socket.as_raw_fd());
         }
         self.conns.descriptors().for_each(each);

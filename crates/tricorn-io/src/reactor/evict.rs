@@ -67,7 +67,7 @@ impl Reactor {
     #[cold]
     pub(super) fn has_room(&mut self) -> bool {
         // Until a pause is over the table is not searched again.
-        if self.gate_pause != 0 {
+        if self.gate.is_paused() {
             return false;
         }
         if self.evict(1) > 0 && !self.is_crowded() {

@@ -192,7 +192,8 @@ impl Reactor {
             self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
             return None;
         };
-        let listener = self.listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
+        let listener =
+            self.gate.listeners().iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
         let mut conn = Conn::new(socket, parcel.peer, listener as u16, trusted);
         (conn.readable, conn.hangup, conn.phase) = (parcel.readable, parcel.hangup, Phase::Queued);

@@ -5,18 +5,23 @@
 
 mod accept;
 mod admin;
+mod admin_gate;
 mod attend;
 mod attended;
 mod bodies;
 mod capacity;
+mod channel_watch;
 mod chores;
 mod conn;
 mod deadlines;
 mod descriptors;
 mod enqueue;
 mod evict;
+mod expiry;
+mod gate;
 mod hand_over;
 mod heads;
+mod held;
 mod listener;
 mod notices;
 mod queue;
@@ -49,16 +54,20 @@ use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
+use admin_gate::AdminGate;
 use bodies::Bodies;
 use capacity::Capacity;
+use channel_watch::ChannelWatch;
 use conn::Conns;
+use deadlines::Deadlines;
+use gate::Gate;
+use held::HeldAnswers;
 use queue::Queue;
 use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
 use tricorn_proto::http1::Receiver;
-use wheel::{Tick, Wheel};
 
 pub struct Reactor {
     pub(crate) config: Arc<Config>,
@@ -66,26 +75,11 @@ pub struct Reactor {
     poller: Arc<Poller>,
     access: Option<Arc<AccessLog>>,
     conns: Conns,
-    listeners: Vec<Listener>,
-    /// Listeners of admin connections, in the poller whatever becomes of the gate; their indices begin at `admin::FIRST`.
-    admin_doors: Vec<Listener>,
-    /// Until then they are not: there is no descriptor left, not even a reserved one.
-    admin_pause: u64,
-    spare: spare::Spare,
-    /// Admin connections, which count for nothing else.
-    admins: usize,
+    gate: Gate,
+    admin: AdminGate,
+    channel: ChannelWatch,
     /// When the events were last looked at.
     polled: u64,
-    /// The listeners are in the poller.
-    gate_open: bool,
-    /// Accepting pauses until then (no descriptors, or no places).
-    gate_pause: u64,
-    /// When listeners are tried again that the poller did not take.
-    watch_again: u64,
-    /// While draining: when the listeners are closed.
-    listen_until: u64,
-    /// A listener with more connections in its queue, and how many may still be taken in this round.
-    accepting: Option<(u16, u32)>,
     pub(crate) events: Events,
     /// Connections to be looked at again without an event: more to read, or pipelined requests.
     again: VecDeque<Token>,
@@ -93,23 +87,13 @@ pub struct Reactor {
     queue: Queue,
     /// Connections under way to which something happened that their exchanges want to be told of.
     stirred: VecDeque<Token>,
-    /// Whole answers held back to be sent together, and since when.
-    held: Vec<Token>,
-    held_since: u64,
+    held: HeldAnswers,
     overload: shortage::Overload,
     shortage: shortage::Shortage,
     capacity: Capacity,
     /// Waiting requests can be handed over, so that the monitor takes whatever comes.
     pub(crate) hands_over: bool,
-    /// The channel is in the poller; the bell is.
-    door_open: bool,
-    bell_watched: bool,
-    /// There was a message in the channel.
-    pub(crate) offered: bool,
-    wheel: Wheel,
-    /// Waits for the wheel.
-    sleeper: Arc<Sleeper>,
-    fired: Vec<(Tick, Token)>,
+    deadlines: Deadlines,
     pool: Pool,
     pub(crate) wall: WallText,
     pub(crate) draining: bool,
@@ -151,6 +135,8 @@ impl Reactor {
         streams: Arc<Streams>,
         sleeper: Arc<Sleeper>,
     ) -> Reactor {
+        let gate = Gate::new(listeners, poller.clone());
+        let (admin, channel) = (AdminGate::new(poller.clone()), ChannelWatch::new(poller.clone()));
         let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(config.hub));
         Reactor {
             bodies: Bodies::new(config.clone(), board, poller.clone()),
@@ -161,33 +147,20 @@ impl Reactor {
             poller,
             access,
             conns: Conns::default(),
-            listeners,
-            admin_doors: Vec::new(),
-            admin_pause: 0,
-            spare: spare::Spare::default(),
-            admins: 0,
+            gate,
+            admin,
+            channel,
             polled: 0,
-            gate_open: false,
-            gate_pause: 0,
-            watch_again: 0,
-            listen_until: 0,
-            accepting: None,
             events: Events::default(),
             again: VecDeque::new(),
             queue,
             stirred: VecDeque::new(),
-            held: Vec::new(),
-            held_since: 0,
+            held: HeldAnswers::default(),
             overload: shortage::Overload::default(),
             shortage: shortage::Shortage::default(),
             capacity,
             hands_over: false,
-            door_open: false,
-            bell_watched: false,
-            offered: false,
-            wheel: Wheel::new(clock::now()),
-            sleeper,
-            fired: Vec::new(),
+            deadlines: Deadlines::new(clock::now(), sleeper),
             pool: Pool::default(),
             wall: WallText::default(),
             draining: false,
@@ -258,13 +231,13 @@ impl Reactor {
     /// Whether `pump` has something to do before the next look at the events.
     pub fn has_work(&self) -> bool {
         (!self.queue.is_empty() && self.may_start())
-            || self.offered && self.may_start()
+            || self.channel.is_offered() && self.may_start()
             || !self.again.is_empty() && self.turn > 0
             || self.written
             || !self.events.is_empty()
             || !self.held.is_empty()
             || !self.stirred.is_empty()
-            || self.accepting.is_some()
+            || self.gate.has_round()
     }
 
     /// Whether there is something to be read that makes no event.
@@ -288,12 +261,12 @@ impl Reactor {
     }
 
     pub fn connections(&self) -> usize {
-        self.conns.len() - self.admins
+        self.conns.len() - self.admin.connections()
     }
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.draining && self.listeners.is_empty() && self.connections() == 0
+        self.draining && self.gate.is_gone() && self.connections() == 0
     }
 
     /// How long the poller may sleep.
@@ -301,9 +274,9 @@ impl Reactor {
         if self.has_leftovers() {
             return Some(0);
         }
-        let times = [self.gate_pause, self.watch_again, self.admin_pause, self.listen_until];
-        let next = times.into_iter().filter(|time| *time != 0).min().map(|time| time.saturating_sub(now));
-        [self.wheel.until_next(now), next].into_iter().flatten().min()
+        let times = self.gate.times().into_iter().chain([self.admin.paused_until()]);
+        let next = times.filter(|time| *time != 0).min().map(|time| time.saturating_sub(now));
+        [self.deadlines.until_next(now), next].into_iter().flatten().min()
     }
 
     /// Takes over the events of a wait and does what time has brought. An unfinished batch is never replaced.
@@ -334,7 +307,9 @@ impl Reactor {
                 return None;
             }
             if event.token >= BELL {
-                self.offered |= event.token == CHANNEL;
+                if event.token == CHANNEL {
+                    self.channel.came();
+                }
                 return None;
             }
             let index = (event.token - SPECIAL) as u16;
@@ -343,7 +318,7 @@ impl Reactor {
                 return None;
             }
             let burst = if self.config.siblings { 1 } else { config::ACCEPT_BURST };
-            self.accepting = Some((index, burst));
+            self.gate.begin_round(index, burst);
             let listener = self.next_accept()?;
             return self.accept_one(listener);
         }

@@ -1,7 +1,7 @@
 //! From bytes to complete requests.
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::{Conn, Phase};
-use super::deadlines::{body_deadline, note_progress};
+use super::expiry::{body_deadline, note_progress};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
 use super::tokens::is_admin;
 use super::{Reactor, Runner, heads};

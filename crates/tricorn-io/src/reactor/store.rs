@@ -1,7 +1,7 @@
 //! Bodies that the writer has: what a connection does when its bytes are on disk.
 use super::Reactor;
 use super::conn::Phase;
-use super::deadlines::body_deadline;
+use super::expiry::body_deadline;
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::sys::poll::Token;

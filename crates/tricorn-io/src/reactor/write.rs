@@ -1,7 +1,7 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::attended::Attended;
 use super::conn::{Conn, Outgoing, Phase};
-use super::deadlines::acknowledged;
+use super::expiry::acknowledged;
 use super::spooler::Spooler;
 use super::{Chores, Reactor, heads};
 use crate::clock;
@@ -105,18 +105,14 @@ impl Reactor {
     }
 
     fn hold(&mut self, token: Token, now: u64) {
-        if self.held.is_empty() {
-            self.held_since = now;
-        }
-        self.held.push(token);
-        if self.held.len() >= config::HELD || now - self.held_since >= config::HOLD {
+        if self.held.hold(token, now) {
             self.send_held();
         }
     }
 
-    /// Sends the answers that were held back, one after another: the first wakes the client, the rest find it awake.
+    /// Sends the answers that were held back, one after another.
     pub fn send_held(&mut self) {
-        for token in std::mem::take(&mut self.held) {
+        for token in self.held.take() {
             self.flush(token, false);
         }
     }
@@ -257,7 +253,9 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        self.admins -= usize::from(conn.is_admin());
+        if conn.is_admin() {
+            self.admin.left();
+        }
         let Conn { socket, request, outgoing, attachment, .. } = conn;
         drop(socket);
         if let Some(request) = request {
@@ -270,7 +268,7 @@ impl Reactor {
         }
         self.chores.attachments.extend(attachment);
         self.board.set(Word::Connections, self.connections() as u64);
-        if self.spare.is_short() {
+        if self.admin.lacks_descriptors() {
             self.keep_spare();
         }
     }
@@ -283,7 +281,7 @@ impl Reactor {
         if self.board.orders_yield() {
             self.leave_listeners();
         } else {
-            self.listen_until = now + config::LAST_CALL;
+            self.gate.call_last(now);
         }
         if self.board.orders_replaced() {
             self.leave_admin();
@@ -309,8 +307,8 @@ impl Reactor {
         self.send_held();
         self.draining = true;
         self.set_gate(false);
-        self.listeners.clear();
-        self.admin_doors.clear();
+        self.gate.close();
+        self.admin.close();
         for token in self.conns.tokens() {
             if self.conns.get_mut(token).is_some_and(|conn| conn.phase != Phase::Busy) {
                 self.close(token);

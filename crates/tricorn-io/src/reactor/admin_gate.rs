@@ -1,0 +1,128 @@
+//! The listeners of admin connections: in the poller whatever becomes of the gate, with descriptors of their own in reserve.
+use super::listener::Listener;
+use super::spare::Spare;
+use super::tokens::{FIRST, admin_token};
+use crate::config;
+use crate::sys::poll::Poller;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct AdminGate {
+    poller: Arc<Poller>,
+    /// Their indices begin at `FIRST`.
+    listeners: Vec<Listener>,
+    /// Until then they are not in the poller: there is no descriptor left, not even a reserved one. 0: they are there.
+    paused: u64,
+    spare: Spare,
+    /// Admin connections, which count for nothing else.
+    connections: usize,
+}
+
+impl AdminGate {
+    pub fn new(poller: Arc<Poller>) -> AdminGate {
+        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), connections: 0 }
+    }
+
+    /// Takes these listeners, and watches them from now on.
+    pub fn open(&mut self, mut listeners: Vec<Listener>) -> Result<(), Errno> {
+        for (index, listener) in listeners.iter_mut().enumerate() {
+            listener.watch(&self.poller, admin_token(index), true)?;
+        }
+        if !listeners.is_empty() {
+            self.spare.keep();
+        }
+        self.listeners = listeners;
+        Ok(())
+    }
+
+    /// Takes them out of the poller; their indices, for what they have still to bring.
+    pub fn leave(&mut self) -> std::ops::Range<u16> {
+        self.unwatch();
+        FIRST..FIRST + self.listeners.len() as u16
+    }
+
+    pub fn close(&mut self) {
+        self.listeners.clear();
+        self.paused = 0;
+        self.spare.let_go();
+    }
+
+    pub fn has_any(&self) -> bool {
+        !self.listeners.is_empty()
+    }
+
+    /// `None` for an index that is no admin listener's.
+    pub fn listener(&self, index: u16) -> Option<&Listener> {
+        self.listeners.get(usize::from(index.checked_sub(FIRST)?))
+    }
+
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    #[inline]
+    pub fn connections(&self) -> usize {
+        self.connections
+    }
+
+    pub fn came(&mut self) {
+        self.connections += 1;
+    }
+
+    pub fn left(&mut self) {
+        self.connections -= 1;
+    }
+
+    /// A level-triggered listener that cannot be served would spin: all leave the poller until a reserved descriptor is back,
+    /// or a moment has passed. Until when.
+    #[cold]
+    pub fn pause(&mut self, now: u64) -> u64 {
+        self.unwatch();
+        self.paused = now + config::ACCEPT_PAUSE;
+        self.paused
+    }
+
+    fn unwatch(&mut self) {
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            let _ = listener.watch(&self.poller, admin_token(index), false);
+        }
+    }
+
+    /// Ends the pause. The listener that the poller does not take is tried again: why, and when.
+    pub fn end_pause(&mut self, now: u64) -> Result<(), (Errno, u64)> {
+        self.spare.refill();
+        self.paused = 0;
+        let mut result = Ok(());
+        for (index, listener) in self.listeners.iter_mut().enumerate() {
+            if let Err(error) = listener.watch(&self.poller, admin_token(index), true) {
+                self.paused = now + config::ACCEPT_PAUSE;
+                result = Err((error, self.paused));
+            }
+        }
+        result
+    }
+
+    /// Until when they are not watched; 0: they are.
+    #[inline]
+    pub fn paused_until(&self) -> u64 {
+        self.paused
+    }
+
+    /// Frees a descriptor of those in reserve; whether there was one.
+    pub fn lend_descriptor(&mut self) -> bool {
+        self.spare.free_one()
+    }
+
+    #[inline]
+    pub fn lacks_descriptors(&self) -> bool {
+        self.spare.is_short()
+    }
+
+    /// Keeps descriptors in reserve again, of those that became free. Whether that ends a pause.
+    #[cold]
+    pub fn keep_descriptors(&mut self) -> bool {
+        self.spare.refill();
+        self.paused != 0 && !self.spare.is_empty()
+    }
+}

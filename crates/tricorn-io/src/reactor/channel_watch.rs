@@ -1,0 +1,59 @@
+//! The channel of the group and its bell, as events of the poller.
+use super::tokens::{BELL, CHANNEL};
+use crate::sys::poll::Poller;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct ChannelWatch {
+    poller: Arc<Poller>,
+    channel: bool,
+    bell: bool,
+    /// There was a message in the channel.
+    offered: bool,
+}
+
+impl ChannelWatch {
+    pub fn new(poller: Arc<Poller>) -> ChannelWatch {
+        ChannelWatch { poller, channel: false, bell: false, offered: false }
+    }
+
+    /// Has the poller watch the channel, or leaves it to those who can serve what comes. What fails is to be tried again.
+    pub fn set(&mut self, channel: BorrowedFd<'_>, watch: bool) -> Result<(), Errno> {
+        if watch == self.channel {
+            return Ok(());
+        }
+        if watch {
+            self.poller.add_listener(channel, CHANNEL)?
+        } else {
+            self.poller.remove(channel)?
+        }
+        self.channel = watch;
+        Ok(())
+    }
+
+    /// Listens for the bell, or no longer. Without it waiting requests are looked at a tick later.
+    pub fn listen(&mut self, bell: BorrowedFd<'_>, watch: bool) {
+        if watch == self.bell {
+            return;
+        }
+        let result = if watch { self.poller.add_edge(bell, BELL) } else { self.poller.remove(bell) };
+        self.bell = watch && result.is_ok();
+    }
+
+    pub fn came(&mut self) {
+        self.offered = true;
+    }
+
+    #[inline]
+    pub fn is_offered(&self) -> bool {
+        self.offered
+    }
+
+    /// Whether there was a message since this was asked last.
+    #[inline]
+    pub fn take_offered(&mut self) -> bool {
+        std::mem::take(&mut self.offered)
+    }
+}

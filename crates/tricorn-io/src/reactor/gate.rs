@@ -1,0 +1,185 @@
+//! The listeners, and whether they are in the poller.
+//!
+//! ```text
+//!              set(true)                     no descriptor, no place
+//!   shut ◀──────────────▶ open      either ───────────────────────▶ paused ──a moment later──▶ shut
+//!                                   either ──drain──▶ last call ──a moment later──▶ gone
+//! ```
+//!
+//! Open means "this worker could serve a new connection at once".
+use super::listener::{Listener, watch_all};
+use crate::config;
+use crate::sys::poll::Poller;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    poller: Arc<Poller>,
+    listeners: Vec<Listener>,
+    open: bool,
+    /// Until when nothing is taken; 0: it does not pause.
+    paused: u64,
+    /// When listeners are tried again that the poller did not take; 0: there are none.
+    watch_again: u64,
+    /// When the listeners are closed; 0: they stay.
+    last_call: u64,
+    /// A listener with more connections in its queue, and how many may still be taken in this round.
+    round: Option<(u16, u32)>,
+}
+
+/// What has come to its end.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub last_call: bool,
+    pub pause: bool,
+    /// Listeners are to be tried again.
+    pub wait: bool,
+}
+
+impl Gate {
+    pub fn new(listeners: Vec<Listener>, poller: Arc<Poller>) -> Gate {
+        Gate { poller, listeners, open: false, paused: 0, watch_again: 0, last_call: 0, round: None }
+    }
+
+    pub fn listener(&self, index: u16) -> Option<&Listener> {
+        self.listeners.get(usize::from(index))
+    }
+
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    #[inline]
+    pub fn is_paused(&self) -> bool {
+        self.paused != 0
+    }
+
+    /// The listeners are closed.
+    pub fn is_gone(&self) -> bool {
+        self.listeners.is_empty()
+    }
+
+    /// Opens or shuts it; whether that changes anything. To be followed by `watch`.
+    #[inline]
+    pub fn set(&mut self, open: bool) -> bool {
+        if open == self.open {
+            return false;
+        }
+        self.open = open;
+        self.round = None;
+        true
+    }
+
+    /// Has the poller watch every listener, or none. Those that it does not take (ENOMEM, ENOSPC: epoll_ctl(2)) are to be tried
+    /// again, or a worker without siblings would never hear of them: why, and when.
+    pub fn watch(&mut self, now: impl FnOnce() -> u64) -> Result<(), (Errno, u64)> {
+        self.watch_again = 0;
+        watch_all(&mut self.listeners, &self.poller, self.open).map_err(|error| {
+            self.watch_again = now() + config::ACCEPT_PAUSE;
+            (error, self.watch_again)
+        })
+    }
+
+    /// Takes nothing for a moment; until when. To be followed by `watch` if it was open.
+    pub fn pause(&mut self, now: u64) -> u64 {
+        self.paused = now + config::ACCEPT_PAUSE;
+        self.paused
+    }
+
+    /// Closes the listeners a moment later.
+    pub fn call_last(&mut self, now: u64) {
+        self.last_call = now + config::LAST_CALL;
+    }
+
+    pub fn close(&mut self) {
+        self.listeners.clear();
+    }
+
+    /// When time brings something; 0 stands for never.
+    pub fn times(&self) -> [u64; 3] {
+        [self.paused, self.watch_again, self.last_call]
+    }
+
+    /// What time has brought.
+    pub fn ended(&mut self, now: u64) -> Ended {
+        let is_over = |time: u64| time != 0 && now >= time;
+        let ended =
+            Ended { last_call: is_over(self.last_call), pause: is_over(self.paused), wait: is_over(self.watch_again) };
+        if ended.last_call {
+            self.last_call = 0;
+        }
+        if ended.pause {
+            self.paused = 0;
+        }
+        ended
+    }
+
+    /// Connections wait at this listener; so many may be taken before others are looked at.
+    pub fn begin_round(&mut self, listener: u16, most: u32) {
+        self.round = Some((listener, most));
+    }
+
+    #[inline]
+    pub fn has_round(&self) -> bool {
+        self.round.is_some()
+    }
+
+    /// Nothing more is to be taken in this round.
+    pub fn end_round(&mut self) {
+        self.round = None;
+    }
+
+    /// The listener from which one more connection may be taken in this round.
+    #[inline]
+    pub fn next_in_round(&mut self) -> Option<u16> {
+        let (listener, left) = self.round?;
+        self.round = (self.open && left > 0).then(|| (listener, left - 1));
+        self.round.map(|(listener, _)| listener)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        Gate::new(Vec::new(), Arc::new(Poller::new().expect("a poller")))
+    }
+
+    #[test]
+    fn a_round_ends_with_its_number_or_with_the_gate() {
+        let mut gate = gate();
+        assert!(gate.set(true) && !gate.set(true));
+        gate.begin_round(3, 2);
+        assert_eq!([(); 3].map(|()| gate.next_in_round()), [Some(3), Some(3), None]);
+        gate.begin_round(3, 2);
+        assert!(gate.set(false) && !gate.has_round());
+        gate.begin_round(3, 2);
+        assert_eq!(gate.next_in_round(), None, "it is shut");
+    }
+
+    #[test]
+    fn a_pause_ends_once() {
+        let mut gate = gate();
+        let end = gate.pause(1_000);
+        assert_eq!((end, gate.is_paused(), gate.times()), (1_000 + config::ACCEPT_PAUSE, true, [end, 0, 0]));
+        assert_eq!(gate.ended(end - 1), Ended::default());
+        assert_eq!(gate.ended(end), Ended { pause: true, ..Ended::default() });
+        assert_eq!((gate.ended(end), gate.is_paused()), (Ended::default(), false));
+    }
+
+    #[test]
+    fn the_last_call_ends_once() {
+        let mut gate = gate();
+        gate.call_last(1_000);
+        let end = 1_000 + config::LAST_CALL;
+        assert_eq!(gate.ended(end), Ended { last_call: true, ..Ended::default() });
+        assert_eq!((gate.ended(end), gate.times()), (Ended::default(), [0; 3]));
+    }
+}
