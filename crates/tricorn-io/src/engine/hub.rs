@@ -70,7 +70,7 @@ impl Engine {
         shared.reclaim(core);
         shared.stop_covering(core);
         // An unfinished batch is never replaced.
-        if core.reactor.events.is_empty() {
+        if core.reactor.events().is_empty() {
             shared.open_doors(core);
             if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
                 shared.end_now();
@@ -87,12 +87,12 @@ impl Engine {
     }
 
     fn has_things(&self, core: &mut Core) -> bool {
-        self.has_ended(core) || core.reactor.has_work() || core.reactor.woken || core.reactor.chores.weight() > 0
+        self.has_ended(core) || core.reactor.has_work() || core.reactor.is_woken() || core.reactor.chores.weight() > 0
     }
 
     /// Whether the last look brought more than one event: there are likely to be more by now.
     pub fn was_batch(&self) -> bool {
-        self.shared.baton.take().reactor.events.was_batch()
+        self.shared.baton.take().reactor.events().was_batch()
     }
 
     /// The hub is about to wait. False if there is something to do.

@@ -147,7 +147,9 @@ impl Engine {
         let group = siblings.group;
         let mut core = self.shared.baton.take();
         core.reactor.join_group(siblings.all_pages());
-        core.reactor.hands_over = siblings.channel.is_some();
+        if siblings.channel.is_some() {
+            core.reactor.may_hand_over();
+        }
         if self.shared.siblings.set(siblings).is_ok()
             && let MaxConcurrency::Fixed(most) = self.shared.config.max_concurrency
         {
@@ -218,8 +220,7 @@ impl Engine {
         if self.has_ended(core) {
             return Wake::Ended;
         }
-        if core.reactor.woken {
-            core.reactor.woken = false;
+        if core.reactor.take_woken() {
             shared.take_wakeups(core);
             shared.obey(core);
             return Wake::Signal;
@@ -240,7 +241,7 @@ impl Engine {
         let Some(mut exchange) = next else {
             return if let Some(stir) = core.reactor.next_stir() {
                 Wake::Stirred(stir)
-            } else if core.reactor.woken {
+            } else if core.reactor.is_woken() {
                 Wake::Signal // seen at the next call
             } else if core.reactor.chores.weight() > 0 {
                 Wake::Chores
@@ -298,7 +299,7 @@ impl Engine {
     pub fn wait(&self, slot: usize) {
         let shared = &*self.shared;
         let mut core = shared.baton.take();
-        if self.has_ended(&mut core) || core.reactor.has_work() || core.reactor.woken {
+        if self.has_ended(&mut core) || core.reactor.has_work() || core.reactor.is_woken() {
             return;
         }
         let now = clock::now();
@@ -349,7 +350,7 @@ impl Engine {
         let shared = &*self.shared;
         let mut guard = shared.baton.take();
         let core = &mut *guard;
-        if core.polling.is_some() || core.reactor.has_work() || !core.reactor.events.was_batch() {
+        if core.polling.is_some() || core.reactor.has_work() || !core.reactor.events().was_batch() {
             return core.reactor.has_work();
         }
         // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.

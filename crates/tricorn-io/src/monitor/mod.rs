@@ -430,7 +430,7 @@ fn serve_io(shared: &Shared, core: &mut Core) {
         core.reactor.pump(Runner::Monitor);
     }
     shared.take_in_place(core);
-    if core.reactor.woken {
+    if core.reactor.is_woken() {
         // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
         // events would end at once until that thread is back.
         shared.take_wakeups(core);

@@ -46,6 +46,11 @@ impl Reactor {
         self.channel.listen(bell, watch);
     }
 
+    /// Waiting requests can be handed over, so that the monitor takes whatever comes.
+    pub fn may_hand_over(&mut self) {
+        self.channel.open_way_out();
+    }
+
     /// Whether there was a message in the channel since this was asked last.
     pub fn take_offered(&mut self) -> bool {
         self.channel.take_offered()
@@ -53,7 +58,7 @@ impl Reactor {
 
     /// App threads that are in no call, the one that runs this included; the monitor knows of none.
     fn free_threads_here(&self) -> usize {
-        if self.runner == Runner::AppThread { self.capacity.free() } else { 0 }
+        if self.work.runner() == Runner::AppThread { self.capacity.free() } else { 0 }
     }
 
     /// There are no descriptors or places left: nothing is taken for a moment.
@@ -138,7 +143,7 @@ impl Reactor {
     pub(super) fn accept_one(&mut self, listener: u16) -> Option<Token> {
         let full = self.is_full();
         // What can be handed over may be taken: the sleeping sibling was not woken for it.
-        let passes_on = self.hands_over && (self.runner == Runner::Monitor || !self.may_start());
+        let passes_on = self.channel.is_way_out() && (self.work.runner() == Runner::Monitor || !self.may_start());
         let for_sibling = self.config.siblings && !passes_on && self.queue.len() >= self.free_threads_here();
         if full || for_sibling || !self.has_room_for(listener) {
             self.gate.end_round();

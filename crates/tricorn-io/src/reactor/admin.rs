@@ -38,7 +38,7 @@ impl Reactor {
 
     /// Nobody has looked at the events for so long that a question may be waiting.
     pub fn neglects_admin(&self, now: u64) -> bool {
-        self.admin.has_any() && now.saturating_sub(self.polled) > config::ADMIN_PATIENCE
+        self.admin.has_any() && now.saturating_sub(self.work.looked_at()) > config::ADMIN_PATIENCE
     }
 
     /// Takes every connection that waits: they cost nothing that others need. When the application has used up the
@@ -112,8 +112,8 @@ impl Reactor {
     fn evict_admin(&mut self) -> bool {
         let positions = self.conns.positions();
         for _ in 0..positions {
-            self.sweep = (self.sweep + 1) % positions.max(1);
-            let idle = self.conns.at(self.sweep).filter(|(_, conn)| conn.may_be_dropped());
+            let position = self.admin.next_position(positions);
+            let idle = self.conns.at(position).filter(|(_, conn)| conn.may_be_dropped());
             if let Some((token, _)) = idle {
                 self.close(token);
                 return true;

@@ -17,11 +17,13 @@ pub(super) struct AdminGate {
     spare: Spare,
     /// Admin connections, which count for nothing else.
     connections: usize,
+    /// Where the table of connections was last searched for one that may be dropped.
+    position: usize,
 }
 
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
-        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), connections: 0 }
+        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), connections: 0, position: 0 }
     }
 
     /// Takes these listeners, and watches them from now on.
@@ -72,6 +74,12 @@ impl AdminGate {
 
     pub fn left(&mut self) {
         self.connections -= 1;
+    }
+
+    /// The position after the last one in a table of so many, going round.
+    pub fn next_position(&mut self, positions: usize) -> usize {
+        self.position = (self.position + 1) % positions.max(1);
+        self.position
     }
 
     /// A level-triggered listener that cannot be served would spin: all leave the poller until a reserved descriptor is back,

@@ -12,11 +12,13 @@ pub(super) struct ChannelWatch {
     bell: bool,
     /// There was a message in the channel.
     offered: bool,
+    /// Waiting requests can be handed over.
+    way_out: bool,
 }
 
 impl ChannelWatch {
     pub fn new(poller: Arc<Poller>) -> ChannelWatch {
-        ChannelWatch { poller, channel: false, bell: false, offered: false }
+        ChannelWatch { poller, channel: false, bell: false, offered: false, way_out: false }
     }
 
     /// Has the poller watch the channel, or leaves it to those who can serve what comes. What fails is to be tried again.
@@ -40,6 +42,15 @@ impl ChannelWatch {
         }
         let result = if watch { self.poller.add_edge(bell, BELL) } else { self.poller.remove(bell) };
         self.bell = watch && result.is_ok();
+    }
+
+    pub fn open_way_out(&mut self) {
+        self.way_out = true;
+    }
+
+    #[inline]
+    pub fn is_way_out(&self) -> bool {
+        self.way_out
     }
 
     pub fn came(&mut self) {

@@ -30,7 +30,7 @@ impl Reactor {
 
     /// The request that is served next. The clock as it was when the events came is good enough here.
     pub(super) fn next_ready(&mut self) -> Option<Token> {
-        let token = self.queue.next(self.polled)?;
+        let token = self.queue.next(self.work.looked_at())?;
         self.tell_queue();
         Some(token)
     }
@@ -115,7 +115,7 @@ impl Reactor {
             self.shed(token, Word::QueueLate);
         }
         while self.is_over_limit() {
-            let Some(token) = self.queue.last(self.polled) else { break };
+            let Some(token) = self.queue.last(self.work.looked_at()) else { break };
             self.shed(token, Word::QueueFull);
         }
         if self.queue.len() < before {

@@ -42,7 +42,7 @@ pub enum Front {
 impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
-        let mut next = self.queue.in_service_order(self.polled);
+        let mut next = self.queue.in_service_order(self.work.looked_at());
         let Some(token) = next.find(|token| self.may_move(*token, most_hops)) else { return Handed::Nothing };
         drop(next);
         self.strike(Fault::BeforeSend);

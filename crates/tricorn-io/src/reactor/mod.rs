@@ -33,6 +33,7 @@ mod spooler;
 mod store;
 mod tokens;
 mod wheel;
+mod work;
 mod write;
 
 pub use crate::config::AdminPaths;
@@ -43,6 +44,7 @@ pub use conn::{Conn, Phase};
 pub use hand_over::{Front, Handed};
 pub use listener::Listener;
 pub use tokens::WAKE;
+pub use work::Runner;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
@@ -60,6 +62,7 @@ use capacity::Capacity;
 use channel_watch::ChannelWatch;
 use conn::Conns;
 use deadlines::Deadlines;
+use descriptors::Beside;
 use gate::Gate;
 use held::HeldAnswers;
 use queue::Queue;
@@ -68,6 +71,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
 use tricorn_proto::http1::Receiver;
+use work::Work;
 
 pub struct Reactor {
     pub(crate) config: Arc<Config>,
@@ -75,14 +79,10 @@ pub struct Reactor {
     poller: Arc<Poller>,
     access: Option<Arc<AccessLog>>,
     conns: Conns,
+    work: Work,
     gate: Gate,
     admin: AdminGate,
     channel: ChannelWatch,
-    /// When the events were last looked at.
-    polled: u64,
-    pub(crate) events: Events,
-    /// Connections to be looked at again without an event: more to read, or pipelined requests.
-    again: VecDeque<Token>,
     /// Complete requests.
     queue: Queue,
     /// Connections under way to which something happened that their exchanges want to be told of.
@@ -91,8 +91,6 @@ pub struct Reactor {
     overload: shortage::Overload,
     shortage: shortage::Shortage,
     capacity: Capacity,
-    /// Waiting requests can be handed over, so that the monitor takes whatever comes.
-    pub(crate) hands_over: bool,
     deadlines: Deadlines,
     pool: Pool,
     pub(crate) wall: WallText,
@@ -100,29 +98,9 @@ pub struct Reactor {
     pub(crate) chores: Chores,
     /// Memory of unfinished heads.
     head_bytes: usize,
-    /// Descriptors of bodies and of replies that wait for their clients.
-    files: usize,
-    /// Streams, each with a descriptor of its own.
-    streams: Arc<Streams>,
+    beside: Beside,
     bodies: Bodies,
-    /// There may be pieces that were written.
-    written: bool,
-    /// Bytes that may be read and sent until the events are looked at again.
-    turn: usize,
-    sweep: usize,
     scratch: Vec<u8>,
-    /// The wake pipe had something.
-    pub(crate) woken: bool,
-    runner: Runner,
-}
-
-/// Who runs the reactor decides what may be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Runner {
-    /// An app thread: the first complete request is its own.
-    AppThread,
-    /// The monitor: requests are read and queued, none is started.
-    Monitor,
 }
 
 impl Reactor {
@@ -140,38 +118,29 @@ impl Reactor {
         let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(config.hub));
         Reactor {
             bodies: Bodies::new(config.clone(), board, poller.clone()),
-            written: false,
-            turn: config::TURN,
             config,
             board,
             poller,
             access,
             conns: Conns::default(),
+            work: Work::new(),
             gate,
             admin,
             channel,
-            polled: 0,
-            events: Events::default(),
-            again: VecDeque::new(),
             queue,
             stirred: VecDeque::new(),
             held: HeldAnswers::default(),
             overload: shortage::Overload::default(),
             shortage: shortage::Shortage::default(),
             capacity,
-            hands_over: false,
             deadlines: Deadlines::new(clock::now(), sleeper),
             pool: Pool::default(),
             wall: WallText::default(),
+            beside: Beside::new(streams),
             draining: false,
             chores: Chores::default(),
             head_bytes: 0,
-            files: 0,
-            streams,
-            sweep: 0,
             scratch: Vec::new(),
-            woken: false,
-            runner: Runner::Monitor,
         }
     }
 
@@ -181,7 +150,7 @@ impl Reactor {
     /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
     /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]); all else is done.
     pub fn pump(&mut self, runner: Runner) -> Option<Exchange> {
-        self.runner = runner;
+        self.work.begin(runner);
         let starts = runner == Runner::AppThread && self.may_start();
         loop {
             if starts && let Some(token) = self.next_ready() {
@@ -190,15 +159,13 @@ impl Reactor {
                 }
                 continue;
             }
-            let complete = if self.turn > 0
-                && let Some(token) = self.again.pop_front()
-            {
+            let complete = if let Some(token) = self.work.next_again() {
                 self.look_again(token)
-            } else if self.written {
+            } else if self.work.has_written() {
                 self.take_written()
             } else if let Some(listener) = self.next_accept() {
                 self.accept_one(listener)
-            } else if let Some(event) = self.events.pop() {
+            } else if let Some(event) = self.work.next_event() {
                 self.on_event(event)
             } else if self.held.is_empty() {
                 return None;
@@ -232,9 +199,7 @@ impl Reactor {
     pub fn has_work(&self) -> bool {
         (!self.queue.is_empty() && self.may_start())
             || self.channel.is_offered() && self.may_start()
-            || !self.again.is_empty() && self.turn > 0
-            || self.written
-            || !self.events.is_empty()
+            || self.work.has_any()
             || !self.held.is_empty()
             || !self.stirred.is_empty()
             || self.gate.has_round()
@@ -242,12 +207,29 @@ impl Reactor {
 
     /// Whether there is something to be read that makes no event.
     pub fn has_leftovers(&self) -> bool {
-        !self.again.is_empty()
+        self.work.has_again()
     }
 
     /// Whether requests wait or are about to be read.
     pub fn is_pressed(&self) -> bool {
-        !self.queue.is_empty() || !self.again.is_empty() || !self.events.is_empty()
+        !self.queue.is_empty() || self.work.has_again() || !self.work.events().is_empty()
+    }
+
+    /// The last events of a wait that are not dealt with.
+    pub fn events(&self) -> &Events {
+        self.work.events()
+    }
+
+    /// The wake pipe had something.
+    #[inline]
+    pub fn is_woken(&self) -> bool {
+        self.work.is_woken()
+    }
+
+    /// The same, once.
+    #[inline]
+    pub fn take_woken(&mut self) -> bool {
+        self.work.take_woken()
     }
 
     /// Complete requests that wait for an app thread.
@@ -257,7 +239,7 @@ impl Reactor {
 
     /// When the events were last looked at.
     pub fn polled(&self) -> u64 {
-        self.polled
+        self.work.looked_at()
     }
 
     pub fn connections(&self) -> usize {
@@ -279,17 +261,15 @@ impl Reactor {
         [self.deadlines.until_next(now), next].into_iter().flatten().min()
     }
 
-    /// Takes over the events of a wait and does what time has brought. An unfinished batch is never replaced.
+    /// Takes over the events of a wait and does what time has brought.
     pub fn arrived(&mut self, batch: &mut Events, now: u64) {
-        debug_assert!(self.events.is_empty());
-        self.turn = config::TURN;
-        std::mem::swap(&mut self.events, batch);
+        self.work.arrived(batch);
         self.tick(now);
     }
 
     /// What time alone brings: texts of the clock, deadlines, the end of a pause.
     pub fn tick(&mut self, now: u64) {
-        self.polled = now;
+        self.work.looked(now);
         self.wall.refresh(now);
         self.expire(now);
         self.tell_overload(now);
@@ -299,11 +279,11 @@ impl Reactor {
     fn on_event(&mut self, event: Event) -> Option<Token> {
         if event.token >= SPECIAL {
             if event.token == WAKE {
-                self.woken = true;
+                self.work.wake();
                 return None;
             }
             if event.token == SPOOLED {
-                self.written = true;
+                self.work.pieces_are_written(true);
                 return None;
             }
             if event.token >= BELL {
@@ -328,7 +308,7 @@ impl Reactor {
         conn.hangup |= event.hangup | event.error;
         match conn.phase {
             // The turn's bytes are used up. A head is read all the same: it is short.
-            Phase::Body | Phase::Flushing { .. } if self.turn == 0 && !event.error => {
+            Phase::Body | Phase::Flushing { .. } if self.work.is_turn_over() && !event.error => {
                 self.later(event.token);
                 None
             }
@@ -377,7 +357,7 @@ impl Reactor {
             && !conn.again
         {
             conn.again = true;
-            self.again.push_back(token);
+            self.work.add_again(token);
         }
     }
 
@@ -385,7 +365,7 @@ impl Reactor {
     fn start(&mut self, token: Token) -> Option<Exchange> {
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.request.take()?;
-        self.files += usize::from(request.takes_file());
+        self.beside.opened(request.takes_file());
         let socket = conn.socket.take()?;
         conn.phase = Phase::Busy;
         conn.lent = socket.as_raw_fd();

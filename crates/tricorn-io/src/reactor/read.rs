@@ -67,7 +67,7 @@ impl Reactor {
                 }
                 Look::NeedMore => {}
             }
-            if taken >= config::READ_BURST || taken > 0 && self.turn == 0 {
+            if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {
                 self.count_head(token);
                 self.later(token);
                 return None;
@@ -75,7 +75,7 @@ impl Reactor {
             match self.fill(token)? {
                 Fill::Bytes(count) => {
                     taken += count;
-                    self.turn = self.turn.saturating_sub(count);
+                    self.work.spend(count);
                     now = clock::now();
                 }
                 Fill::Dry => {
@@ -140,7 +140,7 @@ impl Reactor {
                     request.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase = Phase::Body;
                     if request.head.framing != Framing::None {
-                        if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.runner) {
+                        if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(refusal));
                         }
                         let continues = !self.config.streaming && request.awaits_continue();

@@ -36,7 +36,7 @@ impl Reactor {
             request.and_then(|request| request.body.spool()).is_some_and(Spool::is_lent)
         };
         let Some(written) = self.bodies.take_written(is_awaited) else {
-            self.written = false;
+            self.work.pieces_are_written(false);
             self.wake_line();
             return None;
         };

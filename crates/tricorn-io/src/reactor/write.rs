@@ -63,7 +63,7 @@ impl Reactor {
         } else {
             conn.phase = Phase::Flushing { reuse: exchange.reuse };
             let file = outbox.has_file();
-            self.files += usize::from(file);
+            self.beside.opened(file);
             // What a stream sent before is no progress of its rest.
             let streamed = conn.socket.as_ref().filter(|_| outbox.sent() > 0);
             let acknowledged = streamed.map_or(0, |socket| acknowledged(&outbox, socket.as_fd()));
@@ -84,7 +84,7 @@ impl Reactor {
     pub fn lose(&mut self, lent: Lent) {
         self.capacity.ended();
         self.bodies.lose(lent.counted, lent.spooled);
-        self.files -= usize::from(lent.filed);
+        self.beside.closed(lent.filed);
         self.board.set(Word::InFlight, self.capacity.busy() as u64);
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
@@ -141,14 +141,14 @@ impl Reactor {
             self.bodies.release(&mut request);
             self.wake_line();
         }
-        self.files -= usize::from(request.filed);
+        self.beside.closed(request.filed);
         self.pool.give(request);
     }
 
     /// The body of this connection's request may be in a file by now.
     pub(super) fn count_file(&mut self, token: Token) {
         if let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref_mut()) {
-            self.files += usize::from(request.takes_file());
+            self.beside.opened(request.takes_file());
         }
     }
 
@@ -185,7 +185,7 @@ impl Reactor {
         let before = outgoing.outbox.sent();
         let result = outgoing.outbox.flush_some(socket.as_fd(), &mut self.chores.spent, config::READ_BURST);
         let sent = outgoing.outbox.sent() - before;
-        self.turn = self.turn.saturating_sub(sent as usize);
+        self.work.spend(sent as usize);
         self.board.add(Word::BytesOut, sent);
         let Some(result) = result else {
             self.later(token);
@@ -194,7 +194,7 @@ impl Reactor {
         match result {
             Flush::Empty => {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
-                self.files -= usize::from(outgoing.file);
+                self.beside.closed(outgoing.file);
                 conn.outgoing = None;
                 self.settle(token, reuse, clock::now());
             }
@@ -236,13 +236,13 @@ impl Reactor {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     taken += count;
-                    self.turn = self.turn.saturating_sub(count);
+                    self.work.spend(count);
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(_) => break,
             }
-            if taken >= config::READ_BURST || self.turn == 0 {
+            if taken >= config::READ_BURST || self.work.is_turn_over() {
                 self.later(token);
                 return;
             }
@@ -262,7 +262,7 @@ impl Reactor {
             self.recycle(request);
         }
         if let Some(mut outgoing) = outgoing {
-            self.files -= usize::from(outgoing.file);
+            self.beside.closed(outgoing.file);
             outgoing.outbox.clear(&mut self.chores.spent);
             self.chores.files.extend(outgoing.outbox.take_overflow());
         }

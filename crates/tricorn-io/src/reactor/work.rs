@@ -1,0 +1,158 @@
+//! What the last look at the events has brought, and how much may be done before the next one.
+use crate::config;
+use crate::sys::poll::{Event, Events, Token};
+use std::collections::VecDeque;
+
+/// Who runs the reactor decides what may be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// An app thread: the first complete request is its own.
+    AppThread,
+    /// The monitor: requests are read and queued, none is started.
+    Monitor,
+}
+
+#[derive(Debug)]
+pub(super) struct Work {
+    events: Events,
+    /// Connections to be looked at again without an event: more to read, or pipelined requests.
+    again: VecDeque<Token>,
+    /// Bytes that may be read and sent until the events are looked at again.
+    turn: usize,
+    /// When the events were last looked at.
+    looked_at: u64,
+    /// There may be pieces of bodies that were written.
+    written: bool,
+    /// The wake pipe had something.
+    woken: bool,
+    runner: Runner,
+}
+
+impl Work {
+    pub fn new() -> Work {
+        Work {
+            events: Events::default(),
+            again: VecDeque::new(),
+            turn: config::TURN,
+            looked_at: 0,
+            written: false,
+            woken: false,
+            runner: Runner::Monitor,
+        }
+    }
+
+    /// Takes over the events of a wait. An unfinished batch is never replaced.
+    pub fn arrived(&mut self, batch: &mut Events) {
+        debug_assert!(self.events.is_empty());
+        self.turn = config::TURN;
+        std::mem::swap(&mut self.events, batch);
+    }
+
+    pub fn looked(&mut self, now: u64) {
+        self.looked_at = now;
+    }
+
+    #[inline]
+    pub fn looked_at(&self) -> u64 {
+        self.looked_at
+    }
+
+    pub fn begin(&mut self, runner: Runner) {
+        self.runner = runner;
+    }
+
+    #[inline]
+    pub fn runner(&self) -> Runner {
+        self.runner
+    }
+
+    #[inline]
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    #[inline]
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    pub fn add_again(&mut self, token: Token) {
+        self.again.push_back(token);
+    }
+
+    /// A connection that is looked at again in this turn.
+    #[inline]
+    pub fn next_again(&mut self) -> Option<Token> {
+        if self.turn > 0 { self.again.pop_front() } else { None }
+    }
+
+    /// Connections are to be looked at again, in this turn or the next.
+    #[inline]
+    pub fn has_again(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    /// So many bytes of the turn are used up.
+    #[inline]
+    pub fn spend(&mut self, bytes: usize) {
+        self.turn = self.turn.saturating_sub(bytes);
+    }
+
+    #[inline]
+    pub fn is_turn_over(&self) -> bool {
+        self.turn == 0
+    }
+
+    pub fn pieces_are_written(&mut self, written: bool) {
+        self.written = written;
+    }
+
+    #[inline]
+    pub fn has_written(&self) -> bool {
+        self.written
+    }
+
+    pub fn wake(&mut self) {
+        self.woken = true;
+    }
+
+    #[inline]
+    pub fn is_woken(&self) -> bool {
+        self.woken
+    }
+
+    #[inline]
+    pub fn take_woken(&mut self) -> bool {
+        std::mem::take(&mut self.woken)
+    }
+
+    /// Something can be done before the next look at the events.
+    #[inline]
+    pub fn has_any(&self) -> bool {
+        self.has_again() && self.turn > 0 || self.written || !self.events.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_the_turn_waits_for_the_next() {
+        let mut work = Work::new();
+        work.add_again(7);
+        work.spend(config::TURN + 1);
+        assert!(work.is_turn_over() && work.has_again() && !work.has_any());
+        assert_eq!(work.next_again(), None);
+        work.arrived(&mut Events::default());
+        assert!(work.has_any());
+        assert_eq!((work.next_again(), work.has_again()), (Some(7), false));
+    }
+
+    #[test]
+    fn a_wake_is_seen_once() {
+        let mut work = Work::new();
+        work.wake();
+        assert!(work.is_woken() && work.take_woken() && !work.take_woken());
+    }
+}
