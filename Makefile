@@ -41,8 +41,8 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 3 compile-tests check-wheel tools  # side by side, since pip waits and cargo computes
-	@$(MAKE) -j 2 rust-tests pytest
+	@$(MAKE) -j 3 rust-tests check-wheel tools  # side by side, since pip and most Rust tests wait
+	@$(MAKE) pytest
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
