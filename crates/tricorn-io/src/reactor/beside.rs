@@ -1,0 +1,32 @@
+//! Descriptors that clients hold beside those of their connections.
+use crate::waiting::streams::Streams;
+use std::sync::Arc;
+
+pub(super) struct Beside {
+    /// Of bodies, and of replies that wait for their clients.
+    files: usize,
+    /// Each has one of its own.
+    streams: Arc<Streams>,
+}
+
+impl Beside {
+    pub fn new(streams: Arc<Streams>) -> Beside {
+        Beside { files: 0, streams }
+    }
+
+    /// A file, if it is one.
+    #[inline]
+    pub fn opened(&mut self, is_file: bool) {
+        self.files += usize::from(is_file);
+    }
+
+    #[inline]
+    pub fn closed(&mut self, is_file: bool) {
+        self.files -= usize::from(is_file);
+    }
+
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.files + self.streams.open()
+    }
+}
