@@ -227,7 +227,7 @@ def test_the_pidfile_follows_a_reload(tmp_path: Path) -> None:
     assert not second.exists()
 
 
-CALL = 0.1
+CALL = 0.3
 
 
 @pytest.mark.beyond_reference("it does not say what a dead worker was doing")

@@ -24,8 +24,8 @@ REACTOR = (
     Fault(
         "slow_body",
         "a body arrives at the minimum rate",
-        f"{REACT}/expiry.rs",
-        "config.body_min_rate.max(1)",
+        "crates/tricorn-io/src/config.rs",
+        "self.bytes_per_second.max(1)",
         "1",
         (f"{SUITE} limits", "tests/attacks/test_slow_clients.py"),
     ),

@@ -1,4 +1,5 @@
 //! Everything the core is told. One per worker, immutable.
+use crate::clock::SECOND;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::any::Any;
 use std::sync::Arc;
@@ -83,6 +84,36 @@ pub struct Config {
     pub life: Option<Arc<OwnedFd>>,
     /// How long this worker may finish what it has when the arbiter is gone.
     pub graceful_timeout: u64,
+}
+
+impl Config {
+    /// How fast a body has to come.
+    #[inline]
+    pub(crate) fn body_rate(&self) -> BodyRate {
+        BodyRate { timeout: self.body_timeout, bytes_per_second: self.body_min_rate }
+    }
+
+    /// Bytes that a client has to take within `write_timeout`, at the minimum rate.
+    #[inline]
+    pub(crate) fn progress(&self) -> u64 {
+        self.body_min_rate.saturating_mul(self.write_timeout / SECOND).max(1)
+    }
+}
+
+/// How fast a body has to come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BodyRate {
+    /// Time it may take before its rate counts, and the longest in which nothing of it comes.
+    pub timeout: u64,
+    pub bytes_per_second: u64,
+}
+
+impl BodyRate {
+    /// Time that so many bytes may take.
+    #[inline]
+    pub fn earned_by(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(SECOND) / self.bytes_per_second.max(1)
+    }
 }
 
 /// What is asked on admin listeners.

@@ -216,31 +216,20 @@ impl Exchange {
         left <= UNWANTED as u64 && left <= there
     }
 
-    /// The application waits for the client's bytes from now on: until when it may have to, so that the body keeps to its
-    /// minimum rate, and no wait is longer than `body_timeout`. Time in which it does not wait is not the client's.
+    /// The application waits for the client's bytes from now on: until when it may have to.
     pub fn await_body(&mut self, config: &Config, now: u64) -> u64 {
-        self.waits = now;
-        now.saturating_add(self.left_on_average(config).min(config.body_timeout))
-    }
-
-    /// For how long its bytes may still be waited for at the minimum rate.
-    fn left_on_average(&self, config: &Config) -> u64 {
-        let earned = self.came.saturating_mul(SECOND) / config.body_min_rate.max(1);
-        (config.body_timeout + earned).saturating_sub(self.waited)
+        self.pace.wait(&config.body_rate(), now)
     }
 
     /// Whether the application waits for the client's bytes.
     pub fn awaits_body(&self) -> bool {
-        self.waits > 0
+        self.pace.is_waiting()
     }
 
     /// The wait is over, with so many bytes.
     pub fn body_came(&mut self, count: usize, now: u64) {
-        self.came += count as u64;
         self.stop_timer(Timer::Body);
-        if self.waits > 0 {
-            self.waited += now.saturating_sub(std::mem::take(&mut self.waits));
-        }
+        self.pace.came(count, now);
     }
 
     /// The timer's wait is over, or of no interest any more.
@@ -255,7 +244,7 @@ impl Exchange {
             return None;
         }
         self.reuse = false;
-        Some(late_body(self.came, self.left_on_average(config) <= config.body_timeout, config))
+        Some(late_body(self.pace.bytes(), self.pace.is_slow(&config.body_rate()), config))
     }
 }
 

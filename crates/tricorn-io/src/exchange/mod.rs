@@ -9,6 +9,7 @@ pub mod incoming;
 pub mod lost;
 pub mod outbox;
 pub mod overflow;
+mod pace;
 pub mod patience;
 pub mod responses;
 pub mod room;
@@ -24,6 +25,7 @@ use cork::Cork;
 use lost::Lease;
 use outbox::{Flush, Outbox, SharedBytes};
 use overflow::Overflow;
+use pace::Pace;
 use patience::Patience;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice};
@@ -80,10 +82,7 @@ pub struct Exchange {
     pub trusted: bool,
     /// Of a body that is still to come: where its reading stands.
     pub(crate) receiver: Receiver,
-    /// How many bytes of it have come, how long they were waited for, and since when they are.
-    pub(crate) came: u64,
-    pub(crate) waited: u64,
-    pub(crate) waits: u64,
+    pace: Pace,
     /// On an event loop: until when it waits for what.
     pub(crate) timers: Timers,
     pub(crate) outbox: Outbox,
@@ -147,9 +146,7 @@ impl Exchange {
             attachment,
             trusted: false,
             receiver: Receiver::default(),
-            came: 0,
-            waited: 0,
-            waits: 0,
+            pace: Pace::default(),
             timers: Timers::default(),
             outbox: Outbox::default(),
             mark: usize::MAX,

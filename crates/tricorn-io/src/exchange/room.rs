@@ -19,7 +19,7 @@ impl Exchange {
         self.uncork();
         // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
         Patience {
-            wanted: config.body_min_rate.saturating_mul(config.write_timeout / clock::SECOND).max(1),
+            wanted: config.progress(),
             mark: self.outbox.sent(),
             deadline: clock::now() + config.write_timeout,
             late: if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX },

@@ -97,7 +97,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
         let acknowledged = acknowledged(&outgoing.outbox, socket.as_fd());
-        let wanted = self.config.body_min_rate.saturating_mul(self.config.write_timeout / SECOND).max(1);
+        let wanted = self.config.progress();
         if acknowledged >= outgoing.acknowledged + wanted {
             outgoing.acknowledged = acknowledged;
             self.set_deadline(token, now + self.config.write_timeout);
@@ -127,7 +127,7 @@ pub(super) fn body_deadline(request: &Request, config: &Config) -> u64 {
 /// A body has `body_timeout` plus the time its bytes take at the minimum rate; time in which it waits for the disk is not
 /// its client's.
 fn average_deadline(request: &Request, config: &Config) -> u64 {
-    let earned = request.body.len().saturating_mul(SECOND) / config.body_min_rate.max(1);
+    let earned = config.body_rate().earned_by(request.body.len());
     let waited = request.body.waited();
     request.head_complete.saturating_add(config.body_timeout).saturating_add(earned).saturating_add(waited)
 }

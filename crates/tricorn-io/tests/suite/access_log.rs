@@ -413,6 +413,8 @@ fn a_disk_that_hangs_stops_neither_requests_nor_deadlines_nor_the_heartbeat() {
         ask(&format!("/{number}"));
         server.notices().iter().any(|notice| notice.text.ends_with("written again; 0 lines were lost"))
     });
+    // A line is added after the answer: those of two threads come in any order.
+    until("the lines so far are written", || disk.text().len() == expected.len());
     gate.open(1);
     assert_eq!(held.response().status, 200);
     expected.push_str("/held\n");
