@@ -31,7 +31,7 @@ from tricorn.workers import native
 original = native.core_options
 native.core_options = lambda *arguments, **keywords: original(*arguments, **keywords) | {"fault_point": FAULT}
 """
-EXPECTED = r"panicked at .*(lost|monitor)\.rs|Exception in worker process"
+EXPECTED = r"panicked at .*(engine|monitor)/|Exception in worker process"
 """What the log may tell: the panics that were asked for, and the end of a worker whose monitor has panicked."""
 
 NEVER = 60
@@ -115,7 +115,7 @@ def test_a_worker_whose_monitor_panics_says_so_and_is_replaced(worker_class: str
         worker = server.worker_pid()
         with Wire(server.address) as wire:
             wire.send(request("GET", f"/?gate={gate}"))
-            server.log.wait(r"panicked at .*monitor\.rs")
+            server.log.wait(r"panicked at .*monitor/")
             gate.touch()
             wire.ended()
         server.log.wait("RuntimeError: the core broke")
