@@ -53,12 +53,12 @@ CARGO_TEST := cargo test --workspace --exclude tricorn-py
 .PHONY: compile-tests
 compile-tests: $(VENV)/.made
 	$(call say,Compiling the Rust tests)
-	@$(CARGO_TEST) --no-run
+	+@$(CARGO_TEST) --no-run
 
 .PHONY: rust-tests
 rust-tests: compile-tests ## Only the Rust tests
 	$(call say,Rust tests)
-	@$(CARGO_TEST) --quiet
+	+@$(CARGO_TEST) --quiet
 
 .PHONY: tools
 tools:
