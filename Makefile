@@ -68,7 +68,7 @@ tools:
 # pytest may write its own: else each of its processes rewrites the assertions of all modules, every time.
 # Four processes for each processor, since most of a test's time is waiting: for deadlines, and for its servers.
 #
-# What failed runs again, alone: a machine that others use may hold up one test among sixteen thousand. A test that fails twice
+# What failed runs again, alone: a machine that others use may hold up one test among thousands. A test that fails twice
 # fails; one that fails once is listed, and wants mending.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 again = || { printf '\033[1m== Once more and alone: what failed\033[0m\n'; \

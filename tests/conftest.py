@@ -107,15 +107,8 @@ def _held_to_the_list(report: AnyReport) -> AnyReport:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _interpreters(request: pytest.FixtureRequest, patched_module: pytest.MonkeyPatch) -> None:
-    path = request.path.relative_to(TESTS).as_posix()
-    patched_module.setattr(servers, "always_fresh", path in STARTED_AFRESH)
-
-
-@pytest.fixture(scope="module")
-def patched_module() -> Iterator[pytest.MonkeyPatch]:
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
+def _interpreters(request: pytest.FixtureRequest) -> None:
+    servers.always_fresh = request.path.relative_to(TESTS).as_posix() in STARTED_AFRESH
 
 
 class Pool:

@@ -16,6 +16,13 @@ CASES = {bad.name: bad for bad in ALL if not (REFERENCE and bad.reference)}
 SHORT = {name: bad for name, bad in CASES.items() if len(bad.sent) < 400 and bad not in CHUNKS}
 
 
+def send(wire: Wire, bad: Bad, *parts: bytes) -> None:
+    try:
+        wire.send(*parts)
+    except ConnectionError:
+        assert len(bad.sent) > 65536, "only an endless request may be cut off while it is sent"
+
+
 def refused(wire: Wire, bad: Bad) -> None:
     reply = wire.reply()
     assert reply.status == bad.status, reply.text
@@ -28,10 +35,7 @@ def test_refused(any_server: Server, bad: Bad) -> None:
     with unharmed(any_server) as server:
         before = server.calls()
         with server.connect(timeout=5) as wire:
-            try:
-                wire.send(bad.sent)
-            except ConnectionError:
-                assert len(bad.sent) > 65536, "only an endless request may be cut off while it is sent"
+            send(wire, bad, bad.sent)
             refused(wire, bad)
         assert server.calls() == before
 
@@ -56,10 +60,7 @@ def test_refused_behind_a_good_request_and_nothing_is_smuggled(any_server: Serve
     with unharmed(any_server) as server:
         before = server.calls()
         with server.connect(timeout=5) as wire:
-            try:
-                wire.send(request("GET", "/hello"), bad.sent, SMUGGLED)
-            except ConnectionError:
-                assert len(bad.sent) > 65536
+            send(wire, bad, request("GET", "/hello"), bad.sent, SMUGGLED)
             first = wire.reply()
             assert first.status == 200
             if first.closes:  # a sync worker of the reference server never looks at what follows

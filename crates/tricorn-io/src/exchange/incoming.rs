@@ -33,7 +33,8 @@ pub const PIECE: usize = 128 * 1024;
 /// Most of a body that nobody wanted is read to keep its connection.
 const UNWANTED: usize = 256 * 1024;
 
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+/// RFC 9110 section 15.2.1.
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Exchange {
     /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.

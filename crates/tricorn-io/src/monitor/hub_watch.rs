@@ -12,8 +12,8 @@ use crate::waiting::hub::{Hub, ring_after};
 
 /// Ticks that a hub may let something wait before it is taken for away: it computes for a moment now and then.
 const PATIENCE: u64 = 3 * TICK;
-/// For how long a hub that gets no processor is not taken for away.
-const PREEMPTED: u64 = 20 * MILLI;
+/// For how long a thread that gets no processor is not taken for stuck, nor a hub for away.
+pub(super) const PREEMPTED: u64 = 20 * MILLI;
 
 /// What was seen of the hub the last time.
 #[derive(Debug, Default)]

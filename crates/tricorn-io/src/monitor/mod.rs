@@ -23,7 +23,7 @@ use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::{processor, signals};
-use hub_watch::HubWatch;
+use hub_watch::{HubWatch, PREEMPTED};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -35,9 +35,6 @@ const IDLE_TICKS: u32 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
-
-/// For how long a thread that gets no processor is not taken for stuck.
-const PREEMPTED: u64 = 20 * clock::MILLI;
 
 /// By how much a look may come late before the process is taken to have been stopped meanwhile.
 const PAUSED: u64 = clock::SECOND;

@@ -86,7 +86,7 @@ impl Reactor {
             // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
             self.set_gate(!self.config.siblings);
         }
-        if ended.wait {
+        if ended.retry {
             self.watch_listeners();
         }
         if self.admin.paused_until() != 0 && now >= self.admin.paused_until() {

@@ -14,13 +14,6 @@ pub(super) struct Deadlines {
     fired: Vec<(Tick, Token)>,
 }
 
-/// What one that has fired means.
-pub(super) enum Fired {
-    /// Nothing: an earlier entry was made since, or the deadline was moved.
-    Moved,
-    Due,
-}
-
 impl Deadlines {
     pub fn new(now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
         Deadlines { wheel: Wheel::new(now), sleeper, fired: Vec::new() }
@@ -54,20 +47,18 @@ impl Deadlines {
         self.fired = fired;
     }
 
-    /// An entry has come out of the wheel. `counts`: what it was for still wants it.
-    pub fn came_out(&mut self, token: Token, conn: &mut Conn, tick: Tick, counts: bool) -> Fired {
+    /// An entry has come out of the wheel: whether its connection's deadline has passed. It has not if an earlier entry was made
+    /// since, or if the deadline was moved; and it does not count (`counts`) while the connection waits for the application.
+    pub fn is_due(&mut self, token: Token, conn: &mut Conn, tick: Tick, counts: bool) -> bool {
         if conn.wheel_at != tick {
-            return Fired::Moved;
+            return false;
         }
         conn.wheel_at = 0;
-        if !counts {
-            return Fired::Moved; // set anew when it counts again
-        }
-        if conn.deadline > tick {
+        if counts && conn.deadline > tick {
             conn.wheel_at = self.wheel.insert(token, conn.deadline);
-            return Fired::Moved;
+            return false;
         }
-        Fired::Due
+        counts // else it is set anew when it counts again
     }
 
     /// For how long nothing fires.

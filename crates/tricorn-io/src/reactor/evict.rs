@@ -53,7 +53,7 @@ impl Conn {
 impl Reactor {
     /// Descriptors that clients hold beside those of their connections.
     pub(super) fn descriptors_beside(&self) -> usize {
-        self.beside.count()
+        self.extra.count()
     }
 
     /// All places are taken.

@@ -1,7 +1,6 @@
 //! What becomes of a connection whose deadline has passed: there is one, and the phase gives its meaning.
 use super::Reactor;
 use super::conn::Phase;
-use super::deadlines::Fired;
 use crate::clock::{MILLI, SECOND};
 use crate::config::Config;
 use crate::exchange::body::Spool;
@@ -30,9 +29,8 @@ impl Reactor {
         for (tick, token) in fired.iter().copied() {
             let Some(conn) = self.conns.get_mut(token) else { continue };
             let waits_for_us = conn.phase == Phase::Queued || conn.phase == Phase::Busy && !conn.attended.reminded;
-            match self.deadlines.came_out(token, conn, tick, !waits_for_us) {
-                Fired::Moved => {}
-                Fired::Due => self.expired(token, now),
+            if self.deadlines.is_due(token, conn, tick, !waits_for_us) {
+                self.expired(token, now);
             }
         }
         self.deadlines.give_back(fired);

@@ -33,8 +33,8 @@ pub(super) struct Gate {
 pub(super) struct Ended {
     pub last_call: bool,
     pub pause: bool,
-    /// Listeners are to be tried again.
-    pub wait: bool,
+    /// Listeners that the poller did not take are to be tried again.
+    pub retry: bool,
 }
 
 impl Gate {
@@ -110,7 +110,7 @@ impl Gate {
     pub fn ended(&mut self, now: u64) -> Ended {
         let is_over = |time: u64| time != 0 && now >= time;
         let ended =
-            Ended { last_call: is_over(self.last_call), pause: is_over(self.paused), wait: is_over(self.watch_again) };
+            Ended { last_call: is_over(self.last_call), pause: is_over(self.paused), retry: is_over(self.watch_again) };
         if ended.last_call {
             self.last_call = 0;
         }

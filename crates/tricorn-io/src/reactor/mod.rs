@@ -8,7 +8,6 @@ mod admin;
 mod admin_gate;
 mod attend;
 mod attended;
-mod beside;
 mod bodies;
 mod capacity;
 mod channel_watch;
@@ -19,6 +18,7 @@ mod descriptors;
 mod enqueue;
 mod evict;
 mod expiry;
+mod extra_descriptors;
 mod gate;
 mod hand_over;
 mod heads;
@@ -58,12 +58,12 @@ use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
 use admin_gate::AdminGate;
-use beside::Beside;
 use bodies::Bodies;
 use capacity::Capacity;
 use channel_watch::ChannelWatch;
 use conn::Conns;
 use deadlines::Deadlines;
+use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use held::HeldAnswers;
 use queue::Queue;
@@ -99,7 +99,7 @@ pub struct Reactor {
     pub(crate) chores: Chores,
     /// Memory of unfinished heads.
     head_bytes: usize,
-    beside: Beside,
+    extra: ExtraDescriptors,
     bodies: Bodies,
     scratch: Vec<u8>,
 }
@@ -137,7 +137,7 @@ impl Reactor {
             deadlines: Deadlines::new(clock::now(), sleeper),
             pool: Pool::default(),
             wall: WallText::default(),
-            beside: Beside::new(streams),
+            extra: ExtraDescriptors::new(streams),
             draining: false,
             chores: Chores::default(),
             head_bytes: 0,
@@ -366,7 +366,7 @@ impl Reactor {
     fn start(&mut self, token: Token) -> Option<Exchange> {
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.request.take()?;
-        self.beside.opened(request.takes_file());
+        self.extra.opened(request.takes_file());
         let socket = conn.socket.take()?;
         conn.phase = Phase::Busy;
         conn.lent = socket.as_raw_fd();

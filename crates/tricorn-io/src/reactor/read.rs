@@ -9,6 +9,7 @@ use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
+use crate::exchange::incoming::CONTINUE;
 use crate::scoreboard::Word;
 use crate::sys::fds::recv_into;
 use crate::sys::poll::Token;
@@ -39,8 +40,6 @@ enum Fill {
     Broken,
     Refused(Box<Refusal>),
 }
-
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Bodies from this length on that came with their heads go straight to the gateway's own buffers.
 const BYTES: u64 = 1024;

@@ -63,7 +63,7 @@ impl Reactor {
         } else {
             conn.phase = Phase::Flushing { reuse: exchange.reuse };
             let file = outbox.has_file();
-            self.beside.opened(file);
+            self.extra.opened(file);
             // What a stream sent before is no progress of its rest.
             let streamed = conn.socket.as_ref().filter(|_| outbox.sent() > 0);
             let acknowledged = streamed.map_or(0, |socket| acknowledged(&outbox, socket.as_fd()));
@@ -84,7 +84,7 @@ impl Reactor {
     pub fn lose(&mut self, lent: Lent) {
         self.capacity.ended();
         self.bodies.lose(lent.counted, lent.spooled);
-        self.beside.closed(lent.filed);
+        self.extra.closed(lent.filed);
         self.board.set(Word::InFlight, self.capacity.busy() as u64);
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
@@ -141,14 +141,14 @@ impl Reactor {
             self.bodies.release(&mut request);
             self.wake_line();
         }
-        self.beside.closed(request.filed);
+        self.extra.closed(request.filed);
         self.pool.give(request);
     }
 
     /// The body of this connection's request may be in a file by now.
     pub(super) fn count_file(&mut self, token: Token) {
         if let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref_mut()) {
-            self.beside.opened(request.takes_file());
+            self.extra.opened(request.takes_file());
         }
     }
 
@@ -194,7 +194,7 @@ impl Reactor {
         match result {
             Flush::Empty => {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
-                self.beside.closed(outgoing.file);
+                self.extra.closed(outgoing.file);
                 conn.outgoing = None;
                 self.settle(token, reuse, clock::now());
             }
@@ -262,7 +262,7 @@ impl Reactor {
             self.recycle(request);
         }
         if let Some(mut outgoing) = outgoing {
-            self.beside.closed(outgoing.file);
+            self.extra.closed(outgoing.file);
             outgoing.outbox.clear(&mut self.chores.spent);
             self.chores.files.extend(outgoing.outbox.take_overflow());
         }

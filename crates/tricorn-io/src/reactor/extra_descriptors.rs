@@ -2,16 +2,16 @@
 use crate::waiting::streams::Streams;
 use std::sync::Arc;
 
-pub(super) struct Beside {
+pub(super) struct ExtraDescriptors {
     /// Of bodies, and of replies that wait for their clients.
     files: usize,
     /// Each has one of its own.
     streams: Arc<Streams>,
 }
 
-impl Beside {
-    pub fn new(streams: Arc<Streams>) -> Beside {
-        Beside { files: 0, streams }
+impl ExtraDescriptors {
+    pub fn new(streams: Arc<Streams>) -> ExtraDescriptors {
+        ExtraDescriptors { files: 0, streams }
     }
 
     /// A file, if it is one.
