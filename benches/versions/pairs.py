@@ -73,20 +73,23 @@ def websocket(name: str) -> Case:
 def measure(command: Callable[[int], list[str]], trees: Sequence[Path], case: Case, count: int, starts: int) -> Pairs:
     """`count` pairs of turns of the servers of two trees, the first one's first in every other pair.
 
-    Both are started anew `starts` times: where a process has its memory is a matter of luck, and worth some percent.
+    Both are started anew `starts` times, each time with another seed for the hashes of strings: where a process has its
+    memory, and which keys of a dict collide, is a matter of luck, and worth some percent.
     Raises DidNotServe when one does not start or answers with an error.
     """
-    found = [measure_once(command, trees, case, math.ceil(count / starts)) for _ in range(starts)]
+    found = [measure_once(command, trees, case, math.ceil(count / starts), start) for start in range(starts)]
     base, this = ([turn for pairs in found for turn in getattr(pairs, name)] for name in ("base", "this"))
     return Pairs(base, this, found[-1].base_pss, found[-1].this_pss)
 
 
-def measure_once(command: Callable[[int], list[str]], trees: Sequence[Path], case: Case, count: int) -> Pairs:
+def measure_once(
+    command: Callable[[int], list[str]], trees: Sequence[Path], case: Case, count: int, seed: int
+) -> Pairs:
     with ExitStack() as stack:
         servers = []
         for tree in trees:
             port = free_port()
-            environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": "0"}
+            environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": str(seed)}
             servers.append(stack.enter_context(Server(command(port), port, environment)))
         for server in servers:
             case.load(server.port)

@@ -23,6 +23,8 @@ pub struct Core {
     pub joined: usize,
     /// Times that app threads came for requests.
     pub rounds: u64,
+    /// Under a hub: it waits in its event loop, and has seen that there was nothing to do.
+    pub hub_rests: bool,
     /// Under a hub: which places are free.
     pub places: Places,
     /// When the share of the concurrency limit is to be looked up again, and of which limit it is one.

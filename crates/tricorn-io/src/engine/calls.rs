@@ -123,7 +123,7 @@ impl Shared {
     #[inline]
     pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
         self.end_call(core, exchange.slot);
-        core.reactor.finish(*exchange, now);
+        core.reactor.finish(exchange, now);
     }
 
     /// Takes back what exchanges had that were dropped.

@@ -67,6 +67,7 @@ impl Engine {
         hub.answer();
         let mut guard = shared.baton.take();
         let core = &mut *guard;
+        core.hub_rests = false;
         shared.reclaim(core);
         shared.stop_covering(core);
         // An unfinished batch is never replaced.
@@ -117,6 +118,7 @@ impl Engine {
                 shared.alarm.ring();
             }
         }
+        core.hub_rests = true;
         true
     }
 
@@ -197,8 +199,9 @@ impl Shared {
         }
     }
 
-    /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do.
-    pub fn tick_for(&self, hub: &Hub, now: u64) {
+    /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do. One that
+    /// `came` since the last tick and does not rest has its work in hand, and looks for more before it rests.
+    pub fn tick_for(&self, hub: &Hub, now: u64, came: bool) {
         let mut guard = self.baton.take();
         let core = &mut *guard;
         // A deadline is never told to be nearer than a tick.
@@ -209,7 +212,8 @@ impl Shared {
             self.look_after_queue(core);
         }
         let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;
-        if has_more || core.reactor.is_drained() || self.baton.is_broken() {
+        let is_at_it = came && !core.hub_rests;
+        if (has_more && !is_at_it) || core.reactor.is_drained() || self.baton.is_broken() {
             hub.ring();
         }
     }

@@ -95,6 +95,7 @@ impl Engine {
             watches_signals: false,
             joined: 0,
             rounds: 0,
+            hub_rests: false,
             places: Places::default(),
             share_due: 0,
             share_of: None,
@@ -119,6 +120,7 @@ impl Engine {
             sleeper,
             signals: WakePipe::new()?,
             monitor_asleep: AtomicBool::new(false),
+            monitor_rests: AtomicBool::new(false),
             has_admin: AtomicBool::new(false),
             covering: AtomicBool::new(false),
             cover_now: AtomicBool::new(false),
@@ -263,7 +265,7 @@ impl Engine {
             None => shared.wake_monitor(),
             Some(hub) => shared.note_began(hub, slot, exchange.timing.started),
         }
-        Wake::Request(Box::new(exchange))
+        Wake::Request(exchange)
     }
 
     /// Sends a piece of a body of which more is to come (see `Exchange::write`). What the client does not take at once goes
@@ -290,7 +292,8 @@ impl Engine {
         let shared = &*self.shared;
         exchange.open_cork(&shared.slots[exchange.slot].cork);
         shared.streams.add(exchange.slot);
-        if shared.covering.load(Ordering::SeqCst) || shared.hub.is_some() {
+        let waits = [&shared.covering, &shared.monitor_rests].iter().any(|waits| waits.load(Ordering::SeqCst));
+        if waits || shared.hub.is_some() {
             shared.alarm.ring(); // it may wait for events only, and must tick from now on
         }
     }

@@ -109,7 +109,7 @@ impl Shared {
 
     /// The front of the queue, for an app thread that is free.
     #[inline]
-    pub fn take_front(&self, core: &mut Core) -> Option<Exchange> {
+    pub fn take_front(&self, core: &mut Core) -> Option<Box<Exchange>> {
         let (siblings, channel) = self.channel()?;
         let offered = core.reactor.take_offered();
         if !offered && !siblings.is_something_sent() {
@@ -119,7 +119,7 @@ impl Shared {
     }
 
     #[cold]
-    fn take_from(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Exchange> {
+    fn take_from(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Box<Exchange>> {
         if !core.reactor.may_start() || core.reactor.pauses() || self.leaves_channel(siblings) {
             return None;
         }

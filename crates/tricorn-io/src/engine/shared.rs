@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub sleeper: Arc<Sleeper>,
     pub signals: WakePipe,
     pub monitor_asleep: AtomicBool,
+    /// The monitor ticks, and the next tick is a long one.
+    pub monitor_rests: AtomicBool,
     /// There are admin listeners.
     pub has_admin: AtomicBool,
     /// The monitor watches the events because no app thread can.

@@ -131,12 +131,12 @@ impl Exchange {
         listener: u16,
         attachment: Option<Attachment>,
         wall: WallText,
-    ) -> Exchange {
+    ) -> Box<Exchange> {
         let head = &request.head;
         let (kind, version, keep_alive) = (head.kind, head.version, head.keep_alive);
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.complete, ..Timing::default() };
-        Exchange {
+        Box::new(Exchange {
             claim: None,
             token,
             socket,
@@ -167,7 +167,7 @@ impl Exchange {
             cork: None,
             corked: false,
             last_piece: 0,
-        }
+        })
     }
 
     pub fn slot(&self) -> usize {

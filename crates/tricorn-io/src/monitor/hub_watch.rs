@@ -29,10 +29,11 @@ pub struct HubWatch {
 }
 
 impl HubWatch {
-    /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long.
-    pub fn look(&mut self, shared: &Shared, hub: &Hub, now: u64) {
+    /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long. How often it came.
+    pub fn look(&mut self, shared: &Shared, hub: &Hub, now: u64) -> u64 {
         let rounds = hub.rounds();
-        if rounds != self.rounds || self.seen == 0 {
+        let came = rounds.wrapping_sub(self.rounds);
+        if came > 0 || self.seen == 0 {
             *self = HubWatch { rounds, seen: now, ..HubWatch::default() };
         }
         if shared.awaits_hub(hub) {
@@ -40,13 +41,14 @@ impl HubWatch {
                 self.awaited = now;
                 self.worked = processor::time_of(hub.thread()).unwrap_or(0);
             }
-            return;
+            return came;
         }
         self.awaited = 0;
         if has_calls(shared) && now.saturating_sub(self.seen) >= ring_after(shared.config.timeout) {
             self.seen = now;
             hub.ring();
         }
+        came
     }
 
     /// The process was stopped until now: the hub could not come.

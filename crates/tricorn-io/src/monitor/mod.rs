@@ -16,7 +16,7 @@ pub mod watchdog;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, MILLI};
-use crate::config::{Fault, MaxConcurrency, TICK};
+use crate::config::{Fault, LONG_TICK, MaxConcurrency, TICK};
 use crate::engine::baton::Core;
 use crate::engine::shared::Shared;
 use crate::limiter::{GLANCE, Keeper};
@@ -32,6 +32,9 @@ use watchdog::Watchdog;
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
 /// of a stream of requests.
 const IDLE_TICKS: u32 = 4;
+
+/// As many calls in a tick of one thread are short ones.
+const BRISK: u64 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
@@ -67,6 +70,7 @@ pub fn run(shared: &Shared) {
         seen,
         rounds: None,
         idle: 0,
+        calm: false,
         covering_since: 0,
         watchdog,
         hub: HubWatch::default(),
@@ -92,6 +96,8 @@ struct Monitor<'s> {
     /// The count of rounds at the last tick, if an app thread was expected then.
     rounds: Option<u64>,
     idle: u32,
+    /// Calls follow one another so closely that a stuck one will be noticed after a long tick, too.
+    calm: bool,
     /// When the last time of covering began.
     covering_since: u64,
     watchdog: Watchdog,
@@ -102,6 +108,11 @@ struct Monitor<'s> {
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
+}
+
+/// Whether so many calls in so many nanoseconds are short ones, one after the other.
+fn is_calm(calls: u64, elapsed: u64) -> bool {
+    calls >= BRISK * elapsed.div_ceil(TICK)
 }
 
 impl Monitor<'_> {
@@ -122,6 +133,7 @@ impl Monitor<'_> {
                 self.mode = Mode::Ticking;
                 self.idle = 0;
             }
+            Mode::Ticking if self.calm => self.rest_long(),
             Mode::Ticking => self.wait(None, Some(TICK)),
             Mode::Covering => {
                 if shared.hub.is_some() {
@@ -145,6 +157,17 @@ impl Monitor<'_> {
                 }
             }
         }
+    }
+
+    /// A long tick, unless something must be done at each short one.
+    fn rest_long(&mut self) {
+        let shared = self.shared;
+        shared.monitor_rests.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        // A stream that begins before it saw the flag is seen here; one that begins later rings.
+        let is_wanted = shared.streams.any() || self.is_somebody_coming() || self.watchdog.is_reporting();
+        self.wait(None, Some(if is_wanted { TICK } else { LONG_TICK }));
+        shared.monitor_rests.store(false, Ordering::SeqCst);
     }
 
     /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
@@ -191,8 +214,9 @@ impl Monitor<'_> {
             self.watchdog.resume(now);
             self.hub.resume(now);
         }
-        self.looked = now;
+        let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         self.expected = u64::MAX;
+        self.calm = false;
         if let Some(access) = &shared.access {
             self.tend_log(access, now);
         }
@@ -208,9 +232,10 @@ impl Monitor<'_> {
         }
         self.watchdog.look(shared, now);
         if let Some(hub) = &shared.hub {
-            self.hub.look(shared, hub, now);
+            let rounds = self.hub.look(shared, hub, now);
+            self.calm = is_calm(rounds, elapsed);
             self.watchdog.look_at_hub(shared, hub, &mut self.hub, now);
-            shared.tick_for(hub, now);
+            shared.tick_for(hub, now, rounds > 0);
         }
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
             keeper.tick(siblings.pages().iter().copied(), now);
@@ -230,7 +255,10 @@ impl Monitor<'_> {
         }
         let (stuck, busy) = match &shared.hub {
             Some(hub) => (self.hub.is_away(hub, now), self.hub.is_awaited() || shared.streams.any()),
-            None => (self.is_a_call_stuck() | self.is_nobody_coming(), self.in_flight() || self.is_somebody_coming()),
+            None => (
+                self.is_a_call_stuck(now, elapsed) | self.is_nobody_coming(),
+                self.in_flight() || self.is_somebody_coming(),
+            ),
         };
         if stuck {
             self.idle = 0;
@@ -289,12 +317,17 @@ impl Monitor<'_> {
     }
 
     /// Whether some thread is in the same call as at the last tick.
-    fn is_a_call_stuck(&mut self) -> bool {
+    fn is_a_call_stuck(&mut self, now: u64, elapsed: u64) -> bool {
         let mut stuck = false;
-        for (slot, seen) in self.shared.slots.iter().zip(&mut self.seen) {
+        self.calm = true;
+        for (index, (slot, seen)) in self.shared.slots.iter().zip(&mut self.seen).enumerate() {
             let calls = slot.calls();
-            stuck |= calls % 2 == 1 && calls == *seen;
-            *seen = calls;
+            let before = std::mem::replace(seen, calls);
+            if calls % 2 == 1 {
+                stuck |= calls == before;
+                let age = self.shared.running(index).map_or(0, |(_, started)| now.saturating_sub(started));
+                self.calm &= is_calm(u64::from(calls.wrapping_sub(before) / 2), elapsed) && age < TICK / BRISK;
+            }
         }
         stuck
     }
@@ -434,4 +467,24 @@ fn serve_io(shared: &Shared, core: &mut Core) {
         shared.ring_hub();
     }
     shared.look_after_queue(core);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_tick_follows_only_short_calls_whatever_the_last_tick_took() {
+        for (calls, elapsed, calm) in [
+            (4, TICK, true),
+            (3, TICK, false),
+            (4, TICK + 1, false), // a late look, or one of two ticks
+            (8, 2 * TICK, true),
+            (12, LONG_TICK, true),
+            (11, LONG_TICK, false),
+            (0, 0, true), // at once again: whether anything is under way is asked elsewhere
+        ] {
+            assert_eq!(is_calm(calls, elapsed), calm, "{calls} calls in {elapsed} ns");
+        }
+    }
 }

@@ -89,7 +89,7 @@ impl Reactor {
     }
 
     /// A complete request becomes an exchange, unless it waited too long or its client has left.
-    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Exchange> {
+    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Box<Exchange>> {
         let conn = self.conns.get_mut(token)?;
         let request = conn.request.as_deref_mut()?;
         request.note_wait(conn.trusted, now);

@@ -150,7 +150,7 @@ impl Reactor {
     /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
     /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
     /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]); all else is done.
-    pub fn pump(&mut self, runner: Runner) -> Option<Exchange> {
+    pub fn pump(&mut self, runner: Runner) -> Option<Box<Exchange>> {
         self.work.begin(runner);
         let starts = runner == Runner::AppThread && self.may_start();
         loop {
@@ -188,7 +188,7 @@ impl Reactor {
     }
 
     /// A request that has waited becomes an exchange, unless it has waited too long.
-    pub fn begin_waiting(&mut self, token: Token) -> Option<Exchange> {
+    pub fn begin_waiting(&mut self, token: Token) -> Option<Box<Exchange>> {
         let now = clock::now();
         self.wall.refresh(now);
         let mut exchange = self.begin(token, now)?;
@@ -363,7 +363,7 @@ impl Reactor {
     }
 
     /// A complete request becomes an exchange, with its socket.
-    fn start(&mut self, token: Token) -> Option<Exchange> {
+    fn start(&mut self, token: Token) -> Option<Box<Exchange>> {
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.request.take()?;
         self.extra.opened(request.takes_file());

@@ -21,12 +21,12 @@ const DISCARD: usize = 64 * 1024;
 
 impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
-    pub fn finish(&mut self, mut exchange: Exchange, now: u64) {
+    pub fn finish(&mut self, mut exchange: Box<Exchange>, now: u64) {
         exchange.lease.end();
         let answered_for = exchange.settle();
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
-        let Exchange { token, socket, mut request, attachment, mut outbox, mut spent, receiver, .. } = exchange;
+        let Exchange { token, socket, mut request, attachment, mut outbox, mut spent, receiver, .. } = *exchange;
         if exchange.taken {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
