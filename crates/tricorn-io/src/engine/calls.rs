@@ -1,13 +1,13 @@
 //! Where threads come and go, where a call begins and ends, as everybody else sees it; and what the arbiter's orders do.
 use super::Engine;
 use super::baton::Core;
+use super::lifecycle::Stage;
 use super::shared::Shared;
 use crate::clock;
 use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
 use crate::exchange::lost::Lent;
 use crate::reactor::WAKE;
-use crate::scoreboard::State;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -49,7 +49,7 @@ impl Engine {
         let shared = &*self.shared;
         if let Some(access) = &shared.access
             && access.add(render)
-            && shared.covering.load(Ordering::SeqCst)
+            && shared.watch.is_covering()
         {
             shared.alarm.ring();
         }
@@ -166,15 +166,14 @@ impl Shared {
     }
 
     pub fn is_draining(&self) -> bool {
-        self.draining.load(Ordering::Relaxed)
+        self.life.is_draining()
     }
 
     /// Accepts nothing more.
     pub fn drain(&self, core: &mut Core) {
-        if self.draining.swap(true, Ordering::Relaxed) {
+        if !self.life.reach(Stage::Draining) {
             return;
         }
-        self.board.state(State::Draining);
         core.reactor.drain(clock::now());
         self.quit_channel(core);
         self.wake_all(core);

@@ -111,7 +111,7 @@ impl Engine {
             return false;
         }
         let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
-        if shared.monitor_asleep.load(Ordering::SeqCst) {
+        if shared.watch.is_asleep() {
             // What has to be done at some time is the monitor's.
             let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
             if log_is_due || due.is_some_and(|due| shared.sleeper.oversleeps(now.saturating_add(due))) {
@@ -208,7 +208,7 @@ impl Shared {
         if core.reactor.timeout(now).is_some_and(|due| due <= TICK) {
             core.reactor.tick(now);
         }
-        if core.reactor.queued() > 0 && !self.covering.load(Ordering::Relaxed) {
+        if core.reactor.queued() > 0 && !self.watch.is_covering() {
             self.look_after_queue(core);
         }
         let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;

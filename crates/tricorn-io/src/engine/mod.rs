@@ -8,6 +8,7 @@ mod calls;
 mod fork;
 mod hub;
 mod lateness;
+pub mod lifecycle;
 mod one_queue;
 pub mod shared;
 mod taken;
@@ -31,7 +32,9 @@ use crate::waiting::hub::Hub;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::slots::{Places, Slots};
 use crate::waiting::streams::Streams;
+use crate::waiting::watch::Watch;
 use baton::{Baton, Core};
+use lifecycle::{Lifecycle, Stage};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io;
 use shared::Shared;
@@ -119,17 +122,11 @@ impl Engine {
             alarm,
             sleeper,
             signals: WakePipe::new()?,
-            monitor_asleep: AtomicBool::new(false),
-            monitor_rests: AtomicBool::new(false),
+            watch: Watch::new(),
             has_admin: AtomicBool::new(false),
-            covering: AtomicBool::new(false),
-            cover_now: AtomicBool::new(false),
-            coming: AtomicBool::new(false),
             siblings: OnceLock::new(),
             queued: AtomicUsize::new(0),
-            draining: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
+            life: Lifecycle::new(board),
             main_slot: AtomicUsize::new(usize::MAX),
             listeners: addresses,
             memory: OnceLock::new(),
@@ -182,7 +179,7 @@ impl Engine {
     /// that a sibling could take if their clients came anew.
     pub fn closes_connections(&self) -> bool {
         let shared = &*self.shared;
-        shared.draining.load(Ordering::Relaxed)
+        shared.life.is_draining()
             || shared.config.keepalive == 0
             || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
     }
@@ -292,9 +289,8 @@ impl Engine {
         let shared = &*self.shared;
         exchange.open_cork(&shared.slots[exchange.slot].cork);
         shared.streams.add(exchange.slot);
-        let waits = [&shared.covering, &shared.monitor_rests].iter().any(|waits| waits.load(Ordering::SeqCst));
-        if waits || shared.hub.is_some() {
-            shared.alarm.ring(); // it may wait for events only, and must tick from now on
+        if shared.watch.stream_began() {
+            shared.alarm.ring();
         }
     }
 
@@ -340,7 +336,7 @@ impl Engine {
         core.spare = events;
         if shared.hands_over() && core.reactor.has_work() {
             // If the GIL does not let this thread go on, the monitor has to.
-            shared.coming.store(true, Ordering::SeqCst);
+            shared.watch.app_thread_comes();
             shared.wake_monitor();
         }
         if result.is_err() {
@@ -376,7 +372,7 @@ impl Engine {
 
     pub(crate) fn has_ended(&self, core: &mut Core) -> bool {
         let shared = &*self.shared;
-        let ended = shared.stopping.load(Ordering::Relaxed)
+        let ended = shared.life.is_stopping()
             || core.reactor.is_drained() && !shared.takes_leftovers(core)
             || shared.baton.is_broken();
         if ended {
@@ -405,7 +401,7 @@ impl Engine {
         if is_child() {
             return;
         }
-        self.shared.stopping.store(true, Ordering::Relaxed);
+        self.shared.life.reach(Stage::Stopping);
         self.shared.wake_all(&mut self.shared.baton.take());
     }
 

@@ -12,7 +12,6 @@ use crate::sys::channel::Channel;
 use crate::sys::poll::Token;
 use rustix::fd::AsFd;
 use rustix::io::IoSlice;
-use std::sync::atomic::Ordering;
 
 /// How often a worker looks which part of the concurrency limit is its own.
 const SHARE_AGE: u64 = 20 * MILLI;
@@ -27,8 +26,8 @@ impl Shared {
     pub fn leave_watch(&self, core: &mut Core) {
         if !core.followers.is_empty() {
             self.wake_followers(core, 1);
-        } else if self.has_company() && !self.covering.load(Ordering::Relaxed) {
-            self.cover_now.store(true, Ordering::Relaxed);
+        } else if self.has_company() && !self.watch.is_covering() {
+            self.watch.ask_to_cover();
             self.alarm.ring();
         }
     }

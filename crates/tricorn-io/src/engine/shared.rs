@@ -1,5 +1,6 @@
 //! What the app threads and the monitor share.
 use super::baton::{Baton, Core};
+use super::lifecycle::{Lifecycle, Stage};
 use crate::access_log::AccessLog;
 use crate::config::Config;
 use crate::exchange::lost::Lost;
@@ -12,6 +13,7 @@ use crate::waiting::hub::Hub;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::slots::Slots;
 use crate::waiting::streams::Streams;
+use crate::waiting::watch::Watch;
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -42,22 +44,12 @@ pub(crate) struct Shared {
     /// The one of them that keeps the deadlines.
     pub sleeper: Arc<Sleeper>,
     pub signals: WakePipe,
-    pub monitor_asleep: AtomicBool,
-    /// The monitor ticks, and the next tick is a long one.
-    pub monitor_rests: AtomicBool,
+    pub watch: Watch,
     /// There are admin listeners.
     pub has_admin: AtomicBool,
-    /// The monitor watches the events because no app thread can.
-    pub covering: AtomicBool,
-    /// The last free app thread has begun a call that will take long: the monitor need not wait for a tick.
-    pub cover_now: AtomicBool,
-    /// An app thread has come back from the wait for events and has not yet looked at them.
-    pub coming: AtomicBool,
     pub siblings: OnceLock<Siblings>,
     pub queued: AtomicUsize,
-    pub draining: AtomicBool,
-    pub stopping: AtomicBool,
-    pub closed: AtomicBool,
+    pub life: Lifecycle,
     /// The place of the main thread, if it is an app thread.
     pub main_slot: AtomicUsize,
     pub listeners: Vec<Option<SocketAddr>>,
@@ -69,7 +61,7 @@ impl Shared {
     /// Nothing can be waited for any more.
     #[cold]
     pub fn end_now(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.life.reach(Stage::Stopping);
     }
 
     /// Wakes up to `count` parked app threads.
@@ -82,7 +74,7 @@ impl Shared {
 
     #[inline]
     pub fn wake_monitor(&self) {
-        if self.monitor_asleep.load(Ordering::SeqCst) {
+        if self.watch.wake() {
             self.alarm.ring();
         }
     }
@@ -98,9 +90,7 @@ impl Shared {
     /// An app thread is back: the monitor goes back to ticking.
     #[inline]
     pub fn stop_covering(&self, core: &mut Core) {
-        self.coming.store(false, Ordering::Relaxed);
-        if self.covering.load(Ordering::Relaxed) {
-            self.covering.store(false, Ordering::Relaxed);
+        if self.watch.app_thread_came() {
             core.reactor.set_stuck(false);
             self.alarm.ring();
         }

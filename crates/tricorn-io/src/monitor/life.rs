@@ -1,12 +1,12 @@
 //! An engine's life with its monitor: from the start of that thread to its end.
 use crate::engine::Engine;
+use crate::engine::lifecycle::Stage;
 use crate::engine::shared::Shared;
 use crate::monitor;
 use crate::scoreboard::{State, Word};
 use crate::sys::fork::is_child;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -21,7 +21,7 @@ impl Engine {
             }
         })?;
         *self.monitor() = Some(handle);
-        self.shared.board.state(State::Serving);
+        self.shared.life.reach(Stage::Serving);
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl Engine {
 
     fn end_monitor(&self) {
         self.stop();
-        self.shared.closed.store(true, Ordering::SeqCst);
+        self.shared.life.reach(Stage::Closed);
         self.shared.alarm.ring();
         if let Some(handle) = self.monitor().take() {
             let _ = handle.join(); // it has caught its panic

@@ -26,7 +26,7 @@ use crate::sys::{processor, signals};
 use hub_watch::{HubWatch, PREEMPTED};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 use watchdog::Watchdog;
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
@@ -77,7 +77,7 @@ pub fn run(shared: &Shared) {
         looked: clock::now(),
         expected: u64::MAX,
     };
-    while !shared.closed.load(Ordering::SeqCst) {
+    while !shared.life.is_closed() {
         monitor.rest();
         monitor.look_around();
     }
@@ -121,15 +121,14 @@ impl Monitor<'_> {
         let shared = self.shared;
         match self.mode {
             Mode::Asleep => {
-                shared.monitor_asleep.store(true, Ordering::SeqCst);
-                fence(Ordering::SeqCst);
+                shared.watch.lie_down();
                 // A call that began before it saw the flag is seen here; one that begins later rings.
                 match &shared.hub {
                     None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
                     None => self.wait(None, self.log_retry()),
                     Some(_) => self.sleep_beside_hub(),
                 }
-                shared.monitor_asleep.store(false, Ordering::SeqCst);
+                shared.watch.get_up();
                 self.mode = Mode::Ticking;
                 self.idle = 0;
             }
@@ -162,12 +161,11 @@ impl Monitor<'_> {
     /// A long tick, unless something must be done at each short one.
     fn rest_long(&mut self) {
         let shared = self.shared;
-        shared.monitor_rests.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        // A stream that begins before it saw the flag is seen here; one that begins later rings.
+        shared.watch.rest();
+        // A stream that begins before the word said so is seen here; one that begins later rings.
         let is_wanted = shared.streams.any() || self.is_somebody_coming() || self.watchdog.is_reporting();
         self.wait(None, Some(if is_wanted { TICK } else { LONG_TICK }));
-        shared.monitor_rests.store(false, Ordering::SeqCst);
+        shared.watch.get_up();
     }
 
     /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
@@ -250,7 +248,7 @@ impl Monitor<'_> {
             self.cover();
             return;
         }
-        if self.shared.cover_now.swap(false, Ordering::Relaxed) && self.takes_the_watch() {
+        if self.shared.watch.take_cover_request() && self.takes_the_watch() {
             return;
         }
         let (stuck, busy) = match &shared.hub {
@@ -333,7 +331,7 @@ impl Monitor<'_> {
     }
 
     fn is_somebody_coming(&self) -> bool {
-        self.shared.coming.load(Ordering::SeqCst)
+        self.shared.watch.is_app_thread_coming()
     }
 
     /// An app thread came back from the wait for events a tick ago, and has not got to them: it waits for the GIL.
@@ -370,8 +368,7 @@ impl Monitor<'_> {
     /// Every app thread is in the application, or waits for the GIL that one of them holds.
     fn begin_to_cover(&mut self, core: &mut Core) {
         let shared = self.shared;
-        // A full barrier, see `Engine::log`.
-        shared.covering.store(true, Ordering::SeqCst);
+        shared.watch.cover();
         self.mode = Mode::Covering;
         self.covering_since = clock::now();
         core.reactor.set_stuck(true);
@@ -431,7 +428,7 @@ impl Monitor<'_> {
     fn cover(&mut self) {
         let shared = self.shared;
         let mut guard = shared.baton.take();
-        if !shared.covering.load(Ordering::Relaxed) {
+        if !shared.watch.is_covering() {
             self.mode = Mode::Ticking;
             self.idle = 0;
             for (slot, seen) in shared.slots.iter().zip(&mut self.seen) {

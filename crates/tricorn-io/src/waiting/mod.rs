@@ -6,3 +6,9 @@ pub mod progress;
 pub mod sleeper;
 pub mod slots;
 pub mod streams;
+pub mod watch;
+
+/// The atomics of words that are model-checked: `tests/watch_model.rs` has others by these names.
+mod atomics {
+    pub use std::sync::atomic::{AtomicU8, Ordering};
+}

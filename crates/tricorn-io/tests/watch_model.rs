@@ -1,0 +1,255 @@
+//! Every interleaving of the monitor with the threads that wake it: no wake-up is lost, and none is rung twice.
+//!
+//! The word is that of the product, `waiting/watch.rs`, over loom's atomics. loom takes a sequentially
+//! consistent access for an acquire-release one; the fences here stand for the order among such accesses that C11 promises,
+//! and that its store-load pairs rest on.
+//!
+//! The models end: a wake-up that is lost is a deadlock, which loom reports with the interleaving that led there.
+
+#![allow(clippy::expect_used, reason = "a test may panic")]
+
+mod atomics {
+    pub use loom::sync::atomic::Ordering;
+    use loom::sync::atomic::{self, fence};
+
+    /// The order among sequentially consistent accesses, before one of them.
+    fn keep(order: Ordering) {
+        if order == Ordering::SeqCst {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    macro_rules! ordered {
+        ($name:ident, $value:ty) => {
+            #[derive(Debug)]
+            pub struct $name(atomic::$name);
+
+            #[allow(dead_code, reason = "each word uses some of them")]
+            impl $name {
+                pub fn new(value: $value) -> $name {
+                    $name(atomic::$name::new(value))
+                }
+
+                pub fn load(&self, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.load(order)
+                }
+
+                pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_or(value, order)
+                }
+
+                pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_and(value, order)
+                }
+
+                pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_add(value, order)
+                }
+
+                /// Never fails for no reason: that would be one more turn of a loop.
+                pub fn compare_exchange_weak(
+                    &self,
+                    from: $value,
+                    to: $value,
+                    good: Ordering,
+                    bad: Ordering,
+                ) -> Result<$value, $value> {
+                    keep(good);
+                    self.0.compare_exchange(from, to, good, bad)
+                }
+            }
+        };
+    }
+
+    ordered!(AtomicU8, u8);
+    ordered!(AtomicU32, u32);
+}
+
+#[allow(dead_code, reason = "a model uses a part of the word")]
+#[path = "../src/waiting/watch.rs"]
+mod watch;
+
+use atomics::{AtomicU32, Ordering};
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+use watch::Watch;
+
+/// The monitor's alarm: a ring stays until it is waited for, as in an eventfd.
+struct Alarm {
+    rung: Mutex<bool>,
+    changed: Condvar,
+    rings: AtomicU32,
+}
+
+impl Alarm {
+    fn new() -> Alarm {
+        Alarm { rung: Mutex::new(false), changed: Condvar::new(), rings: AtomicU32::new(0) }
+    }
+
+    fn ring(&self) {
+        self.rings.fetch_add(1, Ordering::SeqCst);
+        *self.rung.lock().expect("no panic") = true;
+        self.changed.notify_one();
+    }
+
+    fn wait(&self) {
+        let mut rung = self.rung.lock().expect("no panic");
+        while !*rung {
+            rung = self.changed.wait(rung).expect("no panic");
+        }
+        *rung = false;
+    }
+}
+
+struct Worker {
+    watch: Watch,
+    alarm: Alarm,
+    /// Calls under way, as the slots tell them.
+    calls: AtomicU32,
+    streams: AtomicU32,
+    baton: Mutex<()>,
+}
+
+impl Worker {
+    fn new() -> Arc<Worker> {
+        Arc::new(Worker {
+            watch: Watch::new(),
+            alarm: Alarm::new(),
+            calls: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
+            baton: Mutex::new(()),
+        })
+    }
+
+    fn begin_call(&self) {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        if self.watch.wake() {
+            self.alarm.ring();
+        }
+    }
+
+    fn begin_stream(&self) {
+        self.streams.fetch_add(1, Ordering::SeqCst);
+        if self.watch.stream_began() {
+            self.alarm.ring();
+        }
+    }
+
+    fn calls(&self) -> u32 {
+        self.calls.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_call_that_begins_while_the_monitor_lies_down_is_seen() {
+    loom::model(|| {
+        let worker = Worker::new();
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || worker.begin_call()
+        });
+        while worker.calls() == 0 {
+            worker.watch.lie_down();
+            if worker.calls() == 0 {
+                worker.alarm.wait();
+            }
+            worker.watch.get_up();
+        }
+        app.join().expect("a thread that ends");
+    });
+}
+
+#[test]
+fn of_two_calls_that_wake_the_monitor_one_rings() {
+    loom::model(|| {
+        let worker = Worker::new();
+        worker.watch.lie_down();
+        let apps = [(); 2].map(|()| {
+            let worker = worker.clone();
+            thread::spawn(move || worker.begin_call())
+        });
+        worker.alarm.wait();
+        worker.watch.get_up();
+        for app in apps {
+            app.join().expect("a thread that ends");
+        }
+        assert_eq!(worker.alarm.rings.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn a_stream_that_begins_in_a_long_tick_ends_it() {
+    loom::model(|| {
+        let worker = Worker::new();
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || worker.begin_stream()
+        });
+        worker.watch.rest();
+        // A long tick ends by itself in the product; here it must be ended.
+        if worker.streams.load(Ordering::SeqCst) == 0 {
+            worker.alarm.wait();
+        }
+        worker.watch.get_up();
+        assert_eq!(worker.streams.load(Ordering::SeqCst), 1);
+        app.join().expect("a thread that ends");
+    });
+}
+
+#[test]
+fn an_app_thread_that_comes_back_ends_the_covering() {
+    loom::model(|| {
+        let worker = Worker::new();
+        worker.watch.app_thread_comes();
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || {
+                let guard = worker.baton.lock().expect("no panic");
+                if worker.watch.app_thread_came() {
+                    worker.alarm.ring();
+                }
+                drop(guard);
+                worker.begin_call();
+            }
+        });
+        let guard = worker.baton.lock().expect("no panic");
+        let covers = worker.watch.is_app_thread_coming();
+        if covers {
+            worker.watch.cover();
+        }
+        drop(guard);
+        if covers {
+            while worker.watch.is_covering() {
+                worker.alarm.wait();
+            }
+        }
+        app.join().expect("a thread that ends");
+        assert!(!worker.watch.is_covering() && !worker.watch.is_app_thread_coming());
+    });
+}
+
+#[test]
+fn a_request_to_cover_is_taken_once_and_survives_every_change_of_mode() {
+    loom::model(|| {
+        let worker = Worker::new();
+        let app = thread::spawn({
+            let worker = worker.clone();
+            move || {
+                worker.watch.ask_to_cover();
+                worker.alarm.ring();
+            }
+        });
+        worker.watch.rest();
+        worker.watch.get_up();
+        worker.watch.lie_down();
+        worker.alarm.wait();
+        worker.watch.get_up();
+        assert!(worker.watch.take_cover_request());
+        assert!(!worker.watch.take_cover_request());
+        app.join().expect("a thread that ends");
+    });
+}
