@@ -86,7 +86,7 @@ impl Engine {
     /// Blocks until there are bytes for the call in this slot, or its client has left, for so long at most. `socket` is a
     /// duplicate of the exchange's. The time is the client's: `timeout` does not count it. Without the GIL.
     pub fn wait_for_bytes(&self, slot: usize, socket: BorrowedFd<'_>, nanos: u64) {
-        let slot = &self.shared.slots[slot];
+        let slot = &self.shared.waiting.slots[slot];
         slot.progress.waits_for_client(slot.calls());
         ready(socket, PollFlags::IN, nanos);
         slot.progress.client_is_back(clock::now());

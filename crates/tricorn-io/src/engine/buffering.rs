@@ -69,7 +69,7 @@ impl Engine {
     ///
     /// The time is the client's: `timeout` does not count it.
     pub fn make_room(&self, exchange: &mut Exchange) -> Sent {
-        let slot = &self.shared.slots[exchange.slot];
+        let slot = &self.shared.waiting.slots[exchange.slot];
         slot.progress.waits_for_client(slot.calls());
         let mut behind = self.fall_behind(exchange);
         let sent = loop {

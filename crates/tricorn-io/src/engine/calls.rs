@@ -10,18 +10,17 @@ use crate::exchange::lost::Lent;
 use crate::reactor::WAKE;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 impl Engine {
     /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
     pub fn join(&self, main_thread: bool) -> Option<usize> {
         let mut core = self.shared.baton.take();
-        let slot = self.shared.slots.iter().position(|slot| !slot.is_taken())?;
+        let slot = self.shared.waiting.slots.iter().position(|slot| !slot.is_taken())?;
         if main_thread {
             self.shared.watch_signals(&mut core);
-            self.shared.main_slot.store(slot, Ordering::Relaxed);
+            self.shared.waiting.set_main_slot(Some(slot));
         }
-        self.shared.slots[slot].occupy();
+        self.shared.waiting.slots[slot].occupy();
         core.joined += 1;
         let joined = core.joined;
         core.reactor.staff(joined);
@@ -38,7 +37,7 @@ impl Engine {
         shared.take_back(&mut core, done, clock::now());
         // No event tells a hub of a request that was read behind this one, or that this was the last connection.
         if core.reactor.has_work() || core.reactor.is_drained() {
-            shared.ring_hub();
+            shared.waiting.ring_hub();
         }
     }
 
@@ -49,9 +48,9 @@ impl Engine {
         let shared = &*self.shared;
         if let Some(access) = &shared.access
             && access.add(render)
-            && shared.watch.is_covering()
+            && shared.waiting.watch.is_covering()
         {
-            shared.alarm.ring();
+            shared.waiting.alarm.ring();
         }
     }
 
@@ -70,9 +69,9 @@ impl Engine {
         core.joined = core.joined.saturating_sub(1);
         let joined = core.joined;
         core.reactor.staff(joined);
-        shared.slots[slot].vacate();
-        if shared.main_slot.load(Ordering::Relaxed) == slot {
-            shared.main_slot.store(usize::MAX, Ordering::Relaxed);
+        shared.waiting.slots[slot].vacate();
+        if shared.waiting.main_slot() == Some(slot) {
+            shared.waiting.set_main_slot(None);
         }
         // Whoever is parked may have to take over.
         shared.wake_followers(&mut core, 1);
@@ -88,10 +87,10 @@ impl Shared {
         let lent = Lent { token: exchange.token, slot, counted, spooled, filed };
         exchange.lease.begin(lent, &self.lost);
         if self.config.request_timeout > 0 {
-            self.slots[slot].lateness.reset();
-            exchange.claim_reply(&self.slots[slot].claim);
+            self.waiting.slots[slot].lateness.reset();
+            exchange.claim_reply(&self.waiting.slots[slot].claim);
         }
-        self.slots[slot].enter();
+        self.waiting.slots[slot].enter();
     }
 
     /// The exchange gets its id, and it is noted how long it waited for the application.
@@ -115,7 +114,7 @@ impl Shared {
     /// The calling thread handles signals: they end the wait for events.
     pub fn watch_signals(&self, core: &mut Core) {
         // Failing that, signals are handled whenever something else wakes the thread.
-        let _ = self.poller.add_wake(self.signals.reader(), WAKE);
+        let _ = self.poller.add_wake(self.waiting.signals.reader(), WAKE);
         core.watches_signals = true;
     }
 
@@ -137,25 +136,18 @@ impl Shared {
     #[cold]
     fn reclaim_all(&self, core: &mut Core) {
         for lent in self.lost.take() {
-            self.slots[lent.slot].cork.abandon();
+            self.waiting.slots[lent.slot].cork.abandon();
             self.end_call(core, lent.slot);
             core.reactor.lose(lent);
         }
         self.note_queued(core);
-        self.ring_hub();
+        self.waiting.ring_hub();
     }
 
     #[inline]
     fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
-        self.slots[slot].leave();
-        if let Some(hub) = &self.hub {
-            hub.come();
-            core.places.give(slot);
-            if core.reactor.is_shut() {
-                hub.ring(); // it opens the doors, which it looked at when there was no room
-            }
-        }
+        self.waiting.call_ended(&mut core.places, slot, core.reactor.is_shut());
     }
 
     /// Does what the arbiter ordered by way of the scoreboard.
@@ -182,8 +174,8 @@ impl Shared {
     pub fn wake_all(&self, core: &mut Core) {
         let all = core.followers.len();
         self.wake_followers(core, all);
-        self.kick.ring();
-        self.ring_hub();
-        self.signals.kick();
+        self.waiting.kick.ring();
+        self.waiting.ring_hub();
+        self.waiting.signals.kick();
     }
 }

@@ -53,7 +53,7 @@ impl Engine {
 
 extern "C" fn prepare() {
     let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let locks = (shared.streams.places(), shared.baton.take());
+    let locks = (shared.waiting.streams.places(), shared.baton.take());
     HELD.set(Some(locks));
 }
 
@@ -68,19 +68,22 @@ extern "C" fn child() {
     shared.own_descriptors(replace);
     core.reactor.own_descriptors(replace);
     for place in places.iter() {
-        shared.slots[*place].cork.socket().into_iter().for_each(replace);
+        shared.waiting.slots[*place].cork.socket().into_iter().for_each(replace);
     }
     // The locks are let go of here, by the thread that took them.
 }
 
 impl Shared {
     fn own_descriptors(&self, mut each: impl FnMut(RawFd)) {
-        let alarms = [self.kick.as_fd(), self.alarm.as_fd(), self.signals.reader(), self.signals.writer()];
+        let alarms = [
+            self.waiting.kick.as_fd(),
+            self.waiting.alarm.as_fd(),
+            self.waiting.signals.reader(),
+            self.waiting.signals.writer(),
+        ];
         alarms.iter().for_each(|fd| each(fd.as_raw_fd()));
         each(self.poller.as_fd().as_raw_fd());
-        if let Some(hub) = &self.hub {
-            each(hub.bell().as_raw_fd());
-        }
+        self.waiting.bell().into_iter().for_each(|bell| each(bell.as_raw_fd()));
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
             [&channel.receive, &channel.send, &channel.bell].iter().for_each(|fd| each(fd.as_raw_fd()));
         }

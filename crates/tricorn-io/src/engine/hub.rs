@@ -10,29 +10,25 @@
 //!
 //! The hub does not wait in our poller, it watches the poller's descriptor; so nobody waits here with a timeout, and what
 //! time brings is the monitor's. Whether the hub is stuck cannot be told from the age of a call either, since most calls
-//! merely wait: it is stuck when it does not come though something happened ([`crate::monitor::hub_watch`]).
+//! merely wait: it is stuck when it does not come though something happened (`waiting/hub_watch.rs`).
 use super::Engine;
 use super::baton::Core;
 use super::shared::Shared;
 use crate::clock;
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
-use crate::sys::poll::ready;
-use crate::waiting::hub::{Began, Hub, ring_after};
-use rustix::event::PollFlags;
 use rustix::fd::{AsRawFd, RawFd};
-use std::sync::atomic::{Ordering, fence};
 
 impl Engine {
     /// The calling thread's hub comes to serve, up to `most` calls at once. It is the process's main thread: signals are
     /// its own.
     pub fn join_hub(&self, most: usize) -> bool {
         let shared = &*self.shared;
-        let Some(hub) = &shared.hub else { return false };
+        let Some(hub) = shared.waiting.hub() else { return false };
         let mut core = shared.baton.take();
         hub.serve();
         shared.watch_signals(&mut core);
-        core.joined = shared.slots.len().min(most);
+        core.joined = shared.waiting.slots.len().min(most);
         let joined = core.joined;
         core.reactor.staff(joined);
         hub.ring();
@@ -52,14 +48,14 @@ impl Engine {
 
     /// The descriptors that the hub watches for reading: the poller's and the bell's.
     pub fn hub_descriptors(&self) -> Option<(RawFd, RawFd)> {
-        let hub = self.shared.hub.as_ref()?;
+        let hub = self.shared.waiting.hub()?;
         Some((self.shared.poller.as_fd().as_raw_fd(), hub.bell().as_raw_fd()))
     }
 
     /// Looks for events without waiting. Whether there is anything to do.
     pub fn look(&self) -> bool {
         let shared = &*self.shared;
-        let Some(hub) = &shared.hub else { return false };
+        let Some(hub) = shared.waiting.hub() else { return false };
         if is_child() {
             return false; // a child may go on with its hub, for what it does itself
         }
@@ -99,7 +95,7 @@ impl Engine {
     /// The hub is about to wait. False if there is something to do.
     pub fn rest(&self) -> bool {
         let shared = &*self.shared;
-        if shared.hub.is_none() || is_child() {
+        if shared.waiting.hub().is_none() || is_child() {
             return true;
         }
         let mut guard = shared.baton.take();
@@ -111,11 +107,11 @@ impl Engine {
             return false;
         }
         let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
-        if shared.watch.is_asleep() {
+        if shared.waiting.watch.is_asleep() {
             // What has to be done at some time is the monitor's.
             let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();
-            if log_is_due || due.is_some_and(|due| shared.sleeper.oversleeps(now.saturating_add(due))) {
-                shared.alarm.ring();
+            if log_is_due || due.is_some_and(|due| shared.waiting.sleeper.oversleeps(now.saturating_add(due))) {
+                shared.waiting.alarm.ring();
             }
         }
         core.hub_rests = true;
@@ -124,19 +120,19 @@ impl Engine {
 
     /// The hub is to come soon.
     pub fn ring_hub(&self) {
-        self.shared.ring_hub();
+        self.shared.waiting.ring_hub();
     }
 
     /// The calls in which an exception should be raised because they are late: their places.
     pub fn take_late(&self) -> Vec<usize> {
-        let Some(hub) = &self.shared.hub else { return Vec::new() };
+        let Some(hub) = self.shared.waiting.hub() else { return Vec::new() };
         let late = std::mem::take(&mut *hub.late());
-        late.into_iter().filter(|began| self.shared.is_at(began)).map(|began| began.place).collect()
+        late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.place).collect()
     }
 
     /// This hub knows where late calls are ([`Engine::tell_stack`]).
     pub fn tells_stacks(&self) {
-        if let Some(hub) = &self.shared.hub {
+        if let Some(hub) = self.shared.waiting.hub() {
             hub.will_tell_stacks();
         }
     }
@@ -144,7 +140,7 @@ impl Engine {
     /// Where a late call is: lines as faulthandler writes them. Told once, before an exception is raised in it.
     pub fn tell_stack(&self, place: usize, lines: Vec<u8>) {
         if let (Some(hub), Some(slot), true) =
-            (&self.shared.hub, self.shared.slots.get(place), self.config().messages.is_some())
+            (self.shared.waiting.hub(), self.shared.waiting.slots.get(place), self.config().messages.is_some())
         {
             hub.keep_stack(place, slot.calls(), lines);
         }
@@ -152,63 +148,22 @@ impl Engine {
 
     /// Whether the call at this place is late, and the application at it still.
     pub fn is_late_at(&self, place: usize) -> bool {
-        self.shared.slots.get(place).is_some_and(|slot| slot.lateness.is(slot.calls()))
+        self.shared.waiting.slots.get(place).is_some_and(|slot| slot.lateness.is(slot.calls()))
     }
 }
 
 impl Shared {
-    pub fn ring_hub(&self) {
-        if let Some(hub) = &self.hub {
-            hub.ring();
-        }
-    }
-
-    /// Whether something waits for the hub.
-    pub fn awaits_hub(&self, hub: &Hub) -> bool {
-        if hub.is_rung() {
-            return true;
-        }
-        !ready(self.poller.as_fd(), PollFlags::IN, 0).is_empty()
-    }
-
-    /// Whether this call still runs.
-    pub fn is_at(&self, began: &Began) -> bool {
-        self.slots[began.place].calls() == began.call
-    }
-
-    /// A call begins under the hub.
-    #[inline]
-    pub fn note_began(&self, hub: &Hub, place: usize, started: u64) {
-        hub.come();
-        hub.last.store(place, Ordering::Relaxed);
-        if self.config.request_timeout > 0 {
-            let call = self.slots[place].calls();
-            hub.began().push_back(Began { place, call, started });
-        }
-        // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
-        // that brought the request may be taken by now, and no other follows.
-        fence(Ordering::SeqCst);
-        self.sleeper.wake_by(started.saturating_add(self.look_after()));
-    }
-
-    /// How long after its beginning a call is to be looked at for the first time.
-    fn look_after(&self) -> u64 {
-        match self.config.request_timeout {
-            0 => ring_after(self.config.timeout),
-            limit => limit.min(ring_after(self.config.timeout)),
-        }
-    }
-
     /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do. One that
     /// `came` since the last tick and does not rest has its work in hand, and looks for more before it rests.
-    pub fn tick_for(&self, hub: &Hub, now: u64, came: bool) {
+    pub fn tick_for(&self, now: u64, came: bool) {
+        let Some(hub) = self.waiting.hub() else { return };
         let mut guard = self.baton.take();
         let core = &mut *guard;
         // A deadline is never told to be nearer than a tick.
         if core.reactor.timeout(now).is_some_and(|due| due <= TICK) {
             core.reactor.tick(now);
         }
-        if core.reactor.queued() > 0 && !self.watch.is_covering() {
+        if core.reactor.queued() > 0 && !self.waiting.watch.is_covering() {
             self.look_after_queue(core);
         }
         let has_more = core.reactor.has_work() || core.reactor.has_leftovers() || core.reactor.chores.weight() > 0;

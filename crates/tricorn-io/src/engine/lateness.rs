@@ -1,15 +1,12 @@
 //! How long a call may take, and what its thread does about it (`waiting/lateness.rs`, `waiting/progress.rs`).
 use super::Engine;
-use super::shared::Shared;
 use crate::clock::{self, SECOND};
 use crate::exchange::Exchange;
-use crate::waiting::progress::Silence;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl Engine {
     /// The application has yielded or written something: it is not stuck.
     pub fn progressed(&self, exchange: &Exchange) {
-        self.shared.slots[exchange.slot].progress.made(clock::now());
+        self.shared.waiting.slots[exchange.slot].progress.made(clock::now());
     }
 
     /// Seconds an application call may take; 0: as long as it likes.
@@ -19,7 +16,7 @@ impl Engine {
 
     /// Whether the call that the main thread is at is late, and the application at it still.
     pub fn is_late(&self) -> bool {
-        let slot = self.shared.slots.get(self.shared.main_slot.load(Relaxed));
+        let slot = self.shared.waiting.main_slot().map(|slot| &self.shared.waiting.slots[slot]);
         slot.is_some_and(|slot| slot.lateness.is(slot.calls()))
     }
 
@@ -31,9 +28,9 @@ impl Engine {
         }
         let shared = &*self.shared;
         let guard = shared.baton.take();
-        let main = shared.main_slot.load(Relaxed);
-        for (index, slot) in shared.slots.iter().enumerate() {
-            if index != main && slot.lateness.is(slot.calls()) && !slot.lateness.is_raised() {
+        let main = shared.waiting.main_slot();
+        for (index, slot) in shared.waiting.slots.iter().enumerate() {
+            if Some(index) != main && slot.lateness.is(slot.calls()) && !slot.lateness.is_raised() {
                 slot.lateness.set_raised(raise(index));
             }
         }
@@ -48,14 +45,8 @@ impl Engine {
         }
         let shared = &*self.shared;
         let guard = shared.baton.take();
-        let raised = shared.slots[slot].lateness.conclude();
+        let raised = shared.waiting.slots[slot].lateness.conclude();
         drop(guard);
         raised
-    }
-}
-
-impl Shared {
-    pub fn silence(&self, slot: usize, call: u32, started: u64) -> Silence {
-        self.slots[slot].progress.silence(call, started)
     }
 }

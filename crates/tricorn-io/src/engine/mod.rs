@@ -27,12 +27,8 @@ use crate::scoreboard::group::GroupWord;
 use crate::sys::fork::is_child;
 use crate::sys::poll::{Events, Poller};
 use crate::sys::random_seed;
-use crate::sys::wake::{Alarm, WakePipe};
-use crate::waiting::hub::Hub;
-use crate::waiting::sleeper::Sleeper;
-use crate::waiting::slots::{Places, Slots};
-use crate::waiting::streams::Streams;
-use crate::waiting::watch::Watch;
+use crate::waiting::Waiting;
+use crate::waiting::slots::Places;
 use baton::{Baton, Core};
 use lifecycle::{Lifecycle, Stage};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
@@ -84,12 +80,10 @@ impl Engine {
             sockets.push(Listener::new(socket)?);
         }
         let addresses = sockets.iter().map(|listener| listener.address).collect();
-        let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
-        let sleeper = Arc::new(Sleeper::new(if config.hub { alarm.clone() } else { kick.clone() }));
-        poller.add_wake(kick.as_fd(), WAKE)?;
+        let waiting = Waiting::new(config.clone(), board, poller.clone())?;
+        poller.add_wake(waiting.kick.as_fd(), WAKE)?;
         board.begin(config.threads);
-        let streams = Arc::new(Streams::default());
-        let (sleeps, flow) = (sleeper.clone(), streams.clone());
+        let (sleeps, flow) = (waiting.sleeper.clone(), waiting.streams.clone());
         let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets, flow, sleeps);
         let core = Core {
             reactor,
@@ -107,27 +101,19 @@ impl Engine {
         };
         let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
         let shared = Shared {
-            lost: Arc::new(Lost::new(alarm.clone())),
+            lost: Arc::new(Lost::new(waiting.alarm.clone())),
             ids,
-            slots: if config.hub { Slots::new(config.threads) } else { Slots::all(config.threads) },
-            streams,
+            waiting,
             responses: Responses::new(board),
-            hub: config.hub.then(Hub::new).transpose()?,
             config,
             board,
             baton: Baton::new(core),
             poller,
             access,
-            kick,
-            alarm,
-            sleeper,
-            signals: WakePipe::new()?,
-            watch: Watch::new(),
             has_admin: AtomicBool::new(false),
             siblings: OnceLock::new(),
             queued: AtomicUsize::new(0),
             life: Lifecycle::new(board),
-            main_slot: AtomicUsize::new(usize::MAX),
             listeners: addresses,
             memory: OnceLock::new(),
         };
@@ -172,7 +158,7 @@ impl Engine {
 
     /// The write end of the pipe that wakes the main thread; for `signal.set_wakeup_fd`.
     pub fn wakeup_fd(&self) -> RawFd {
-        self.shared.signals.writer().as_raw_fd()
+        self.shared.waiting.signals.writer().as_raw_fd()
     }
 
     /// Connections should be closed after the reply that is being given: the worker is leaving, or requests wait here
@@ -249,19 +235,16 @@ impl Engine {
             };
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
-        let slot = if shared.hub.is_some() { core.places.take() } else { slot };
+        let slot = shared.waiting.take_slot(&mut core.places, slot);
         shared.begin_call(slot, &mut exchange);
         exchange.hold = core.gathers_answers();
-        if shared.hub.is_none() && core.is_blocking() && core.polling.is_none() {
+        if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
         drop(guard);
         shared.introduce(&mut exchange);
         shared.tell_of(&exchange);
-        match &shared.hub {
-            None => shared.wake_monitor(),
-            Some(hub) => shared.note_began(hub, slot, exchange.timing.started),
-        }
+        shared.waiting.call_began(slot, exchange.timing.started);
         Wake::Request(exchange)
     }
 
@@ -278,7 +261,7 @@ impl Engine {
             self.cork(exchange);
         }
         let sent = exchange.write(inputs, piece, keep);
-        self.shared.slots[exchange.slot].progress.made(exchange.last_piece());
+        self.shared.waiting.slots[exchange.slot].progress.made(exchange.last_piece());
         if exchange.wants_cork() && exchange.is_behind() {
             self.cork(exchange);
         }
@@ -287,10 +270,10 @@ impl Engine {
 
     fn cork(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
-        exchange.open_cork(&shared.slots[exchange.slot].cork);
-        shared.streams.add(exchange.slot);
-        if shared.watch.stream_began() {
-            shared.alarm.ring();
+        exchange.open_cork(&shared.waiting.slots[exchange.slot].cork);
+        shared.waiting.streams.add(exchange.slot);
+        if shared.waiting.watch.stream_began() {
+            shared.waiting.alarm.ring();
         }
     }
 
@@ -309,35 +292,35 @@ impl Engine {
             return;
         }
         if shared.access.as_ref().is_some_and(|access| access.is_due()) {
-            shared.wake_monitor(); // lines of refused requests, which began no call
+            shared.waiting.wake_monitor(); // lines of refused requests, which began no call
         }
         if core.polling.is_some() {
             if let Some(look) = look {
-                shared.sleeper.wake_by(now.saturating_add(look));
+                shared.waiting.sleeper.wake_by(now.saturating_add(look));
             }
             if core.reactor.has_leftovers() {
-                shared.kick.ring(); // they make no event that ends the other's wait
+                shared.waiting.kick.ring(); // they make no event that ends the other's wait
             }
             core.followers.push(slot);
             drop(core);
-            shared.slots[slot].park();
+            shared.waiting.slots[slot].park();
             return;
         }
         core.polling = Some(slot);
         let mut events = std::mem::take(&mut core.spare);
         let timeout = [core.reactor.timeout(now), look].into_iter().flatten().min();
-        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+        shared.waiting.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
         drop(core);
         let result = shared.poller.wait(&mut events, timeout);
         let mut core = shared.baton.take();
         core.polling = None;
-        shared.sleeper.get_up();
+        shared.waiting.sleeper.get_up();
         core.reactor.arrived(&mut events, clock::now());
         core.spare = events;
         if shared.hands_over() && core.reactor.has_work() {
             // If the GIL does not let this thread go on, the monitor has to.
-            shared.watch.app_thread_comes();
-            shared.wake_monitor();
+            shared.waiting.watch.app_thread_comes();
+            shared.waiting.wake_monitor();
         }
         if result.is_err() {
             shared.end_now();
@@ -363,8 +346,8 @@ impl Engine {
 
     /// Blocks the main thread until a signal may have come or the engine has ended. Whether it goes on.
     pub fn wait_for_signal(&self) -> bool {
-        self.shared.signals.wait();
-        self.shared.signals.drain();
+        self.shared.waiting.signals.wait();
+        self.shared.waiting.signals.drain();
         let mut core = self.shared.baton.take();
         self.shared.obey(&mut core);
         !self.has_ended(&mut core)
@@ -379,11 +362,11 @@ impl Engine {
             core.reactor.send_held();
             let all = core.followers.len();
             shared.wake_followers(core, all);
-            shared.signals.kick();
+            shared.waiting.signals.kick();
             if core.polling.is_some() {
-                shared.kick.ring();
+                shared.waiting.kick.ring();
             }
-            shared.ring_hub();
+            shared.waiting.ring_hub();
         }
         ended
     }

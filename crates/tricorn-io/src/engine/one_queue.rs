@@ -26,9 +26,9 @@ impl Shared {
     pub fn leave_watch(&self, core: &mut Core) {
         if !core.followers.is_empty() {
             self.wake_followers(core, 1);
-        } else if self.has_company() && !self.watch.is_covering() {
-            self.watch.ask_to_cover();
-            self.alarm.ring();
+        } else if self.has_company() && !self.waiting.watch.is_covering() {
+            self.waiting.watch.ask_to_cover();
+            self.waiting.alarm.ring();
         }
     }
 

@@ -15,7 +15,7 @@ impl Engine {
             return Vec::new();
         }
         exchange.may_write();
-        let slot = &self.shared.slots[exchange.slot];
+        let slot = &self.shared.waiting.slots[exchange.slot];
         slot.progress.exempt(slot.calls());
         exchange.timers = Timers::default();
         self.shared.baton.take().reactor.let_go(exchange.token, exchange.socket.as_fd())

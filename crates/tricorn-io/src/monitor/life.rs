@@ -61,7 +61,7 @@ impl Engine {
     fn end_monitor(&self) {
         self.stop();
         self.shared.life.reach(Stage::Closed);
-        self.shared.alarm.ring();
+        self.shared.waiting.alarm.ring();
         if let Some(handle) = self.monitor().take() {
             let _ = handle.join(); // it has caught its panic
         }

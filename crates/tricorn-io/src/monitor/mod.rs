@@ -9,7 +9,6 @@
 //! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
 //! has the access log written. It never meets the GIL, and never waits for a disk.
 
-pub mod hub_watch;
 mod life;
 mod orphan;
 pub mod watchdog;
@@ -22,8 +21,9 @@ use crate::engine::shared::Shared;
 use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
-use crate::sys::{processor, signals};
-use hub_watch::{HubWatch, PREEMPTED};
+use crate::sys::signals;
+use crate::waiting::sleeper::Sleeper;
+use crate::waiting::{Eye, Seen};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -32,9 +32,6 @@ use watchdog::Watchdog;
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
 /// of a stream of requests.
 const IDLE_TICKS: u32 = 4;
-
-/// As many calls in a tick of one thread are short ones.
-const BRISK: u64 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
@@ -58,7 +55,6 @@ enum Mode {
 pub fn run(shared: &Shared) {
     signals::block_others();
     let watchdog = Watchdog::new(shared);
-    let seen = vec![0; if shared.hub.is_some() { 0 } else { shared.slots.len() }];
     let keeper = shared.siblings.get().filter(|_| shared.config.max_concurrency == MaxConcurrency::Auto);
     let keeper = keeper.map(|siblings| Keeper::new(siblings.group, clock::now()));
     let mut monitor = Monitor {
@@ -66,14 +62,11 @@ pub fn run(shared: &Shared) {
         life: shared.config.life.as_ref().map(|pipe| pipe.as_fd()),
         keeper,
         mode: Mode::Ticking,
-        worked: vec![(0, 0); seen.len()],
-        seen,
-        rounds: None,
         idle: 0,
         calm: false,
         covering_since: 0,
         watchdog,
-        hub: HubWatch::default(),
+        eye: Eye::new(&shared.waiting),
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -89,30 +82,19 @@ struct Monitor<'s> {
     /// The pipe that ends with the arbiter, until it has.
     life: Option<BorrowedFd<'s>>,
     mode: Mode,
-    /// Each slot's call count at the last tick.
-    seen: Vec<u32>,
-    /// Each slot's processor time when its call, by its number, was last found stuck.
-    worked: Vec<(u32, u64)>,
-    /// The count of rounds at the last tick, if an app thread was expected then.
-    rounds: Option<u64>,
     idle: u32,
     /// Calls follow one another so closely that a stuck one will be noticed after a long tick, too.
     calm: bool,
     /// When the last time of covering began.
     covering_since: u64,
     watchdog: Watchdog,
-    /// Under a hub: what was seen of it.
-    hub: HubWatch,
+    /// What was seen of the threads, or of the hub.
+    eye: Eye,
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
-}
-
-/// Whether so many calls in so many nanoseconds are short ones, one after the other.
-fn is_calm(calls: u64, elapsed: u64) -> bool {
-    calls >= BRISK * elapsed.div_ceil(TICK)
 }
 
 impl Monitor<'_> {
@@ -121,38 +103,39 @@ impl Monitor<'_> {
         let shared = self.shared;
         match self.mode {
             Mode::Asleep => {
-                shared.watch.lie_down();
-                // A call that began before it saw the flag is seen here; one that begins later rings.
-                match &shared.hub {
+                shared.waiting.watch.lie_down();
+                // A call that began before the word said so is seen here; one that begins later rings.
+                match shared.waiting.monitors_sleep() {
                     None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
                     None => self.wait(None, self.log_retry()),
-                    Some(_) => self.sleep_beside_hub(),
+                    Some(sleep) => self.sleep_beside_hub(sleep),
                 }
-                shared.watch.get_up();
+                shared.waiting.watch.get_up();
                 self.mode = Mode::Ticking;
                 self.idle = 0;
             }
             Mode::Ticking if self.calm => self.rest_long(),
             Mode::Ticking => self.wait(None, Some(TICK)),
             Mode::Covering => {
-                if shared.hub.is_some() {
-                    shared.sleeper.lie_down(); // a hub that is away may give exchanges back all the same
+                let sleep = shared.waiting.monitors_sleep();
+                if let Some(sleep) = sleep {
+                    sleep.lie_down(); // a hub that is away may give exchanges back all the same
                 }
                 let now = clock::now();
                 let timeout = self.queue_timeout(now);
-                let ticks = (self.log_waits() || shared.streams.any()).then_some(TICK);
+                let ticks = (self.log_waits() || shared.waiting.streams.any()).then_some(TICK);
                 // Whether somebody is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
-                let hub = shared.hub.as_ref().and_then(|_| self.hub.due(shared, now));
+                let hub = self.eye.due(&shared.waiting, now);
                 let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
                 let timeout = [timeout, ticks, stranded, glance, hub].into_iter().chain(own).flatten().min();
-                if shared.hub.is_some() {
-                    shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+                if let Some(sleep) = sleep {
+                    sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
                 }
                 self.wait(Some(shared.poller.as_fd()), timeout);
-                if shared.hub.is_some() {
-                    shared.sleeper.get_up();
+                if let Some(sleep) = sleep {
+                    sleep.get_up();
                 }
             }
         }
@@ -161,11 +144,11 @@ impl Monitor<'_> {
     /// A long tick, unless something must be done at each short one.
     fn rest_long(&mut self) {
         let shared = self.shared;
-        shared.watch.rest();
+        shared.waiting.watch.rest();
         // A stream that begins before the word said so is seen here; one that begins later rings.
-        let is_wanted = shared.streams.any() || self.is_somebody_coming() || self.watchdog.is_reporting();
+        let is_wanted = shared.waiting.streams.any() || self.is_somebody_coming() || self.watchdog.is_reporting();
         self.wait(None, Some(if is_wanted { TICK } else { LONG_TICK }));
-        shared.watch.get_up();
+        shared.waiting.watch.get_up();
     }
 
     /// In how many nanoseconds the arbiter must see another heartbeat: calls under way may last beyond `timeout`.
@@ -175,30 +158,30 @@ impl Monitor<'_> {
     }
 
     /// Sleeps until something happens to the hub's descriptors, or has to be done at its time.
-    fn sleep_beside_hub(&mut self) {
+    fn sleep_beside_hub(&mut self, sleep: &Sleeper) {
         let shared = self.shared;
         let now = clock::now();
-        if self.log_waits() || shared.streams.any() || self.watchdog.is_reporting() {
+        if self.log_waits() || shared.waiting.streams.any() || self.watchdog.is_reporting() {
             return;
         }
-        shared.sleeper.lie_down();
+        sleep.lie_down();
         let glance = self.keeper.is_some().then_some(GLANCE);
         let dues = [
             self.queue_timeout(now),
             self.log_retry(),
             glance,
             self.watchdog.due(shared, now),
-            self.hub.due(shared, now),
+            self.eye.due(&shared.waiting, now),
         ];
         let timeout = dues.into_iter().flatten().min();
-        shared.sleeper.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
+        sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
         self.wait(Some(shared.poller.as_fd()), timeout);
-        shared.sleeper.get_up();
+        sleep.get_up();
     }
 
     fn wait(&mut self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
         self.expected = timeout.map_or(u64::MAX, |timeout| self.looked.saturating_add(timeout));
-        if self.shared.alarm.wait(other, self.life, timeout) {
+        if self.shared.waiting.alarm.wait(other, self.life, timeout) {
             self.life = None;
             orphan::leave(self.shared);
         }
@@ -210,18 +193,17 @@ impl Monitor<'_> {
         shared.board.set(Word::Heartbeat, now);
         if now > self.expected.saturating_add(PAUSED) {
             self.watchdog.resume(now);
-            self.hub.resume(now);
+            self.eye.resume(now);
         }
         let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         self.expected = u64::MAX;
-        self.calm = false;
         if let Some(access) = &shared.access {
             self.tend_log(access, now);
         }
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
-        shared.streams.send_some(&shared.slots);
+        shared.waiting.streams.send_some(&shared.waiting.slots);
         if shared.lost.any() {
             shared.reclaim(&mut shared.baton.take());
         }
@@ -229,12 +211,10 @@ impl Monitor<'_> {
             panic!("a test asked for it");
         }
         self.watchdog.look(shared, now);
-        if let Some(hub) = &shared.hub {
-            let rounds = self.hub.look(shared, hub, now);
-            self.calm = is_calm(rounds, elapsed);
-            self.watchdog.look_at_hub(shared, hub, &mut self.hub, now);
-            shared.tick_for(hub, now, rounds > 0);
-        }
+        let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
+        self.calm = seen.is_calm;
+        self.watchdog.look_at_hub(shared, &mut self.eye, now);
+        shared.tick_for(now, seen.came);
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
             keeper.tick(siblings.pages().iter().copied(), now);
         }
@@ -248,20 +228,14 @@ impl Monitor<'_> {
             self.cover();
             return;
         }
-        if self.shared.watch.take_cover_request() && self.takes_the_watch() {
+        if self.shared.waiting.watch.take_cover_request() && self.takes_the_watch() {
             return;
         }
-        let (stuck, busy) = match &shared.hub {
-            Some(hub) => (self.hub.is_away(hub, now), self.hub.is_awaited() || shared.streams.any()),
-            None => (
-                self.is_a_call_stuck(now, elapsed) | self.is_nobody_coming(),
-                self.in_flight() || self.is_somebody_coming(),
-            ),
-        };
-        if stuck {
+        let Seen { is_stuck, is_busy, .. } = seen;
+        if is_stuck {
             self.idle = 0;
             self.help();
-        } else if busy || self.log_waits() || self.watchdog.is_reporting() {
+        } else if is_busy || self.log_waits() || self.watchdog.is_reporting() {
             self.idle = 0;
         } else {
             self.idle += 1;
@@ -311,37 +285,11 @@ impl Monitor<'_> {
     }
 
     fn in_flight(&self) -> bool {
-        self.shared.slots.iter().any(|slot| slot.calls() % 2 == 1)
-    }
-
-    /// Whether some thread is in the same call as at the last tick.
-    fn is_a_call_stuck(&mut self, now: u64, elapsed: u64) -> bool {
-        let mut stuck = false;
-        self.calm = true;
-        for (index, (slot, seen)) in self.shared.slots.iter().zip(&mut self.seen).enumerate() {
-            let calls = slot.calls();
-            let before = std::mem::replace(seen, calls);
-            if calls % 2 == 1 {
-                stuck |= calls == before;
-                let age = self.shared.running(index).map_or(0, |(_, started)| now.saturating_sub(started));
-                self.calm &= is_calm(u64::from(calls.wrapping_sub(before) / 2), elapsed) && age < TICK / BRISK;
-            }
-        }
-        stuck
+        self.shared.waiting.in_flight()
     }
 
     fn is_somebody_coming(&self) -> bool {
-        self.shared.watch.is_app_thread_coming()
-    }
-
-    /// An app thread came back from the wait for events a tick ago, and has not got to them: it waits for the GIL.
-    fn is_nobody_coming(&mut self) -> bool {
-        if !self.is_somebody_coming() {
-            self.rounds = None;
-            return false;
-        }
-        let rounds = self.shared.baton.take().rounds;
-        self.rounds.replace(rounds) == Some(rounds)
+        self.shared.waiting.watch.is_app_thread_coming()
     }
 
     /// In how many nanoseconds connections, or requests that wait, may want something.
@@ -368,7 +316,7 @@ impl Monitor<'_> {
     /// Every app thread is in the application, or waits for the GIL that one of them holds.
     fn begin_to_cover(&mut self, core: &mut Core) {
         let shared = self.shared;
-        shared.watch.cover();
+        shared.waiting.watch.cover();
         self.mode = Mode::Covering;
         self.covering_since = clock::now();
         core.reactor.set_stuck(true);
@@ -379,24 +327,7 @@ impl Monitor<'_> {
         shared.tend_gate(core);
         serve_io(shared, core);
         // What is read here makes no event any more, and the hub waits for one.
-        shared.ring_hub();
-    }
-
-    /// The stuck calls would go on if their threads had a processor. Those to whom their requests could be handed over
-    /// have none either.
-    fn wants_processor_only(&mut self) -> bool {
-        let now = clock::now();
-        let (mut any, mut all) = (false, true);
-        for (index, slot) in self.shared.slots.iter().enumerate() {
-            let Some((call, started)) = self.shared.running(index) else { continue };
-            let worked = processor::time_of(slot.thread()).unwrap_or(0);
-            let before = std::mem::replace(&mut self.worked[index], (call, worked));
-            let is_computing = before.0 == call && worked.saturating_sub(before.1) >= TICK / 2;
-            let is_young = now.saturating_sub(started) < PREEMPTED;
-            any = true;
-            all &= is_young && !is_computing && processor::is_wanted_by(slot.thread());
-        }
-        any && all
+        shared.waiting.ring_hub();
     }
 
     /// A call is stuck: somebody else must wait for events.
@@ -411,7 +342,7 @@ impl Monitor<'_> {
             }
             return;
         }
-        if shared.hub.is_none() && shared.hands_over() && self.wants_processor_only() {
+        if shared.hands_over() && self.eye.wants_processor_only(&shared.waiting, clock::now()) {
             return;
         }
         shared.board.add(Word::Rescues, 1);
@@ -428,12 +359,10 @@ impl Monitor<'_> {
     fn cover(&mut self) {
         let shared = self.shared;
         let mut guard = shared.baton.take();
-        if !shared.watch.is_covering() {
+        if !shared.waiting.watch.is_covering() {
             self.mode = Mode::Ticking;
             self.idle = 0;
-            for (slot, seen) in shared.slots.iter().zip(&mut self.seen) {
-                *seen = slot.calls();
-            }
+            self.eye.begin_anew(&shared.waiting);
             return;
         }
         shared.tend_gate(&mut guard);
@@ -441,7 +370,7 @@ impl Monitor<'_> {
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);
         let stranded = self.watchdog.is_stranded(shared, covered, now)
-            || shared.is_draining() && self.hub.stuck_for(shared, now).is_some();
+            || shared.is_draining() && self.eye.is_hub_stuck(&shared.waiting, now);
         if guard.reactor.queued() > 0 && stranded {
             guard.reactor.turn_away();
             shared.note_queued(&guard);
@@ -461,27 +390,7 @@ fn serve_io(shared: &Shared, core: &mut Core) {
         // The wake-up stays noted for the next app thread; its descriptor must not stay readable, or the wait for
         // events would end at once until that thread is back.
         shared.take_wakeups(core);
-        shared.ring_hub();
+        shared.waiting.ring_hub();
     }
     shared.look_after_queue(core);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_tick_follows_only_short_calls_whatever_the_last_tick_took() {
-        for (calls, elapsed, calm) in [
-            (4, TICK, true),
-            (3, TICK, false),
-            (4, TICK + 1, false), // a late look, or one of two ticks
-            (8, 2 * TICK, true),
-            (12, LONG_TICK, true),
-            (11, LONG_TICK, false),
-            (0, 0, true), // at once again: whether anything is under way is asked elsewhere
-        ] {
-            assert_eq!(is_calm(calls, elapsed), calm, "{calls} calls in {elapsed} ns");
-        }
-    }
 }

@@ -11,21 +11,21 @@
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
 //! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended
 //! before the next line of ours is begun. The pipe belongs to the arbiter: nothing here waits for it.
-use super::hub_watch::HubWatch;
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
 use crate::exchange::claim::late_page;
 use crate::scoreboard::Word;
 use crate::sys::poll::ready;
-use crate::sys::signals::{self, ThreadId};
-use crate::waiting::hub::{Began, Hub};
+use crate::sys::signals::{self};
+use crate::waiting::Eye;
+use crate::waiting::Subject;
+use crate::waiting::hub::Began;
 use crate::waiting::progress::Silence;
 use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::io;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 
 /// How long a thread may take to write its stack.
 const STACK_TIME: u64 = 200 * MILLI;
@@ -65,20 +65,12 @@ struct Report {
     noted: u64,
 }
 
-/// Whose stack is to be told, as long as it is at the same.
-#[derive(Debug, Clone, Copy)]
-enum Subject {
-    Call(u32),
-    /// The hub, since it came so many times.
-    Hub(u64),
-}
-
 impl Watchdog {
     pub fn new(shared: &Shared) -> Watchdog {
         let config = &shared.config;
         Watchdog {
             watches: config.timeout > 0 || config.request_timeout > 0,
-            slots: vec![Watched::default(); if config.hub { 0 } else { shared.slots.len() }],
+            slots: vec![Watched::default(); shared.waiting.watched_slots()],
             late: Vec::new(),
             reports: VecDeque::new(),
             open: None,
@@ -91,15 +83,13 @@ impl Watchdog {
     pub fn look(&mut self, shared: &Shared, now: u64) {
         if self.watches {
             for slot in 0..self.slots.len() {
-                if let Some((call, started)) = shared.running(slot) {
+                if let Some((call, started)) = shared.waiting.running(slot) {
                     let before = self.slots[slot];
                     let watched = if before.call == call { before } else { Watched { call, ..Watched::default() } };
                     self.slots[slot] = self.look_at(shared, slot, watched, started, now);
                 }
             }
-            if let Some(hub) = &shared.hub {
-                self.look_at_late_calls(shared, hub, now);
-            }
+            self.look_at_late_calls(shared, now);
         }
         if self.is_reporting() {
             self.report(shared, now);
@@ -116,7 +106,7 @@ impl Watchdog {
 
     /// Since when `timeout` counts for a call, if it does.
     fn silent_since(&self, shared: &Shared, slot: usize, (call, started): (u32, u64)) -> Option<u64> {
-        match shared.silence(slot, call, started) {
+        match shared.waiting.silence(slot, call, started) {
             Silence::Since(since) => Some(since.max(self.resumed)),
             Silence::Client | Silence::Exempt => None,
         }
@@ -136,7 +126,7 @@ impl Watchdog {
             return None;
         }
         let threads = self.slots.iter().enumerate().filter_map(|(slot, watched)| {
-            let (call, started) = shared.running(slot)?;
+            let (call, started) = shared.waiting.running(slot)?;
             let done = if watched.call == call { *watched } else { Watched::default() };
             // Silence that begins later is found at the next heartbeat.
             let silent = self.silent_since(shared, slot, (call, started));
@@ -145,57 +135,33 @@ impl Watchdog {
             [due_of_limit(shared, done, started), silent].into_iter().flatten().min()
         });
         let late = self.late.iter().filter_map(|(began, watched)| due_of_limit(shared, *watched, began.started));
-        let limit = shared.config.request_timeout;
-        let next = shared.hub.as_ref().filter(|_| limit > 0).and_then(|hub| hub.began().front().copied());
-        let due = threads.chain(late).chain(next.map(|began| began.started.saturating_add(limit))).min();
+        let due = threads.chain(late).chain(shared.waiting.next_late_due()).min();
         due.map(|due| due.saturating_sub(now).max(TICK))
     }
 
-    /// The calls of a hub: all have the same limit, so that those that began first are late first.
-    fn look_at_late_calls(&mut self, shared: &Shared, hub: &Hub, now: u64) {
-        let limit = shared.config.request_timeout;
-        if limit == 0 {
+    /// The calls of a hub that are over `request_timeout`.
+    fn look_at_late_calls(&mut self, shared: &Shared, now: u64) {
+        if shared.config.request_timeout == 0 {
             return;
         }
-        let mut began = hub.began();
-        while let Some(first) = began.front() {
-            if shared.is_at(first) {
-                if now.saturating_sub(first.started) < limit {
-                    break;
-                }
-                self.late.push((*first, Watched { call: first.call, ..Watched::default() }));
-            }
-            began.pop_front();
+        while let Some(first) = shared.waiting.next_late(now) {
+            self.late.push((first, Watched { call: first.call, ..Watched::default() }));
         }
-        drop(began);
         let mut late = std::mem::take(&mut self.late);
         late.retain_mut(|(began, watched)| {
             *watched = self.look_at(shared, began.place, *watched, began.started, now);
-            shared.is_at(began) && !watched.answered
+            shared.waiting.is_at(began) && !watched.answered
         });
         self.late = late;
     }
 
     /// The hub does not come though something waits for it.
-    pub fn look_at_hub(&mut self, shared: &Shared, hub: &Hub, watch: &mut HubWatch, now: u64) {
-        let Some(age) = watch.is_stuck(shared, now) else { return };
-        if shared.config.messages.is_none() {
-            return;
+    pub fn look_at_hub(&mut self, shared: &Shared, eye: &mut Eye, now: u64) {
+        if let Some((of, text, age)) = eye.take_stuck_hub(&shared.waiting, now)
+            && shared.config.messages.is_some()
+        {
+            self.reports.push_back(Report { limit: "timeout", slot: 0, of, age, text, noted: now });
         }
-        let last = hub.last.load(Ordering::Relaxed);
-        let mut text = shared.board.call_text(last).unwrap_or_else(|| b"the event loop".to_vec());
-        let others = shared.board.get(Word::InFlight).saturating_sub(1);
-        if others > 0 {
-            text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());
-        }
-        self.reports.push_back(Report {
-            limit: "timeout",
-            slot: 0,
-            of: Subject::Hub(hub.rounds()),
-            age,
-            text,
-            noted: now,
-        });
     }
 
     /// The worker is to leave, and no thread will come back to serve what waits: each is stuck in a call, serves a taken
@@ -203,13 +169,13 @@ impl Watchdog {
     /// calls holds the GIL.
     pub fn is_stranded(&self, shared: &Shared, covered: u64, now: u64) -> bool {
         let limit = shared.config.timeout;
-        if limit == 0 || !shared.is_draining() || shared.hub.is_some() {
+        if limit == 0 || !shared.is_draining() || !shared.waiting.times_calls() {
             return false;
         }
         let mut stuck = false;
-        for slot in (0..shared.slots.len()).filter(|slot| shared.slots[*slot].is_taken()) {
-            match shared.running(slot) {
-                Some((call, started)) => match shared.silence(slot, call, started) {
+        for slot in (0..shared.waiting.slots.len()).filter(|slot| shared.waiting.slots[*slot].is_taken()) {
+            match shared.waiting.running(slot) {
+                Some((call, started)) => match shared.waiting.silence(slot, call, started) {
                     Silence::Since(since) if now.saturating_sub(since.max(self.resumed)) >= limit => stuck = true,
                     Silence::Exempt if now.saturating_sub(started) >= limit => stuck = true,
                     _ => return false,
@@ -233,14 +199,14 @@ impl Watchdog {
                 self.note(shared, "request_timeout", (slot, call), age, now);
                 // Before the call is ended: this says where it was.
                 self.report(shared, now);
-                end_call(shared, Began { place: slot, call, started });
+                shared.waiting.end_late_call(Began { place: slot, call, started });
             }
         }
         if over(config.request_timeout, GRACE, watched.answered) {
             watched.answered = true;
             answer(shared, slot, call);
         }
-        if !config.hub && config.timeout > 0 && !watched.stuck && age >= config.timeout {
+        if shared.waiting.times_calls() && config.timeout > 0 && !watched.stuck && age >= config.timeout {
             // Only of a call that old it matters what it did meanwhile.
             if let Some(since) = self.silent_since(shared, slot, (call, started))
                 && now.saturating_sub(since) >= config.timeout
@@ -268,8 +234,8 @@ impl Watchdog {
             self.open = None;
         }
         let Some(Report { limit, slot, of, age, text, noted }) = self.reports.front() else { return };
-        let stack = told_by_hub(shared, *slot, *of);
-        if stack.is_none() && waits_for_hub(shared, *slot, *of) && now < noted + STACK_TIME {
+        let stack = shared.waiting.take_stack(*slot, *of);
+        if stack.is_none() && shared.waiting.will_tell_stack(*slot, *of) && now < noted + STACK_TIME {
             return; // the hub tells it before it raises the exception, unless the call ends before
         }
         let mut line = format!("stuck {limit} {slot} {} ", age / MILLI).into_bytes();
@@ -282,7 +248,9 @@ impl Watchdog {
             // As far as the pipe takes it: a stack without its end is better than none.
             stack.split_inclusive(|byte| *byte == b'\n').all(|line| tell(shared, line));
         }
-        let asked = whose_stack(shared, *slot, *of)
+        let asked = shared
+            .waiting
+            .thread_of(*slot, *of)
             .is_some_and(|thread| signals::stack_signal().is_some_and(|signal| signals::send(thread, signal)));
         self.open = Some((*slot, if asked { now + STACK_TIME } else { now }));
         self.reports.pop_front();
@@ -297,61 +265,14 @@ fn due_of_limit(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
     open.map(|(more, _)| started.saturating_add(limit + more)).min()
 }
 
-/// The stack of a late call that merely waits, or that held up the hub.
-fn told_by_hub(shared: &Shared, slot: usize, of: Subject) -> Option<Vec<u8>> {
-    match (of, &shared.hub) {
-        (Subject::Call(call), Some(hub)) => hub.take_stack(slot, call),
-        _ => None,
-    }
-}
-
-/// The hub has yet to come to the call.
-fn waits_for_hub(shared: &Shared, slot: usize, of: Subject) -> bool {
-    match (of, &shared.hub) {
-        (Subject::Call(call), Some(hub)) => hub.tells_stacks() && shared.slots[slot].calls() == call,
-        _ => false,
-    }
-}
-
-/// The thread that is at what a report is about; under a hub a call that merely waits is on no thread's stack.
-fn whose_stack(shared: &Shared, slot: usize, of: Subject) -> Option<ThreadId> {
-    match (of, &shared.hub) {
-        (Subject::Call(call), None) => {
-            let is_there = shared.running(slot).is_some_and(|(now_at, _)| now_at == call);
-            is_there.then(|| shared.slots[slot].thread())
-        }
-        (Subject::Hub(rounds), Some(hub)) => (hub.rounds() == rounds).then(|| hub.thread()),
-        (Subject::Call(_), Some(_)) | (Subject::Hub(_), None) => None,
-    }
-}
-
-/// Lets `RequestTimeout` be raised in the call: its thread does it where signals are handled, the main thread elsewhere.
-/// Under a hub the call may be waiting, or be what the hub is held up by.
-fn end_call(shared: &Shared, began: Began) {
-    let slot = began.place;
-    if let Some(hub) = &shared.hub {
-        hub.late().push(began);
-        if let Some(signal) = signals::late_signal() {
-            signals::send(hub.thread(), signal);
-        }
-        hub.ring();
-    } else if shared.main_slot() == Some(slot) {
-        if let Some(signal) = signals::late_signal() {
-            signals::send(shared.slots[slot].thread(), signal);
-        }
-    } else {
-        shared.signals.kick();
-    }
-}
-
 /// The call did not end though it was told to: its client is answered from here, unless the reply has begun.
 fn answer(shared: &Shared, slot: usize, call: u32) {
     let mut guard = shared.baton.take();
     // The exchange is given back under the baton only: while this is held it stays what it is.
-    if shared.slots[slot].calls() == call {
+    if shared.waiting.slots[slot].calls() == call {
         let wall = &mut guard.reactor.wall;
         wall.refresh(clock::now());
-        let claim = &shared.slots[slot].claim;
+        let claim = &shared.waiting.slots[slot].claim;
         claim.take(&late_page(wall.date(), claim.method()));
     }
     drop(guard);
@@ -366,27 +287,11 @@ fn tell(shared: &Shared, line: &[u8]) -> bool {
 }
 
 impl Shared {
-    /// The call a slot is at: its number, and when it began.
-    pub fn running(&self, slot: usize) -> Option<(u32, u64)> {
-        let call = self.slots[slot].calls();
-        if call.is_multiple_of(2) {
-            return None;
-        }
-        // The start is taken back when a call ends and set after the next one began: it is this call's, or none.
-        let started = self.board.call_started(slot);
-        (started != 0 && self.slots[slot].calls() == call).then_some((call, started))
-    }
-
     /// Marks a call as late, if it still runs and the application has not answered yet.
     fn mark_late(&self, slot: usize, call: u32) -> bool {
         let guard = self.baton.take();
-        let marked = self.slots[slot].calls() == call && self.slots[slot].lateness.mark(call);
+        let marked = self.waiting.slots[slot].calls() == call && self.waiting.slots[slot].lateness.mark(call);
         drop(guard);
         marked
-    }
-
-    fn main_slot(&self) -> Option<usize> {
-        let slot = self.main_slot.load(Ordering::Relaxed);
-        (slot < self.slots.len()).then_some(slot)
     }
 }

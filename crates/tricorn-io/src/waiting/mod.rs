@@ -1,12 +1,33 @@
 //! How the threads of a worker, or its hub, wait for one another, and what each of them shows the others of its call.
+//!
+//! [`Waiting`] is what they share. Whether a worker has threads or a hub is asked in this folder only: each difference is a
+//! method with one `match`.
+//!
+//! | | `Threads` | `Hub` |
+//! |---|---|---|
+//! | a call has | its thread's slot | a slot while it lasts |
+//! | events are waited for by | an app thread in `Engine::wait`, or the monitor that covers | the hub's own event loop, beside the bell |
+//! | deadlines are kept by | that app thread | the monitor |
+//! | stuck is | a call that is the same after a tick | a hub that does not come for what waits |
+//! | `timeout` is about | each call | the hub |
+//! | a late call is ended by | its thread, or the main thread | the hub, in the call's greenlet or task |
 
+mod eye;
 pub mod hub;
+mod hub_watch;
 pub mod lateness;
+mod manner;
 pub mod progress;
+mod seen;
 pub mod sleeper;
 pub mod slots;
 pub mod streams;
+mod threads;
 pub mod watch;
+
+pub use eye::Eye;
+pub use manner::{Subject, Waiting};
+pub use seen::Seen;
 
 /// The atomics of words that are model-checked: `tests/watch_model.rs` has others by these names.
 mod atomics {

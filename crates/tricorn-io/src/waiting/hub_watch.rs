@@ -3,18 +3,15 @@
 //! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
 //! something has happened to our descriptors and it does not come for it. Where nothing happens the bell is rung from time to
 //! time while calls are under way, so that a hub that never comes back is found although no client says anything.
-use crate::clock::MILLI;
+use super::hub::{Hub, ring_after};
+use super::manner::Waiting;
+use super::seen::{PREEMPTED, Seen, is_calm};
 use crate::config::TICK;
-use crate::engine::shared::Shared;
 use crate::scoreboard::Word;
 use crate::sys::processor;
-use crate::waiting::hub::{Hub, ring_after};
 
 /// Ticks that a hub may let something wait before it is taken for away: it computes for a moment now and then.
 const PATIENCE: u64 = 3 * TICK;
-/// For how long a thread that gets no processor is not taken for stuck, nor a hub for away.
-pub(super) const PREEMPTED: u64 = 20 * MILLI;
-
 /// What was seen of the hub the last time.
 #[derive(Debug, Default)]
 pub struct HubWatch {
@@ -29,26 +26,35 @@ pub struct HubWatch {
 }
 
 impl HubWatch {
-    /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long. How often it came.
-    pub fn look(&mut self, shared: &Shared, hub: &Hub, now: u64) -> u64 {
+    /// Looks whether the hub has come since the last time, and rings for it if it has not been seen for long.
+    pub fn look(&mut self, waiting: &Waiting, hub: &Hub, now: u64, elapsed: u64) -> Seen {
         let rounds = hub.rounds();
         let came = rounds.wrapping_sub(self.rounds);
         if came > 0 || self.seen == 0 {
             *self = HubWatch { rounds, seen: now, ..HubWatch::default() };
         }
-        if shared.awaits_hub(hub) {
+        self.look_for_it(waiting, hub, now);
+        Seen {
+            is_stuck: self.is_away(hub, now),
+            is_busy: self.awaited > 0 || waiting.streams.any(),
+            is_calm: is_calm(came, elapsed),
+            came: came > 0,
+        }
+    }
+
+    fn look_for_it(&mut self, waiting: &Waiting, hub: &Hub, now: u64) {
+        if waiting.awaits_hub(hub) {
             if self.awaited == 0 {
                 self.awaited = now;
                 self.worked = processor::time_of(hub.thread()).unwrap_or(0);
             }
-            return came;
+            return;
         }
         self.awaited = 0;
-        if has_calls(shared) && now.saturating_sub(self.seen) >= ring_after(shared.config.timeout) {
+        if has_calls(waiting) && now.saturating_sub(self.seen) >= ring_after(waiting.config.timeout) {
             self.seen = now;
             hub.ring();
         }
-        came
     }
 
     /// The process was stopped until now: the hub could not come.
@@ -59,45 +65,40 @@ impl HubWatch {
         }
     }
 
-    /// Something waits for the hub.
-    pub fn is_awaited(&self) -> bool {
-        self.awaited > 0
-    }
-
     /// Something has waited for the hub for so long that others should see to it. One that would come if it had a processor
     /// is waited for a little longer.
-    pub fn is_away(&self, hub: &Hub, now: u64) -> bool {
+    fn is_away(&self, hub: &Hub, now: u64) -> bool {
         let age = if self.awaited > 0 { now.saturating_sub(self.awaited) } else { 0 };
         if age < PATIENCE {
             return false;
         }
-        let computes = processor::time_of(hub.thread()).unwrap_or(0).saturating_sub(self.worked) >= TICK;
-        age >= PREEMPTED || computes || !processor::is_wanted_by(hub.thread())
+        let computes = || processor::time_of(hub.thread()).unwrap_or(0).saturating_sub(self.worked) >= TICK;
+        age >= PREEMPTED || computes() || !processor::is_wanted_by(hub.thread())
     }
 
     /// The hub has let something wait for as long as `timeout`, and nobody was told: for how long.
-    pub fn is_stuck(&mut self, shared: &Shared, now: u64) -> Option<u64> {
-        let age = self.stuck_for(shared, now)?;
+    pub fn is_stuck(&mut self, waiting: &Waiting, now: u64) -> Option<u64> {
+        let age = self.stuck_for(waiting, now)?;
         (!std::mem::replace(&mut self.told, true)).then_some(age)
     }
 
     /// How long the hub has not come, if that is longer than `timeout`.
-    pub fn stuck_for(&self, shared: &Shared, now: u64) -> Option<u64> {
-        let limit = shared.config.timeout;
+    pub fn stuck_for(&self, waiting: &Waiting, now: u64) -> Option<u64> {
+        let limit = waiting.config.timeout;
         let age = if self.awaited > 0 { now.saturating_sub(self.awaited) } else { 0 };
         (limit > 0 && age >= limit).then_some(age)
     }
 
     /// In how many nanoseconds there may be something to do.
-    pub fn due(&self, shared: &Shared, now: u64) -> Option<u64> {
+    pub fn due(&self, waiting: &Waiting, now: u64) -> Option<u64> {
         if self.awaited > 0 {
-            let limit = shared.config.timeout;
+            let limit = waiting.config.timeout;
             return (limit > 0 && !self.told).then(|| (self.awaited + limit).saturating_sub(now).max(TICK));
         }
-        has_calls(shared).then(|| (self.seen + ring_after(shared.config.timeout)).saturating_sub(now).max(TICK))
+        has_calls(waiting).then(|| (self.seen + ring_after(waiting.config.timeout)).saturating_sub(now).max(TICK))
     }
 }
 
-fn has_calls(shared: &Shared) -> bool {
-    shared.board.get(Word::InFlight) > 0
+fn has_calls(waiting: &Waiting) -> bool {
+    waiting.board.get(Word::InFlight) > 0
 }

@@ -1,0 +1,74 @@
+//! The monitor's eye on whoever has the calls: threads, or a hub.
+use super::hub_watch::HubWatch;
+use super::manner::{Manner, Subject, Waiting};
+use super::seen::Seen;
+use super::threads::ThreadsWatch;
+
+pub enum Eye {
+    Threads(ThreadsWatch),
+    Hub(HubWatch),
+}
+
+impl Eye {
+    pub fn new(waiting: &Waiting) -> Eye {
+        match &waiting.manner {
+            Manner::Threads => Eye::Threads(ThreadsWatch::new(waiting.slots.len())),
+            Manner::Hub(_) => Eye::Hub(HubWatch::default()),
+        }
+    }
+
+    /// Looks what has happened in the `elapsed` nanoseconds since the last time. `rounds`: how often app threads came for
+    /// requests, asked for only where that matters.
+    pub fn look(&mut self, waiting: &Waiting, now: u64, elapsed: u64, rounds: impl FnOnce() -> u64) -> Seen {
+        match (self, &waiting.manner) {
+            (Eye::Threads(threads), _) => threads.look(waiting, now, elapsed, rounds),
+            (Eye::Hub(watch), Manner::Hub(hub)) => watch.look(waiting, hub, now, elapsed),
+            (Eye::Hub(_), Manner::Threads) => Seen::default(),
+        }
+    }
+
+    /// The monitor has covered until now: what was seen before is over.
+    pub fn begin_anew(&mut self, waiting: &Waiting) {
+        if let Eye::Threads(threads) = self {
+            threads.begin_anew(waiting);
+        }
+    }
+
+    /// The process was stopped until now.
+    pub fn resume(&mut self, now: u64) {
+        if let Eye::Hub(watch) = self {
+            watch.resume(now);
+        }
+    }
+
+    /// In how many nanoseconds there may be something to do.
+    pub fn due(&self, waiting: &Waiting, now: u64) -> Option<u64> {
+        match self {
+            Eye::Threads(_) => None,
+            Eye::Hub(watch) => watch.due(waiting, now),
+        }
+    }
+
+    /// The calls that look stuck would go on if their threads had a processor.
+    pub fn wants_processor_only(&mut self, waiting: &Waiting, now: u64) -> bool {
+        match self {
+            Eye::Threads(threads) => threads.wants_processor_only(waiting, now),
+            Eye::Hub(_) => false, // a hub is waited for a little longer
+        }
+    }
+
+    /// What has kept the hub from coming for longer than `timeout`, once: the report's subject, its text, and for how long.
+    pub fn take_stuck_hub(&mut self, waiting: &Waiting, now: u64) -> Option<(Subject, Vec<u8>, u64)> {
+        let (Eye::Hub(watch), Manner::Hub(hub)) = (self, &waiting.manner) else { return None };
+        let age = watch.is_stuck(waiting, now)?;
+        Some((Subject::Hub(hub.rounds()), waiting.name_of_stuck(hub), age))
+    }
+
+    /// Whether the hub has not come for longer than `timeout`.
+    pub fn is_hub_stuck(&self, waiting: &Waiting, now: u64) -> bool {
+        match self {
+            Eye::Threads(_) => false,
+            Eye::Hub(watch) => watch.stuck_for(waiting, now).is_some(),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What the threads of a worker and its monitor share, and the questions whose answers differ with threads and a hub.
+use super::hub::{Began, Hub, ring_after};
+use super::progress::Silence;
+use super::sleeper::Sleeper;
+use super::slots::{Places, Slots};
+use super::streams::Streams;
+use super::watch::Watch;
+use crate::config::Config;
+use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::poll::{Poller, ready};
+use crate::sys::signals::{self, ThreadId};
+use crate::sys::wake::{Alarm, WakePipe};
+use rustix::event::PollFlags;
+use rustix::fd::BorrowedFd;
+use rustix::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+pub struct Waiting {
+    pub(super) config: Arc<Config>,
+    pub(super) board: Scoreboard,
+    pub(super) poller: Arc<Poller>,
+    pub slots: Slots,
+    /// The corks that are open.
+    pub streams: Arc<Streams>,
+    /// Ends the wait of the polling thread.
+    pub kick: Arc<Alarm>,
+    /// Ends the wait of the monitor.
+    pub alarm: Arc<Alarm>,
+    /// The one of them that keeps the deadlines.
+    pub sleeper: Arc<Sleeper>,
+    pub signals: WakePipe,
+    pub watch: Watch,
+    /// The slot of the main thread, if it is an app thread.
+    main_slot: AtomicUsize,
+    pub(super) manner: Manner,
+}
+
+pub(super) enum Manner {
+    Threads,
+    /// One thread has all the calls, and waits elsewhere.
+    Hub(Hub),
+}
+
+/// What a report of the watchdog is about, as long as the worker is at the same.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject {
+    Call(u32),
+    /// The hub, since it came so many times.
+    Hub(u64),
+}
+
+impl Waiting {
+    pub fn new(config: Arc<Config>, board: Scoreboard, poller: Arc<Poller>) -> io::Result<Waiting> {
+        let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
+        let (manner, slots, sleeper) = if config.hub {
+            (Manner::Hub(Hub::new()?), Slots::new(config.threads), alarm.clone())
+        } else {
+            (Manner::Threads, Slots::all(config.threads), kick.clone())
+        };
+        Ok(Waiting {
+            config,
+            board,
+            poller,
+            slots,
+            streams: Arc::default(),
+            kick,
+            alarm,
+            sleeper: Arc::new(Sleeper::new(sleeper)),
+            signals: WakePipe::new()?,
+            watch: Watch::new(),
+            main_slot: AtomicUsize::new(usize::MAX),
+            manner,
+        })
+    }
+
+    /// The hub, if there is one: for what only a hub's thread calls.
+    #[inline]
+    pub fn hub(&self) -> Option<&Hub> {
+        match &self.manner {
+            Manner::Threads => None,
+            Manner::Hub(hub) => Some(hub),
+        }
+    }
+
+    /// The hub's bell, which has to be made quiet in a child of the application.
+    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
+        self.hub().map(Hub::bell)
+    }
+
+    /// The hub is to come soon. Threads are woken each in its own way.
+    pub fn ring_hub(&self) {
+        if let Manner::Hub(hub) = &self.manner {
+            hub.ring();
+        }
+    }
+
+    /// The slot of a call that begins in this thread.
+    #[inline]
+    pub fn take_slot(&self, places: &mut Places, thread: usize) -> usize {
+        match &self.manner {
+            Manner::Threads => thread,
+            Manner::Hub(_) => places.take(),
+        }
+    }
+
+    /// A call is noted in its slot and on the scoreboard: the monitor is to see it.
+    #[inline]
+    pub fn call_began(&self, slot: usize, started: u64) {
+        match &self.manner {
+            Manner::Threads => self.wake_monitor(),
+            Manner::Hub(hub) => self.hub_began(hub, slot, started),
+        }
+    }
+
+    #[inline]
+    fn hub_began(&self, hub: &Hub, slot: usize, started: u64) {
+        hub.come();
+        hub.last.store(slot, Ordering::Relaxed);
+        if self.config.request_timeout > 0 {
+            let call = self.slots[slot].calls();
+            hub.began().push_back(Began { place: slot, call, started });
+        }
+        // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
+        // that brought the request may be taken by now, and no other follows.
+        fence(Ordering::SeqCst);
+        self.sleeper.wake_by(started.saturating_add(self.look_after()));
+    }
+
+    /// How long after its beginning a call is to be looked at for the first time.
+    fn look_after(&self) -> u64 {
+        match self.config.request_timeout {
+            0 => ring_after(self.config.timeout),
+            limit => limit.min(ring_after(self.config.timeout)),
+        }
+    }
+
+    /// A call is over. `is_shut`: nothing was accepted for want of room.
+    #[inline]
+    pub fn call_ended(&self, places: &mut Places, slot: usize, is_shut: bool) {
+        self.slots[slot].leave();
+        if let Manner::Hub(hub) = &self.manner {
+            hub.come();
+            places.give(slot);
+            if is_shut {
+                hub.ring(); // it opens the doors, which it looked at when there was no room
+            }
+        }
+    }
+
+    #[inline]
+    pub fn wake_monitor(&self) {
+        if self.watch.wake() {
+            self.alarm.ring();
+        }
+    }
+
+    /// Whether a call keeps its thread from waiting for events.
+    #[inline]
+    pub fn calls_hold_threads(&self) -> bool {
+        matches!(self.manner, Manner::Threads)
+    }
+
+    /// The sleep of a monitor that keeps the deadlines; `None`: an app thread does.
+    pub fn monitors_sleep(&self) -> Option<&Sleeper> {
+        match &self.manner {
+            Manner::Threads => None,
+            Manner::Hub(_) => Some(&self.sleeper),
+        }
+    }
+
+    /// How many slots the watchdog looks at in each tick: under a hub a call that merely waits is not stuck.
+    pub fn watched_slots(&self) -> usize {
+        match &self.manner {
+            Manner::Threads => self.slots.len(),
+            Manner::Hub(_) => 0,
+        }
+    }
+
+    /// Whether `timeout` is about each call.
+    pub fn times_calls(&self) -> bool {
+        matches!(self.manner, Manner::Threads)
+    }
+
+    /// The next call that is known to be over `request_timeout` without a look at every slot.
+    pub fn next_late(&self, now: u64) -> Option<Began> {
+        let Manner::Hub(hub) = &self.manner else { return None };
+        let mut began = hub.began();
+        // All have the same limit: those that began first are late first.
+        while let Some(first) = began.front().copied() {
+            let runs = self.is_at(&first);
+            if runs && now.saturating_sub(first.started) < self.config.request_timeout {
+                return None;
+            }
+            began.pop_front();
+            if runs {
+                return Some(first);
+            }
+        }
+        None
+    }
+
+    /// When [`Waiting::next_late`] may have one.
+    pub fn next_late_due(&self) -> Option<u64> {
+        let limit = self.config.request_timeout;
+        let Manner::Hub(hub) = &self.manner else { return None };
+        let first = hub.began().front().copied().filter(|_| limit > 0)?;
+        Some(first.started.saturating_add(limit))
+    }
+
+    /// The stack of a late call, if the hub has told it.
+    pub fn take_stack(&self, slot: usize, of: Subject) -> Option<Vec<u8>> {
+        match (of, &self.manner) {
+            (Subject::Call(call), Manner::Hub(hub)) => hub.take_stack(slot, call),
+            _ => None,
+        }
+    }
+
+    /// The hub has yet to come to the call, and will tell its stack.
+    pub fn will_tell_stack(&self, slot: usize, of: Subject) -> bool {
+        match (of, &self.manner) {
+            (Subject::Call(call), Manner::Hub(hub)) => hub.tells_stacks() && self.slots[slot].calls() == call,
+            _ => false,
+        }
+    }
+
+    /// The thread that is at what a report is about; under a hub a call that merely waits is on no thread's stack.
+    pub fn thread_of(&self, slot: usize, of: Subject) -> Option<ThreadId> {
+        match (of, &self.manner) {
+            (Subject::Call(call), Manner::Threads) => {
+                let is_there = self.running(slot).is_some_and(|(now_at, _)| now_at == call);
+                is_there.then(|| self.slots[slot].thread())
+            }
+            (Subject::Hub(rounds), Manner::Hub(hub)) => (hub.rounds() == rounds).then(|| hub.thread()),
+            (Subject::Call(_), Manner::Hub(_)) | (Subject::Hub(_), Manner::Threads) => None,
+        }
+    }
+
+    /// Lets `RequestTimeout` be raised in the call: its thread does it where signals are handled, the main thread elsewhere.
+    /// Under a hub the call may be waiting, or be what the hub is held up by.
+    pub fn end_late_call(&self, began: Began) {
+        let interrupt = |thread| signals::late_signal().is_some_and(|signal| signals::send(thread, signal));
+        match &self.manner {
+            Manner::Hub(hub) => {
+                hub.late().push(began);
+                interrupt(hub.thread());
+                hub.ring();
+            }
+            Manner::Threads if self.main_slot() == Some(began.place) => {
+                interrupt(self.slots[began.place].thread());
+            }
+            Manner::Threads => self.signals.kick(),
+        }
+    }
+
+    /// What the log calls the work that holds up the hub.
+    pub fn name_of_stuck(&self, hub: &Hub) -> Vec<u8> {
+        let last = hub.last.load(Ordering::Relaxed);
+        let mut text = self.board.call_text(last).unwrap_or_else(|| b"the event loop".to_vec());
+        let others = self.board.get(Word::InFlight).saturating_sub(1);
+        if others > 0 {
+            text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());
+        }
+        text
+    }
+
+    /// Whether something waits for the hub.
+    pub(super) fn awaits_hub(&self, hub: &Hub) -> bool {
+        hub.is_rung() || !ready(self.poller.as_fd(), PollFlags::IN, 0).is_empty()
+    }
+
+    /// The call a slot is at: its number, and when it began.
+    pub fn running(&self, slot: usize) -> Option<(u32, u64)> {
+        let call = self.slots[slot].calls();
+        if call.is_multiple_of(2) {
+            return None;
+        }
+        // The start is taken back when a call ends and set after the next one began: it is this call's, or none.
+        let started = self.board.call_started(slot);
+        (started != 0 && self.slots[slot].calls() == call).then_some((call, started))
+    }
+
+    /// Whether this call still runs.
+    pub fn is_at(&self, began: &Began) -> bool {
+        self.slots[began.place].calls() == began.call
+    }
+
+    /// Whether any call is under way.
+    pub fn in_flight(&self) -> bool {
+        self.slots.iter().any(|slot| slot.calls() % 2 == 1)
+    }
+
+    pub fn silence(&self, slot: usize, call: u32, started: u64) -> Silence {
+        self.slots[slot].progress.silence(call, started)
+    }
+
+    pub fn main_slot(&self) -> Option<usize> {
+        let slot = self.main_slot.load(Ordering::Relaxed);
+        (slot < self.slots.len()).then_some(slot)
+    }
+
+    pub fn set_main_slot(&self, slot: Option<usize>) {
+        self.main_slot.store(slot.unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+}
