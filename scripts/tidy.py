@@ -1,6 +1,6 @@
 """House rules that no linter knows.
 
-* Control flow fits in a head: files up to 500 lines, functions up to 70, in Rust and Python; Rust types up to 15 fields.
+* Control flow fits in a head: files up to 500 lines, functions up to 70 (Rust and Python), Rust types up to 15 fields.
   Tests do not count; tables are listed with their reason in scripts/tidy-exempt.txt.
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
 * No leftover markers, no machine's paths.
@@ -31,7 +31,7 @@ MACHINE_PATHS = re.compile(r"/hom[e]/\w|(?<![\w.])/roo[t]/\w|/User[s]/\w")
 
 
 PRONOUNS = re.compile(r"\b(?:nobod[y]|somebod[y]|whoeve[r]|those wh[o])\b", re.IGNORECASE)
-BUDGET = {"benches": 5, "crates": 173, "docs": 54, "examples": 11, "fuzz": 3, "python": 80, "tests": 119}
+BUDGET = {"benches": 5, "crates": 109, "docs": 10, "examples": 11, "fuzz": 3, "python": 80, "tests": 119}
 """How often a folder has them; none of the others has any."""
 
 

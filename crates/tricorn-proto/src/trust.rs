@@ -1,7 +1,7 @@
 //! Front ends whose forwarded headers are believed: addresses, CIDR blocks, or everybody.
 use std::net::IpAddr;
 
-/// Nobody by default (but see `allows` on unix sockets).
+/// No peer by default (but see `allows` on unix sockets).
 #[derive(Debug, Clone, Default)]
 pub struct Trust {
     everybody: bool,

@@ -135,7 +135,7 @@ impl AccessLog {
             line.clear();
             LINE.set(line);
         }
-        // The first one is a full barrier, see `Engine::log`. Whoever sees that others wait will be written with them.
+        // The first one is a full barrier, see `Engine::log`. A thread that sees lines of others wait has its own written with them.
         !self.waiting.load(Relaxed) && !self.waiting.swap(true, SeqCst)
     }
 

@@ -110,7 +110,7 @@ impl Sink {
 
 fn at_path(path: &Path) -> io::Result<Sink> {
     let is_pipe = stat(path).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
-    // Opened for reading too, a pipe is there whether or not somebody reads it now, and need not be opened again when its
+    // Opened for reading too, a pipe is there with and without a reader, and need not be opened again when its
     // reader is started again (fifo(7)).
     let access = if is_pipe { OFlags::RDWR } else { OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE };
     let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -133,7 +133,7 @@ fn standard_output() -> io::Result<Sink> {
     Ok(Sink { file, kind, path: None, hangs: false })
 }
 
-/// O_NONBLOCK belongs to the open file description, which we share with whoever started us: it cannot be set on that.
+/// O_NONBLOCK belongs to the open file description, which we share with the process that started us: it cannot be set on that.
 fn a_description_of_our_own(file: &OwnedFd) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY, Mode::empty())

@@ -1,7 +1,7 @@
 //! The baton: the right to run the reactor, and who waits for what.
 //!
 //! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
-//! while it holds the GIL; nobody who holds it asks for the GIL.
+//! while it holds the GIL; a thread that holds it never asks for the GIL.
 use crate::clock::MILLI;
 use crate::config;
 use crate::reactor::Reactor;
@@ -47,7 +47,7 @@ impl Core {
         self.usual > MILLI
     }
 
-    /// Answers should be sent together: requests wait, and calls are neither so short that nobody sleeps meanwhile nor so
+    /// Answers should be sent together: requests wait, and calls are neither so short that no client sleeps meanwhile nor so
     /// long that a client should wait for the next one.
     pub fn gathers_answers(&self) -> bool {
         config::GATHER_ANSWERS.contains(&self.usual) && self.reactor.is_pressed()

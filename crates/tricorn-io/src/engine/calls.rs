@@ -73,7 +73,7 @@ impl Engine {
         if shared.waiting.main_slot() == Some(slot) {
             shared.waiting.set_main_slot(None);
         }
-        // Whoever is parked may have to take over.
+        // A parked thread may have to take over.
         shared.wake_followers(&mut core, 1);
     }
 }

@@ -8,7 +8,7 @@
 //!                                                             Exchange
 //! ```
 //!
-//! The hub does not wait in our poller, it watches the poller's descriptor; so nobody waits here with a timeout, and what
+//! The hub does not wait in our poller, it watches the poller's descriptor; so no thread waits here with a timeout, and what
 //! time brings is the monitor's. Whether the hub is stuck cannot be told from the age of a call either, since most calls
 //! merely wait: it is stuck when it does not come though something happened (`waiting/hub_watch.rs`).
 use super::Engine;
@@ -153,7 +153,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// Does what time has brought, in place of a hub that nobody wakes for it; the hub comes if there is more to do. One that
+    /// Does what time has brought, in place of a hub that is not woken for it; the hub comes if there is more to do. One that
     /// `came` since the last tick and does not rest has its work in hand, and looks for more before it rests.
     pub fn tick_for(&self, now: u64, came: bool) {
         let Some(hub) = self.waiting.hub() else { return };

@@ -22,7 +22,7 @@ impl Shared {
         Some((siblings, siblings.channel.as_ref()?))
     }
 
-    /// Calls take long, and nobody waits for events now: a parked app thread does it, or the monitor, at once.
+    /// Calls take long, and no thread waits for events now: a parked app thread does it, or the monitor, at once.
     pub fn leave_watch(&self, core: &mut Core) {
         if !core.followers.is_empty() {
             self.wake_followers(core, 1);
@@ -82,7 +82,7 @@ impl Shared {
         survey
     }
 
-    /// Nobody comes for what lies in the channel, so that somebody has to see whether it waits for too long.
+    /// No worker comes for what lies in the channel: this one sees whether it waits for too long.
     fn look_after_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
         if !siblings.is_something_sent() || self.leaves_channel(siblings) || !is_our_turn(siblings, now) {
             return;
@@ -195,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// An app thread is about to wait: those who have requests waiting are told. Where some wait here, because enough calls
+    /// An app thread is about to wait: workers that have requests waiting are told. Where some wait here, because enough calls
     /// are under way, they are passed on; returns when to look at them again.
     pub fn before_wait(&self, core: &mut Core, now: u64) -> Option<u64> {
         if core.reactor.queued() > 0 {
@@ -242,7 +242,7 @@ impl Shared {
         }
     }
 
-    /// The last of all workers is done: what nobody has taken is its own. Whether there was any.
+    /// The last of all workers is done: what is left in the channel is its own. Whether there was any.
     pub fn takes_leftovers(&self, core: &mut Core) -> bool {
         let Some((siblings, channel)) = self.channel() else { return false };
         if !siblings.is_something_sent() || self.survey(siblings).serving > 0 {
@@ -267,7 +267,7 @@ impl Shared {
         }
     }
 
-    /// While no app thread is there, the monitor takes connections that nobody else could serve at once either: their
+    /// While no app thread is there, the monitor takes connections that no other worker could serve at once either: their
     /// requests can be passed on, or turned away in time. Siblings that call themselves idle, and do not come for what has
     /// waited here for long, are stopped or starved of their processor: they will not come for a connection either.
     fn accepts_for_all(&self, core: &Core) -> bool {

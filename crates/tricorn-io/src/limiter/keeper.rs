@@ -60,7 +60,7 @@ impl Keeper {
         });
         let window = windows.look(pages, limiter.window_length(), now);
         if windows.threads() == 0 {
-            // Nobody serves, or nobody yet.
+            // No worker serves, or none yet.
             return;
         }
         limiter.resize(windows.threads());

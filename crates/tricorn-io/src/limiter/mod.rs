@@ -238,7 +238,7 @@ impl Limiter {
                 _ => self.follow(&sample, window, now),
             }
         } else if matches!(self.phase, Phase::Probing { .. }) && self.minimum.is_some() {
-            // Hardly anything runs: nothing is measured, and whoever comes next shall not meet a pinned limit.
+            // Hardly anything runs: nothing is measured, and the next request shall not meet a pinned limit.
             self.phase = Phase::Following;
         }
         self.limit()

@@ -1,7 +1,7 @@
 //! The monitor: a native thread that asks "the Python side is busy; what must still happen?".
 //!
 //! * Asleep while nothing is in flight: no timer runs in an idle worker.
-//! * Ticking while application calls are: if a call did not end since the last tick and nobody waits for events, a parked
+//! * Ticking while application calls are: if a call did not end since the last tick and no thread waits for events, a parked
 //!   app thread is woken to do so.
 //! * Covering when no app thread is left: it reads and buffers requests, serves slow readers and keeps the deadlines,
 //!   until an app thread comes back. It starts no request.
@@ -124,7 +124,7 @@ impl Monitor<'_> {
                 let now = clock::now();
                 let timeout = self.queue_timeout(now);
                 let ticks = (self.log_waits() || shared.waiting.streams.any()).then_some(TICK);
-                // Whether somebody is stranded is a question of time, too.
+                // Whether a request is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
                 let hub = self.eye.due(&shared.waiting, now);
@@ -330,7 +330,7 @@ impl Monitor<'_> {
         shared.waiting.ring_hub();
     }
 
-    /// A call is stuck: somebody else must wait for events.
+    /// A call is stuck: another thread must wait for events.
     fn help(&mut self) {
         let shared = self.shared;
         let mut guard = shared.baton.take();

@@ -1,4 +1,4 @@
-//! When the arbiter has died nobody else would ever tell this worker to leave: its monitor does.
+//! When the arbiter has died no process tells this worker to leave: its monitor does.
 //!
 //! A pipe that only the arbiter holds open for writing ends when that process does, however it ended. Watching it costs
 //! nothing while nothing happens, and the monitor sees it at once: no poll of `getppid`, and no need for Python, which an
@@ -23,7 +23,7 @@ pub fn leave(shared: &Shared) {
     shared.drain(&mut core);
     drop(core);
     if last.is_err() {
-        tell(Signal::KILL); // nobody would see to it that this process ends
+        tell(Signal::KILL); // no arbiter would see to it that this process ends
     }
 }
 

@@ -6,7 +6,7 @@
 //! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
 //!   is late at `request_timeout` and at no other time.
 //! * At `max_requests` the arbiter is told, once.
-//! * All threads over `timeout` and the worker draining: whoever waits behind them is turned away (`is_stranded`).
+//! * All threads over `timeout` and the worker draining: requests that wait behind them are turned away (`is_stranded`).
 //!
 //! A report to the arbiter is a line, then what faulthandler's signal handler writes on the thread in question, then a line
 //! that ends it (`python/tricorn/workers/messages.py`). The stack comes in many small writes, so that one report is ended

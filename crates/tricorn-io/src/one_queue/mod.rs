@@ -4,13 +4,13 @@
 //!   request complete, no app thread free here
 //!        │
 //!        ▼                 a sibling is idle, or: among the first of all that wait
-//!   this worker's queue ──────────────────────────▶ the channel ──▶ whoever has a free app thread
+//!   this worker's queue ──────────────────────────▶ the channel ──▶ a worker with a free app thread
 //!        │  beyond queue_limit or queue_timeout
 //!        ▼
 //!   503, Retry-After
 //! ```
 //!
-//! The channel holds the front of the queue of all workers, at most one request for each of them, so that whoever becomes
+//! The channel holds the front of the queue of all workers, at most one request for each of them, so that the worker that becomes
 //! free takes the next one at once. Everything behind the front stays with the worker that read it, which keeps its limits
 //! and its deadlines and sees its client leave.
 //!

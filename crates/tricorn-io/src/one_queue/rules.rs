@@ -21,14 +21,14 @@ pub fn may_send(siblings: &Siblings, channel: &Channel, survey: &Survey, oldest:
     inside <= survey.serving && is_first && now.saturating_sub(oldest) > TICK
 }
 
-/// A worker became free, or took something: those who have requests waiting should look again.
+/// A worker became free, or took something: workers that have requests waiting should look again.
 pub fn ring(siblings: &Siblings, channel: &Channel, now: u64) {
     if now.saturating_sub(siblings.group.get(GroupWord::Waiting)) < RECENT {
         channel.ring();
     }
 }
 
-/// A message lies in the channel although a sibling is idle: whoever was woken for it is dead, or does not come. Another
+/// A message lies in the channel although a sibling is idle: the worker that was woken for it is dead, or does not come. Another
 /// message, an empty one, wakes another.
 pub fn nudge(siblings: &Siblings, channel: &Channel, now: u64) {
     if siblings.is_something_sent() && channel.holds_any() && is_our_turn(siblings, now) {

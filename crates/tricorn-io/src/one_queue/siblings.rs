@@ -90,7 +90,7 @@ impl Siblings {
     }
 
     /// How many messages lie in the channel. A worker that was killed between two steps leaves the count too high; it is
-    /// put right by whoever finds the channel empty.
+    /// put right by the worker that finds the channel empty.
     pub fn in_channel(&self, channel: &Channel) -> u64 {
         if !channel.holds_any() {
             return 0;

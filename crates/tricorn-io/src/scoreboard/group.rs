@@ -33,7 +33,7 @@ pub enum GroupWord {
     MinLatency = 5,
     /// When a worker last had requests waiting that it could not pass on: monotonic nanoseconds.
     Waiting = 6,
-    /// When somebody last looked after what lies in the channel: monotonic nanoseconds.
+    /// When a worker last looked after what lies in the channel: monotonic nanoseconds.
     Nudged = 7,
     /// When the leader last worked on the limit: monotonic nanoseconds.
     LimitUpdated = 8,

@@ -8,7 +8,7 @@
 //! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
 //!
 //! The table of requests may be long and is mostly not used: ten thousand entries are more than a megabyte. Shared memory
-//! is allocated by whoever reads it, too. So nobody looks beyond the first `ENTRIES`, and what lies beyond was never
+//! is allocated by its reader, too. So no reader looks beyond the first `ENTRIES`, and what lies beyond was never
 //! written: it is zero, and takes no memory.
 
 pub mod group;
@@ -252,7 +252,7 @@ impl Scoreboard {
         self.get(Word::Orders) & REPLACED != 0
     }
 
-    /// Whether others serve whoever connects from now on.
+    /// Whether others serve the clients that connect from now on.
     pub fn orders_yield(&self) -> bool {
         self.get(Word::Orders) & YIELD != 0
     }
@@ -367,7 +367,7 @@ mod tests {
         assert_eq!(board.call_text(1), Some(b"PUT /".to_vec()));
         board.call_ends(1);
         assert_eq!(board.call_text(1), None);
-        // A thread that has no place in the page is not told, and harms nobody.
+        // A thread that has no place in the page is not told, and does no harm.
         board.call_begins(10_000, 1, [b"", b"", b""]);
     }
 

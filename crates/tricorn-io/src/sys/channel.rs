@@ -1,5 +1,5 @@
 //! The channel: a SOCK_SEQPACKET pair that all workers hold both ends of, and the bell beside it. What one sends is taken
-//! by exactly one other; what nobody has taken survives whoever sent it.
+//! by exactly one other; what was not taken survives its sender.
 use super::fds;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno, IoSlice, IoSliceMut};
@@ -109,7 +109,7 @@ impl Channel {
         Ok(Some((bytes, descriptors_in(&mut control))))
     }
 
-    /// Whether there are messages that nobody has taken.
+    /// Whether there are messages that were not taken.
     pub fn holds_any(&self) -> bool {
         fds::unacknowledged(self.send.as_fd()).is_none_or(|bytes| bytes > 0)
     }

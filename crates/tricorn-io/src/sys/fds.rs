@@ -4,7 +4,7 @@ use rustix::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicU64;
 
-/// Duplicates a descriptor that somebody else owns by number (a listener inherited from the arbiter).
+/// Duplicates a descriptor that another object owns by number (a listener inherited from the arbiter).
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 0 {
         return Err(io::Errno::BADF);

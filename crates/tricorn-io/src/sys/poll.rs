@@ -1,7 +1,7 @@
 //! epoll, with the two flags the reactor lives on: edge-triggered connections and exclusive listeners.
 //!
 //! Connections are registered once, for reading and writing, edge-triggered: nothing is re-armed per request, and a
-//! connection that was read dry costs the next `epoll_wait` nothing. Whoever reads must therefore read until a short
+//! connection that was read dry costs the next `epoll_wait` nothing. A reader must therefore read until a short
 //! read (no more bytes at that moment: the next ones make an edge) and read once more when the peer hung up
 //! (`RDHUP` arrives with the edge of the last bytes; no second edge follows).
 //!
@@ -123,7 +123,7 @@ impl Poller {
 }
 
 /// Which of `events`, and of what is always told (poll(2): HUP, ERR), a descriptor has or comes to have within `nanos`; none
-/// if nobody can tell.
+/// if the system does not tell.
 pub fn ready(fd: BorrowedFd<'_>, events: PollFlags, nanos: u64) -> PollFlags {
     let mut fds = [PollFd::from_borrowed_fd(fd, events)];
     match poll(&mut fds, Some(&timespec(nanos))) {

@@ -37,7 +37,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = mpsc::channel::<()>();
         let sleeper = std::thread::spawn(move || {
-            tell.send(this_thread()).expect("somebody listens");
+            tell.send(this_thread()).expect("a receiver");
             let _ = stopped.recv();
         });
         let sleeping = told.recv().expect("a thread");

@@ -28,7 +28,7 @@ pub fn block_others() {
     }
 }
 
-/// Makes a thread write its stack into the pipe to the arbiter, whoever holds the GIL.
+/// Makes a thread write its stack into the pipe to the arbiter, whichever thread holds the GIL.
 #[cfg(target_os = "linux")]
 pub fn stack_signal() -> Option<i32> {
     Some(libc::SIGRTMIN() + 5)
@@ -58,13 +58,13 @@ pub fn this_thread() -> ThreadId {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Somebody; no signal can be sent to it.
+/// Any thread; no signal can be sent to it.
 #[cfg(not(target_os = "linux"))]
 pub fn this_thread() -> ThreadId {
     1
 }
 
-/// Sends a signal to one thread of this process, if somebody handles that signal. Whether it was sent.
+/// Sends a signal to one thread of this process, if that signal has a handler. Whether it was sent.
 #[cfg(target_os = "linux")]
 pub fn send(thread: ThreadId, signal: i32) -> bool {
     if thread <= 0 || !is_handled(signal) {

@@ -39,7 +39,7 @@ impl WakePipe {
         }
     }
 
-    /// Blocks until somebody kicked, or a signal came.
+    /// Blocks until a kick, or a signal.
     pub fn wait(&self) {
         let mut fds = [PollFd::new(&self.read, PollFlags::IN)];
         let _ = poll(&mut fds, None);

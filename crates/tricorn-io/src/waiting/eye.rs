@@ -1,4 +1,4 @@
-//! The monitor's eye on whoever has the calls: threads, or a hub.
+//! The monitor's eye on what has the calls: threads, or a hub.
 use super::hub_watch::HubWatch;
 use super::manner::{Manner, Subject, Waiting};
 use super::seen::Seen;

@@ -76,7 +76,7 @@ impl HubWatch {
         age >= PREEMPTED || computes() || !processor::is_wanted_by(hub.thread())
     }
 
-    /// The hub has let something wait for as long as `timeout`, and nobody was told: for how long.
+    /// The hub has let something wait for as long as `timeout`, and the arbiter was not told: for how long.
     pub fn is_stuck(&mut self, waiting: &Waiting, now: u64) -> Option<u64> {
         let age = self.stuck_for(waiting, now)?;
         (!std::mem::replace(&mut self.told, true)).then_some(age)

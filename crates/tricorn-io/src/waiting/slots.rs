@@ -68,7 +68,7 @@ pub struct Slot {
     bell: Condvar,
     /// Where this thread's streams gather.
     pub cork: Arc<Cork>,
-    /// The thread that has this place; 0: nobody.
+    /// The thread that has this place; 0: none.
     thread: AtomicThreadId,
     /// Who answers this thread's exchange.
     pub claim: Arc<Claim>,

@@ -11,7 +11,7 @@
 //! Rules:
 //! * The monitor makes every transition but three: `wake` and `stream_began` end its sleep, and an app thread that comes back
 //!   ends its covering.
-//! * Whoever ends a sleep by a transition rings the alarm. One of several does, so that a sleep costs one ring.
+//! * The thread whose transition ends a sleep rings the alarm. It is one of several, so that a sleep costs one ring.
 //! * `cover` and `app_thread_came` are called under the baton.
 //! * Lost wake-ups: the monitor says that it sleeps, then looks whether it may (`lie_down`, then the slots, the streams, the
 //!   log). A call is entered in its slot, then the word is read (`wake`). Both are store-load pairs of sequentially consistent

@@ -59,7 +59,7 @@ impl Refusal {
     /// With bytes of the peer as the detail; each is one character, as Python's latin-1 has it.
     #[cold]
     pub(crate) fn from_bytes(kind: RefusalKind, detail: &[u8]) -> Box<Refusal> {
-        // A detail longer than this helps nobody who reads a log.
+        // A detail longer than this does not help the reader of a log.
         let shown = detail.get(..MAX_DETAIL).unwrap_or(detail);
         Box::new(Refusal { kind, detail: shown.iter().map(|&byte| byte as char).collect() })
     }

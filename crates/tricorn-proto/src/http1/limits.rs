@@ -67,7 +67,7 @@ impl Default for Leniency {
     }
 }
 
-/// gunicorn's defaults, except that nobody is trusted: whom to trust is said by `Trust::parse`.
+/// gunicorn's defaults, except that no peer is trusted: whom to trust is said by `Trust::parse`.
 impl Default for HeadPolicy {
     fn default() -> HeadPolicy {
         let pair = |name: &str, value: &str| (name.as_bytes().to_vec(), value.as_bytes().to_vec());

@@ -69,7 +69,7 @@ impl Receiver {
         }
     }
 
-    /// Tells that the body, trailers included, was read before by somebody else, who also looked at it.
+    /// Tells that the body, trailers included, was read before by other code, which also looked at it.
     pub fn took_body(&mut self) {
         self.remaining = 0;
         if matches!(self.state, State::Fixed | State::Chunked) {

@@ -27,7 +27,7 @@ pub(super) enum Flaw {
 }
 
 /// RFC 9112 section 3: "Recipients typically parse the request-line into its component parts by splitting on
-/// whitespace". We split at single SP into exactly three: whoever is more lenient than his neighbour desyncs.
+/// whitespace". We split at single SP into exactly three: a parser that is more lenient than its neighbour desyncs.
 #[inline]
 pub(super) fn parse(line: &[u8], leniency: &Leniency) -> Result<RequestLine, Flaw> {
     let method = method_end(line).ok_or(Flaw::Line)?;

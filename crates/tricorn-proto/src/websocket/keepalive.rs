@@ -7,7 +7,7 @@
 //!       └────── any byte, the pong ───────┘
 //! ```
 //!
-//! Any byte is a sign of life: a peer in the midst of a long message cannot answer in between. While nobody reads (the
+//! Any byte is a sign of life: a peer in the midst of a long message cannot answer in between. While the session does not read (the
 //! application is behind) nothing can be heard, so the clock stands still. Times are nanoseconds of one clock that never
 //! goes back.
 
@@ -35,7 +35,7 @@ enum State {
 pub struct Keepalive {
     /// 0: no pings.
     interval: u64,
-    /// 0: nobody is given up.
+    /// 0: no peer is given up.
     timeout: u64,
     /// When the last byte came.
     heard: u64,
@@ -71,7 +71,7 @@ impl Keepalive {
         self.unanswered.take().map(|sent| now.saturating_sub(sent))
     }
 
-    /// Nobody reads what comes until `resume`.
+    /// What comes is not read until `resume`.
     pub fn pause(&mut self) {
         if self.state != State::Dead {
             self.state = State::Paused;

@@ -37,7 +37,7 @@ pub struct Settings<'a> {
     pub fragment: usize,
     pub deflate: Option<&'a Agreed>,
     /// As client: what the masking keys are made from. "MUST be … chosen from a strong source of entropy" if the
-    /// payload comes from somebody else.
+    /// payload comes from another peer.
     pub seed: u64,
 }
 

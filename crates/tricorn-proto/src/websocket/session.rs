@@ -149,7 +149,7 @@ impl<M> Session<M> {
         !self.is_stalled && !self.is_over()
     }
 
-    /// Nothing was read because the inbox was full, and there is room now (or nobody wants messages any more).
+    /// Nothing was read because the inbox was full, and there is room now (or messages are not wanted any more).
     #[inline]
     pub fn wants_resume(&self) -> bool {
         self.is_stalled && (self.is_deaf || self.inbox.has_room())
@@ -231,7 +231,7 @@ impl<M> Session<M> {
         }
     }
 
-    /// Whether messages may be sent: nobody has said goodbye.
+    /// Whether messages may be sent: neither side has said goodbye.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.sender.closing().may_send()

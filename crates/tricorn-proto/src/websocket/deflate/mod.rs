@@ -3,7 +3,7 @@
 //! ```text
 //!   offers of the client ──> negotiation (server's Policy) ──> Agreed ──┬──> Inflater: the peer's messages
 //!                                                                       └──> Deflater: ours
-//!                                  Spare: contexts nobody uses now, one per thread
+//!                                  Spare: contexts not in use, one per thread
 //! ```
 //!
 //! What a connection holds while it is idle:

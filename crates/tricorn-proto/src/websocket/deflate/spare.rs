@@ -11,7 +11,7 @@ pub struct Spare {
     buffers: Vec<Vec<u8>>,
     /// How many of each are kept.
     most: usize,
-    /// How many deflating contexts may be elsewhere, between messages. Whoever holds one holds a permit.
+    /// How many deflating contexts may be elsewhere, between messages. The holder of one holds a permit.
     most_remembering: usize,
     permits: Arc<()>,
 }

@@ -19,7 +19,7 @@ impl Key {
     }
 }
 
-/// The value of Sec-WebSocket-Accept: it proves that the key was read by somebody who speaks WebSocket.
+/// The value of Sec-WebSocket-Accept: it proves that the key was read by a server that speaks WebSocket.
 pub fn accept(key: &Key) -> [u8; 28] {
     let mut sha1 = Sha1::new();
     sha1.update(&key.0);

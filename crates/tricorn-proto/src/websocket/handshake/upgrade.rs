@@ -12,7 +12,7 @@ pub struct Asked {
     pub wanted: Wanted,
 }
 
-/// Whether a request asks for a WebSocket (`bytes` is what its spans point into). Whoever names the protocol in Upgrade
+/// Whether a request asks for a WebSocket (`bytes` is what its spans point into). A client that names the protocol in Upgrade
 /// means it, and is told what is wrong with the rest.
 pub fn read(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
     // RFC 9110 section 7.8: "A server MUST ignore an Upgrade header field that is received in an HTTP/1.0 request."
@@ -22,7 +22,7 @@ pub fn read(head: &RequestHead, bytes: &[u8]) -> Result<Option<Asked>, Wrong> {
     if head.kind != Method::Get {
         return Err(Wrong::Method);
     }
-    // What follows the head must be frames, and nobody may take them for something else.
+    // What follows the head must be frames, and no proxy may take them for something else.
     if head.framing.has_body() {
         return Err(Wrong::Body);
     }
