@@ -97,8 +97,8 @@ REACTOR = (
     Fault(
         "worker_connections",
         "worker_connections bounds what is taken",
-        f"{REACT}/accept.rs",
-        "!self.config.hub && self.capacity.busy() + self.queue.len() >= self.config.worker_connections",
+        f"{REACT}/capacity.rs",
+        "!self.is_hub() && self.busy + waiting >= most",
         "false",
         (SUITE, "tests/compat/test_settings.py -k worker_connections"),
     ),

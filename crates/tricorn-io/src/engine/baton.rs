@@ -37,6 +37,23 @@ pub struct Core {
 }
 
 impl Core {
+    pub fn new(reactor: Reactor) -> Core {
+        Core {
+            reactor,
+            followers: Vec::new(),
+            polling: None,
+            watches_signals: false,
+            joined: 0,
+            rounds: 0,
+            hub_rests: false,
+            places: Places::default(),
+            share_due: 0,
+            share_of: None,
+            spare: Events::default(),
+            usual: 0,
+        }
+    }
+
     /// Remembers how long a call took.
     pub fn learn(&mut self, nanos: u64) {
         self.usual = self.usual - self.usual / 8 + nanos / 8;

@@ -21,14 +21,13 @@ use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::one_queue::siblings::Siblings;
-use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, WAKE};
+use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, Surroundings, WAKE};
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::group::GroupWord;
 use crate::sys::fork::is_child;
-use crate::sys::poll::{Events, Poller};
+use crate::sys::poll::Poller;
 use crate::sys::random_seed;
 use crate::waiting::Waiting;
-use crate::waiting::slots::Places;
 use baton::{Baton, Core};
 use lifecycle::{Lifecycle, Stage};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
@@ -83,22 +82,16 @@ impl Engine {
         let waiting = Waiting::new(config.clone(), board, poller.clone())?;
         poller.add_wake(waiting.kick.as_fd(), WAKE)?;
         board.begin(config.threads);
-        let (sleeps, flow) = (waiting.sleeper.clone(), waiting.streams.clone());
-        let reactor = Reactor::new(config.clone(), board, poller.clone(), access.clone(), sockets, flow, sleeps);
-        let core = Core {
-            reactor,
-            followers: Vec::new(),
-            polling: None,
-            watches_signals: false,
-            joined: 0,
-            rounds: 0,
-            hub_rests: false,
-            places: Places::default(),
-            share_due: 0,
-            share_of: None,
-            spare: Events::default(),
-            usual: 0,
-        };
+        let core = Core::new(Reactor::new(Surroundings {
+            config: config.clone(),
+            board,
+            poller: poller.clone(),
+            access: access.clone(),
+            listeners: sockets,
+            streams: waiting.streams.clone(),
+            sleeper: waiting.sleeper.clone(),
+            callers: waiting.callers(),
+        }));
         let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
         let shared = Shared {
             lost: Arc::new(Lost::new(waiting.alarm.clone())),

@@ -71,9 +71,9 @@ impl Reactor {
         (!self.gate.is_open() || !self.may_start()) && !self.draining
     }
 
-    /// As many as may be held at all. Under a hub so many may be running: others wait beside them, within `queue_limit`.
+    /// As many requests run and wait as may be held at all.
     fn is_full(&self) -> bool {
-        !self.config.hub && self.capacity.busy() + self.queue.len() >= self.config.worker_connections
+        self.capacity.is_full(self.queue.len(), self.config.worker_connections)
     }
 
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
@@ -112,10 +112,9 @@ impl Reactor {
 
     /// Takes those for whom nobody else was woken. For each connection the kernel wakes one of the threads that sleep on its
     /// listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
-    /// on. There is one such connection at most: who was woken is not woken again before it has looked. A hub does not sleep
-    /// in our poller, and what wakes it wakes all.
+    /// on. There is one such connection at most: who was woken is not woken again before it has looked.
     pub(crate) fn take_missed(&mut self) {
-        if self.config.hub {
+        if !self.capacity.sleeps_in_poller() {
             return;
         }
         for index in 0..self.gate.listeners().len() {

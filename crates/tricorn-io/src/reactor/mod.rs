@@ -9,7 +9,6 @@ mod admin_gate;
 mod attend;
 mod attended;
 mod bodies;
-mod capacity;
 mod channel_watch;
 mod chores;
 mod conn;
@@ -51,15 +50,16 @@ use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
-use crate::exchange::buffers::{POOLED, Pool, Request};
+use crate::exchange::buffers::{Pool, Request};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
+use crate::waiting::capacity::{Callers, Capacity};
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
 use admin_gate::AdminGate;
 use bodies::Bodies;
-use capacity::Capacity;
+
 use channel_watch::ChannelWatch;
 use conn::Conns;
 use deadlines::Deadlines;
@@ -73,6 +73,18 @@ use std::sync::Arc;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
 use tricorn_proto::http1::Receiver;
 use work::Work;
+
+/// What a reactor is given by the engine.
+pub struct Surroundings {
+    pub config: Arc<Config>,
+    pub board: Scoreboard,
+    pub poller: Arc<Poller>,
+    pub access: Option<Arc<AccessLog>>,
+    pub listeners: Vec<Listener>,
+    pub streams: Arc<Streams>,
+    pub sleeper: Arc<Sleeper>,
+    pub callers: Callers,
+}
 
 pub struct Reactor {
     pub(crate) config: Arc<Config>,
@@ -105,18 +117,11 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    pub fn new(
-        config: Arc<Config>,
-        board: Scoreboard,
-        poller: Arc<Poller>,
-        access: Option<Arc<AccessLog>>,
-        listeners: Vec<Listener>,
-        streams: Arc<Streams>,
-        sleeper: Arc<Sleeper>,
-    ) -> Reactor {
+    pub fn new(given: Surroundings) -> Reactor {
+        let Surroundings { config, board, poller, access, listeners, streams, sleeper, callers } = given;
         let gate = Gate::new(listeners, poller.clone());
         let (admin, channel) = (AdminGate::new(poller.clone()), ChannelWatch::new(poller.clone()));
-        let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(config.hub));
+        let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(callers));
         Reactor {
             bodies: Bodies::new(config.clone(), board, poller.clone()),
             config,
@@ -383,8 +388,8 @@ impl Reactor {
         if exchange.request.spooled > 0 {
             self.bodies.lend_out(&mut exchange.request);
         }
-        if self.config.hub && self.capacity.busy() > POOLED {
-            exchange.request.trim(); // so many at once wait for something, and for long
+        if self.capacity.has_many() {
+            exchange.request.trim();
         }
         Some(exchange)
     }

@@ -1,4 +1,5 @@
 //! What the threads of a worker and its monitor share, and the questions whose answers differ with threads and a hub.
+use super::capacity::Callers;
 use super::hub::{Began, Hub, ring_after};
 use super::progress::Silence;
 use super::sleeper::Sleeper;
@@ -72,6 +73,14 @@ impl Waiting {
             main_slot: AtomicUsize::new(usize::MAX),
             manner,
         })
+    }
+
+    /// What runs the calls, for what counts them.
+    pub fn callers(&self) -> Callers {
+        match &self.manner {
+            Manner::Threads => Callers::Threads,
+            Manner::Hub(_) => Callers::Hub,
+        }
     }
 
     /// The hub, if there is one: for what only a hub's thread calls.

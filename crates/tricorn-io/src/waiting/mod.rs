@@ -12,6 +12,7 @@
 //! | `timeout` is about | each call | the hub |
 //! | a late call is ended by | its thread, or the main thread | the hub, in the call's greenlet or task |
 
+pub mod capacity;
 mod eye;
 pub mod hub;
 mod hub_watch;

@@ -7,11 +7,20 @@
 //!   stuck    no thread has come for a while: what is free cannot begin
 //! ```
 use crate::config;
+use crate::exchange::buffers::POOLED;
+
+/// What runs the calls of a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// App threads with one call each. A thread comes for a request when it is free.
+    Threads,
+    /// One thread with an event loop. It comes for as many requests as it may run.
+    Hub,
+}
 
 #[derive(Debug)]
 pub struct Capacity {
-    /// One thread has all the calls. It comes for as many requests as it may run; a thread comes when it is free.
-    hub: bool,
+    callers: Callers,
     busy: usize,
     share: usize,
     joined: usize,
@@ -21,8 +30,8 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    pub fn new(hub: bool) -> Capacity {
-        Capacity { hub, busy: 0, share: usize::MAX, joined: 0, stuck: false, turned: 0 }
+    pub fn new(callers: Callers) -> Capacity {
+        Capacity { callers, busy: 0, share: usize::MAX, joined: 0, stuck: false, turned: 0 }
     }
 
     /// Calls under way.
@@ -64,7 +73,7 @@ impl Capacity {
     /// Whether the thread that asks may begin a call. A thread that asks is free; a hub may have calls enough.
     #[inline]
     pub fn may_start(&self) -> bool {
-        self.busy < self.share && (!self.hub || self.busy < self.joined)
+        self.busy < self.share && (!self.is_hub() || self.busy < self.joined)
     }
 
     /// Calls that could be added.
@@ -83,12 +92,12 @@ impl Capacity {
     /// begins all that it may when it comes. `now` is asked for only if it matters.
     #[inline]
     pub fn about_to_begin(&self, now: impl FnOnce() -> u64) -> usize {
-        if self.hub && now() < self.moment_ends() { self.free() } else { self.ready() }
+        if self.is_hub() && now() < self.moment_ends() { self.free() } else { self.ready() }
     }
 
     /// When a hub that does not come is taken for one that will not come soon; `None`: nobody waits for a hub.
     pub fn leniency_ends(&self) -> Option<u64> {
-        (self.hub && self.stuck).then(|| self.moment_ends())
+        (self.is_hub() && self.stuck).then(|| self.moment_ends())
     }
 
     fn moment_ends(&self) -> u64 {
@@ -99,7 +108,30 @@ impl Capacity {
     #[inline]
     pub fn offered(&self, waiting: usize) -> usize {
         let free = self.ready().saturating_sub(waiting);
-        if self.hub { free.min(config::HUB_FREE) } else { free }
+        if self.is_hub() { free.min(config::HUB_FREE) } else { free }
+    }
+
+    /// All `most` places are taken by calls and by requests that wait. A hub may run `most` calls, and others wait beside
+    /// them, within `queue_limit`.
+    #[inline]
+    pub fn is_full(&self, waiting: usize, most: usize) -> bool {
+        !self.is_hub() && self.busy + waiting >= most
+    }
+
+    /// So many calls are under way that each of them waits for something, and for long.
+    #[inline]
+    pub fn has_many(&self) -> bool {
+        self.is_hub() && self.busy > POOLED
+    }
+
+    /// App threads sleep in the poller, and the kernel wakes one of them for a connection. What wakes a hub wakes all.
+    pub fn sleeps_in_poller(&self) -> bool {
+        !self.is_hub()
+    }
+
+    #[inline]
+    fn is_hub(&self) -> bool {
+        self.callers == Callers::Hub
     }
 }
 
@@ -107,15 +139,15 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    fn of(hub: bool, joined: usize) -> Capacity {
-        let mut capacity = Capacity::new(hub);
+    fn of(callers: Callers, joined: usize) -> Capacity {
+        let mut capacity = Capacity::new(callers);
         capacity.staff(joined);
         capacity
     }
 
     #[test]
     fn calls_take_what_is_free_and_give_it_back() {
-        let mut capacity = of(false, 2);
+        let mut capacity = of(Callers::Threads, 2);
         capacity.began();
         assert_eq!((capacity.busy(), capacity.free(), capacity.ready()), (1, 1, 1));
         capacity.began();
@@ -126,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_share_bounds_what_threads_could_take() {
-        let mut capacity = of(false, 4);
+        let mut capacity = of(Callers::Threads, 4);
         assert!(capacity.set_share(1) && !capacity.set_share(1));
         assert_eq!(capacity.free(), 1);
         capacity.began();
@@ -136,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_asks_is_free_and_a_hub_may_have_enough() {
-        for (hub, may_start) in [(false, true), (true, false)] {
-            let mut capacity = of(hub, 1);
+        for (callers, may_start) in [(Callers::Threads, true), (Callers::Hub, false)] {
+            let mut capacity = of(callers, 1);
             capacity.began();
             assert_eq!(capacity.may_start(), may_start);
         }
@@ -145,7 +177,7 @@ mod tests {
 
     #[test]
     fn what_is_stuck_offers_nothing() {
-        let mut capacity = of(false, 3);
+        let mut capacity = of(Callers::Threads, 3);
         assert!(capacity.set_stuck(true, 5) && !capacity.set_stuck(true, 6));
         assert_eq!((capacity.free(), capacity.ready(), capacity.offered(0)), (3, 0, 0));
         assert_eq!(capacity.about_to_begin(|| 5), 0, "a thread that does not come will not come soon");
@@ -154,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_hub_that_is_held_up_for_a_moment_is_about_to_come() {
-        let mut capacity = of(true, 3);
+        let mut capacity = of(Callers::Hub, 3);
         capacity.set_stuck(true, 1_000);
         let end = 1_000 + config::MOMENT;
         assert_eq!(capacity.leniency_ends(), Some(end));
@@ -163,7 +195,17 @@ mod tests {
 
     #[test]
     fn a_hub_offers_a_few_at_a_time() {
-        assert_eq!(of(true, 1_000).offered(0), config::HUB_FREE);
-        assert_eq!(of(false, 1_000).offered(0), 1_000);
+        assert_eq!(of(Callers::Hub, 1_000).offered(0), config::HUB_FREE);
+        assert_eq!(of(Callers::Threads, 1_000).offered(0), 1_000);
+    }
+
+    #[test]
+    fn waiting_requests_take_places_of_threads_and_none_of_a_hub() {
+        for (callers, is_full) in [(Callers::Threads, true), (Callers::Hub, false)] {
+            let mut capacity = of(callers, 4);
+            capacity.began();
+            assert!(!capacity.is_full(2, 4));
+            assert_eq!(capacity.is_full(3, 4), is_full);
+        }
     }
 }
