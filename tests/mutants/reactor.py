@@ -32,9 +32,9 @@ REACTOR = (
     Fault(
         "slow_read",
         "a reader takes the minimum rate, not a byte a deadline",
-        f"{REACT}/expiry.rs",
-        "acknowledged >= outgoing.acknowledged + wanted",
-        "acknowledged > outgoing.acknowledged",
+        f"{REACT}/outgoing.rs",
+        "acknowledged >= self.acknowledged + wanted",
+        "acknowledged > self.acknowledged",
         (f"{SUITE} timeouts", "tests/attacks/test_slow_clients.py"),
     ),
     Fault(
@@ -65,9 +65,9 @@ REACTOR = (
     Fault(
         "silent_newcomer",
         "a silent client does not hold up a drain for header_timeout",
-        f"{REACT}/accept.rs",
-        "if self.draining { patience.min(config::LINGER) } else { patience }",
-        "patience",
+        f"{REACT}/timeouts.rs",
+        "now + self.limited(self.header)",
+        "now + self.header",
         (f"{SUITE} leaving::a_client_that_says_nothing",),
     ),
     Fault(

@@ -1,6 +1,7 @@
 //! The gate before the listeners, and what a new connection meets.
-use super::conn::Conn;
+use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
+use super::phase::Change;
 use super::{Reactor, Runner};
 use crate::clock;
 use crate::config;
@@ -68,7 +69,7 @@ impl Reactor {
 
     /// There was no room for newcomers.
     pub fn is_shut(&self) -> bool {
-        (!self.gate.is_open() || !self.may_start()) && !self.draining
+        (!self.gate.is_open() || !self.may_start()) && !self.is_draining()
     }
 
     /// As many requests run and wait as may be held at all.
@@ -198,12 +199,12 @@ impl Reactor {
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
         let trusted = self.config.policy.trust.allows(peer.ip());
-        let token = self.conns.insert(Conn::new(socket, peer, listener, trusted));
+        let token = self.conns.insert(Conn::new(socket, Origin { peer, listener, trusted }));
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
-        let patience = self.config.header_timeout;
-        // A drain is not held up by somebody who connected just before it and says nothing.
-        self.set_deadline(token, now + if self.draining { patience.min(config::LINGER) } else { patience });
+        if let Some(conn) = self.conns.get_mut(token) {
+            self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
+        }
         token
     }
 }

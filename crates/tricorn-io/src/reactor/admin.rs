@@ -3,8 +3,9 @@
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
 //! small; a client that does not take them at once is let go.
 use super::Reactor;
-use super::conn::{Conn, Phase};
+use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
+use super::phase::Change;
 use super::tokens::is_admin;
 use crate::clock;
 use crate::config::{self, AdminPaths};
@@ -74,7 +75,7 @@ impl Reactor {
 
     fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
         self.admin.came();
-        let mut conn = Conn::new(socket, peer, listener, false);
+        let mut conn = Conn::new(socket, Origin { peer, listener, trusted: false });
         conn.borrowed = borrowed;
         let token = self.conns.insert(conn);
         let patience = if borrowed { config::ADMIN_HASTE } else { config::ADMIN_IDLE };
@@ -127,10 +128,10 @@ impl Reactor {
         let now = clock::now();
         self.wall.refresh(now);
         // Who asks wants to know of the server: it is ready as long as others serve on.
-        let is_replaced = self.draining && self.board.orders_replaced();
+        let is_replaced = self.is_draining() && self.board.orders_replaced();
         let not_ready = match () {
             () if is_replaced => None,
-            () if self.draining => Some("draining\n"),
+            () if self.is_draining() => Some("draining\n"),
             () if self.board.orders_not_ready() => Some("not ready\n"),
             () => None,
         };
@@ -150,7 +151,7 @@ impl Reactor {
             self.linger(token);
             return None;
         }
-        conn.phase = Phase::Idle;
+        conn.phase.enter(Change::Kept);
         conn.receiver.next_request();
         request.first_byte = 0;
         // What was looked at makes room for what follows.

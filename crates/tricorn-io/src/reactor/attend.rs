@@ -2,7 +2,6 @@
 //! none of them waits for its own socket.
 use super::Reactor;
 use super::attended::{Attended, Stir, What};
-use super::conn::Phase;
 use crate::exchange::Exchange;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
@@ -14,20 +13,25 @@ impl Reactor {
     /// Something happened to a connection that is with an exchange.
     pub(super) fn stir_busy(&mut self, event: Event) {
         let Some(conn) = self.conns.get_mut(event.token) else { return };
-        let Attended { place, room, .. } = conn.attended;
+        let Some(attended) = conn.phase.get_mut().attended() else { return };
+        let Attended { place, room, .. } = *attended;
         let hangup = event.hangup || event.error;
         if place == 0 || !(event.readable || hangup || room) {
             return;
         }
-        conn.attended.room = false;
+        attended.room = false;
         let what = What { readable: event.readable, writable: room, hangup, broken: event.error, expired: false };
         self.tell(event.token, what);
     }
 
+    fn attended(&mut self, token: Token) -> Option<&mut Attended> {
+        self.conns.get_mut(token)?.phase.get_mut().attended()
+    }
+
     /// Lists the connection, once: while the hub is away a client may make any number of edges.
     fn tell(&mut self, token: Token, what: What) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        match &mut conn.attended.news {
+        let Some(attended) = self.attended(token) else { return };
+        match &mut attended.news {
             Some(news) => *news = news.and(what),
             news => {
                 *news = Some(what);
@@ -38,8 +42,8 @@ impl Reactor {
 
     /// The exchange's earliest timer has come.
     pub(super) fn remind(&mut self, token: Token) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        conn.attended.reminded = false;
+        let Some(attended) = self.attended(token) else { return };
+        attended.reminded = false;
         self.tell(token, What { expired: true, ..What::default() });
     }
 
@@ -47,10 +51,9 @@ impl Reactor {
     pub fn next_stir(&mut self) -> Option<Stir> {
         loop {
             let token = self.stirred.pop_front()?;
-            if let Some(conn) = self.conns.get_mut(token)
-                && let Some(what) = conn.attended.news.take()
-                && conn.phase == Phase::Busy
-                && let Some(place) = (conn.attended.place as usize).checked_sub(1)
+            if let Some(attended) = self.attended(token)
+                && let Some(what) = attended.news.take()
+                && let Some(place) = (attended.place as usize).checked_sub(1)
             {
                 return Some(Stir { place, what });
             }
@@ -60,16 +63,17 @@ impl Reactor {
     /// From now on the exchange is told what happens to its connection. Bytes and room are edges.
     pub(crate) fn attend(&mut self, exchange: &Exchange) {
         let Some(conn) = self.conns.get_mut(exchange.token) else { return };
-        conn.attended.place = exchange.slot as u32 + 1;
-        let (hangup, unseen) = (conn.hangup, conn.readable && conn.registered);
-        if !conn.registered {
-            conn.registered = true;
+        if let Some(attended) = conn.phase.get_mut().attended() {
+            attended.place = exchange.slot as u32 + 1;
+        }
+        let hangup = conn.edges.is_hangup();
+        if conn.edges.register() {
             if self.poller.add_connection(exchange.socket.as_fd(), exchange.token).is_err() {
                 // No memory in the kernel: as good as broken.
                 let what = What { hangup: true, broken: true, ..What::default() };
                 self.tell(exchange.token, what);
             }
-        } else if hangup || unseen {
+        } else if hangup || conn.edges.is_readable() {
             let what = What { readable: true, hangup, ..What::default() };
             self.tell(exchange.token, what);
         }
@@ -77,15 +81,15 @@ impl Reactor {
 
     /// The next thing that happens to the connection is told, whatever it is.
     pub(crate) fn await_room(&mut self, token: Token) {
-        if let Some(conn) = self.conns.get_mut(token) {
-            conn.attended.room = true;
+        if let Some(attended) = self.attended(token) {
+            attended.room = true;
         }
     }
 
     /// The exchange's earliest timer comes then.
     pub(crate) fn remind_at(&mut self, token: Token, at: u64) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        conn.attended.reminded = true;
+        let Some(attended) = self.attended(token) else { return };
+        attended.reminded = true;
         self.set_deadline(token, at);
     }
 

@@ -1,7 +1,7 @@
 //! What the reactor owes to a thread that holds the GIL: objects to be dropped, and lines for the log.
 use crate::config;
 use crate::exchange::Attachment;
-use crate::exchange::outbox::SharedBytes;
+use crate::exchange::outbox::{Outbox, SharedBytes};
 use crate::exchange::overflow::Overflow;
 
 /// Something the log should tell; taken by an app thread (`Engine::take_notices`).
@@ -27,6 +27,12 @@ impl Chores {
     pub fn weight(&self) -> usize {
         let Chores { notices, attachments, spent, files } = self;
         notices.len() + attachments.len() + spent.len() + files.len()
+    }
+
+    /// Nothing more of this reply is sent.
+    pub(super) fn end(&mut self, outbox: &mut Outbox) {
+        outbox.clear(&mut self.spent);
+        self.files.extend(outbox.take_overflow());
     }
 
     /// Keeps a line for the log; beyond a number of them they are dropped.

@@ -1,135 +1,83 @@
 //! One connection between, before and after its requests.
-use super::attended::Attended;
+use super::deadlines::TimedPhase;
+use super::edges::Edges;
+use super::phase::Phase;
 use super::tokens;
-use super::wheel::Tick;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
-use crate::exchange::outbox::Outbox;
 use crate::peer::Peer;
 use crate::sys::poll::Token;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use tricorn_proto::http1::Receiver;
 
-/// Where a connection stands. `reactor/*.rs` moves it:
-///
-/// ```text
-///            first bytes        head, body to come      body complete
-///   Idle ───────────────▶ Head ───────────────▶ Body ───────────────▶ Queued
-///    ▲                     │                      │ complete, not on disk  ▲
-///    │                     │                      └───────▶ Storing ───────┘ the last piece is written
-///    ▲                     │ head, no body                              │ an app thread takes it
-///    │                     └──────────────────▶ Queued                  ▼
-///    │ reply sent, keep-alive                                         Busy (its socket is with the exchange)
-///    ├────────────────────────── Flushing ◀── reply not yet taken ──────┤
-///    └──────────────────────────────────────────────────────────────────┘
-///   refusal, close with unread input ──▶ Lingering ──▶ closed
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing of a request has come.
-    Idle,
-    Head,
-    Body,
-    /// The body is complete, and its last bytes are being written to disk.
-    Storing,
-    /// A complete request waits for an app thread.
-    Queued,
-    /// An exchange is under way and owns the socket.
-    Busy,
-    /// The application is done; the rest of the reply is sent as the client takes it.
-    Flushing {
-        reuse: bool,
-    },
-    /// Our side is closed; input is read and thrown away until the peer closes or the deadline passes.
-    Lingering,
-}
-
-#[derive(Debug)]
-pub struct Conn {
-    /// Taken by the exchange while `Busy`.
-    pub socket: Option<OwnedFd>,
-    /// The number of the socket while the exchange has it.
-    pub lent: RawFd,
-    pub phase: Phase,
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
     pub peer: Peer,
     pub listener: u16,
     /// The peer may claim things by forwarded headers.
     pub trusted: bool,
-    /// In the poller: done when a connection is first waited for, so that a connection for one request never is.
-    pub registered: bool,
-    /// There may be bytes to read (an edge came, or the last read was full).
-    pub readable: bool,
-    /// The peer will send no more.
-    pub hangup: bool,
-    /// Listed in `Reactor::again`.
-    pub again: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Conn {
+    /// With the exchange while the phase is `Busy`.
+    pub socket: Option<OwnedFd>,
+    pub origin: Origin,
+    pub phase: TimedPhase,
+    pub edges: Edges,
+    pub receiver: Receiver,
+    /// The request that is being read; none while idle, so that an idle connection costs little.
+    pub request: Option<Box<Request>>,
+    pub attachment: Option<Attachment>,
     /// A reply was sent here, and the connection kept.
     pub served: bool,
     /// An admin connection that uses a reserved descriptor: closed after its answer.
     pub borrowed: bool,
-    pub deadline: Tick,
-    /// The earliest tick at which the wheel brings this connection up; 0: never.
-    pub wheel_at: Tick,
-    pub receiver: Receiver,
-    /// The request that is being read; none while idle, so that an idle connection costs little.
-    pub request: Option<Box<Request>>,
-    pub outgoing: Option<Box<Outgoing>>,
-    pub attachment: Option<Attachment>,
-    /// While `Busy`: what its exchange wants to be told of.
-    pub attended: Attended,
 }
 
 impl Conn {
+    pub fn new(socket: OwnedFd, origin: Origin) -> Conn {
+        Conn {
+            socket: Some(socket),
+            origin,
+            phase: TimedPhase::default(),
+            edges: Edges::unknown(),
+            receiver: Receiver::default(),
+            request: None,
+            attachment: None,
+            served: false,
+            borrowed: false,
+        }
+    }
+
     #[inline]
     pub fn is_admin(&self) -> bool {
-        tokens::is_admin(self.listener)
+        tokens::is_admin(self.origin.listener)
     }
 
     /// An admin connection that asks nothing. One that has a reserved descriptor is given the time to ask.
     pub fn may_be_dropped(&self) -> bool {
-        self.is_admin() && self.phase == Phase::Idle && !self.borrowed
+        self.is_admin() && matches!(self.phase.get(), Phase::Idle) && !self.borrowed
     }
-}
 
-/// The rest of a reply, and what is known about how the client takes it.
-#[derive(Debug)]
-pub struct Outgoing {
-    pub outbox: Outbox,
-    /// It holds a file, which counts as a descriptor.
-    pub file: bool,
-    /// Bytes acknowledged when the deadline was last set.
-    pub acknowledged: u64,
-}
+    /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
+    pub fn has_unread_input(&self) -> bool {
+        (self.edges.is_readable() && !self.edges.is_hangup()) || self.request.is_some()
+    }
 
-impl Conn {
-    pub fn new(socket: OwnedFd, peer: Peer, listener: u16, trusted: bool) -> Conn {
-        Conn {
-            socket: Some(socket),
-            lent: -1,
-            phase: Phase::Idle,
-            peer,
-            listener,
-            trusted,
-            registered: false,
-            readable: true,
-            hangup: false,
-            again: false,
-            served: false,
-            borrowed: false,
-            deadline: 0,
-            wheel_at: 0,
-            receiver: Receiver::default(),
-            request: None,
-            outgoing: None,
-            attachment: None,
-            attended: Attended::default(),
+    /// The number of its socket, which an exchange may have.
+    fn descriptor(&self) -> Option<RawFd> {
+        match self.phase.get() {
+            Phase::Busy(lent) => Some(lent.socket),
+            _ => self.socket.as_ref().map(OwnedFd::as_raw_fd),
         }
     }
 }
 
 /// Connections by token: an index and a generation, so that a late event of a closed connection meets nobody.
 #[derive(Debug, Default)]
-pub struct Conns {
+pub(super) struct Conns {
     entries: Vec<Entry>,
     free: Vec<u32>,
     count: usize,
@@ -201,8 +149,7 @@ impl Conns {
 
     /// The sockets of all connections, those that exchanges have included.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        let socket = |conn: &Conn| conn.socket.as_ref().map_or(conn.lent, OwnedFd::as_raw_fd);
-        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).map(socket)
+        self.entries.iter().filter_map(|entry| entry.conn.as_ref()).filter_map(Conn::descriptor)
     }
 
     pub fn positions(&self) -> usize {
@@ -220,7 +167,7 @@ mod tests {
 
     fn conn() -> Conn {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
-        Conn::new(socket, Peer::Unix, 0, true)
+        Conn::new(socket, Origin { peer: Peer::Unix, listener: 0, trusted: true })
     }
 
     #[test]

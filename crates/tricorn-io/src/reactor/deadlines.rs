@@ -1,12 +1,47 @@
-//! When connections are to be looked at because time has passed. The thread that waits is woken in time.
-use super::conn::Conn;
+//! Which connections are to be looked at because time has passed. The thread that waits is woken in time.
+use super::phase::{Change, Phase};
+use super::timeouts::Timeouts;
 use super::wheel::{Tick, Wheel, tick_at, time_of};
 use crate::sys::poll::Token;
 use crate::waiting::sleeper::Sleeper;
 use std::sync::Arc;
 
+/// The phase of a connection, and until when it may last.
+#[derive(Debug, Default)]
+pub(super) struct TimedPhase {
+    phase: Phase,
+    deadline: Tick,
+    /// The earliest tick at which the wheel brings this connection up; 0: never.
+    wheel_at: Tick,
+}
+
+impl TimedPhase {
+    #[inline]
+    pub fn get(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// For what the phase holds. Another phase is entered by [`TimedPhase::enter`].
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut Phase {
+        &mut self.phase
+    }
+
+    /// Goes on to the next phase, and leaves the deadline as it is. See [`Deadlines::enter`].
+    #[inline]
+    pub fn enter(&mut self, change: Change) {
+        self.phase.enter(change);
+    }
+
+    #[inline]
+    pub fn deadline(&self) -> Tick {
+        self.deadline
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Deadlines {
+    timeouts: Timeouts,
     wheel: Wheel,
     /// Waits for the wheel.
     sleeper: Arc<Sleeper>,
@@ -15,18 +50,38 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    pub fn new(now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
-        Deadlines { wheel: Wheel::new(now), sleeper, fired: Vec::new() }
+    pub fn new(timeouts: Timeouts, now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
+        Deadlines { timeouts, wheel: Wheel::new(now), sleeper, fired: Vec::new() }
+    }
+
+    #[inline]
+    pub fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    /// The worker leaves: what is set from now on is sooner.
+    pub fn drain(&mut self) {
+        self.timeouts.drain();
+    }
+
+    /// A connection goes on to its next phase, whose deadline counts from now on.
+    #[inline]
+    pub fn enter(&mut self, token: Token, phase: &mut TimedPhase, change: Change, now: u64) {
+        let until = self.timeouts.after(&change, now);
+        phase.enter(change);
+        if let Some(at) = until {
+            self.set(token, phase, at);
+        }
     }
 
     /// Moves a connection's deadline; only an earlier one than the wheel knows of costs more than a store.
     #[inline]
-    pub fn set(&mut self, token: Token, conn: &mut Conn, at: u64) {
+    pub fn set(&mut self, token: Token, phase: &mut TimedPhase, at: u64) {
         let due = tick_at(at);
-        conn.deadline = due;
-        if conn.wheel_at == 0 || due < conn.wheel_at {
-            conn.wheel_at = self.wheel.insert(token, due);
-            self.sleeper.wake_by(time_of(conn.wheel_at));
+        phase.deadline = due;
+        if phase.wheel_at == 0 || due < phase.wheel_at {
+            phase.wheel_at = self.wheel.insert(token, due);
+            self.sleeper.wake_by(time_of(phase.wheel_at));
         }
     }
 
@@ -48,14 +103,15 @@ impl Deadlines {
     }
 
     /// An entry has come out of the wheel: whether its connection's deadline has passed. It has not if an earlier entry was made
-    /// since, or if the deadline was moved; and it does not count (`counts`) while the connection waits for the application.
-    pub fn is_due(&mut self, token: Token, conn: &mut Conn, tick: Tick, counts: bool) -> bool {
-        if conn.wheel_at != tick {
+    /// since, or if the deadline was moved; and it does not count while the connection waits for the application.
+    pub fn is_due(&mut self, token: Token, phase: &mut TimedPhase, tick: Tick) -> bool {
+        if phase.wheel_at != tick {
             return false;
         }
-        conn.wheel_at = 0;
-        if counts && conn.deadline > tick {
-            conn.wheel_at = self.wheel.insert(token, conn.deadline);
+        phase.wheel_at = 0;
+        let counts = phase.phase.has_deadline();
+        if counts && phase.deadline > tick {
+            phase.wheel_at = self.wheel.insert(token, phase.deadline);
             return false;
         }
         counts // else it is set anew when it counts again

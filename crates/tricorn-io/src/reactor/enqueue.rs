@@ -19,7 +19,7 @@ impl Reactor {
         let now = clock::now();
         let Some(conn) = self.conns.get_mut(token) else { return };
         let Some(request) = conn.request.as_deref_mut() else { return };
-        request.note_wait(conn.trusted, now);
+        request.note_wait(conn.origin.trusted, now);
         let timeout = self.config.queue_timeout;
         let due = if timeout > 0 { request.waits_since.saturating_add(timeout) } else { u64::MAX };
         self.queue.insert(token, request.complete, due, now);
@@ -49,7 +49,7 @@ impl Reactor {
     /// Tells siblings how many requests could begin here at once.
     #[inline]
     pub fn tell_free(&self) {
-        let free = if self.draining { 0 } else { self.capacity.offered(self.queue.len()) };
+        let free = if self.is_draining() { 0 } else { self.capacity.offered(self.queue.len()) };
         self.board.set(Word::Free, free as u64);
     }
 
@@ -92,7 +92,7 @@ impl Reactor {
     pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Box<Exchange>> {
         let conn = self.conns.get_mut(token)?;
         let request = conn.request.as_deref_mut()?;
-        request.note_wait(conn.trusted, now);
+        request.note_wait(conn.origin.trusted, now);
         if self.config.queue_timeout > 0 && now.saturating_sub(request.waits_since) > self.config.queue_timeout {
             self.shed(token, Word::QueueLate);
             return None;
@@ -100,7 +100,7 @@ impl Reactor {
         let waited = now.saturating_sub(request.complete);
         if waited > config::HALF_CLOSE
             && let Some(socket) = &conn.socket
-            && has_left(socket.as_fd(), conn.hangup, request.complete, now)
+            && has_left(socket.as_fd(), conn.edges.is_hangup(), request.complete, now)
         {
             self.left_queue(token);
             return None;

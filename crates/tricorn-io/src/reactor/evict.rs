@@ -4,7 +4,8 @@
 //! begun. HAProxy stops to accept. Unfinished heads can fill the first, and idle connections the second, until their deadlines.
 //! Here the order is that of [`Claim`].
 use super::Reactor;
-use super::conn::{Conn, Phase};
+use super::conn::Conn;
+use super::phase::Phase;
 use super::reject::{After, Rejection};
 use super::wheel::{Tick, tick_at};
 use crate::clock;
@@ -35,17 +36,17 @@ enum Claim {
 impl Conn {
     /// `None`: it is not closed for others. `due`: a head that is late enough to be overdue has this deadline or an earlier one.
     fn claim(&self, due: Tick) -> Option<Claim> {
-        if self.is_admin() || self.again || !self.registered {
+        if self.is_admin() || self.edges.is_listed() || !self.edges.is_registered() {
             return None;
         }
-        match self.phase {
+        match self.phase.get() {
             Phase::Lingering => Some(Claim::Answered),
             // There may be bytes that were not looked at.
-            _ if self.readable => None,
+            _ if self.edges.is_readable() => None,
             Phase::Idle if self.served => Some(Claim::Served),
-            Phase::Idle | Phase::Head if self.deadline <= due => Some(Claim::Overdue),
+            Phase::Idle | Phase::Head if self.phase.deadline() <= due => Some(Claim::Overdue),
             Phase::Idle | Phase::Head => Some(Claim::Arriving),
-            Phase::Body | Phase::Storing | Phase::Queued | Phase::Busy | Phase::Flushing { .. } => None,
+            Phase::Body | Phase::Storing | Phase::Queued | Phase::Busy(_) | Phase::Flushing(_) => None,
         }
     }
 }
@@ -89,7 +90,7 @@ impl Reactor {
         let conns = &self.conns;
         let mut found: Vec<(Claim, Tick, Token)> = (0..conns.positions())
             .filter_map(|position| conns.at(position))
-            .filter_map(|(token, conn)| Some((conn.claim(due)?, conn.deadline, token)))
+            .filter_map(|(token, conn)| Some((conn.claim(due)?, conn.phase.deadline(), token)))
             .collect();
         let arriving = found.iter().filter(|(claim, ..)| *claim == Claim::Arriving).count();
         if arriving > self.connections() / 2 {
@@ -106,7 +107,7 @@ impl Reactor {
     }
 
     fn close_for_others(&mut self, token: Token) {
-        match self.conns.get(token).map(|conn| conn.phase) {
+        match self.conns.get(token).map(|conn| conn.phase.get()) {
             Some(Phase::Head) => {
                 self.shortage.heads += 1;
                 self.reject(token, &CROWDED, Word::Evicted);

@@ -1,8 +1,10 @@
 //! Connections that go to a sibling with their waiting request, and those that come from one.
 use super::Reactor;
 use super::bodies::no_memory;
-use super::conn::{Conn, Phase};
+use super::conn::{Conn, Origin};
+use super::edges::Edges;
 use super::enqueue::has_left;
+use super::phase::Change;
 use crate::clock;
 use crate::config::Fault;
 use crate::exchange::body::{Body, NoMemory, Spool};
@@ -90,11 +92,11 @@ impl Reactor {
         let next = request.unread();
         let apart = apart || head.len() + body.len() + next.len() > INLINE;
         let header = Parcel {
-            peer: conn.peer,
-            listener: self.door(conn.listener).and_then(|listener| listener.address),
+            peer: conn.origin.peer,
+            listener: self.door(conn.origin.listener).and_then(|listener| listener.address),
             hops: request.hops,
-            readable: conn.readable,
-            hangup: conn.hangup,
+            readable: conn.edges.is_readable(),
+            hangup: conn.edges.is_hangup(),
             apart,
             spooled: file.map(|_| request.body.len()),
             first_byte: request.first_byte,
@@ -118,7 +120,7 @@ impl Reactor {
 
     /// The connection is somebody else's now: nothing of it stays here.
     fn forget(&mut self, token: Token) {
-        if let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.registered)
+        if let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.edges.is_registered())
             && let Some(socket) = &conn.socket
         {
             // Closing our descriptor would not do it: the connection lives on in another process.
@@ -195,8 +197,9 @@ impl Reactor {
         let listener =
             self.gate.listeners().iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
-        let mut conn = Conn::new(socket, parcel.peer, listener as u16, trusted);
-        (conn.readable, conn.hangup, conn.phase) = (parcel.readable, parcel.hangup, Phase::Queued);
+        let mut conn = Conn::new(socket, Origin { peer: parcel.peer, listener: listener as u16, trusted });
+        conn.edges = Edges::known(parcel.readable, parcel.hangup);
+        conn.phase.enter(Change::TakenOver);
         let mut request = self.pool.take();
         let refusal = self.fill_in(&mut request, &mut conn, &parcel, &payload, spool).err();
         conn.request = Some(request);
@@ -228,7 +231,7 @@ impl Reactor {
         request.waits_since = parcel.waits_since;
         request.hops = parcel.hops.saturating_add(1);
         let progress =
-            conn.receiver.advance(&mut request.input, &self.config.policy, conn.trusted, &mut request.head)?;
+            conn.receiver.advance(&mut request.input, &self.config.policy, conn.origin.trusted, &mut request.head)?;
         if progress.step != Step::Head || progress.consumed != head.len() {
             return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
         }

@@ -4,7 +4,6 @@
 //! Beyond the limit the longest heads are answered 503, of equal ones the oldest. A head that came with one read is complete
 //! before it is counted.
 use super::Reactor;
-use super::conn::Phase;
 use super::reject::{After, Rejection};
 use crate::clock;
 use crate::exchange::buffers::{INPUT, Request};
@@ -23,8 +22,7 @@ const TOO_MANY: Rejection<'_> = Rejection::for_now(
 impl Reactor {
     /// More of this connection's head is still to come: counts what there is so far.
     pub(super) fn count_head(&mut self, token: Token) {
-        let Some(conn) = self.conns.get_mut(token).filter(|conn| matches!(conn.phase, Phase::Idle | Phase::Head))
-        else {
+        let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.phase.get().is_before_body()) else {
             return;
         };
         let Some(request) = conn.request.as_deref_mut() else { return };
@@ -46,7 +44,7 @@ impl Reactor {
             .filter_map(|(token, conn)| {
                 let request = conn.request.as_deref().filter(|request| request.head_held > 0)?;
                 // What was sent counts, not how large a buffer of the pool it got.
-                Some((Reverse(request.input.len() / INPUT), conn.deadline, token))
+                Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), token))
             })
             .collect();
         found.sort_unstable();

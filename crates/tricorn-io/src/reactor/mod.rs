@@ -14,6 +14,7 @@ mod chores;
 mod conn;
 mod deadlines;
 mod descriptors;
+mod edges;
 mod enqueue;
 mod evict;
 mod expiry;
@@ -24,6 +25,8 @@ mod heads;
 mod held;
 mod listener;
 mod notices;
+mod outgoing;
+mod phase;
 mod queue;
 mod read;
 mod reject;
@@ -31,6 +34,7 @@ mod shortage;
 mod spare;
 mod spooler;
 mod store;
+mod timeouts;
 mod tokens;
 mod wheel;
 mod work;
@@ -40,7 +44,6 @@ pub use crate::config::AdminPaths;
 pub use crate::sys::poll::Token;
 pub use attended::{Stir, What};
 pub use chores::{Chores, Notice};
-pub use conn::{Conn, Phase};
 pub use hand_over::{Front, Handed};
 pub use listener::Listener;
 pub use tokens::WAKE;
@@ -61,15 +64,17 @@ use admin_gate::AdminGate;
 use bodies::Bodies;
 
 use channel_watch::ChannelWatch;
-use conn::Conns;
+use conn::{Conns, Origin};
 use deadlines::Deadlines;
 use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use held::HeldAnswers;
+use phase::{Change, Phase};
 use queue::Queue;
 use rustix::fd::AsRawFd;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use timeouts::Timeouts;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
 use tricorn_proto::http1::Receiver;
 use work::Work;
@@ -107,7 +112,6 @@ pub struct Reactor {
     deadlines: Deadlines,
     pool: Pool,
     pub(crate) wall: WallText,
-    pub(crate) draining: bool,
     pub(crate) chores: Chores,
     /// Memory of unfinished heads.
     head_bytes: usize,
@@ -121,6 +125,7 @@ impl Reactor {
         let Surroundings { config, board, poller, access, listeners, streams, sleeper, callers } = given;
         let gate = Gate::new(listeners, poller.clone());
         let (admin, channel) = (AdminGate::new(poller.clone()), ChannelWatch::new(poller.clone()));
+        let deadlines = Deadlines::new(Timeouts::new(&config), clock::now(), sleeper);
         let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(callers));
         Reactor {
             bodies: Bodies::new(config.clone(), board, poller.clone()),
@@ -139,11 +144,10 @@ impl Reactor {
             overload: shortage::Overload::default(),
             shortage: shortage::Shortage::default(),
             capacity,
-            deadlines: Deadlines::new(clock::now(), sleeper),
+            deadlines,
             pool: Pool::default(),
             wall: WallText::default(),
             extra: ExtraDescriptors::new(streams),
-            draining: false,
             chores: Chores::default(),
             head_bytes: 0,
             scratch: Vec::new(),
@@ -254,7 +258,13 @@ impl Reactor {
 
     /// Nothing is left that a draining worker should wait for.
     pub fn is_drained(&self) -> bool {
-        self.draining && self.gate.is_gone() && self.connections() == 0
+        self.is_draining() && self.gate.is_gone() && self.connections() == 0
+    }
+
+    /// The worker is leaving.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.deadlines.timeouts().is_draining()
     }
 
     /// How long the poller may sleep.
@@ -309,19 +319,17 @@ impl Reactor {
             return self.accept_one(listener);
         }
         let conn = self.conns.get_mut(event.token)?;
-        let half = conn.hangup;
-        conn.readable |= event.readable;
-        conn.hangup |= event.hangup | event.error;
-        match conn.phase {
+        let half = conn.edges.came(event);
+        match conn.phase.get() {
             // The turn's bytes are used up. A head is read all the same: it is short.
-            Phase::Body | Phase::Flushing { .. } if self.work.is_turn_over() && !event.error => {
+            Phase::Body | Phase::Flushing(_) if self.work.is_turn_over() && !event.error => {
                 self.later(event.token);
                 None
             }
             Phase::Idle | Phase::Head | Phase::Body if event.readable || event.hangup || event.error => {
                 self.read(event.token)
             }
-            Phase::Flushing { .. } => {
+            Phase::Flushing(_) => {
                 self.flush(event.token, event.error);
                 None
             }
@@ -333,7 +341,7 @@ impl Reactor {
                 self.stir(event.token, half);
                 None
             }
-            Phase::Busy => {
+            Phase::Busy(_) => {
                 self.stir_busy(event);
                 None
             }
@@ -343,26 +351,25 @@ impl Reactor {
 
     fn look_again(&mut self, token: Token) -> Option<Token> {
         let conn = self.conns.get_mut(token)?;
-        conn.again = false;
-        match conn.phase {
+        conn.edges.unlist();
+        match conn.phase.get() {
             Phase::Idle | Phase::Head | Phase::Body => self.read(token),
             Phase::Lingering => {
                 self.discard(token);
                 None
             }
-            Phase::Flushing { .. } => {
+            Phase::Flushing(_) => {
                 self.flush(token, false);
                 None
             }
-            Phase::Queued | Phase::Busy | Phase::Storing => None,
+            Phase::Queued | Phase::Busy(_) | Phase::Storing => None,
         }
     }
 
     fn later(&mut self, token: Token) {
         if let Some(conn) = self.conns.get_mut(token)
-            && !conn.again
+            && conn.edges.list()
         {
-            conn.again = true;
             self.work.add_again(token);
         }
     }
@@ -373,12 +380,10 @@ impl Reactor {
         let mut request = conn.request.take()?;
         self.extra.opened(request.takes_file());
         let socket = conn.socket.take()?;
-        conn.phase = Phase::Busy;
-        conn.lent = socket.as_raw_fd();
+        conn.phase.enter(Change::Begun(socket.as_raw_fd()));
         self.capacity.began();
         self.board.set(Word::InFlight, self.capacity.busy() as u64);
-        let (peer, listener, attachment) = (conn.peer, conn.listener, conn.attachment.take());
-        let trusted = conn.trusted;
+        let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
         let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());

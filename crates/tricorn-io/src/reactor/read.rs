@@ -1,8 +1,8 @@
 //! From bytes to complete requests.
 use super::bodies::{Ahead, Bodies, no_memory};
-use super::conn::{Conn, Phase};
-use super::expiry::{body_deadline, note_progress};
+use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
+use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::{Reactor, Runner, heads};
 use crate::clock;
@@ -104,13 +104,14 @@ impl Reactor {
         request.first_byte = if request.first_byte == 0 { now } else { request.first_byte };
         loop {
             let unread = request.input.get_mut(request.start..).unwrap_or_default();
-            if unread.is_empty() && conn.phase != Phase::Body {
+            if unread.is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
             }
-            let step = match conn.receiver.advance(unread, &self.config.policy, conn.trusted, &mut request.head) {
+            let step = match conn.receiver.advance(unread, &self.config.policy, conn.origin.trusted, &mut request.head)
+            {
                 Ok(step) => step,
                 Err(refusal) => {
-                    if conn.phase != Phase::Body {
+                    if !conn.phase.get().is_body() {
                         request.head_at = request.start; // for the log: as far as it was read
                     }
                     return Some(Look::Refused(refusal));
@@ -121,10 +122,10 @@ impl Reactor {
             match step.step {
                 Step::NeedMore => {
                     compact(request);
-                    if self.config.streaming && conn.phase == Phase::Body {
+                    if self.config.streaming && conn.phase.get().is_body() {
                         request.partial = true;
                         request.complete = if now == 0 { clock::now() } else { now };
-                        conn.phase = Phase::Queued;
+                        conn.phase.enter(Change::Complete);
                         return Some(Look::Complete);
                     }
                     return Some(Look::NeedMore);
@@ -133,11 +134,11 @@ impl Reactor {
                     request.head_at = from;
                     request.head_end = request.start;
                     heads::uncount(&mut self.head_bytes, &self.board, request);
-                    if is_admin(conn.listener) {
+                    if is_admin(conn.origin.listener) {
                         return Some(Look::Admin);
                     }
                     request.head_complete = if now == 0 { clock::now() } else { now };
-                    conn.phase = Phase::Body;
+                    conn.phase.enter(Change::Head);
                     if request.head.framing != Framing::None {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(refusal));
@@ -157,11 +158,11 @@ impl Reactor {
                 }
                 Step::End => {
                     if matches!(&request.body, Body::Spooled(spool) if spool.is_unwritten()) {
-                        conn.phase = Phase::Storing;
+                        conn.phase.enter(Change::Unwritten);
                         return Some(Look::Unwritten);
                     }
                     request.complete = if now == 0 { clock::now() } else { now };
-                    conn.phase = Phase::Queued;
+                    conn.phase.enter(Change::Complete);
                     return Some(Look::Complete);
                 }
             }
@@ -171,13 +172,13 @@ impl Reactor {
     /// One read, to where the bytes are wanted.
     fn fill(&mut self, token: Token) -> Option<Fill> {
         let conn = self.conns.get_mut(token)?;
-        if !conn.readable {
+        if !conn.edges.is_readable() {
             return Some(Fill::Dry);
         }
         let request = conn.request.get_or_insert_with(|| self.pool.take());
         let socket = conn.socket.as_ref()?;
         if self.bodies.is_over_memory()
-            && conn.phase == Phase::Body
+            && conn.phase.get().is_body()
             && request.head.framing != Framing::None
             && let Err(refusal) = self.bodies.spill(request)
         {
@@ -201,15 +202,13 @@ impl Reactor {
         match result {
             Ok(0) => Some(Fill::Ended),
             Ok(count) => {
-                // A short read drained the socket: more bytes will make an edge. Not so the end of the stream, whose
-                // edge may have come together with these bytes.
-                conn.readable = count == wanted || conn.hangup;
+                conn.edges.was_read(count == wanted);
                 self.board.add(Word::BytesIn, count as u64);
                 Some(Fill::Bytes(count))
             }
             Err(Errno::INTR) => Some(Fill::Bytes(0)),
             Err(Errno::AGAIN) => {
-                conn.readable = false;
+                conn.edges.is_drained();
                 Some(Fill::Dry)
             }
             Err(_) => Some(Fill::Broken),
@@ -228,22 +227,21 @@ impl Reactor {
             }
         }
         let Some(conn) = self.conns.get_mut(token) else { return };
-        match (&mut conn.request, conn.phase) {
+        match (&mut conn.request, conn.phase.get()) {
             (Some(request), Phase::Idle) if request.input.is_empty() => {
                 if let Some(request) = conn.request.take() {
                     self.recycle(request);
                 }
             }
             (Some(request), Phase::Idle) => {
-                conn.phase = Phase::Head;
-                let deadline = request.first_byte + self.config.header_timeout;
-                self.set_deadline(token, deadline);
+                let change = Change::Bytes { first: request.first_byte };
+                self.deadlines.enter(token, &mut conn.phase, change, now);
                 self.count_head(token);
             }
             // Whatever was read together with the head: the deadline so far was that of a head or an idle connection.
             (Some(request), Phase::Body) => {
                 note_progress(request, now);
-                let deadline = body_deadline(request, &self.config);
+                let deadline = self.deadlines.timeouts().body(request);
                 self.set_deadline(token, deadline);
                 self.count_file(token);
             }
@@ -256,12 +254,8 @@ impl Reactor {
     /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.
     pub(super) fn register(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        if conn.registered {
-            return;
-        }
         let Some(socket) = &conn.socket else { return };
-        conn.registered = true;
-        if self.poller.add_connection(socket.as_fd(), token).is_err() {
+        if conn.edges.register() && self.poller.add_connection(socket.as_fd(), token).is_err() {
             self.close(token);
         }
     }
@@ -271,9 +265,9 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         if conn.is_admin() {
             // A probe that hung up has its answer.
-        } else if conn.phase == Phase::Body || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
+        } else if conn.phase.get().is_body() || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
             self.board.add(Word::ClientGone, 1);
-            let peer = conn.peer;
+            let peer = conn.origin.peer;
             self.notice(false, || format!("{peer} left before its request was complete"));
         }
         self.close(token);
@@ -403,12 +397,5 @@ fn compact(request: &mut Request) {
     } else if request.start > request.head_end + INPUT {
         request.input.drain(request.head_end..request.start);
         request.start = request.head_end;
-    }
-}
-
-impl Conn {
-    /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
-    pub(super) fn has_unread_input(&self) -> bool {
-        (self.readable && !self.hangup) || self.request.is_some()
     }
 }

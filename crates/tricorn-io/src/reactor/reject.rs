@@ -1,7 +1,7 @@
 //! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or nobody will
 //! ever serve them: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
-use super::conn::Phase;
+use super::phase::Phase;
 use crate::clock;
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
@@ -49,8 +49,8 @@ pub(super) enum After {
 
 /// HEAD or not: what decides whether an answer may have a body. A head that is not complete, or was refused, has no
 /// `kind`, but its first bytes tell.
-fn method_of(request: &Request, phase: Phase) -> Method {
-    if !matches!(phase, Phase::Idle | Phase::Head) {
+fn method_of(request: &Request, phase: &Phase) -> Method {
+    if !phase.is_before_body() {
         return request.head.kind;
     }
     let line = request.unread();
@@ -70,16 +70,17 @@ impl Reactor {
         let head = request.as_deref().filter(|_| is_whole).map(|request| &request.head);
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && request.as_deref().is_some_and(|request| !request.partial);
-        let may_keep = is_read && !self.draining && self.config.keepalive > 0;
+        let is_draining = self.deadlines.timeouts().is_draining();
+        let may_keep = is_read && !is_draining && self.config.keepalive > 0;
         let keep = may_keep && head.is_some_and(|head| head.keep_alive);
-        let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase));
+        let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase.get()));
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
         Page { status, message, fields, date: self.wall.date(), method, keep }.write(&mut page);
         // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let sent = conn.socket.as_ref().and_then(|socket| send(socket, &page, flags).ok()).unwrap_or(0);
-        let (peer, is_admin) = (conn.peer, conn.is_admin());
+        let (peer, is_admin) = (conn.origin.peer, conn.is_admin());
         self.board.add(Word::BytesOut, sent as u64);
         if !is_admin {
             self.board.add(counter, 1);

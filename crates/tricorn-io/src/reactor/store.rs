@@ -1,7 +1,6 @@
 //! Bodies that the writer has: what a connection does when its bytes are on disk.
 use super::Reactor;
-use super::conn::Phase;
-use super::expiry::body_deadline;
+use super::phase::{Change, Phase};
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::sys::poll::Token;
@@ -23,8 +22,8 @@ impl Reactor {
     pub(super) fn await_disk(&mut self, token: Token) {
         self.count_file(token);
         let request = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref());
-        if let Some(since) = request.and_then(|request| request.body.spool()).and_then(Spool::waits_since) {
-            self.set_deadline(token, since.saturating_add(self.config.body_timeout));
+        if let Some(until) = request.and_then(|request| self.deadlines.timeouts().disk(request)) {
+            self.set_deadline(token, until);
         }
     }
 
@@ -54,20 +53,20 @@ impl Reactor {
             }
         }
         let is_unwritten = spool.is_unwritten();
-        match conn.phase {
+        match conn.phase.get() {
             Phase::Storing if is_unwritten => self.store(token),
             Phase::Storing => {
                 request.complete = now;
-                conn.phase = Phase::Queued;
+                conn.phase.enter(Change::Complete);
                 return Some(token);
             }
-            _ if conn.readable || conn.hangup => {
+            _ if conn.edges.is_readable() || conn.edges.is_hangup() => {
                 request.body_mark.1 = now;
                 self.later(token);
             }
             _ => {
                 request.body_mark.1 = now; // the client's silence begins here
-                let deadline = body_deadline(request, &self.config);
+                let deadline = self.deadlines.timeouts().body(request);
                 self.set_deadline(token, deadline);
             }
         }

@@ -1,7 +1,7 @@
 //! After the application: what becomes of the reply and of the connection.
-use super::attended::Attended;
-use super::conn::{Conn, Outgoing, Phase};
-use super::expiry::acknowledged;
+use super::conn::Conn;
+use super::outgoing::Outgoing;
+use super::phase::{Change, Phase};
 use super::spooler::Spooler;
 use super::{Chores, Reactor, heads};
 use crate::clock;
@@ -40,35 +40,29 @@ impl Reactor {
         }
         self.recycle(request);
         let Some(conn) = self.conns.get_mut(token) else { return };
-        conn.socket = Some(socket);
         conn.attachment = attachment;
-        conn.attended = Attended::default();
         if !receiver.is_idle() {
             conn.receiver = receiver; // the body was read by the exchange
         }
         // What is still to come of a body, or of the protocol that followed, nobody has looked for.
-        conn.readable |= partial || exchange.switched;
+        if partial || exchange.switched {
+            conn.edges.may_be_readable();
+        }
+        let socket = conn.socket.insert(socket);
         if elsewhere {
             self.close(token);
         } else if exchange.gone {
             let why = if exchange.timing.timed_out { Word::WriteTimeouts } else { Word::ClientGone };
             self.board.add(why, u64::from(!answered_for));
-            if let Some(conn) = self.conns.get_mut(token) {
-                conn.outgoing = Some(Box::new(Outgoing { outbox, file: false, acknowledged: 0 }));
-            }
+            self.chores.end(&mut outbox);
             self.close(token);
         } else if outbox.is_empty() {
             self.chores.files.extend(outbox.take_overflow());
             self.settle(token, exchange.reuse, now);
         } else {
-            conn.phase = Phase::Flushing { reuse: exchange.reuse };
-            let file = outbox.has_file();
-            self.extra.opened(file);
-            // What a stream sent before is no progress of its rest.
-            let streamed = conn.socket.as_ref().filter(|_| outbox.sent() > 0);
-            let acknowledged = streamed.map_or(0, |socket| acknowledged(&outbox, socket.as_fd()));
-            conn.outgoing = Some(Box::new(Outgoing { outbox, file, acknowledged }));
-            self.set_deadline(token, now + self.config.write_timeout);
+            let outgoing = Outgoing::new(outbox, exchange.reuse, socket.as_fd());
+            self.extra.opened(outgoing.holds_file());
+            self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
             self.register(token);
             if exchange.hold {
                 self.hold(token, now);
@@ -95,7 +89,7 @@ impl Reactor {
     /// The application has taken this socket: nothing is waited for there any more. Returns what was read already.
     pub fn let_go(&mut self, token: Token, socket: BorrowedFd<'_>) -> Vec<u8> {
         let Some(conn) = self.conns.get_mut(token) else { return Vec::new() };
-        if std::mem::take(&mut conn.registered) {
+        if conn.edges.unregister() {
             let _ = self.poller.remove(socket);
         }
         let Some(mut request) = conn.request.take() else { return Vec::new() };
@@ -155,7 +149,6 @@ impl Reactor {
     /// A reply is with the kernel: the next request, or the end.
     #[inline]
     pub(super) fn settle(&mut self, token: Token, reuse: bool, now: u64) {
-        let keepalive = self.idle_time();
         let Some(conn) = self.conns.get_mut(token) else { return };
         if !reuse {
             if conn.has_unread_input() {
@@ -165,23 +158,19 @@ impl Reactor {
             }
             return;
         }
-        conn.phase = Phase::Idle;
         conn.served = true;
         conn.receiver.next_request();
-        let more = conn.readable || conn.request.is_some();
-        let registered = conn.registered;
-        self.set_deadline(token, now + keepalive);
-        if more {
+        self.deadlines.enter(token, &mut conn.phase, Change::Kept, now);
+        if conn.edges.is_readable() || conn.request.is_some() {
             self.later(token);
-        } else if !registered {
+        } else if !conn.edges.is_registered() {
             self.register(token);
         }
     }
 
     pub(super) fn flush(&mut self, token: Token, broken: bool) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Phase::Flushing { reuse } = conn.phase else { return };
-        let (Some(outgoing), Some(socket)) = (&mut conn.outgoing, &conn.socket) else { return };
+        let (Some(outgoing), Some(socket)) = (conn.phase.get_mut().outgoing(), &conn.socket) else { return };
         let before = outgoing.outbox.sent();
         let result = outgoing.outbox.flush_some(socket.as_fd(), &mut self.chores.spent, config::READ_BURST);
         let sent = outgoing.outbox.sent() - before;
@@ -194,8 +183,8 @@ impl Reactor {
         match result {
             Flush::Empty => {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
-                self.extra.closed(outgoing.file);
-                conn.outgoing = None;
+                self.extra.closed(outgoing.release_file());
+                let reuse = outgoing.reuse;
                 self.settle(token, reuse, clock::now());
             }
             Flush::Blocked if !broken => {}
@@ -216,12 +205,11 @@ impl Reactor {
             self.close(token);
             return;
         }
-        conn.phase = Phase::Lingering;
-        conn.readable = true;
+        conn.edges.may_be_readable();
+        self.deadlines.enter(token, &mut conn.phase, Change::Shut, clock::now());
         if let Some(request) = conn.request.take() {
             self.recycle(request);
         }
-        self.set_deadline(token, clock::now() + config::LINGER);
         self.register(token);
         self.discard(token);
     }
@@ -256,15 +244,14 @@ impl Reactor {
         if conn.is_admin() {
             self.admin.left();
         }
-        let Conn { socket, request, outgoing, attachment, .. } = conn;
+        let Conn { socket, mut phase, request, attachment, .. } = conn;
         drop(socket);
         if let Some(request) = request {
             self.recycle(request);
         }
-        if let Some(mut outgoing) = outgoing {
-            self.extra.closed(outgoing.file);
-            outgoing.outbox.clear(&mut self.chores.spent);
-            self.chores.files.extend(outgoing.outbox.take_overflow());
+        if let Some(outgoing) = phase.get_mut().outgoing() {
+            self.extra.closed(outgoing.release_file());
+            self.chores.end(&mut outgoing.outbox);
         }
         self.chores.attachments.extend(attachment);
         self.board.set(Word::Connections, self.connections() as u64);
@@ -276,7 +263,7 @@ impl Reactor {
     /// The listeners stay for a moment: whoever has connected already is still served. Idle connections get a moment too,
     /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
-        self.draining = true;
+        self.deadlines.drain();
         self.tell_free();
         if self.board.orders_yield() {
             self.leave_listeners();
@@ -286,31 +273,24 @@ impl Reactor {
         if self.board.orders_replaced() {
             self.leave_admin();
         }
-        // Where nothing is kept alive those that are idle have only just come.
-        let last = now + if self.config.keepalive == 0 { config::LINGER } else { self.idle_time() };
+        let last = self.deadlines.timeouts().last_of_idle(now);
         for token in self.conns.tokens() {
-            if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Idle && !conn.is_admin()) {
+            if self.conns.get_mut(token).is_some_and(|conn| matches!(conn.phase.get(), Phase::Idle) && !conn.is_admin())
+            {
                 self.set_deadline(token, last);
             }
         }
     }
 
-    /// How long a connection may wait for its next request. While draining no longer than a request takes that is on its
-    /// way already: a reply begun before may have promised to keep the connection.
-    fn idle_time(&self) -> u64 {
-        let keepalive = self.config.keepalive;
-        if self.draining { keepalive.min(config::LINGER) } else { keepalive }
-    }
-
     /// Closes every connection that no exchange holds. The thread that writes bodies is to be ended without the baton.
     pub fn close_all(&mut self) -> Option<Spooler> {
         self.send_held();
-        self.draining = true;
+        self.deadlines.drain();
         self.set_gate(false);
         self.gate.close();
         self.admin.close();
         for token in self.conns.tokens() {
-            if self.conns.get_mut(token).is_some_and(|conn| conn.phase != Phase::Busy) {
+            if self.conns.get_mut(token).is_some_and(|conn| !conn.phase.get().is_busy()) {
                 self.close(token);
             }
         }

@@ -1,0 +1,63 @@
+//! The rest of a reply, and what is known about how the client takes it.
+use crate::exchange::outbox::Outbox;
+use crate::sys::fds::unacknowledged;
+use rustix::fd::BorrowedFd;
+
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    pub outbox: Outbox,
+    /// The connection is kept when all is sent.
+    pub reuse: bool,
+    /// The outbox holds a file, which counts as a descriptor.
+    holds_file: bool,
+    /// Bytes acknowledged when the deadline was last set.
+    acknowledged: u64,
+}
+
+impl Outgoing {
+    pub fn new(outbox: Outbox, reuse: bool, socket: BorrowedFd<'_>) -> Outgoing {
+        // What a stream sent before is no progress of its rest.
+        let acknowledged = if outbox.sent() > 0 { acknowledged(&outbox, socket) } else { 0 };
+        Outgoing { holds_file: outbox.has_file(), outbox, reuse, acknowledged }
+    }
+
+    pub fn holds_file(&self) -> bool {
+        self.holds_file
+    }
+
+    /// Whether it held a file until now, which is counted no longer.
+    pub fn release_file(&mut self) -> bool {
+        std::mem::take(&mut self.holds_file)
+    }
+
+    /// Bytes that the client has.
+    pub fn acknowledged(&self, socket: BorrowedFd<'_>) -> u64 {
+        acknowledged(&self.outbox, socket)
+    }
+
+    /// Whether the client acknowledged `wanted` bytes since the deadline was set. `acknowledged`: all so far.
+    pub fn has_progressed(&mut self, acknowledged: u64, wanted: u64) -> bool {
+        let has_progressed = acknowledged >= self.acknowledged + wanted;
+        if has_progressed {
+            self.acknowledged = acknowledged;
+        }
+        has_progressed
+    }
+}
+
+fn acknowledged(outbox: &Outbox, socket: BorrowedFd<'_>) -> u64 {
+    outbox.sent().saturating_sub(unacknowledged(socket).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_as_progress_once() {
+        let mut outgoing = Outgoing::default();
+        assert!(!outgoing.has_progressed(99, 100) && outgoing.has_progressed(100, 100));
+        assert!(!outgoing.has_progressed(199, 100), "99 since the deadline was set anew");
+        assert!(outgoing.has_progressed(200, 100));
+    }
+}
