@@ -105,9 +105,9 @@ REACTOR = (
     Fault(
         "queue_limit",
         "queue_limit is exact",
-        f"{REACT}/enqueue.rs",
-        "limit + self.capacity.about_to_begin(clock::now)",
-        "limit + self.capacity.about_to_begin(clock::now) + 1",
+        f"{REACT}/admission.rs",
+        "limit + self.capacity.about_to_begin(now)",
+        "limit + self.capacity.about_to_begin(now) + 1",
         (f"{SUITE} queue", "tests/integration/test_overload.py"),
     ),
     Fault(

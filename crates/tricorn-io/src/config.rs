@@ -28,7 +28,7 @@ pub struct Config {
     pub keepalive: u64,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
-    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/heads.rs`).
+    /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/shed_heads.rs`).
     pub head_buffer_total: usize,
     /// Time a body may take before `body_min_rate` counts, and the longest in which nothing of it comes.
     pub body_timeout: u64,

@@ -2,6 +2,7 @@
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
 use super::phase::Change;
+use super::warnings::Incident;
 use super::{Reactor, Runner};
 use crate::clock;
 use crate::config;
@@ -17,7 +18,7 @@ impl Reactor {
     /// application leaves new connections to its siblings, and to the kernel's queue if all are busy. Whether that
     /// changes anything.
     pub fn set_gate(&mut self, open: bool) -> bool {
-        let open = open && !self.gate.is_paused() && !self.is_full();
+        let open = open && !self.gate.is_paused() && !self.admission.is_full();
         if !self.gate.set(open) {
             return false;
         }
@@ -27,7 +28,7 @@ impl Reactor {
 
     fn watch_listeners(&mut self) {
         if let Err((error, again)) = self.gate.watch(clock::now) {
-            self.shortage.unwatched = Some(error);
+            self.log.warn(Incident::Unwatched(error));
             self.deadlines.wake_by(again);
             self.tell_shortage(clock::now());
         }
@@ -37,7 +38,7 @@ impl Reactor {
     pub fn set_door(&mut self, receive: BorrowedFd<'_>, open: bool) {
         // What fails is tried again by the next thread that is about to wait.
         if let Err(error) = self.channel.set(receive, open && !self.gate.is_paused()) {
-            self.shortage.unwatched = Some(error);
+            self.log.warn(Incident::Unwatched(error));
             self.tell_shortage(clock::now());
         }
     }
@@ -59,7 +60,7 @@ impl Reactor {
 
     /// App threads that are in no call, the one that runs this included; the monitor knows of none.
     fn free_threads_here(&self) -> usize {
-        if self.work.runner() == Runner::AppThread { self.capacity.free() } else { 0 }
+        if self.work.runner() == Runner::AppThread { self.admission.capacity().free() } else { 0 }
     }
 
     /// There are no descriptors or places left: nothing is taken for a moment.
@@ -70,11 +71,6 @@ impl Reactor {
     /// There was no room for newcomers.
     pub fn is_shut(&self) -> bool {
         (!self.gate.is_open() || !self.may_start()) && !self.is_draining()
-    }
-
-    /// As many requests run and wait as may be held at all.
-    fn is_full(&self) -> bool {
-        self.capacity.is_full(self.queue.len(), self.config.worker_connections)
     }
 
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
@@ -115,7 +111,7 @@ impl Reactor {
     /// listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
     /// on. There is one such connection at most: who was woken is not woken again before it has looked.
     pub(crate) fn take_missed(&mut self) {
-        if !self.capacity.sleeps_in_poller() {
+        if !self.admission.capacity().sleeps_in_poller() {
             return;
         }
         for index in 0..self.gate.listeners().len() {
@@ -141,10 +137,10 @@ impl Reactor {
 
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
     pub(super) fn accept_one(&mut self, listener: u16) -> Option<Token> {
-        let full = self.is_full();
+        let full = self.admission.is_full();
         // What can be handed over may be taken: the sleeping sibling was not woken for it.
         let passes_on = self.channel.is_way_out() && (self.work.runner() == Runner::Monitor || !self.may_start());
-        let for_sibling = self.config.siblings && !passes_on && self.queue.len() >= self.free_threads_here();
+        let for_sibling = self.config.siblings && !passes_on && self.admission.waiting() >= self.free_threads_here();
         if full || for_sibling || !self.has_room_for(listener) {
             self.gate.end_round();
             if full {
@@ -182,7 +178,7 @@ impl Reactor {
     /// would spin.
     #[cold]
     pub(super) fn out_of_descriptors(&mut self) {
-        self.shortage.descriptors += 1;
+        self.log.warn(Incident::NoDescriptor);
         let now = clock::now();
         if self.evict(config::RELIEF) == 0 {
             self.pause(now);

@@ -7,6 +7,7 @@ use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
 use super::phase::Change;
 use super::tokens::is_admin;
+use super::warnings::Incident;
 use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
@@ -61,7 +62,7 @@ impl Reactor {
                     return;
                 }
             };
-            if self.admin.connections() >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
+            if self.conns.admins() >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
                 continue; // dropped, and thereby closed
             }
             let token = self.welcome_admin(socket, peer, listener, borrowed);
@@ -74,7 +75,6 @@ impl Reactor {
     }
 
     fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
-        self.admin.came();
         let mut conn = Conn::new(socket, Origin { peer, listener, trusted: false });
         conn.borrowed = borrowed;
         let token = self.conns.insert(conn);
@@ -89,14 +89,14 @@ impl Reactor {
         let now = clock::now();
         let end = self.admin.pause(now);
         self.deadlines.wake_by(end);
-        self.shortage.descriptors += 1;
+        self.log.warn(Incident::NoDescriptor);
         self.tell_shortage(now);
     }
 
     /// The pause is over.
     pub(super) fn watch_admin(&mut self, now: u64) {
         if let Err((error, again)) = self.admin.end_pause(now) {
-            self.shortage.unwatched = Some(error);
+            self.log.warn(Incident::Unwatched(error));
             self.deadlines.wake_by(again);
         }
     }

@@ -15,15 +15,13 @@ pub(super) struct AdminGate {
     /// Until then they are not in the poller: there is no descriptor left, not even a reserved one. 0: they are there.
     paused: u64,
     spare: Spare,
-    /// Admin connections, which count for nothing else.
-    connections: usize,
     /// Where the table of connections was last searched for one that may be dropped.
     position: usize,
 }
 
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
-        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), connections: 0, position: 0 }
+        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), position: 0 }
     }
 
     /// Takes these listeners, and watches them from now on.
@@ -61,19 +59,6 @@ impl AdminGate {
 
     pub fn listeners(&self) -> &[Listener] {
         &self.listeners
-    }
-
-    #[inline]
-    pub fn connections(&self) -> usize {
-        self.connections
-    }
-
-    pub fn came(&mut self) {
-        self.connections += 1;
-    }
-
-    pub fn left(&mut self) {
-        self.connections -= 1;
     }
 
     /// The position after the last one in a table of so many, going round.

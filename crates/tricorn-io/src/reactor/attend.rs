@@ -35,7 +35,7 @@ impl Reactor {
             Some(news) => *news = news.and(what),
             news => {
                 *news = Some(what);
-                self.stirred.push_back(token);
+                self.work.add_stirred(token);
             }
         }
     }
@@ -50,7 +50,7 @@ impl Reactor {
     /// The next of them, if its exchange is still there.
     pub fn next_stir(&mut self) -> Option<Stir> {
         loop {
-            let token = self.stirred.pop_front()?;
+            let token = self.work.next_stirred()?;
             if let Some(attended) = self.attended(token)
                 && let Some(what) = attended.news.take()
                 && let Some(place) = (attended.place as usize).checked_sub(1)
@@ -66,17 +66,14 @@ impl Reactor {
         if let Some(attended) = conn.phase.get_mut().attended() {
             attended.place = exchange.slot as u32 + 1;
         }
-        let hangup = conn.edges.is_hangup();
-        if conn.edges.register() {
-            if self.poller.add_connection(exchange.socket.as_fd(), exchange.token).is_err() {
-                // No memory in the kernel: as good as broken.
-                let what = What { hangup: true, broken: true, ..What::default() };
-                self.tell(exchange.token, what);
-            }
-        } else if hangup || conn.edges.is_readable() {
-            let what = What { readable: true, hangup, ..What::default() };
-            self.tell(exchange.token, what);
-        }
+        let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
+        let what = match self.conns.watch_lent(exchange.token, exchange.socket.as_fd()) {
+            // No memory in the kernel: as good as broken.
+            Err(_) => What { hangup: true, broken: true, ..What::default() },
+            Ok(false) if hangup || readable => What { readable: true, hangup, ..What::default() },
+            Ok(_) => return,
+        };
+        self.tell(exchange.token, what);
     }
 
     /// The next thing that happens to the connection is told, whatever it is.

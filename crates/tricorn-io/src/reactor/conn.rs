@@ -6,8 +6,10 @@ use super::tokens;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
-use crate::sys::poll::Token;
-use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use crate::sys::poll::{Poller, Token};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::io;
+use std::sync::Arc;
 use tricorn_proto::http1::Receiver;
 
 /// Where a connection comes from.
@@ -76,11 +78,16 @@ impl Conn {
 }
 
 /// Connections by token: an index and a generation, so that a late event of a closed connection meets nobody.
-#[derive(Debug, Default)]
+///
+/// They are put into the poller and taken out here, each once.
+#[derive(Debug)]
 pub(super) struct Conns {
+    poller: Arc<Poller>,
     entries: Vec<Entry>,
     free: Vec<u32>,
     count: usize,
+    /// Those of admin listeners, which count for nothing else.
+    admins: usize,
 }
 
 #[derive(Debug)]
@@ -90,12 +97,24 @@ struct Entry {
 }
 
 impl Conns {
-    pub fn len(&self) -> usize {
-        self.count
+    pub fn new(poller: Arc<Poller>) -> Conns {
+        Conns { poller, entries: Vec::new(), free: Vec::new(), count: 0, admins: 0 }
+    }
+
+    /// All but those of admin listeners.
+    #[inline]
+    pub fn clients(&self) -> usize {
+        self.count - self.admins
+    }
+
+    #[inline]
+    pub fn admins(&self) -> usize {
+        self.admins
     }
 
     pub fn insert(&mut self, conn: Conn) -> Token {
         self.count += 1;
+        self.admins += usize::from(conn.is_admin());
         match self.free.pop() {
             Some(index) => {
                 let entry = &mut self.entries[index as usize];
@@ -112,8 +131,7 @@ impl Conns {
 
     #[inline]
     pub fn get_mut(&mut self, token: Token) -> Option<&mut Conn> {
-        let entry = self.entries.get_mut(token as u32 as usize)?;
-        if entry.generation == (token >> 32) as u32 { entry.conn.as_mut() } else { None }
+        find(&mut self.entries, token)
     }
 
     pub fn get(&self, token: Token) -> Option<&Conn> {
@@ -132,7 +150,36 @@ impl Conns {
         entry.generation = if entry.generation >= 0x7fff_fffe { 1 } else { entry.generation + 1 };
         self.free.push(index);
         self.count -= 1;
+        self.admins -= usize::from(conn.is_admin());
         Some(conn)
+    }
+
+    /// Has the poller watch a connection from now on. An edge that came before is reported by the first wait.
+    #[inline]
+    pub fn watch(&mut self, token: Token) -> io::Result<()> {
+        let Some(conn) = find(&mut self.entries, token) else { return Ok(()) };
+        let Some(socket) = &conn.socket else { return Ok(()) };
+        if conn.edges.register() { self.poller.add_connection(socket.as_fd(), token) } else { Ok(()) }
+    }
+
+    /// The same while an exchange has the socket. Whether it is new.
+    pub fn watch_lent(&mut self, token: Token, socket: BorrowedFd<'_>) -> io::Result<bool> {
+        let is_new = find(&mut self.entries, token).is_some_and(|conn| conn.edges.register());
+        if is_new {
+            self.poller.add_connection(socket, token)?;
+        }
+        Ok(is_new)
+    }
+
+    /// Takes a connection out of the poller. Closing our descriptor would not do it where another process has one as well.
+    /// `lent`: its socket, if an exchange has that.
+    pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
+        let Some(conn) = find(&mut self.entries, token) else { return };
+        if let Some(socket) = lent.or(conn.socket.as_ref().map(AsFd::as_fd))
+            && conn.edges.unregister()
+        {
+            let _ = self.poller.remove(socket);
+        }
     }
 
     /// All tokens, for sweeps.
@@ -157,6 +204,12 @@ impl Conns {
     }
 }
 
+#[inline]
+fn find(entries: &mut [Entry], token: Token) -> Option<&mut Conn> {
+    let entry = entries.get_mut(token as u32 as usize)?;
+    if entry.generation == (token >> 32) as u32 { entry.conn.as_mut() } else { None }
+}
+
 fn token(index: u32, generation: u32) -> Token {
     u64::from(generation) << 32 | u64::from(index)
 }
@@ -165,22 +218,47 @@ fn token(index: u32, generation: u32) -> Token {
 mod tests {
     use super::*;
 
-    fn conn() -> Conn {
+    fn conns() -> Conns {
+        Conns::new(Arc::new(Poller::new().expect("a poller")))
+    }
+
+    fn conn(listener: u16) -> Conn {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
-        Conn::new(socket, Origin { peer: Peer::Unix, listener: 0, trusted: true })
+        Conn::new(socket, Origin { peer: Peer::Unix, listener, trusted: true })
     }
 
     #[test]
     fn a_late_token_does_not_reach_the_next_connection() {
-        let mut conns = Conns::default();
-        let first = conns.insert(conn());
+        let mut conns = conns();
+        let first = conns.insert(conn(0));
         assert!(conns.get_mut(first).is_some());
         assert!(conns.remove(first).is_some());
-        let second = conns.insert(conn());
+        let second = conns.insert(conn(0));
         assert_eq!(first as u32, second as u32, "the place is used again");
         assert!(conns.get_mut(first).is_none());
         assert!(conns.remove(first).is_none());
-        assert_eq!(conns.len(), 1);
+        assert_eq!(conns.clients(), 1);
+    }
+
+    #[test]
+    fn admin_connections_count_apart() {
+        let mut conns = conns();
+        conns.insert(conn(0));
+        let admin = conns.insert(conn(tokens::FIRST));
+        assert_eq!((conns.clients(), conns.admins()), (1, 1));
+        conns.remove(admin);
+        assert_eq!((conns.clients(), conns.admins()), (1, 0));
+    }
+
+    #[test]
+    fn a_connection_is_in_the_poller_once() {
+        let mut conns = conns();
+        let token = conns.insert(conn(0));
+        for _ in 0..2 {
+            assert_eq!(conns.watch(token), Ok(()), "a second epoll_ctl(2) would fail");
+        }
+        conns.unwatch(token, None);
+        assert_eq!(conns.watch(token), Ok(()));
     }
 
     #[test]

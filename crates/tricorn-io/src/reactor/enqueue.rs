@@ -1,6 +1,7 @@
 //! How complete requests enter the queue and leave it: begun, turned away, or left by their clients.
 use super::Reactor;
 use super::reject::{After, Rejection};
+use super::warnings::Incident;
 use crate::clock;
 use crate::config;
 use crate::exchange::Exchange;
@@ -20,9 +21,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let Some(request) = conn.request.as_deref_mut() else { return };
         request.note_wait(conn.origin.trusted, now);
-        let timeout = self.config.queue_timeout;
-        let due = if timeout > 0 { request.waits_since.saturating_add(timeout) } else { u64::MAX };
-        self.queue.insert(token, request.complete, due, now);
+        self.admission.insert(token, request.complete, request.waits_since, now);
         self.count_file(token);
         self.tell_queue();
         self.register(token);
@@ -30,60 +29,60 @@ impl Reactor {
 
     /// The request that is served next. The clock as it was when the events came is good enough here.
     pub(super) fn next_ready(&mut self) -> Option<Token> {
-        let token = self.queue.next(self.work.looked_at())?;
+        let token = self.admission.next(self.work.looked_at())?;
         self.tell_queue();
         Some(token)
     }
 
     pub(super) fn tell_queue(&mut self) {
-        self.board.set(Word::Queued, self.queue.len() as u64);
-        self.board.set(Word::Oldest, self.queue.oldest());
+        self.board.set(Word::Queued, self.admission.waiting() as u64);
+        self.board.set(Word::Oldest, self.admission.oldest());
         self.tell_free();
     }
 
     /// When the longest waiting request was complete; 0: nothing waits.
     pub fn oldest(&self) -> u64 {
-        self.queue.oldest()
+        self.admission.oldest()
     }
 
     /// Tells siblings how many requests could begin here at once.
     #[inline]
     pub fn tell_free(&self) {
-        let free = if self.is_draining() { 0 } else { self.capacity.offered(self.queue.len()) };
+        let free = if self.is_draining() { 0 } else { self.admission.offered() };
         self.board.set(Word::Free, free as u64);
     }
 
     /// More requests wait than app threads here could begin.
     pub fn waits_in_vain(&self) -> bool {
-        self.queue.len() > self.capacity.ready()
+        self.admission.waits_in_vain()
     }
 
     #[inline]
     pub fn may_start(&self) -> bool {
-        self.capacity.may_start()
+        self.admission.capacity().may_start()
     }
 
     /// Calls under way.
     pub fn busy(&self) -> usize {
-        self.capacity.busy()
+        self.admission.capacity().busy()
     }
 
     /// An app thread came or left.
     pub fn staff(&mut self, joined: usize) {
-        self.capacity.staff(joined);
+        self.admission.capacity_mut().staff(joined);
         self.tell_free();
     }
 
     /// How many calls this worker may have under way.
     pub fn set_share(&mut self, share: usize) {
-        if self.capacity.set_share(share) {
+        if self.admission.capacity_mut().set_share(share) {
             self.tell_free();
         }
     }
 
     /// No app thread is there, whatever their count says; or one is back.
     pub fn set_stuck(&mut self, stuck: bool) {
-        if self.capacity.set_stuck(stuck, clock::now()) {
+        if self.admission.capacity_mut().set_stuck(stuck, clock::now()) {
             self.tell_free();
         }
     }
@@ -93,7 +92,7 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         let request = conn.request.as_deref_mut()?;
         request.note_wait(conn.origin.trusted, now);
-        if self.config.queue_timeout > 0 && now.saturating_sub(request.waits_since) > self.config.queue_timeout {
+        if self.admission.is_too_late(request.waits_since, now) {
             self.shed(token, Word::QueueLate);
             return None;
         }
@@ -110,32 +109,26 @@ impl Reactor {
 
     /// Turns away what is beyond `queue_limit` and `queue_timeout`.
     pub fn trim_queue(&mut self, now: u64) {
-        let before = self.queue.len();
-        for token in self.queue.take_late(now) {
+        let before = self.admission.waiting();
+        for token in self.admission.take_late(now) {
             self.shed(token, Word::QueueLate);
         }
-        while self.is_over_limit() {
-            let Some(token) = self.queue.last(self.work.looked_at()) else { break };
+        while let Some(token) = self.admission.take_excess(self.work.looked_at(), clock::now) {
             self.shed(token, Word::QueueFull);
         }
-        if self.queue.len() < before {
+        if self.admission.waiting() < before {
             self.tell_queue();
         }
     }
 
     #[inline]
     pub fn is_over_limit(&self) -> bool {
-        let limit = self.config.queue_limit;
-        limit > 0 && self.queue.len() > limit + self.capacity.about_to_begin(clock::now)
+        self.admission.is_over_limit(clock::now)
     }
 
     /// When the next waiting request has waited too long, or is one too many; `None`: never.
     pub fn queue_due(&self) -> Option<u64> {
-        let limit = self.config.queue_limit;
-        let is_beyond = limit > 0 && self.queue.len() > limit;
-        let strict = self.capacity.leniency_ends().filter(|_| is_beyond).unwrap_or(u64::MAX);
-        let due = self.queue.due().min(strict);
-        (due != u64::MAX).then_some(due)
+        self.admission.due()
     }
 
     /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
@@ -143,16 +136,14 @@ impl Reactor {
         if self.reject(token, &OVERLOADED, why).is_none() {
             return;
         }
-        match why {
-            Word::QueueFull => self.overload.full += 1,
-            _ => self.overload.late += 1,
-        }
+        let is_full = matches!(why, Word::QueueFull);
+        self.log.warn(if is_full { Incident::QueueFull } else { Incident::QueueLate });
         self.tell_overload(clock::now());
     }
 
     /// The client of a waiting request has gone: nobody would read the answer.
     pub(super) fn left_queue(&mut self, token: Token) {
-        if self.queue.remove(token) {
+        if self.admission.remove(token) {
             self.tell_queue();
         }
         self.board.add(Word::LeftQueue, 1);

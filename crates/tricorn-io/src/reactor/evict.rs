@@ -7,6 +7,7 @@ use super::Reactor;
 use super::conn::Conn;
 use super::phase::Phase;
 use super::reject::{After, Rejection};
+use super::warnings::Incident;
 use super::wheel::{Tick, tick_at};
 use crate::clock;
 use crate::config;
@@ -74,7 +75,7 @@ impl Reactor {
         if self.evict(1) > 0 && !self.is_crowded() {
             return true;
         }
-        self.shortage.places += 1;
+        self.log.warn(Incident::NoPlace);
         let now = clock::now();
         self.pause(now);
         self.tell_shortage(now);
@@ -109,7 +110,7 @@ impl Reactor {
     fn close_for_others(&mut self, token: Token) {
         match self.conns.get(token).map(|conn| conn.phase.get()) {
             Some(Phase::Head) => {
-                self.shortage.heads += 1;
+                self.log.warn(Incident::HeadClosed);
                 self.reject(token, &CROWDED, Word::Evicted);
             }
             Some(Phase::Lingering) => self.close(token),

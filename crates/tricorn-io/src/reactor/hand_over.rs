@@ -44,7 +44,7 @@ pub enum Front {
 impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
-        let mut next = self.queue.in_service_order(self.work.looked_at());
+        let mut next = self.admission.in_service_order(self.work.looked_at());
         let Some(token) = next.find(|token| self.may_move(*token, most_hops)) else { return Handed::Nothing };
         drop(next);
         self.strike(Fault::BeforeSend);
@@ -53,7 +53,7 @@ impl Reactor {
         }
         sent();
         self.strike(Fault::AfterSend);
-        self.queue.remove(token);
+        self.admission.remove(token);
         self.forget(token);
         // In this order a reader sees too few requests for a moment, but none twice.
         self.tell_queue();
@@ -120,12 +120,7 @@ impl Reactor {
 
     /// The connection is somebody else's now: nothing of it stays here.
     fn forget(&mut self, token: Token) {
-        if let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.edges.is_registered())
-            && let Some(socket) = &conn.socket
-        {
-            // Closing our descriptor would not do it: the connection lives on in another process.
-            let _ = self.poller.remove(socket.as_fd());
-        }
+        self.conns.unwatch(token, None);
         self.close(token);
     }
 
@@ -136,13 +131,11 @@ impl Reactor {
         }
         loop {
             self.strike(Fault::BeforeTake);
-            let mut message = std::mem::take(&mut self.scratch);
-            message.clear();
-            message.resize(MESSAGE, 0);
+            let mut message = self.buffers.take_scratch(MESSAGE);
             let descriptors = channel.take(&mut message);
             let token = match descriptors {
                 Ok(None) => {
-                    self.scratch = message;
+                    self.buffers.give_scratch(message);
                     return None;
                 }
                 Ok(Some(descriptors)) if descriptors.is_empty() => None, // a nudge
@@ -152,17 +145,17 @@ impl Reactor {
                     self.unpack(&message, descriptors)
                 }
                 Err(io::Errno::MFILE) => {
-                    self.scratch = message;
+                    self.buffers.give_scratch(message);
                     self.out_of_descriptors();
                     return None;
                 }
                 Err(error) => {
-                    self.scratch = message;
+                    self.buffers.give_scratch(message);
                     self.notice(true, || format!("tricorn: what was handed over cannot be taken: {error}"));
                     return None;
                 }
             };
-            self.scratch = message;
+            self.buffers.give_scratch(message);
             if token.is_some() {
                 self.strike(Fault::BeforeStart);
                 return token;
@@ -200,7 +193,7 @@ impl Reactor {
         let mut conn = Conn::new(socket, Origin { peer: parcel.peer, listener: listener as u16, trusted });
         conn.edges = Edges::known(parcel.readable, parcel.hangup);
         conn.phase.enter(Change::TakenOver);
-        let mut request = self.pool.take();
+        let mut request = self.buffers.take();
         let refusal = self.fill_in(&mut request, &mut conn, &parcel, &payload, spool).err();
         conn.request = Some(request);
         let token = self.conns.insert(conn);

@@ -6,9 +6,11 @@
 mod accept;
 mod admin;
 mod admin_gate;
+mod admission;
 mod attend;
 mod attended;
 mod bodies;
+mod buffers;
 mod channel_watch;
 mod chores;
 mod conn;
@@ -21,21 +23,23 @@ mod expiry;
 mod extra_descriptors;
 mod gate;
 mod hand_over;
-mod heads;
+mod head_memory;
 mod held;
 mod listener;
+mod log;
 mod notices;
 mod outgoing;
 mod phase;
 mod queue;
 mod read;
 mod reject;
-mod shortage;
+mod shed_heads;
 mod spare;
 mod spooler;
 mod store;
 mod timeouts;
 mod tokens;
+mod warnings;
 mod wheel;
 mod work;
 mod write;
@@ -53,26 +57,27 @@ use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::Exchange;
-use crate::exchange::buffers::{Pool, Request};
+use crate::exchange::buffers::Request;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
-use crate::waiting::capacity::{Callers, Capacity};
+use crate::waiting::capacity::Callers;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
 use admin_gate::AdminGate;
+use admission::{Admission, Limits};
 use bodies::Bodies;
-
+use buffers::Buffers;
 use channel_watch::ChannelWatch;
 use conn::{Conns, Origin};
 use deadlines::Deadlines;
 use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
-use held::HeldAnswers;
+use head_memory::HeadMemory;
+use log::Log;
 use phase::{Change, Phase};
 use queue::Queue;
 use rustix::fd::AsRawFd;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use timeouts::Timeouts;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
@@ -92,65 +97,42 @@ pub struct Surroundings {
 }
 
 pub struct Reactor {
-    pub(crate) config: Arc<Config>,
-    pub(crate) board: Scoreboard,
-    poller: Arc<Poller>,
-    access: Option<Arc<AccessLog>>,
+    config: Arc<Config>,
+    board: Scoreboard,
     conns: Conns,
     work: Work,
     gate: Gate,
     admin: AdminGate,
     channel: ChannelWatch,
-    /// Complete requests.
-    queue: Queue,
-    /// Connections under way to which something happened that their exchanges want to be told of.
-    stirred: VecDeque<Token>,
-    held: HeldAnswers,
-    overload: shortage::Overload,
-    shortage: shortage::Shortage,
-    capacity: Capacity,
+    admission: Admission,
     deadlines: Deadlines,
-    pool: Pool,
+    buffers: Buffers,
+    bodies: Bodies,
+    extra: ExtraDescriptors,
+    log: Log,
     pub(crate) wall: WallText,
     pub(crate) chores: Chores,
-    /// Memory of unfinished heads.
-    head_bytes: usize,
-    extra: ExtraDescriptors,
-    bodies: Bodies,
-    scratch: Vec<u8>,
 }
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
         let Surroundings { config, board, poller, access, listeners, streams, sleeper, callers } = given;
-        let gate = Gate::new(listeners, poller.clone());
-        let (admin, channel) = (AdminGate::new(poller.clone()), ChannelWatch::new(poller.clone()));
-        let deadlines = Deadlines::new(Timeouts::new(&config), clock::now(), sleeper);
-        let (queue, capacity) = (Queue::new(config.queue_order), Capacity::new(callers));
         Reactor {
-            bodies: Bodies::new(config.clone(), board, poller.clone()),
-            config,
             board,
-            poller,
-            access,
-            conns: Conns::default(),
+            conns: Conns::new(poller.clone()),
             work: Work::new(),
-            gate,
-            admin,
-            channel,
-            queue,
-            stirred: VecDeque::new(),
-            held: HeldAnswers::default(),
-            overload: shortage::Overload::default(),
-            shortage: shortage::Shortage::default(),
-            capacity,
-            deadlines,
-            pool: Pool::default(),
-            wall: WallText::default(),
+            gate: Gate::new(listeners, poller.clone()),
+            admin: AdminGate::new(poller.clone()),
+            channel: ChannelWatch::new(poller.clone()),
+            admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
+            deadlines: Deadlines::new(Timeouts::new(&config), clock::now(), sleeper),
+            buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
+            bodies: Bodies::new(config.clone(), board, poller),
             extra: ExtraDescriptors::new(streams),
+            log: Log::new(config.clone(), access),
+            wall: WallText::default(),
             chores: Chores::default(),
-            head_bytes: 0,
-            scratch: Vec::new(),
+            config,
         }
     }
 
@@ -177,14 +159,14 @@ impl Reactor {
                 self.accept_one(listener)
             } else if let Some(event) = self.work.next_event() {
                 self.on_event(event)
-            } else if self.held.is_empty() {
-                return None;
-            } else {
+            } else if self.work.has_held() {
                 self.send_held();
                 continue;
+            } else {
+                return None;
             };
             let Some(token) = complete else { continue };
-            if starts && self.queue.is_empty() {
+            if starts && !self.admission.has_waiting() {
                 let complete =
                     self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
                 if let Some(exchange) = self.begin(token, complete) {
@@ -207,12 +189,8 @@ impl Reactor {
 
     /// Whether `pump` has something to do before the next look at the events.
     pub fn has_work(&self) -> bool {
-        (!self.queue.is_empty() && self.may_start())
-            || self.channel.is_offered() && self.may_start()
-            || self.work.has_any()
-            || !self.held.is_empty()
-            || !self.stirred.is_empty()
-            || self.gate.has_round()
+        let has_request = self.admission.has_waiting() || self.channel.is_offered();
+        has_request && self.may_start() || self.work.has_any() || self.gate.has_round()
     }
 
     /// Whether there is something to be read that makes no event.
@@ -222,7 +200,7 @@ impl Reactor {
 
     /// Whether requests wait or are about to be read.
     pub fn is_pressed(&self) -> bool {
-        !self.queue.is_empty() || self.work.has_again() || !self.work.events().is_empty()
+        self.admission.has_waiting() || self.work.has_again() || !self.work.events().is_empty()
     }
 
     /// The last events of a wait that are not dealt with.
@@ -244,7 +222,7 @@ impl Reactor {
 
     /// Complete requests that wait for an app thread.
     pub fn queued(&self) -> usize {
-        self.queue.len()
+        self.admission.waiting()
     }
 
     /// When the events were last looked at.
@@ -253,7 +231,7 @@ impl Reactor {
     }
 
     pub fn connections(&self) -> usize {
-        self.conns.len() - self.admin.connections()
+        self.conns.clients()
     }
 
     /// Nothing is left that a draining worker should wait for.
@@ -263,7 +241,7 @@ impl Reactor {
 
     /// The worker is leaving.
     #[inline]
-    pub(crate) fn is_draining(&self) -> bool {
+    fn is_draining(&self) -> bool {
         self.deadlines.timeouts().is_draining()
     }
 
@@ -381,8 +359,8 @@ impl Reactor {
         self.extra.opened(request.takes_file());
         let socket = conn.socket.take()?;
         conn.phase.enter(Change::Begun(socket.as_raw_fd()));
-        self.capacity.began();
-        self.board.set(Word::InFlight, self.capacity.busy() as u64);
+        self.admission.capacity_mut().began();
+        self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
@@ -393,7 +371,7 @@ impl Reactor {
         if exchange.request.spooled > 0 {
             self.bodies.lend_out(&mut exchange.request);
         }
-        if self.capacity.has_many() {
+        if self.admission.capacity().has_many() {
             exchange.request.trim();
         }
         Some(exchange)
@@ -404,7 +382,7 @@ impl Reactor {
         if request.partial || request.unread().is_empty() {
             return;
         }
-        let mut next = self.pool.take();
+        let mut next = self.buffers.take();
         next.input.extend_from_slice(request.unread());
         next.first_byte = request.complete;
         request.input.truncate(request.start);

@@ -4,7 +4,7 @@ use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
-use super::{Reactor, Runner, heads};
+use super::{Reactor, Runner};
 use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
@@ -133,7 +133,7 @@ impl Reactor {
                 Step::Head => {
                     request.head_at = from;
                     request.head_end = request.start;
-                    heads::uncount(&mut self.head_bytes, &self.board, request);
+                    self.buffers.head_is_complete(request);
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin);
                     }
@@ -175,7 +175,7 @@ impl Reactor {
         if !conn.edges.is_readable() {
             return Some(Fill::Dry);
         }
-        let request = conn.request.get_or_insert_with(|| self.pool.take());
+        let request = conn.request.get_or_insert_with(|| self.buffers.take());
         let socket = conn.socket.as_ref()?;
         if self.bodies.is_over_memory()
             && conn.phase.get().is_body()
@@ -253,9 +253,7 @@ impl Reactor {
 
     /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.
     pub(super) fn register(&mut self, token: Token) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(socket) = &conn.socket else { return };
-        if conn.edges.register() && self.poller.add_connection(socket.as_fd(), token).is_err() {
+        if self.conns.watch(token).is_err() {
             self.close(token);
         }
     }

@@ -8,10 +8,8 @@ use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use rustix::net::{SendFlags, send};
-use tricorn_proto::access_log::Record;
-use tricorn_proto::exchange::error_page::{self, Page};
+use tricorn_proto::exchange::error_page::Page;
 use tricorn_proto::http1::Method;
-use tricorn_proto::peer::request_id;
 
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
@@ -85,7 +83,7 @@ impl Reactor {
         if !is_admin {
             self.board.add(counter, 1);
             self.board.status(rejection.status);
-            self.log_refused(peer, request.as_deref(), rejection.status, &page, now);
+            self.log.refused(peer, request.as_deref(), rejection.status, &page, now, &self.wall);
         }
         if let Some(mut request) = request.take() {
             if is_read {
@@ -105,7 +103,7 @@ impl Reactor {
 
     /// Answers every request that waits, and tells its client that another try is safe: none of them was begun.
     pub fn turn_away(&mut self) {
-        while let Some(token) = self.queue.take_oldest() {
+        while let Some(token) = self.admission.take_oldest() {
             if let Some(peer) = self.reject(token, &STRANDED, Word::Refused) {
                 self.notice(true, || {
                     format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")
@@ -113,30 +111,5 @@ impl Reactor {
             }
         }
         self.tell_queue();
-    }
-
-    /// An access-log line for a request that never met the application; `page` is what it was answered with.
-    fn log_refused(&mut self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64) {
-        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
-        let empty = Request::default();
-        let request = request.unwrap_or(&empty);
-        let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
-        let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
-        let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
-        let record = Record {
-            head: &request.head,
-            bytes: request.head_bytes(),
-            remote: remote.as_bytes(),
-            status,
-            fields: &[],
-            sent: error_page::body(page).len() as u64,
-            micros: since(request.first_byte),
-            time: self.wall.log_time(),
-            pid: std::process::id(),
-            request_id: named.unwrap_or_default(),
-            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
-            environ: &|_| None,
-        };
-        access.add(|out| format.render(&record, out));
     }
 }

@@ -1,4 +1,5 @@
-//! What the last look at the events has brought, and how much may be done before the next one.
+//! What is to be done before the next look at the events: what the last one has brought, and what is held back.
+use super::held::HeldAnswers;
 use crate::config;
 use crate::sys::poll::{Event, Events, Token};
 use std::collections::VecDeque;
@@ -26,6 +27,9 @@ pub(super) struct Work {
     /// The wake pipe had something.
     woken: bool,
     runner: Runner,
+    /// Connections under way to which something happened that their exchanges want to be told of.
+    stirred: VecDeque<Token>,
+    held: HeldAnswers,
 }
 
 impl Work {
@@ -38,6 +42,8 @@ impl Work {
             written: false,
             woken: false,
             runner: Runner::Monitor,
+            stirred: VecDeque::new(),
+            held: HeldAnswers::default(),
         }
     }
 
@@ -126,10 +132,38 @@ impl Work {
         std::mem::take(&mut self.woken)
     }
 
+    /// Something happened to this connection, which its exchange is to be told.
+    pub fn add_stirred(&mut self, token: Token) {
+        self.stirred.push_back(token);
+    }
+
+    #[inline]
+    pub fn next_stirred(&mut self) -> Option<Token> {
+        self.stirred.pop_front()
+    }
+
+    /// Holds one more answer back. Whether all are to be sent now.
+    pub fn hold(&mut self, token: Token, now: u64) -> bool {
+        self.held.hold(token, now)
+    }
+
+    #[inline]
+    pub fn has_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    pub fn take_held(&mut self) -> Vec<Token> {
+        self.held.take()
+    }
+
     /// Something can be done before the next look at the events.
     #[inline]
     pub fn has_any(&self) -> bool {
-        self.has_again() && self.turn > 0 || self.written || !self.events.is_empty()
+        self.has_again() && self.turn > 0
+            || self.written
+            || !self.events.is_empty()
+            || !self.held.is_empty()
+            || !self.stirred.is_empty()
     }
 }
 

@@ -3,7 +3,7 @@ use super::conn::Conn;
 use super::outgoing::Outgoing;
 use super::phase::{Change, Phase};
 use super::spooler::Spooler;
-use super::{Chores, Reactor, heads};
+use super::{Chores, Reactor};
 use crate::clock;
 use crate::config;
 use crate::exchange::Exchange;
@@ -31,7 +31,7 @@ impl Reactor {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
         }
-        self.capacity.ended();
+        self.admission.capacity_mut().ended();
         self.count(&exchange.timing, outbox.sent(), &request, now);
         self.chores.spent.append(&mut spent);
         let partial = request.partial;
@@ -76,10 +76,10 @@ impl Reactor {
     /// An exchange was dropped, and its socket with it. Nothing can be said to the client but that.
     #[cold]
     pub fn lose(&mut self, lent: Lent) {
-        self.capacity.ended();
+        self.admission.capacity_mut().ended();
         self.bodies.lose(lent.counted, lent.spooled);
         self.extra.closed(lent.filed);
-        self.board.set(Word::InFlight, self.capacity.busy() as u64);
+        self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
         self.tell_free();
@@ -89,24 +89,23 @@ impl Reactor {
     /// The application has taken this socket: nothing is waited for there any more. Returns what was read already.
     pub fn let_go(&mut self, token: Token, socket: BorrowedFd<'_>) -> Vec<u8> {
         let Some(conn) = self.conns.get_mut(token) else { return Vec::new() };
-        if conn.edges.unregister() {
-            let _ = self.poller.remove(socket);
-        }
-        let Some(mut request) = conn.request.take() else { return Vec::new() };
+        let request = conn.request.take();
+        self.conns.unwatch(token, Some(socket));
+        let Some(mut request) = request else { return Vec::new() };
         let unread = std::mem::take(&mut request.input);
         self.recycle(request);
         unread
     }
 
     fn hold(&mut self, token: Token, now: u64) {
-        if self.held.hold(token, now) {
+        if self.work.hold(token, now) {
             self.send_held();
         }
     }
 
     /// Sends the answers that were held back, one after another.
     pub fn send_held(&mut self) {
-        for token in self.held.take() {
+        for token in self.work.take_held() {
             self.flush(token, false);
         }
     }
@@ -114,7 +113,7 @@ impl Reactor {
     /// `waited`: bytes that the exchange sent out of its outbox.
     fn count(&mut self, timing: &crate::exchange::Timing, waited: u64, request: &Request, now: u64) {
         let board = &self.board;
-        board.set(Word::InFlight, self.capacity.busy() as u64);
+        board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         self.tell_free();
         board.add(Word::Requests, 1);
         if request.reply.has_status() {
@@ -130,13 +129,12 @@ impl Reactor {
     }
 
     pub(super) fn recycle(&mut self, mut request: Box<Request>) {
-        heads::uncount(&mut self.head_bytes, &self.board, &mut request);
         if request.counted > 0 || request.spooled > 0 {
             self.bodies.release(&mut request);
             self.wake_line();
         }
         self.extra.closed(request.filed);
-        self.pool.give(request);
+        self.buffers.give(request);
     }
 
     /// The body of this connection's request may be in a file by now.
@@ -217,10 +215,10 @@ impl Reactor {
     pub(super) fn discard(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let Some(socket) = &conn.socket else { return };
-        self.scratch.resize(DISCARD, 0);
+        let scratch = self.buffers.scratch(DISCARD);
         let mut taken = 0;
         loop {
-            match recv(socket, &mut self.scratch[..], RecvFlags::empty()) {
+            match recv(socket, &mut *scratch, RecvFlags::empty()) {
                 Ok((0, _)) => break,
                 Ok((count, _)) => {
                     taken += count;
@@ -241,9 +239,6 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        if conn.is_admin() {
-            self.admin.left();
-        }
         let Conn { socket, mut phase, request, attachment, .. } = conn;
         drop(socket);
         if let Some(request) = request {

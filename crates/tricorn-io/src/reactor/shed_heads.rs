@@ -1,18 +1,15 @@
-//! Memory of request heads that are not complete: all of them together have a limit, `head_buffer_total`.
+//! Which unfinished heads are given up when all of them together take too much memory (`head_memory.rs`).
 //!
-//! `limits` bounds each head, and `header_timeout` its time; many connections with long heads would still hold any amount.
-//! Beyond the limit the longest heads are answered 503, of equal ones the oldest. A head that came with one read is complete
-//! before it is counted.
+//! The longest heads are answered 503, of equal ones the oldest. A head that came with one read is complete before it is
+//! counted.
 use super::Reactor;
 use super::reject::{After, Rejection};
+use super::warnings::Incident;
 use crate::clock;
-use crate::exchange::buffers::{INPUT, Request};
-use crate::scoreboard::{Scoreboard, Word};
+use crate::exchange::buffers::INPUT;
+use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use std::cmp::Reverse;
-
-/// When there are too many, a 16th of the limit is freed, so that the table is not searched for each of them.
-const SHARE: usize = 16;
 
 const TOO_MANY: Rejection<'_> = Rejection::for_now(
     "This server is receiving too many request heads at once; the request was not begun.",
@@ -26,17 +23,13 @@ impl Reactor {
             return;
         };
         let Some(request) = conn.request.as_deref_mut() else { return };
-        let before = std::mem::replace(&mut request.head_held, request.input.capacity());
-        self.head_bytes = self.head_bytes - before + request.head_held;
-        self.board.set(Word::HeadBytes, self.head_bytes as u64);
-        if self.head_bytes > self.config.head_buffer_total {
+        if self.buffers.count_head(request) {
             self.shed_heads();
         }
     }
 
     #[cold]
     fn shed_heads(&mut self) {
-        let total = self.config.head_buffer_total;
         let conns = &self.conns;
         let mut found: Vec<_> = (0..conns.positions())
             .filter_map(|position| conns.at(position))
@@ -49,21 +42,12 @@ impl Reactor {
             .collect();
         found.sort_unstable();
         for (_, _, token) in found {
-            if self.head_bytes <= total - total / SHARE {
+            if self.buffers.are_heads_relieved() {
                 break;
             }
-            self.shortage.memory += 1;
+            self.log.warn(Incident::HeadRefused);
             self.reject(token, &TOO_MANY, Word::HeadsShed);
         }
         self.tell_shortage(clock::now());
-    }
-}
-
-/// The head of this request is complete, or given up.
-#[inline]
-pub(super) fn uncount(held: &mut usize, board: &Scoreboard, request: &mut Request) {
-    if request.head_held > 0 {
-        *held -= std::mem::take(&mut request.head_held);
-        board.set(Word::HeadBytes, *held as u64);
     }
 }

@@ -1,0 +1,65 @@
+//! What the logs are told of requests and connections that no exchange has.
+use super::warnings::{Incident, Overload, Shortage, Warnings};
+use crate::access_log::AccessLog;
+use crate::clock::WallText;
+use crate::config::Config;
+use crate::exchange::buffers::Request;
+use crate::peer::Peer;
+use std::sync::Arc;
+use tricorn_proto::access_log::Record;
+use tricorn_proto::exchange::error_page;
+use tricorn_proto::peer::request_id;
+
+pub(super) struct Log {
+    config: Arc<Config>,
+    access: Option<Arc<AccessLog>>,
+    warnings: Warnings,
+}
+
+impl Log {
+    pub fn new(config: Arc<Config>, access: Option<Arc<AccessLog>>) -> Log {
+        Log { config, access, warnings: Warnings::default() }
+    }
+
+    /// The error log is told of this, with others of its kind.
+    pub fn warn(&mut self, incident: Incident) {
+        self.warnings.note(incident);
+    }
+
+    /// What was short, if the log is to be told now.
+    #[inline]
+    pub fn take_shortage(&mut self, now: u64) -> Option<Shortage> {
+        self.warnings.take_shortage(now)
+    }
+
+    /// What was turned away, if the log is to be told now.
+    #[inline]
+    pub fn take_overload(&mut self, now: u64) -> Option<Overload> {
+        self.warnings.take_overload(now)
+    }
+
+    /// An access-log line for a request that never met the application; `page` is what it was answered with.
+    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64, wall: &WallText) {
+        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
+        let empty = Request::default();
+        let request = request.unwrap_or(&empty);
+        let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
+        let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
+        let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
+        let record = Record {
+            head: &request.head,
+            bytes: request.head_bytes(),
+            remote: remote.as_bytes(),
+            status,
+            fields: &[],
+            sent: error_page::body(page).len() as u64,
+            micros: since(request.first_byte),
+            time: wall.log_time(),
+            pid: std::process::id(),
+            request_id: named.unwrap_or_default(),
+            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
+            environ: &|_| None,
+        };
+        access.add(|out| format.render(&record, out));
+    }
+}
