@@ -34,6 +34,8 @@ mod queue;
 mod read;
 mod reject;
 mod shed_heads;
+#[cfg(test)]
+mod simulation;
 mod spare;
 mod spooler;
 mod store;

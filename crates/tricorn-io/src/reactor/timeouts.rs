@@ -54,6 +54,20 @@ impl Timeouts {
         }
     }
 
+    /// In seconds, for tests. `body` keeps its unit.
+    #[cfg(test)]
+    pub const fn of_seconds(header: u64, keepalive: u64, body: BodyRate, write: u64) -> Timeouts {
+        use crate::clock::SECOND;
+        Timeouts {
+            header: header * SECOND,
+            keepalive: keepalive * SECOND,
+            body,
+            write: write * SECOND,
+            progress: body.bytes_per_second * write,
+            draining: false,
+        }
+    }
+
     /// The worker leaves.
     pub fn drain(&mut self) {
         self.draining = true;
