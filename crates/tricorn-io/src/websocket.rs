@@ -15,10 +15,8 @@ use crate::exchange::outbox::SharedBytes;
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
-use crate::exchange::{Exchange, Sent, retry};
+use crate::exchange::{Exchange, Sent};
 use crate::reactor::What;
-use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
 use tricorn_proto::websocket::{Kind, Session, Spare, Turn, Unsendable};
@@ -89,7 +87,7 @@ impl<M> WebSocket<M> {
             hangup: false,
             is_held: false,
             patience: None,
-            before: exchange.raw_sent(),
+            before: exchange.output.sent(),
         };
         if sent == Sent::Gone {
             socket.session.lost();
@@ -185,7 +183,7 @@ impl<M> WebSocket<M> {
         let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut desk.shelf.out)?.is_some();
         if apart {
             self.is_held = false;
-            let sent = desk.exchange.send_two(&desk.shelf.out, data, keep);
+            let sent = desk.exchange.output.send_apart(&desk.shelf.out, data, b"", keep);
             desk.shelf.out.clear();
             return Ok(self.sent(desk, sent));
         }
@@ -215,7 +213,7 @@ impl<M> WebSocket<M> {
         if self.patience.is_some() {
             desk.engine.await_room(desk.exchange);
         }
-        let sent = desk.exchange.flush();
+        let sent = desk.exchange.output.flush();
         self.sent(desk, sent)
     }
 
@@ -227,12 +225,12 @@ impl<M> WebSocket<M> {
 
     /// Whether so much waits for the peer that the application should, too.
     pub fn is_full(&self, exchange: &Exchange) -> bool {
-        self.patience.is_some() && exchange.outbox.in_memory() > LOW_WATER
+        self.patience.is_some() && exchange.output.in_memory() > LOW_WATER
     }
 
     /// Bytes of frames sent so far.
     pub fn bytes_sent(&self, exchange: &Exchange) -> u64 {
-        exchange.raw_sent() - self.before
+        exchange.output.sent() - self.before
     }
 
     pub fn session(&self) -> &Session<M> {
@@ -259,15 +257,15 @@ impl<M> WebSocket<M> {
         let Desk { exchange, shelf, .. } = desk;
         if self.session.has_messages() && self.session.is_open() {
             self.is_held = true;
-            exchange.outbox.push(&shelf.out);
+            exchange.output.queue(&shelf.out);
             shelf.out.clear();
-            if exchange.outbox.in_memory() < APART {
+            if exchange.output.in_memory() < APART {
                 return Sent::Accepted;
             }
             return self.flush(desk);
         }
         self.is_held = false;
-        let sent = exchange.send_two(&shelf.out, b"", || Box::new(Vec::new()));
+        let sent = exchange.output.send(&mut shelf.out, b"", b"", || Box::new(Vec::new()));
         shelf.out.clear();
         self.sent(desk, sent)
     }
@@ -279,7 +277,7 @@ impl<M> WebSocket<M> {
             self.patience = None;
             return sent;
         }
-        if !desk.exchange.is_behind() {
+        if !desk.exchange.output.is_behind() {
             if self.patience.take().is_some() {
                 desk.exchange.stop_timer(Timer::Room);
                 self.session.caught_up(&mut desk.shelf.out);
@@ -298,7 +296,7 @@ impl<M> WebSocket<M> {
         let config = desk.engine.config();
         let mut patience = self.patience.take().unwrap_or_else(|| desk.exchange.patience(config).without_end());
         desk.engine.await_room(desk.exchange);
-        match desk.exchange.room_at(0, config, &mut patience) {
+        match desk.exchange.room_for_all(config, &mut patience) {
             Room::Wanted(nanos) => {
                 self.patience = Some(patience);
                 desk.engine.set_timer(desk.exchange, Timer::Room, clock::now().saturating_add(nanos));
@@ -324,48 +322,14 @@ fn turn<'a>(desk: &'a mut Desk<'_>, now: u64, is_behind: bool) -> Turn<'a> {
 impl Exchange {
     /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
-        (self.hold, self.switched) = (false, true);
+        self.output.may_hold(false);
+        self.output.link_mut().switch();
         let request = &mut *self.request;
         request.out.clear();
         request.reply.write_head(&mut request.out, inputs);
-        let sent = self.send(b"", b"", || Box::new(Vec::new()));
+        let sent = self.send_out();
         self.request.out = Vec::new();
         self.request.trim();
         sent
-    }
-
-    /// All bytes sent.
-    fn raw_sent(&self) -> u64 {
-        self.timing.sent + self.outbox.sent()
-    }
-
-    /// Sends both, in one system call. What the socket does not take is queued: the first as a copy, the second as what
-    /// `keep` gives.
-    fn send_two(&mut self, first: &[u8], second: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        if self.gone {
-            return Sent::Gone;
-        }
-        let mut done = 0;
-        if self.outbox.is_empty() {
-            let result = retry(|| match second {
-                [] => send(&self.socket, first, SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
-                _ => io::writev(&self.socket, &[IoSlice::new(first), IoSlice::new(second)]),
-            });
-            match result {
-                Ok(count) => done = count,
-                Err(Errno::AGAIN) => {}
-                Err(_) => return self.lost(),
-            }
-            self.timing.sent += done as u64;
-            if done == first.len() + second.len() {
-                return Sent::Accepted;
-            }
-        }
-        self.outbox.push(&first[done.min(first.len())..]);
-        let at = done.saturating_sub(first.len());
-        if at < second.len() {
-            self.outbox.push_shared(keep(), at, second.len());
-        }
-        self.flush()
     }
 }

@@ -18,8 +18,8 @@ pub struct Ends {
 
 /// The ends of this exchange's connection.
 pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Ends> {
-    if exchange.attachment.as_ref().is_none_or(|kept| !kept.is::<Ends>()) {
-        exchange.attachment = Some(Box::new(make(py, engine, exchange)?) as Attachment);
+    if exchange.client.attachment.as_ref().is_none_or(|kept| !kept.is::<Ends>()) {
+        exchange.client.attachment = Some(Box::new(make(py, engine, exchange)?) as Attachment);
     }
     known(exchange)
         .ok_or_else(|| pyo3::exceptions::PyRuntimeError::new_err("a connection lost its ends (defect of tricorn)"))
@@ -27,7 +27,7 @@ pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> Py
 
 /// Those that were made before.
 pub fn known(exchange: &Exchange) -> Option<&Ends> {
-    exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Ends>())
+    exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Ends>())
 }
 
 /// The client that a trusted front end tells of; it says no port.
@@ -55,7 +55,7 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
 
 /// The client's address; clients of a unix socket have none.
 pub fn peer_address(exchange: &Exchange) -> Option<SocketAddr> {
-    match exchange.peer {
+    match exchange.client.peer {
         Peer::Internet(address) => Some(canonical(address)),
         Peer::Unix => None,
     }
@@ -63,7 +63,7 @@ pub fn peer_address(exchange: &Exchange) -> Option<SocketAddr> {
 
 /// The socket's own address; a listener bound to one address needs no system call.
 pub fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr> {
-    let bound = engine.listener_address(exchange.listener)?;
+    let bound = engine.listener_address(exchange.client.listener)?;
     if bound.ip().is_unspecified() {
         return exchange.local_address().map(canonical).or(Some(bound));
     }

@@ -75,7 +75,7 @@ impl Engine {
 
     /// A body that came while its request was under way was refused: counted, and told to the log.
     pub fn count_refused(&self, exchange: &Exchange, refusal: &Refusal) {
-        self.shared.baton.take().reactor.count_refused(exchange.peer, refusal);
+        self.shared.baton.take().reactor.count_refused(exchange.client.peer, refusal);
     }
 
     /// What the client sent behind the request that is with this exchange, for a protocol that follows it.

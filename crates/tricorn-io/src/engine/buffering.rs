@@ -20,7 +20,6 @@ use crate::exchange::room::Room;
 use crate::exchange::{Exchange, Sent};
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
-use rustix::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 /// How long a client may take before a file is made for it: one that reads makes room in less.
@@ -39,29 +38,27 @@ impl Engine {
     /// The exchange is over its mark ([`Sent::OverMark`]): how long its client may take, for [`Engine::room`].
     pub fn fall_behind(&self, exchange: &mut Exchange) -> Behind {
         let fresh = exchange.patience(self.config());
-        // One that has taken too little since its file was begun has not won time by each piece that was put there.
-        let since_file = exchange.behind.take().filter(|_| exchange.outbox.in_file() > 0);
-        Behind { patience: since_file.unwrap_or(fresh), since: clock::now(), full: false }
+        let patience = exchange.output.patience_since_file().unwrap_or(fresh);
+        Behind { patience, since: clock::now(), full: false }
     }
 
     /// Sends what the socket takes, and puts the rest on disk if the client does not take enough for a moment. Without the GIL.
     pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = exchange.room(self.config(), &mut behind.patience);
         let Room::Wanted(nanos) = room else { return room };
-        exchange.outbox.share(&self.shared.responses.held);
+        exchange.output.share(&self.shared.responses.held);
         if !self.config().response_buffering || behind.full {
             return room;
         }
         let waited = clock::now().saturating_sub(behind.since);
-        if waited < MOMENT && exchange.outbox.in_file() == 0 {
+        if waited < MOMENT && exchange.output.in_file() == 0 {
             return Room::Wanted(nanos.min(MOMENT - waited));
         }
         if !self.shared.store(exchange) {
             behind.full = true;
             return room;
         }
-        exchange.behind = Some(behind.patience);
-        exchange.recork();
+        exchange.output.goes_on(behind.patience);
         Room::Over(Sent::Accepted)
     }
 
@@ -75,7 +72,7 @@ impl Engine {
         let sent = loop {
             match self.room(exchange, &mut behind) {
                 Room::Wanted(nanos) => {
-                    ready(exchange.socket.as_fd(), PollFlags::OUT, nanos);
+                    ready(exchange.socket(), PollFlags::OUT, nanos);
                 }
                 Room::Over(sent) => break sent,
             }
@@ -88,11 +85,11 @@ impl Engine {
     /// much, else it goes to disk. Without the GIL.
     pub fn keep_rest(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
-        let total = shared.responses.held.memory() + exchange.outbox.in_memory() as u64;
+        let total = shared.responses.held.memory() + exchange.output.in_memory() as u64;
         if shared.config.response_buffering && total > shared.config.response_buffer_total as u64 {
             shared.store(exchange);
         }
-        exchange.outbox.share(&shared.responses.held);
+        exchange.output.share(&shared.responses.held);
     }
 }
 
@@ -105,7 +102,7 @@ impl Shared {
             each: self.config.response_disk_size,
             total: self.config.response_disk_total,
         };
-        let outcome = exchange.outbox.store(&store, exchange.low, &mut exchange.spent);
+        let outcome = exchange.output.store(&store);
         if let Err(Unstored::Failed(error)) = &outcome {
             self.tell_of_disk(error);
         }

@@ -2,7 +2,6 @@
 use super::Engine;
 use crate::exchange::Exchange;
 use crate::exchange::timers::Timers;
-use rustix::fd::AsFd;
 
 impl Engine {
     /// From now on the socket is the application's: nothing happens to it until the exchange is over, and then it is closed.
@@ -11,20 +10,20 @@ impl Engine {
     /// What `request_timeout` does to the call it does from now on without an answer of ours: a 504 in the midst of another
     /// protocol would be taken for a part of that. If the monitor has answered already, the socket is closed for writing.
     pub fn let_go(&self, exchange: &mut Exchange) -> Vec<u8> {
-        if std::mem::replace(&mut exchange.taken, true) {
+        if !exchange.output.link_mut().take() {
             return Vec::new();
         }
-        exchange.may_write();
+        exchange.output.may_write();
         let slot = &self.shared.waiting.slots[exchange.slot];
         slot.progress.exempt(slot.calls());
         exchange.timers = Timers::default();
-        self.shared.baton.take().reactor.let_go(exchange.token, exchange.socket.as_fd())
+        self.shared.baton.take().reactor.let_go(exchange.token, exchange.socket())
     }
 }
 
 impl Exchange {
     /// The application has the socket, and has not answered by way of us.
     pub fn is_elsewhere(&self) -> bool {
-        self.taken && !self.request.reply.has_status()
+        self.output.link().is_taken() && !self.request.reply.has_status()
     }
 }

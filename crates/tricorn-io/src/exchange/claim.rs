@@ -10,9 +10,9 @@
 //! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
 //! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
 //! as long as the claim says Taking.
+use super::stream;
 use crate::sys::fds;
-use rustix::fd::{AsRawFd, BorrowedFd};
-use rustix::net::{SendFlags, Shutdown, send, shutdown};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8};
@@ -42,8 +42,8 @@ impl Claim {
         }
         if let Ok(socket) = fds::duplicate(self.socket.load(Acquire)) {
             // A page fits any send buffer; if it does not the client has stopped reading long ago.
-            let _ = send(&socket, page, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-            let _ = shutdown(&socket, Shutdown::Write);
+            let _ = stream::send(socket.as_fd(), page);
+            let _ = stream::end(socket.as_fd());
         }
         self.state.store(TAKEN, Release);
         true
@@ -109,7 +109,6 @@ pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fd::AsFd;
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 

@@ -2,18 +2,14 @@
 //!
 //! Nothing is read that nobody asks for: what the application does not take, the client's kernel keeps.
 use super::body::Body;
+use super::link::Loss;
 use super::outbox::SharedBytes;
 use super::timers::Timer;
 use super::{Exchange, Sent};
 use crate::clock::SECOND;
 use crate::config::Config;
-use crate::sys::fds::recv_into;
-use crate::sys::poll::ready;
-use rustix::event::PollFlags;
-use rustix::fd::AsFd;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
-use tricorn_proto::http1::{Refusal, RefusalKind, Step};
+use tricorn_proto::http1::{Refusal, RefusalKind};
 
 /// What asking for more came to.
 #[derive(Debug)]
@@ -28,8 +24,6 @@ pub enum Incoming {
     Refused(Box<Refusal>),
 }
 
-/// Most bytes of a body read at a time.
-pub const PIECE: usize = 128 * 1024;
 /// Most of a body that nobody wanted is read to keep its connection.
 const UNWANTED: usize = 256 * 1024;
 
@@ -49,7 +43,7 @@ impl Exchange {
         }
         let before = out.len();
         loop {
-            match self.decode(config, out) {
+            match self.body.decode(&mut self.request, config, out) {
                 Ok(true) => {
                     self.request.partial = false;
                     return Incoming::Bytes { last: true };
@@ -61,9 +55,9 @@ impl Exchange {
                 return Incoming::Bytes { last: false };
             }
             self.allow();
-            match self.fill(out) {
+            match self.body.fill(self.output.stream(), &mut self.request.input, out) {
                 Ok(0) => return self.left(),
-                Ok(_) if self.receiver.is_at_end() => {
+                Ok(_) if self.body.is_at_end() => {
                     self.request.partial = false;
                     return Incoming::Bytes { last: true };
                 }
@@ -81,7 +75,7 @@ impl Exchange {
     pub fn read_raw(&mut self, out: &mut Vec<u8>, most: usize) -> Incoming {
         out.reserve(most);
         loop {
-            match recv_into(self.socket.as_fd(), out, most) {
+            match self.output.stream().read(out, most) {
                 Ok(0) => return self.left(),
                 Ok(_) => return Incoming::Bytes { last: false },
                 Err(Errno::INTR) => {}
@@ -94,67 +88,29 @@ impl Exchange {
     /// After a switch of protocols: sends bytes as they are. `keep` as for [`crate::Engine::write`].
     pub fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.request.out.clear();
-        self.send(bytes, b"", keep)
+        self.output.send(&mut self.request.out, bytes, b"", keep)
     }
 
     /// The connection is known to be broken: what is written from now on is dropped.
     pub fn client_left(&mut self) {
-        self.lost();
-    }
-
-    /// One read: of a body of known length straight to where it is wanted.
-    fn fill(&mut self, out: &mut Vec<u8>) -> rustix::io::Result<usize> {
-        let Some(left) = self.receiver.fixed_remaining() else {
-            let input = &mut self.request.input;
-            input.reserve(PIECE / 8);
-            let room = input.capacity() - input.len();
-            return recv_into(self.socket.as_fd(), input, room);
-        };
-        let room = PIECE.min(left as usize);
-        out.reserve(room);
-        let count = recv_into(self.socket.as_fd(), out, room)?;
-        self.receiver.took_fixed(count as u64);
-        Ok(count)
-    }
-
-    /// Takes the bytes at hand; whether the body is complete.
-    fn decode(&mut self, config: &Config, out: &mut Vec<u8>) -> Result<bool, Box<Refusal>> {
-        let request = &mut *self.request;
-        loop {
-            let unread = request.input.get_mut(request.start..).unwrap_or_default();
-            let progress = self.receiver.advance(unread, &config.policy, false, &mut request.head)?;
-            let from = request.start;
-            request.start += progress.consumed;
-            match progress.step {
-                Step::Body(range) => out.extend_from_slice(&request.input[from + range.start..from + range.end]),
-                Step::End => return Ok(true),
-                Step::Head | Step::NeedMore => {
-                    if request.start == request.input.len() {
-                        request.input.truncate(request.head_end);
-                        request.start = request.head_end;
-                    }
-                    return Ok(false);
-                }
-            }
-        }
+        self.output.lose(Loss::Gone);
     }
 
     /// Tells a client that waits for it that it may send its body.
     fn allow(&mut self) {
         let head = &mut self.request.head;
-        if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() && self.outbox.is_empty() {
-            let sent = send(&self.socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
-            self.timing.sent += sent.unwrap_or(0) as u64;
+        if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() {
+            self.output.send_optional(CONTINUE);
         }
     }
 
     fn left(&mut self) -> Incoming {
-        self.reuse = false;
+        self.output.set_last();
         Incoming::Gone
     }
 
     fn refused(&mut self, refusal: Box<Refusal>) -> Incoming {
-        self.reuse = false;
+        self.output.set_last();
         Incoming::Refused(refusal)
     }
 
@@ -167,9 +123,9 @@ impl Exchange {
         // A client that waits for 100 is not told to send any more once it has its reply.
         let mut is_lost = self.request.head.expect_continue;
         if is_whole && !is_lost {
-            self.reuse = true;
+            self.output.link_mut().set_reuse(true);
             self.end_of_body(config);
-            is_lost = !self.reuse;
+            is_lost = !self.output.link().may_reuse();
         }
         if is_lost {
             self.request.reply.close();
@@ -178,19 +134,21 @@ impl Exchange {
 
     /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.
     pub(crate) fn end_of_body(&mut self, config: &Config) {
-        if !self.request.partial || !self.reuse {
+        if !self.request.partial || !self.output.link().may_reuse() {
             return;
         }
         // A client that was not told to send will not, or has begun without: nobody knows which.
         let mut unwanted = Vec::new();
-        while self.reuse && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
+        while self.output.link().may_reuse() && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
             match self.receive(config, &mut unwanted) {
                 Incoming::Bytes { last: true } => break,
                 Incoming::Bytes { last: false } => {}
-                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.reuse = false,
+                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.output.set_last(),
             }
         }
-        self.reuse &= !self.request.partial;
+        if self.request.partial {
+            self.output.set_last();
+        }
     }
 
     /// The same under an event loop, where nothing of the body is read for it: the library may still be at it. "A server MUST
@@ -212,25 +170,25 @@ impl Exchange {
 
     /// Whether all the rest of the body is there to be read when the exchange is over.
     fn is_rest_there(&self) -> bool {
-        let Some(left) = self.receiver.fixed_remaining() else { return false };
-        let there = rustix::io::ioctl_fionread(&self.socket).unwrap_or(0);
+        let Some(left) = self.body.fixed_remaining() else { return false };
+        let there = self.output.unread();
         left <= UNWANTED as u64 && left <= there
     }
 
     /// The application waits for the client's bytes from now on: until when it may have to.
     pub fn await_body(&mut self, config: &Config, now: u64) -> u64 {
-        self.pace.wait(&config.body_rate(), now)
+        self.body.wait(&config.body_rate(), now)
     }
 
     /// Whether the application waits for the client's bytes.
     pub fn awaits_body(&self) -> bool {
-        self.pace.is_waiting()
+        self.body.is_waiting()
     }
 
     /// The wait is over, with so many bytes.
     pub fn body_came(&mut self, count: usize, now: u64) {
         self.stop_timer(Timer::Body);
-        self.pace.came(count, now);
+        self.body.came(count, now);
     }
 
     /// The timer's wait is over, or of no interest any more.
@@ -241,11 +199,12 @@ impl Exchange {
     /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there, and it was
     /// not the client who took so long.
     pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
-        if !ready(self.socket.as_fd(), PollFlags::IN, 0).is_empty() {
+        if self.output.stream().is_readable() {
             return None;
         }
-        self.reuse = false;
-        Some(late_body(self.pace.bytes(), self.pace.is_slow(&config.body_rate()), config))
+        self.output.set_last();
+        let (bytes, is_slow) = self.body.progress(&config.body_rate());
+        Some(late_body(bytes, is_slow, config))
     }
 }
 

@@ -1,36 +1,38 @@
 //! One request on its way through the application. It owns the socket: nobody else writes.
 
 pub mod body;
+mod body_reader;
 pub mod buffers;
 pub mod claim;
+mod client;
 pub mod cork;
 mod corked;
 pub mod incoming;
+pub mod link;
 pub mod lost;
 pub mod outbox;
+pub mod output;
 pub mod overflow;
 mod pace;
 pub mod patience;
 pub mod responses;
 pub mod room;
 mod settle;
+pub mod stream;
 pub mod timers;
 
 use crate::clock::{self, WallText};
-use crate::peer::Peer;
+use crate::config::Config;
 use crate::sys::poll::Token;
 use body::Body;
+use body_reader::BodyReader;
 use buffers::Request;
 use cork::Cork;
 use lost::Lease;
-use outbox::{Flush, Outbox, SharedBytes};
+use outbox::{Outbox, SharedBytes};
+use output::Output;
 use overflow::Overflow;
-use pace::Pace;
-use patience::Patience;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{self, Errno, IoSlice};
-use rustix::net::{SendFlags, send};
-use std::any::Any;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
@@ -38,98 +40,59 @@ use tricorn_proto::exchange::error_page::{self, Page};
 use tricorn_proto::exchange::{End, Fault, HeadInputs};
 use tricorn_proto::http1::Receiver;
 
-/// Values a gateway keeps with a connection (addresses as Python strings). Made and dropped by the gateway's threads only.
-pub type Attachment = Box<dyn Any + Send + Sync>;
+pub use client::{Attachment, Client};
+pub use output::Sent;
 
-/// What became of bytes given to an exchange.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sent {
-    /// With the kernel, or queued below the mark: go on.
-    Accepted,
-    /// The client is too far behind: call [`Engine::make_room`](crate::Engine::make_room) before the next piece.
-    OverMark,
-    /// Nobody is there to read any more.
-    Gone,
-}
-
-/// When things happened (monotonic nanoseconds) and how much was sent.
+/// When things happened (monotonic nanoseconds).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timing {
     /// The application was called.
     pub started: u64,
     /// It was done, but for the last write.
     pub answered: u64,
-    /// Bytes sent at once; those that had to wait are counted by their outbox.
-    pub sent: u64,
     /// How long the request waited before it was called.
     pub queue: u64,
     /// The application let an exception out.
     pub app_failed: bool,
-    /// The client did not take the reply in time.
-    pub(crate) timed_out: bool,
 }
 
 pub struct Exchange {
-    /// With `request_timeout`: whether the reply is still ours. Dropped before the socket.
-    pub(crate) claim: Option<claim::Held>,
     pub(crate) token: Token,
-    pub(crate) socket: OwnedFd,
+    pub(crate) output: Output,
     pub request: Box<Request>,
-    pub peer: Peer,
-    pub listener: u16,
-    pub attachment: Option<Attachment>,
-    /// The peer may claim things by forwarded headers.
-    pub trusted: bool,
-    /// Of a body that is still to come: where its reading stands.
-    pub(crate) receiver: Receiver,
-    pace: Pace,
+    pub client: Client,
+    /// Of a body that is still to come.
+    body: BodyReader,
     /// On an event loop: until when it waits for what.
     pub(crate) timers: Timers,
-    pub(crate) outbox: Outbox,
-    /// Bytes in the outbox beyond which the application waits; it goes on when no more than `low` are left.
-    pub(crate) mark: usize,
-    pub(crate) low: usize,
-    /// How the client takes what was put on disk.
-    pub(crate) behind: Option<Patience>,
-    /// A file of which the client has taken all, to be closed.
-    pub(crate) idle_file: Option<Box<Overflow>>,
-    pub(crate) spent: Vec<SharedBytes>,
     pub timing: Timing,
     /// The clock's texts at the time the request was taken.
     pub wall: WallText,
-    pub(crate) gone: bool,
-    /// The application has taken the socket for itself.
-    pub(crate) taken: bool,
-    /// The connection speaks another protocol since the reply.
-    pub(crate) switched: bool,
-    /// The monitor has answered in our place.
-    pub(crate) answered_for: bool,
-    pub(crate) reuse: bool,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
-    /// A whole answer may be held back and sent with others (`Reactor::send_held`); afterwards, whether it was.
-    pub(crate) hold: bool,
     /// What is the reactor's comes back to it, whatever becomes of the exchange.
     pub(crate) lease: Lease,
-    /// Open once the reply turned out to come in many pieces.
-    cork: Option<Arc<Cork>>,
-    /// The outbox is in the cork.
-    corked: bool,
-    /// When the last piece came.
-    last_piece: u64,
 }
 
-/// Pieces up to this size are copied behind the head and sent with one plain `send`; larger ones stay where they are.
-const COPY: usize = 16 * 1024;
+/// The parts of an exchange that the reactor takes back.
+pub(crate) struct Returned {
+    pub token: Token,
+    pub socket: OwnedFd,
+    pub outbox: Outbox,
+    pub spent: Vec<SharedBytes>,
+    pub request: Box<Request>,
+    pub attachment: Option<Attachment>,
+    pub receiver: Receiver,
+    pub timing: Timing,
+}
 
 impl Exchange {
     pub(crate) fn new(
         token: Token,
         socket: OwnedFd,
         mut request: Box<Request>,
-        peer: Peer,
-        listener: u16,
-        attachment: Option<Attachment>,
+        receiver: Receiver,
+        client: Client,
         wall: WallText,
     ) -> Box<Exchange> {
         let head = &request.head;
@@ -137,37 +100,32 @@ impl Exchange {
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.complete, ..Timing::default() };
         Box::new(Exchange {
-            claim: None,
             token,
-            socket,
+            output: Output::new(socket),
             request,
-            peer,
-            listener,
-            attachment,
-            trusted: false,
-            receiver: Receiver::default(),
-            pace: Pace::default(),
+            client,
+            body: BodyReader::new(receiver),
             timers: Timers::default(),
-            outbox: Outbox::default(),
-            mark: usize::MAX,
-            low: usize::MAX,
-            behind: None,
-            idle_file: None,
-            spent: Vec::new(),
             timing,
             wall,
-            gone: false,
-            taken: false,
-            switched: false,
-            answered_for: false,
-            reuse: false,
             slot: 0,
-            hold: false,
             lease: Lease::default(),
-            cork: None,
-            corked: false,
-            last_piece: 0,
         })
+    }
+
+    #[inline]
+    pub(crate) fn into_returned(self: Box<Exchange>) -> Returned {
+        let Exchange {
+            token,
+            output: Output { stream, outbox, spent, .. },
+            request,
+            client: Client { attachment, .. },
+            body,
+            timing,
+            ..
+        } = *self;
+        let (socket, receiver) = (stream.into_socket(), body.into_receiver());
+        Returned { token, socket, outbox, spent, request, attachment, receiver, timing }
     }
 
     pub fn slot(&self) -> usize {
@@ -175,17 +133,18 @@ impl Exchange {
     }
 
     pub fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.output.socket()
     }
 
     /// Our end's address.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        SocketAddr::try_from(rustix::net::getsockname(&self.socket).ok()?).ok()
+        SocketAddr::try_from(rustix::net::getsockname(self.output.socket()).ok()?).ok()
     }
 
     /// The path of our end, if it is a unix socket that has one.
     pub fn local_path(&self) -> Option<Vec<u8>> {
-        let address = rustix::net::SocketAddrUnix::try_from(rustix::net::getsockname(&self.socket).ok()?).ok()?;
+        let address =
+            rustix::net::SocketAddrUnix::try_from(rustix::net::getsockname(self.output.socket()).ok()?).ok()?;
         address.path_bytes().map(<[u8]>::to_vec)
     }
 
@@ -195,7 +154,7 @@ impl Exchange {
 
     /// The client is known to be gone; what is written from now on is dropped.
     pub fn is_gone(&self) -> bool {
-        self.gone
+        self.output.link().is_lost()
     }
 
     /// The application is done; what remains is the last write.
@@ -208,11 +167,17 @@ impl Exchange {
         now.saturating_sub(self.request.first_byte) / 1000
     }
 
+    /// What the outbox may hold.
+    #[inline]
+    pub(crate) fn bound(&mut self, config: &Config) {
+        self.output.bound(config.response_buffer_size);
+    }
+
     /// Sends a piece of the body, and the head before the first one.
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        self.hold = false;
+        self.output.may_hold(false);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -221,15 +186,7 @@ impl Exchange {
         let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
         let after = if count > 0 { request.reply.after_body() } else { b"" };
         let piece = &piece[..count.min(piece.len())];
-        self.uncork();
-        if self.outbox.has_idle_file() {
-            self.idle_file = self.outbox.take_overflow();
-        }
-        let sent = if self.is_rapid(piece) { self.gather(piece, after) } else { self.send(piece, after, keep) };
-        if sent == Sent::Accepted {
-            self.recork();
-        }
-        sent
+        self.output.send_piece(&mut request.out, piece, after, keep)
     }
 
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
@@ -254,16 +211,11 @@ impl Exchange {
             room.copy_from_slice(&last);
             tail_len += last.len();
         }
-        let piece = &piece[..count.min(piece.len())];
-        if self.hold && piece.len() <= COPY && self.outbox.is_empty() && self.cork.is_none() && self.may_write() {
-            for part in [&self.request.out, piece, &tail[..tail_len]] {
-                self.outbox.push(part);
-            }
-        } else {
-            self.hold = false;
-            self.send(piece, &tail[..tail_len], keep);
+        let (piece, tail) = (&piece[..count.min(piece.len())], &tail[..tail_len]);
+        if !self.output.hold_back([&request.out, piece, tail]) {
+            self.output.send(&mut request.out, piece, tail, keep);
         }
-        self.conclude(end);
+        self.output.conclude(end == End::Reuse);
         end
     }
 
@@ -272,14 +224,14 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         let end = request.reply.end(&mut request.out);
-        self.send(b"", b"", || Box::new(Vec::new()));
-        self.conclude(end);
+        self.send_out();
+        self.output.conclude(end == End::Reuse);
         end
     }
 
     /// The answer must not be held back, to be sent with others.
     pub fn send_at_once(&mut self) {
-        self.hold = false;
+        self.output.may_hold(false);
     }
 
     /// The application failed, for the scoreboard.
@@ -305,22 +257,16 @@ impl Exchange {
         self.wall.refresh(self.timing.answered);
         let (date, method) = (self.wall.date(), request.head.kind);
         Page { status, message, fields: &fields, date, method, keep: false }.write(&mut request.out);
-        self.send(b"", b"", || Box::new(Vec::new()));
-        self.reuse = false;
+        self.send_out();
+        self.output.set_last();
     }
 
     /// Gives the reply up: what the client has is incomplete, and the connection says so by closing.
     pub fn abort(&mut self) {
         self.request.out.clear();
-        self.send(b"", b"", || Box::new(Vec::new()));
-        self.close_cork();
-        self.reuse = false;
-    }
-
-    fn conclude(&mut self, end: End) {
-        self.hold &= !self.outbox.is_empty() && self.cork.is_none();
-        self.close_cork();
-        self.reuse = end == End::Reuse && !self.gone && !self.taken;
+        self.send_out();
+        self.output.close_cork();
+        self.output.set_last();
     }
 
     /// Sends `length` bytes of a file from `offset` as one piece of the body.
@@ -332,18 +278,7 @@ impl Exchange {
         }
         let count = request.reply.body(&mut request.out, length);
         let after = if count > 0 { request.reply.after_body() } else { b"" };
-        if self.gone {
-            return Sent::Gone;
-        }
-        if !self.may_write() {
-            return self.lost();
-        }
-        self.uncork();
-        self.outbox.push(&self.request.out);
-        self.outbox.push_file(file, offset, count);
-        self.outbox.push(after);
-        self.hold = false;
-        self.flush()
+        self.output.send_file(&request.out, (file, offset, count), after)
     }
 
     /// An interim response (103); nothing is sent where the protocol or the state of the reply does not allow it.
@@ -355,92 +290,52 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         request.reply.interim(&mut request.out, status, fields)?;
-        let sent = self.send(b"", b"", || Box::new(Vec::new()));
-        if let Some(claim) = self.claim.as_ref().filter(|_| self.outbox.is_empty() && !self.request.reply.head_sent()) {
-            claim.reopen();
+        let sent = self.send_out();
+        if !self.request.reply.head_sent() {
+            self.output.reopen_claim();
         }
         Ok(sent)
     }
 
-    /// Sends `request.out`, `piece` and `after`, in one system call where possible.
-    pub(crate) fn send(&mut self, piece: &[u8], after: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        if self.gone {
-            return Sent::Gone;
-        }
-        if !self.may_write() {
-            return self.lost();
-        }
-        self.uncork();
-        let small = piece.len() <= COPY;
-        let out = &mut self.request.out;
-        if small {
-            out.extend_from_slice(piece);
-            out.extend_from_slice(after);
-        }
-        let mut done = 0;
-        if self.outbox.is_empty() {
-            let result = if small {
-                if out.is_empty() {
-                    return Sent::Accepted;
-                }
-                retry(|| send(&self.socket, out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT))
-            } else {
-                let slices = [IoSlice::new(out), IoSlice::new(piece), IoSlice::new(after)];
-                retry(|| io::writev(&self.socket, &slices))
-            };
-            match result {
-                Ok(count) => done = count,
-                Err(Errno::AGAIN) => {}
-                Err(_) => return self.lost(),
-            }
-            self.timing.sent += done as u64;
-            let total = if small { out.len() } else { out.len() + piece.len() + after.len() };
-            if done == total {
-                return Sent::Accepted;
-            }
-        }
-        self.queue_rest(done, if small { None } else { Some((piece, after)) }, keep)
+    /// Sends `request.out`.
+    pub(crate) fn send_out(&mut self) -> Sent {
+        self.output.send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
     }
 
-    /// Queues what a send did not take: the head's copy, the piece by reference, what follows it.
-    #[cold]
-    fn queue_rest(&mut self, done: usize, apart: Option<(&[u8], &[u8])>, keep: impl FnOnce() -> SharedBytes) -> Sent {
-        let head = self.request.out.len();
-        self.outbox.push(&self.request.out[done.min(head)..]);
-        if let Some((piece, after)) = apart {
-            let at = done.saturating_sub(head);
-            if at < piece.len() {
-                self.outbox.push_shared(keep(), at, piece.len());
-            }
-            self.outbox.push(&after[at.saturating_sub(piece.len())..]);
-        }
-        self.flush()
+    /// The head is out and there is no cork yet: another piece makes the reply a stream.
+    #[inline]
+    pub(crate) fn wants_cork(&self) -> bool {
+        !self.output.has_cork() && self.request.reply.head_sent()
     }
 
-    pub(crate) fn flush(&mut self) -> Sent {
-        match self.outbox.flush(self.socket.as_fd(), &mut self.spent) {
-            Flush::Empty => Sent::Accepted,
-            Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
-            Flush::Blocked => Sent::Accepted,
-            Flush::Gone | Flush::Truncated => self.lost(),
-        }
+    pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
+        self.output.open_cork(cork);
     }
 
-    #[cold]
-    pub(crate) fn lost(&mut self) -> Sent {
-        self.close_cork();
-        self.gone = true;
-        self.reuse = false;
-        self.outbox.clear(&mut self.spent);
-        Sent::Gone
+    /// The client has not taken all of a reply that is complete; it was not held back for others either.
+    #[inline]
+    pub fn has_rest(&self) -> bool {
+        self.output.has_rest()
+    }
+
+    /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
+    pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
+        self.output.take_idle_file()
+    }
+
+    /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
+    pub fn take_spent(&mut self) -> Vec<SharedBytes> {
+        self.output.take_spent()
     }
 }
 
-pub(crate) fn retry(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is made in place and copied in parts only; what grows here costs every request.
+    #[test]
+    fn an_exchange_stays_small() {
+        assert!(size_of::<Exchange>() <= 568, "{} bytes", size_of::<Exchange>());
     }
 }

@@ -1,8 +1,8 @@
 //! What could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
 use super::overflow::{Held, Overflow, Share, Store, Unstored};
+use super::stream;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{self, Errno};
-use rustix::net::{SendFlags, send};
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
@@ -218,7 +218,9 @@ impl Outbox {
             }
             let room = room.min(FILE_PIECE);
             let step = match (self.segments.front_mut(), &mut self.overflow) {
-                (Some(Segment::File { file, offset, left }), _) => send_file(socket, file.as_fd(), offset, left, room),
+                (Some(Segment::File { file, offset, left }), _) => {
+                    stream::send_file(socket, file.as_fd(), offset, left, room)
+                }
                 (Some(Segment::Stored { left }), Some(overflow)) => send_stored(socket, overflow, left, room),
                 _ => self.send_memory(socket),
             };
@@ -255,8 +257,8 @@ impl Outbox {
             count += 1;
         }
         match &slices[..count] {
-            [one] => send(socket, one, SendFlags::NOSIGNAL | SendFlags::DONTWAIT),
-            many => io::writev(socket, many),
+            [one] => stream::send(socket, one),
+            many => stream::send_slices(socket, many),
         }
     }
 
@@ -293,43 +295,9 @@ fn step(at: &mut usize, end: usize, count: usize) -> (bool, usize) {
 /// Most bytes per `sendfile`, so that one client cannot hold a thread in the kernel.
 const FILE_PIECE: u64 = 1 << 20;
 
-/// Sends a piece of a file; 0: it has ended, or cannot be read.
-fn send_file(
-    socket: BorrowedFd<'_>,
-    file: BorrowedFd<'_>,
-    offset: &mut u64,
-    left: &mut u64,
-    most: u64,
-) -> io::Result<usize> {
-    let most = (*left).min(most);
-    let count = match rustix::fs::sendfile(socket, file, Some(offset), most as usize) {
-        Err(error) if !matches!(error, Errno::AGAIN | Errno::INTR) => copy_file(socket, file, offset, most)?,
-        result => result?,
-    };
-    *left -= count as u64;
-    Ok(count)
-}
-
-/// Bytes that are read at a time where sendfile(2) does not work.
-const COPY: usize = 64 * 1024;
-
-/// Some file systems have no sendfile(2) (EINVAL, ENOSYS), and its error does not tell whether the file or the socket has failed:
-/// pread(2) and send(2) do.
-#[cold]
-fn copy_file(socket: BorrowedFd<'_>, file: BorrowedFd<'_>, offset: &mut u64, left: u64) -> io::Result<usize> {
-    let mut piece = vec![0; COPY.min(usize::try_from(left).unwrap_or(COPY))];
-    let Ok(count) = io::retry_on_intr(|| io::pread(file, &mut piece, *offset)) else { return Ok(0) };
-    if count == 0 {
-        return Ok(0);
-    }
-    let sent = send(socket, &piece[..count], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)?;
-    *offset += sent as u64;
-    Ok(sent)
-}
-
 fn send_stored(socket: BorrowedFd<'_>, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
     let (file, sent) = overflow.unsent();
-    send_file(socket, file, sent, left, most)
+    stream::send_file(socket, file, sent, left, most)
 }
 
 #[cfg(test)]
@@ -454,32 +422,6 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.push(b"anybody there?");
         assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Gone);
-    }
-
-    #[test]
-    fn where_sendfile_does_not_work_a_file_is_read() {
-        let (socket, mut peer) = pair();
-        let bytes: Vec<u8> = (0..1_000_000u32).map(|nr| (nr % 251) as u8).collect();
-        let file = file_of(&bytes);
-        let (mut offset, mut got) = (3, Vec::new());
-        let end = bytes.len() as u64 - 5;
-        let mut is_full = false;
-        while offset < end {
-            let left = end - offset;
-            match copy_file(socket.as_fd(), file.as_fd(), &mut offset, left) {
-                Ok(count) => assert!(count > 0),
-                Err(error) => {
-                    assert_eq!(error, Errno::AGAIN);
-                    is_full = true;
-                    let mut piece = vec![0; 1 << 16];
-                    let count = peer.read(&mut piece).expect("socket");
-                    got.extend_from_slice(&piece[..count]);
-                }
-            }
-        }
-        drop(socket);
-        peer.read_to_end(&mut got).expect("socket");
-        assert!(is_full && got == bytes[3..bytes.len() - 5]);
     }
 
     #[test]

@@ -1,4 +1,6 @@
 //! A producer that is too far ahead of its client waits: its thread does, or whoever asks waits in a way of its own.
+use super::link::Loss;
+use super::output::Output;
 use super::patience::Patience;
 use super::{Exchange, Sent};
 use crate::clock;
@@ -12,44 +14,39 @@ pub enum Room {
     Over(Sent),
 }
 
+impl Output {
+    /// Sends what the socket takes; there is room when no more than `level` bytes are left.
+    fn room_at(&mut self, level: usize, config: &Config, patience: &mut Patience) -> Room {
+        if self.flush() == Sent::Gone {
+            return Room::Over(Sent::Gone);
+        }
+        if self.in_memory() <= level {
+            self.recork();
+            return Room::Over(Sent::Accepted);
+        }
+        match patience.left(config, self.queued_sent(), clock::now()) {
+            Some(nanos) => Room::Wanted(nanos),
+            None => Room::Over(self.lose(Loss::TimedOut)),
+        }
+    }
+}
+
 impl Exchange {
     /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
     /// the socket takes bytes, until that is over.
     pub fn patience(&mut self, config: &Config) -> Patience {
-        self.uncork();
-        // As for the rest of a reply (`flush_expired`): progress is the minimum rate, not a byte.
-        Patience {
-            wanted: config.progress(),
-            mark: self.outbox.sent(),
-            deadline: clock::now() + config.write_timeout,
-            late: if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX },
-        }
+        self.output.uncork();
+        let late = if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX };
+        Patience::begin(config, self.output.queued_sent(), late, clock::now())
     }
 
     /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
     pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        self.room_at(self.low, config, patience)
+        self.output.room_at(self.output.low(), config, patience)
     }
 
-    /// The same; there is room when no more than `level` bytes are left.
-    pub(crate) fn room_at(&mut self, level: usize, config: &Config, patience: &mut Patience) -> Room {
-        if self.flush() == Sent::Gone {
-            return Room::Over(Sent::Gone);
-        }
-        if self.outbox.in_memory() <= level {
-            self.recork();
-            return Room::Over(Sent::Accepted);
-        }
-        let now = clock::now();
-        if self.outbox.sent() - patience.mark >= patience.wanted {
-            patience.mark = self.outbox.sent();
-            patience.deadline = now + config.write_timeout;
-        }
-        let end = patience.deadline.min(patience.late);
-        if now >= end {
-            self.timing.timed_out = true;
-            return Room::Over(self.lost());
-        }
-        Room::Wanted(end - now)
+    /// The same; there is room when all is sent.
+    pub(crate) fn room_for_all(&mut self, config: &Config, patience: &mut Patience) -> Room {
+        self.output.room_at(0, config, patience)
     }
 }

@@ -6,7 +6,6 @@ use crate::exchange::Exchange;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::{Event, Token};
-use rustix::fd::AsFd;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
 impl Reactor {
@@ -67,7 +66,7 @@ impl Reactor {
             attended.place = exchange.slot as u32 + 1;
         }
         let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
-        let what = match self.conns.watch_lent(exchange.token, exchange.socket.as_fd()) {
+        let what = match self.conns.watch_lent(exchange.token, exchange.socket()) {
             // No memory in the kernel: as good as broken.
             Err(_) => What { hangup: true, broken: true, ..What::default() },
             Ok(false) if hangup || readable => What { readable: true, hangup, ..What::default() },

@@ -58,8 +58,8 @@ pub use work::Runner;
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
-use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
+use crate::exchange::{Client, Exchange};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
@@ -366,8 +366,8 @@ impl Reactor {
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
-        let mut exchange = Exchange::new(token, socket, request, peer, listener, attachment, self.wall.clone());
-        (exchange.trusted, exchange.receiver) = (trusted, receiver);
+        let client = Client { peer, listener, trusted, attachment };
+        let mut exchange = Exchange::new(token, socket, request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
         self.keep_excess(token, &mut exchange.request);
         if exchange.request.spooled > 0 {

@@ -1,7 +1,6 @@
 //! The life of connections in virtual time, without sockets: phases, deadlines and admission, as the reactor uses them.
 
 use super::admission::{Admission, Limits};
-use super::capacity::Callers;
 use super::deadlines::{Deadlines, TimedPhase};
 use super::phase::{Change, Phase};
 use super::queue::Queue;
@@ -13,6 +12,7 @@ use crate::exchange::body::{Body, Pending, Spool};
 use crate::exchange::buffers::Request;
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
+use crate::waiting::capacity::Callers;
 use crate::waiting::sleeper::Sleeper;
 use std::collections::BTreeMap;
 use std::sync::Arc;

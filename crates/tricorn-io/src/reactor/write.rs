@@ -6,10 +6,11 @@ use super::spooler::Spooler;
 use super::{Chores, Reactor};
 use crate::clock;
 use crate::config;
-use crate::exchange::Exchange;
 use crate::exchange::buffers::Request;
+use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
 use crate::exchange::outbox::Flush;
+use crate::exchange::{Exchange, Returned};
 use crate::scoreboard::{self, Word};
 use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -23,19 +24,21 @@ impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
     pub fn finish(&mut self, mut exchange: Box<Exchange>, now: u64) {
         exchange.lease.end();
-        let answered_for = exchange.settle();
+        exchange.settle();
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
-        let Exchange { token, socket, mut request, attachment, mut outbox, mut spent, receiver, .. } = *exchange;
-        if exchange.taken {
+        let (link, sent, hold) = (exchange.output.link(), exchange.output.sent(), exchange.output.is_held_back());
+        let Returned { token, socket, mut outbox, mut spent, mut request, attachment, receiver, timing } =
+            exchange.into_returned();
+        if link.is_taken() {
             // The application may have made it a blocking one.
             let _ = rustix::io::ioctl_fionbio(&socket, true);
         }
         self.admission.capacity_mut().ended();
-        self.count(&exchange.timing, outbox.sent(), &request, now);
+        self.count(&timing, sent, &request, now);
         self.chores.spent.append(&mut spent);
         let partial = request.partial;
-        if exchange.reuse && !partial {
+        if link.may_reuse() && !partial {
             self.keep_excess(token, &mut request);
         }
         self.recycle(request);
@@ -45,30 +48,36 @@ impl Reactor {
             conn.receiver = receiver; // the body was read by the exchange
         }
         // What is still to come of a body, or of the protocol that followed, nobody has looked for.
-        if partial || exchange.switched {
+        if partial || link == Link::Switched {
             conn.edges.may_be_readable();
         }
         let socket = conn.socket.insert(socket);
-        if elsewhere {
-            self.close(token);
-        } else if exchange.gone {
-            let why = if exchange.timing.timed_out { Word::WriteTimeouts } else { Word::ClientGone };
-            self.board.add(why, u64::from(!answered_for));
-            self.chores.end(&mut outbox);
-            self.close(token);
-        } else if outbox.is_empty() {
-            self.chores.files.extend(outbox.take_overflow());
-            self.settle(token, exchange.reuse, now);
-        } else {
-            let outgoing = Outgoing::new(outbox, exchange.reuse, socket.as_fd());
-            self.extra.opened(outgoing.holds_file());
-            self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
-            self.register(token);
-            if exchange.hold {
-                self.hold(token, now);
-            } else {
-                // Room that came while the exchange had the socket made its edge then, and makes no other.
-                self.flush(token, false);
+        match (link.loss(), outbox.is_empty()) {
+            _ if elsewhere => self.close(token),
+            (Some(loss), _) => {
+                match loss {
+                    Loss::Gone => self.board.add(Word::ClientGone, 1),
+                    Loss::TimedOut => self.board.add(Word::WriteTimeouts, 1),
+                    Loss::AnsweredFor => {}
+                }
+                self.chores.end(&mut outbox);
+                self.close(token);
+            }
+            (None, true) => {
+                self.chores.files.extend(outbox.take_overflow());
+                self.settle(token, link.may_reuse(), now);
+            }
+            (None, false) => {
+                let outgoing = Outgoing::new(outbox, link.may_reuse(), socket.as_fd());
+                self.extra.opened(outgoing.holds_file());
+                self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
+                self.register(token);
+                if hold {
+                    self.hold(token, now);
+                } else {
+                    // Room that came while the exchange had the socket made its edge then, and makes no other.
+                    self.flush(token, false);
+                }
             }
         }
     }
@@ -110,8 +119,8 @@ impl Reactor {
         }
     }
 
-    /// `waited`: bytes that the exchange sent out of its outbox.
-    fn count(&mut self, timing: &crate::exchange::Timing, waited: u64, request: &Request, now: u64) {
+    /// `sent`: bytes that the exchange has sent.
+    fn count(&mut self, timing: &crate::exchange::Timing, sent: u64, request: &Request, now: u64) {
         let board = &self.board;
         board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         self.tell_free();
@@ -119,7 +128,7 @@ impl Reactor {
         if request.reply.has_status() {
             board.status(request.reply.status_code());
         }
-        board.add(Word::BytesOut, timing.sent + waited);
+        board.add(Word::BytesOut, sent);
         if timing.app_failed {
             board.add(Word::AppErrors, 1);
         }

@@ -136,7 +136,7 @@ fn the_peer_and_the_listener_are_those_it_came_by() {
     let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let notes = seen.clone();
     let workers = Workers::start(plan(2), move |index, exchange| {
-        let note = (index, path(exchange), exchange.peer, exchange.listener);
+        let note = (index, path(exchange), exchange.client.peer, exchange.client.listener);
         notes.lock().expect("notes").push(note);
     });
     // Both clients are the first worker's: the second is busy while they come.

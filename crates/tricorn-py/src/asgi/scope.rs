@@ -156,7 +156,7 @@ impl Maker {
     /// What both kinds have.
     fn fill<'py>(&mut self, scope: &Bound<'py, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
         let py = scope.py();
-        let forwarded = if exchange.trusted { ends::forwarded(py, engine, exchange)? } else { None };
+        let forwarded = if exchange.client.trusted { ends::forwarded(py, engine, exchange)? } else { None };
         let ends = ends::of(py, engine, exchange)?;
         if let Some(client) = forwarded.as_ref().or(ends.client.as_ref().map(|client| client.bind(py))) {
             put(scope, &self.keys.client, client)?;

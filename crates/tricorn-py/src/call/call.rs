@@ -73,13 +73,13 @@ impl Call {
 
     #[getter]
     fn is_trusted(&self) -> PyResult<bool> {
-        self.with(|_, exchange| Ok(exchange.trusted))
+        self.with(|_, exchange| Ok(exchange.client.trusted))
     }
 
     #[getter]
     fn forwarded<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
         self.with(|_, exchange| {
-            if !exchange.trusted {
+            if !exchange.client.trusted {
                 return Ok(None);
             }
             let request = &*exchange.request;

@@ -63,7 +63,7 @@ pub struct Kept {
 
 /// What was kept with this one.
 pub fn kept(exchange: &Exchange) -> Option<&Kept> {
-    exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref())
+    exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref())
 }
 
 /// What all calls of a loop stand on. Everything happens on the loop's thread; the locks are for Python code that lets go
@@ -198,7 +198,7 @@ impl CallServer {
         let known = call.get().with(|_, exchange| {
             if kept(exchange).is_none() {
                 let ends = ends::make(py, &self.ground.engine, exchange)?;
-                exchange.attachment = Some(Box::new(Kept { ends, connection: None }) as Attachment);
+                exchange.client.attachment = Some(Box::new(Kept { ends, connection: None }) as Attachment);
             }
             Ok(kept(exchange).and_then(|kept| kept.connection.as_ref()).map(|known| known.clone_ref(py)))
         })?;
@@ -207,7 +207,7 @@ impl CallServer {
         }
         let made = self.gateway.get().connect.call1(py, (call,))?;
         call.get().with(|_, exchange| {
-            let kept = exchange.attachment.as_mut().and_then(|kept| kept.downcast_mut::<Kept>());
+            let kept = exchange.client.attachment.as_mut().and_then(|kept| kept.downcast_mut::<Kept>());
             if let Some(kept) = kept {
                 kept.connection = Some(made.clone_ref(py));
             }

@@ -298,7 +298,7 @@ impl Transport {
             self.lose(py, None);
         }
         if !self.is_open() {
-            exchange.attachment = None;
+            exchange.client.attachment = None;
         }
         self.conclude(py, exchange);
         Ok(())
@@ -333,7 +333,7 @@ impl Transport {
         self.lose(py, None);
         if let Some(mut exchange) = exchange {
             exchange.abort();
-            exchange.attachment = None;
+            exchange.client.attachment = None;
             self.conclude(py, exchange);
             return Ok(());
         }
@@ -349,7 +349,7 @@ impl Transport {
             exchange.answered();
         }
         exchange.abort();
-        exchange.attachment = None;
+        exchange.client.attachment = None;
         self.conclude(py, exchange);
         Ok(())
     }
@@ -365,7 +365,7 @@ impl Transport {
             exchange.answer_error(refusal.status(), &refusal.message());
         }
         self.lose(py, Some(PyConnectionResetError::new_err(refusal.message())));
-        exchange.attachment = None;
+        exchange.client.attachment = None;
         self.conclude(py, exchange);
         Ok(())
     }
@@ -384,7 +384,7 @@ impl Transport {
         let line = request_line(&exchange);
         let text = format!("Error handling request {line}: it was ended after {limit} s (request_timeout)");
         self.lose(py, Some(PyTimeoutError::new_err("request_timeout is over")));
-        exchange.attachment = None;
+        exchange.client.attachment = None;
         self.conclude(py, exchange);
         self.ground.reporter.notify(py, true, text);
         Ok(())

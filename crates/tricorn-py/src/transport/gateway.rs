@@ -113,14 +113,14 @@ impl Ground {
 
     /// The one that belongs to this connection, or a new one.
     fn transport(self: &Arc<Ground>, py: Python<'_>, exchange: &mut Exchange) -> PyResult<Py<Transport>> {
-        if let Some(Kept(transport)) = kept(exchange.attachment.as_ref())
+        if let Some(Kept(transport)) = kept(exchange.client.attachment.as_ref())
             && transport.get().is_open()
         {
             return Ok(transport.clone_ref(py));
         }
         let protocol = self.factory.call0(py)?;
         let transport = Transport::open(py, self.clone(), exchange, protocol)?;
-        exchange.attachment = Some(Box::new(Kept(transport.clone_ref(py))) as Attachment);
+        exchange.client.attachment = Some(Box::new(Kept(transport.clone_ref(py))) as Attachment);
         Ok(transport)
     }
 

@@ -84,7 +84,7 @@ impl Transport {
         let text = format!("Error handling request {}", request_line(&exchange));
         self.ground.reporter.error(py, text, error);
         self.lose(py, None);
-        exchange.attachment = None;
+        exchange.client.attachment = None;
         self.ground.conclude(py, exchange, Ending { remote: &self.remote, sent: None, told });
     }
 

@@ -15,11 +15,12 @@ pub struct Names {
 
 /// The connection's names: made for its first request, then kept with it.
 pub fn names<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Names> {
-    if exchange.attachment.as_ref().is_none_or(|kept| !kept.is::<Names>()) {
+    if exchange.client.attachment.as_ref().is_none_or(|kept| !kept.is::<Names>()) {
         let names = make(py, engine, exchange)?;
-        exchange.attachment = Some(Box::new(names) as Attachment);
+        exchange.client.attachment = Some(Box::new(names) as Attachment);
     }
     exchange
+        .client
         .attachment
         .as_ref()
         .and_then(|kept| kept.downcast_ref::<Names>())

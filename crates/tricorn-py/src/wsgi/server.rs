@@ -380,7 +380,7 @@ impl Server {
             true if request.head.fields.iter().any(|field| field.known == Known::Upgrade) => 101,
             true => return, // what was answered over the socket is not known here
         };
-        let remote = exchange.attachment.as_ref().and_then(|kept| kept.downcast_ref::<super::peer::Names>());
+        let remote = exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref::<super::peer::Names>());
         let remote = remote.map(|names| names.remote.bind(py));
         let remote = remote.and_then(|text| as_latin1(text)).unwrap_or(b"");
         self.reporter

@@ -162,7 +162,7 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
 #[cold]
 pub fn refuse(py: Python<'_>, ground: &Ground, mut exchange: Box<Exchange>, wrong: Wrong) {
     exchange.answer_error_with(wrong.status(), wrong.message(), wrong.fields());
-    let text = format!("Invalid request from ip={}: {}", exchange.peer, wrong.message());
+    let text = format!("Invalid request from ip={}: {}", exchange.client.peer, wrong.message());
     ground.reporter.notify(py, true, text);
     ground.log(&exchange, None, wrong.status());
     ground.give_back(exchange);
