@@ -5,7 +5,7 @@ use super::lifecycle::Stage;
 use super::shared::Shared;
 use crate::clock;
 use crate::exchange::Exchange;
-use crate::exchange::buffers::Request;
+use crate::exchange::counted::Counted;
 use crate::exchange::lost::Lent;
 use crate::reactor::WAKE;
 use crate::sys::fork::is_child;
@@ -83,8 +83,8 @@ impl Shared {
     #[inline]
     pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
-        let Request { counted, spooled, filed, .. } = *exchange.request;
-        let lent = Lent { token: exchange.token, slot, counted, spooled, filed };
+        let Counted { memory, disk, has_file, .. } = exchange.request.counted;
+        let lent = Lent { token: exchange.token, slot, counted: memory, spooled: disk, filed: has_file };
         exchange.lease.begin(lent, &self.lost);
         if self.config.request_timeout > 0 {
             self.waiting.slots[slot].lateness.reset();
@@ -99,7 +99,7 @@ impl Shared {
         if let Some(ids) = &self.ids {
             exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.waits_since);
+        exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
     }
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.

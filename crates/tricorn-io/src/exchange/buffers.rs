@@ -1,7 +1,8 @@
 //! A request with all that belongs to it, kept in a pool: nothing is allocated for a request like the one before.
 use super::body::Body;
+use super::counted::Counted;
+use super::times::Times;
 use crate::clock;
-use rustix::fd::OwnedFd;
 use tricorn_proto::exchange::Reply;
 use tricorn_proto::http1::{Known, RequestHead};
 use tricorn_proto::peer::{request_id, request_start};
@@ -26,28 +27,12 @@ pub struct Request {
     pub reply: Reply,
     /// Scratch for what is sent.
     pub(crate) out: Vec<u8>,
-    /// Monotonic nanoseconds of the first byte, the complete head, and the complete request.
-    pub(crate) first_byte: u64,
-    pub(crate) head_complete: u64,
-    pub(crate) complete: u64,
-    /// How much of the body there was when some of it came last, and when that was; 0: none has come since the head.
-    pub(crate) body_mark: (u64, u64),
-    /// Since when it waits for the application (`Request::note_wait`); 0: not known yet.
-    pub(crate) waits_since: u64,
+    pub(crate) times: Times,
+    pub(crate) counted: Counted,
     /// How often it was handed over.
     pub(crate) hops: u8,
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
-    /// Bytes of the body counted against `body_buffer_total`.
-    pub(crate) counted: usize,
-    /// Memory of an unfinished head, counted against `head_buffer_total`.
-    pub(crate) head_held: usize,
-    /// The body is in a file, which was counted as a descriptor.
-    pub(crate) filed: bool,
-    /// Bytes of the body counted against `body_disk_total`.
-    pub(crate) spooled: u64,
-    /// While the application has a body on disk: the same file, so that it is not closed for good where a thread waits for it.
-    pub(crate) kept: Option<OwnedFd>,
 }
 
 impl Request {
@@ -55,15 +40,15 @@ impl Request {
     /// head was complete.
     #[inline]
     pub(crate) fn note_wait(&mut self, trusted: bool, now: u64) {
-        if self.waits_since > 0 {
+        if self.times.waits_since > 0 {
             return;
         }
-        self.waits_since = self.head_complete;
+        self.times.waits_since = self.times.head_complete;
         if let Some(field) = self.head.fields.iter().find(|field| field.known == Known::RequestStart)
             && trusted
             && let Some(micros) = request_start::micros_since(field.value.of(self.head_bytes()), clock::wall_micros())
         {
-            self.waits_since = now.saturating_sub(micros.saturating_mul(1000)).max(1);
+            self.times.waits_since = now.saturating_sub(micros.saturating_mul(1000)).max(1);
         }
     }
 
@@ -81,7 +66,7 @@ impl Request {
     /// Whether the body is in a file whose descriptor was not counted yet.
     #[inline]
     pub(crate) fn takes_file(&mut self) -> bool {
-        matches!(self.body, Body::Spooled(_)) && !std::mem::replace(&mut self.filed, true)
+        matches!(self.body, Body::Spooled(_)) && !std::mem::replace(&mut self.counted.has_file, true)
     }
 
     /// Gives the request its id: the client's, if that is a good one, or a fresh one.
@@ -109,18 +94,10 @@ impl Request {
         self.start = 0;
         self.head_at = 0;
         self.head_end = 0;
-        self.first_byte = 0;
-        self.head_complete = 0;
-        self.complete = 0;
-        self.body_mark = (0, 0);
-        self.waits_since = 0;
+        self.times = Times::default();
+        self.counted = Counted::default();
         self.hops = 0;
         self.partial = false;
-        self.counted = 0;
-        self.filed = false;
-        self.head_held = 0;
-        self.spooled = 0;
-        self.kept = None;
         self.head.clear();
         self.reply.set_request_id(b"");
         self.body = Body::Empty;

@@ -7,6 +7,7 @@ pub mod claim;
 mod client;
 pub mod cork;
 mod corked;
+pub mod counted;
 pub mod incoming;
 pub mod link;
 pub mod lost;
@@ -20,6 +21,7 @@ pub mod room;
 mod settle;
 pub mod stream;
 pub mod timers;
+mod times;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;
@@ -98,7 +100,7 @@ impl Exchange {
         let head = &request.head;
         let (kind, version, keep_alive) = (head.kind, head.version, head.keep_alive);
         request.reply.begin(kind, version, keep_alive);
-        let timing = Timing { started: request.complete, ..Timing::default() };
+        let timing = Timing { started: request.times.complete, ..Timing::default() };
         Box::new(Exchange {
             token,
             output: Output::new(socket),
@@ -164,7 +166,7 @@ impl Exchange {
 
     /// Microseconds since the request's first byte, for the access log.
     pub fn micros(&self, now: u64) -> u64 {
-        now.saturating_sub(self.request.first_byte) / 1000
+        now.saturating_sub(self.request.times.first_byte) / 1000
     }
 
     /// What the outbox may hold.

@@ -153,7 +153,7 @@ impl Reactor {
         }
         conn.phase.enter(Change::Kept);
         conn.receiver.next_request();
-        request.first_byte = 0;
+        request.times.first_byte = 0;
         // What was looked at makes room for what follows.
         request.input.drain(..request.start);
         (request.start, request.head_at, request.head_end) = (0, 0, 0);

@@ -105,14 +105,14 @@ impl Bodies {
 
     /// Adds a piece to a body on disk.
     pub fn append(&mut self, request: &mut Request, piece: std::ops::Range<usize>) -> Result<(), Box<Refusal>> {
-        let Request { input, body: Body::Spooled(spool), counted, spooled, .. } = request else { return Ok(()) };
+        let Request { input, body: Body::Spooled(spool), counted, .. } = request else { return Ok(()) };
         let bytes = input.get(piece).unwrap_or_default();
         self.admit(spool.len() + bytes.len() as u64, bytes.len() as u64)?;
         let gathered = spool.gather(bytes.len(), || self.spare.pop().unwrap_or_default()).map_err(no_memory)?;
         gathered.extend_from_slice(bytes);
         spool.added(bytes.len());
-        *spooled += bytes.len() as u64;
-        self.leave(bytes.len(), counted);
+        counted.disk += bytes.len() as u64;
+        self.leave(bytes.len(), &mut counted.memory);
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Bodies {
         socket: BorrowedFd<'_>,
         room: usize,
     ) -> Result<Received, Box<Refusal>> {
-        let Request { body: Body::Spooled(spool), counted, spooled, .. } = request else { return Ok(Err(Errno::BADF)) };
+        let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(Err(Errno::BADF)) };
         self.admit(spool.len() + room as u64, room as u64)?;
         let bytes = spool.gather(room, || self.spare.pop().unwrap_or_default()).map_err(no_memory)?;
         let count = match recv_into(socket, bytes, room) {
@@ -131,8 +131,8 @@ impl Bodies {
             Err(error) => return Ok(Err(error)),
         };
         spool.added(count);
-        *spooled += count as u64;
-        self.leave(count, counted);
+        counted.disk += count as u64;
+        self.leave(count, &mut counted.memory);
         Ok(Ok(count))
     }
 
@@ -159,7 +159,7 @@ impl Bodies {
         let spool = Spool::begin(first);
         self.leaving += spool.pending();
         self.on_disk += spool.len();
-        request.spooled += spool.len();
+        request.counted.disk += spool.len();
         self.tell_disk();
         request.body = Body::Spooled(spool);
         self.board.add(Word::Spooled, 1);
@@ -206,7 +206,7 @@ impl Bodies {
         let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(()) };
         let spooler = spooler(&mut self.spooler, &self.config, &self.poller).map_err(no_thread)?;
         let (file, bytes) = spool.lend(clock::now());
-        *counted = 0; // the writer's from now on, and counted until they are written
+        counted.memory = 0; // the writer's from now on, and counted until they are written
         if spooler.write(Piece { token, file, bytes, len: spool.len() }) {
             return Ok(());
         }
@@ -263,27 +263,27 @@ impl Bodies {
     pub fn adopt(&mut self, request: &mut Request) {
         match &request.body {
             Body::Spooled(spool) => {
-                request.spooled = spool.len();
+                request.counted.disk = spool.len();
                 self.on_disk += spool.len();
                 self.tell_disk();
             }
             body => {
                 let count = body.len() as usize;
-                self.hold(count, &mut request.counted);
+                self.hold(count, &mut request.counted.memory);
             }
         }
     }
 
     /// The request is over: nothing of its body stays, but for what the writer still has.
     pub fn release(&mut self, request: &mut Request) {
-        if request.counted > 0 {
-            self.held = self.held.saturating_sub(request.counted);
+        if request.counted.memory > 0 {
+            self.held = self.held.saturating_sub(request.counted.memory);
             self.tell_memory();
         }
-        if request.spooled == 0 {
+        if request.counted.disk == 0 {
             return;
         }
-        let mut file = request.kept.take();
+        let mut file = request.counted.kept.take();
         if let Body::Spooled(spool) = std::mem::take(&mut request.body) {
             if spool.is_lent() {
                 return; // counted back in `take_written`
@@ -294,7 +294,7 @@ impl Bodies {
         if let Some(file) = file {
             self.close(file);
         }
-        self.on_disk = self.on_disk.saturating_sub(request.spooled);
+        self.on_disk = self.on_disk.saturating_sub(request.counted.disk);
         self.tell_disk();
     }
 
@@ -308,7 +308,7 @@ impl Bodies {
 
     /// The application gets the body of this request.
     pub fn lend_out(&self, request: &mut Request) {
-        request.kept =
+        request.counted.kept =
             request.body.spool().and_then(Spool::file).and_then(|file| file.try_clone().ok()).map(OwnedFd::from);
     }
 

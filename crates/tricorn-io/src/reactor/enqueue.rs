@@ -21,7 +21,7 @@ impl Reactor {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let Some(request) = conn.request.as_deref_mut() else { return };
         request.note_wait(conn.origin.trusted, now);
-        self.admission.insert(token, request.complete, request.waits_since, now);
+        self.admission.insert(token, request.times.complete, request.times.waits_since, now);
         self.count_file(token);
         self.tell_queue();
         self.register(token);
@@ -92,14 +92,14 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         let request = conn.request.as_deref_mut()?;
         request.note_wait(conn.origin.trusted, now);
-        if self.admission.is_too_late(request.waits_since, now) {
+        if self.admission.is_too_late(request.times.waits_since, now) {
             self.shed(token, Word::QueueLate);
             return None;
         }
-        let waited = now.saturating_sub(request.complete);
+        let waited = now.saturating_sub(request.times.complete);
         if waited > config::HALF_CLOSE
             && let Some(socket) = &conn.socket
-            && has_left(socket.as_fd(), conn.edges.is_hangup(), request.complete, now)
+            && has_left(socket.as_fd(), conn.edges.is_hangup(), request.times.complete, now)
         {
             self.left_queue(token);
             return None;

@@ -99,10 +99,10 @@ impl Reactor {
             hangup: conn.edges.is_hangup(),
             apart,
             spooled: file.map(|_| request.body.len()),
-            first_byte: request.first_byte,
-            head_complete: request.head_complete,
-            complete: request.complete,
-            waits_since: request.waits_since,
+            first_byte: request.times.first_byte,
+            head_complete: request.times.head_complete,
+            complete: request.times.complete,
+            waits_since: request.times.waits_since,
             head: head.len() as u64,
             body: body.len() as u64,
             next: next.len() as u64,
@@ -218,10 +218,10 @@ impl Reactor {
         let (head, rest) = payload.split_at_checked(parcel.head as usize).unwrap_or_default();
         let (body, next) = rest.split_at_checked(parcel.body as usize).unwrap_or_default();
         request.input.extend_from_slice(head);
-        request.first_byte = parcel.first_byte;
-        request.head_complete = parcel.head_complete;
-        request.complete = parcel.complete;
-        request.waits_since = parcel.waits_since;
+        request.times.first_byte = parcel.first_byte;
+        request.times.head_complete = parcel.head_complete;
+        request.times.complete = parcel.complete;
+        request.times.waits_since = parcel.waits_since;
         request.hops = parcel.hops.saturating_add(1);
         let progress =
             conn.receiver.advance(&mut request.input, &self.config.policy, conn.origin.trusted, &mut request.head)?;
@@ -248,7 +248,7 @@ impl Reactor {
     pub(super) fn stir(&mut self, token: Token, half: bool) {
         let Some(conn) = self.conns.get(token) else { return };
         let (Some(request), Some(socket)) = (&conn.request, &conn.socket) else { return };
-        if has_left(socket.as_fd(), half, request.complete, clock::now()) {
+        if has_left(socket.as_fd(), half, request.times.complete, clock::now()) {
             self.left_queue(token);
         }
     }

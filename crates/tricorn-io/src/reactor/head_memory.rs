@@ -22,8 +22,8 @@ impl HeadMemory {
 
     /// More of this head is still to come: counts what there is so far. Whether all of them hold too much.
     pub fn count(&mut self, request: &mut Request) -> bool {
-        let before = std::mem::replace(&mut request.head_held, request.input.capacity());
-        self.held = self.held - before + request.head_held;
+        let before = std::mem::replace(&mut request.counted.head, request.input.capacity());
+        self.held = self.held - before + request.counted.head;
         self.tell();
         self.held > self.limit
     }
@@ -31,8 +31,8 @@ impl HeadMemory {
     /// The head of this request is complete, or given up.
     #[inline]
     pub fn uncount(&mut self, request: &mut Request) {
-        if request.head_held > 0 {
-            self.held -= std::mem::take(&mut request.head_held);
+        if request.counted.head > 0 {
+            self.held -= std::mem::take(&mut request.counted.head);
             self.tell();
         }
     }

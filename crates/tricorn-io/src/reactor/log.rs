@@ -53,11 +53,11 @@ impl Log {
             status,
             fields: &[],
             sent: error_page::body(page).len() as u64,
-            micros: since(request.first_byte),
+            micros: since(request.times.first_byte),
             time: wall.log_time(),
             pid: std::process::id(),
             request_id: named.unwrap_or_default(),
-            queue_micros: (request.waits_since > 0).then(|| since(request.waits_since)),
+            queue_micros: (request.times.waits_since > 0).then(|| since(request.times.waits_since)),
             environ: &|_| None,
         };
         access.add(|out| format.render(&record, out));

@@ -170,7 +170,7 @@ impl Reactor {
             let Some(token) = complete else { continue };
             if starts && !self.admission.has_waiting() {
                 let complete =
-                    self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.complete);
+                    self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.times.complete);
                 if let Some(exchange) = self.begin(token, complete) {
                     return Some(exchange);
                 }
@@ -370,7 +370,7 @@ impl Reactor {
         let mut exchange = Exchange::new(token, socket, request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
         self.keep_excess(token, &mut exchange.request);
-        if exchange.request.spooled > 0 {
+        if exchange.request.counted.disk > 0 {
             self.bodies.lend_out(&mut exchange.request);
         }
         if self.admission.capacity().has_many() {
@@ -386,7 +386,7 @@ impl Reactor {
         }
         let mut next = self.buffers.take();
         next.input.extend_from_slice(request.unread());
-        next.first_byte = request.complete;
+        next.times.first_byte = request.times.complete;
         request.input.truncate(request.start);
         if let Some(conn) = self.conns.get_mut(token) {
             conn.request = Some(next);

@@ -101,7 +101,7 @@ impl Reactor {
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
         let Some(request) = conn.request.as_deref_mut() else { return Some(Look::NeedMore) };
-        request.first_byte = if request.first_byte == 0 { now } else { request.first_byte };
+        request.times.first_byte = if request.times.first_byte == 0 { now } else { request.times.first_byte };
         loop {
             let unread = request.input.get_mut(request.start..).unwrap_or_default();
             if unread.is_empty() && !conn.phase.get().is_body() {
@@ -124,7 +124,7 @@ impl Reactor {
                     compact(request);
                     if self.config.streaming && conn.phase.get().is_body() {
                         request.partial = true;
-                        request.complete = if now == 0 { clock::now() } else { now };
+                        request.times.complete = if now == 0 { clock::now() } else { now };
                         conn.phase.enter(Change::Complete);
                         return Some(Look::Complete);
                     }
@@ -137,7 +137,7 @@ impl Reactor {
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin);
                     }
-                    request.head_complete = if now == 0 { clock::now() } else { now };
+                    request.times.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase.enter(Change::Head);
                     if request.head.framing != Framing::None {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
@@ -161,7 +161,7 @@ impl Reactor {
                         conn.phase.enter(Change::Unwritten);
                         return Some(Look::Unwritten);
                     }
-                    request.complete = if now == 0 { clock::now() } else { now };
+                    request.times.complete = if now == 0 { clock::now() } else { now };
                     conn.phase.enter(Change::Complete);
                     return Some(Look::Complete);
                 }
@@ -234,7 +234,7 @@ impl Reactor {
                 }
             }
             (Some(request), Phase::Idle) => {
-                let change = Change::Bytes { first: request.first_byte };
+                let change = Change::Bytes { first: request.times.first_byte };
                 self.deadlines.enter(token, &mut conn.phase, change, now);
                 self.count_head(token);
             }
@@ -339,12 +339,12 @@ fn receive(
     match (left, &mut request.body) {
         (Some(_), Body::Memory(bytes)) => {
             let result = recv_into(socket, bytes, room);
-            bodies.hold(result.unwrap_or(0), &mut request.counted);
+            bodies.hold(result.unwrap_or(0), &mut request.counted.memory);
             filled(result, room, true)
         }
         (Some(_), Body::Foreign(buffer)) => {
             let result = buffer.receive(socket, room);
-            bodies.hold(result.unwrap_or(0), &mut request.counted);
+            bodies.hold(result.unwrap_or(0), &mut request.counted.memory);
             filled(result, room, true)
         }
         (Some(_), Body::Spooled(_)) => filled(bodies.receive(request, socket, room)?, room, true),
@@ -363,7 +363,7 @@ fn receive(
 fn keep(request: &mut Request, piece: Range<usize>, config: &Config, bodies: &mut Bodies) -> Result<(), Box<Refusal>> {
     let count = piece.len();
     let fits = config.streaming // there is no more of it than was read at once
-        || bodies.fits(request.counted, count);
+        || bodies.fits(request.counted.memory, count);
     let has_memory = match &mut request.body {
         Body::Memory(memory) => fits && memory.try_reserve(count).is_ok(),
         Body::Foreign(_) => fits,
@@ -383,7 +383,7 @@ fn keep(request: &mut Request, piece: Range<usize>, config: &Config, bodies: &mu
         Body::Foreign(buffer) => buffer.append(bytes),
         Body::Empty | Body::Spooled(_) => {}
     }
-    bodies.hold(count, counted);
+    bodies.hold(count, &mut counted.memory);
     Ok(())
 }
 

@@ -35,7 +35,7 @@ impl Reactor {
             .filter_map(|position| conns.at(position))
             .filter(|(_, conn)| !conn.is_admin())
             .filter_map(|(token, conn)| {
-                let request = conn.request.as_deref().filter(|request| request.head_held > 0)?;
+                let request = conn.request.as_deref().filter(|request| request.counted.head > 0)?;
                 // What was sent counts, not how large a buffer of the pool it got.
                 Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), token))
             })

@@ -10,6 +10,7 @@ use crate::clock::{MILLI, SECOND};
 use crate::config::{self, BodyRate, QueueOrder};
 use crate::exchange::body::{Body, Pending, Spool};
 use crate::exchange::buffers::Request;
+use crate::exchange::times::Times;
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use crate::waiting::capacity::Callers;
@@ -276,7 +277,7 @@ fn where_nothing_is_kept_alive_a_newcomer_has_its_moment_in_a_drain() {
 
 /// A request whose head was complete at `now`, with so many bytes of its body.
 fn upload(now: u64, bytes: usize) -> Request {
-    let mut request = Request { head_complete: now, ..Request::default() };
+    let mut request = Request { times: Times { head_complete: now, ..Times::default() }, ..Request::default() };
     grow(&mut request, bytes, now);
     request
 }
@@ -329,7 +330,7 @@ fn time_in_which_a_body_waits_for_the_disk_is_not_its_clients() {
     assert_eq!(TIMES.judge_body(&request, now + 31 * SECOND, || false), BodyVerdict::DiskHangs);
     let Body::Spooled(spool) = &mut request.body else { unreachable!("it was put there") };
     spool.go_on(now + 21 * SECOND);
-    request.body_mark.1 = now + 21 * SECOND;
+    request.times.body_mark.1 = now + 21 * SECOND;
     assert_eq!(TIMES.disk(&request), None);
     assert_eq!(TIMES.body(&request), now + 50 * SECOND, "30 s, and 20 for the disk");
 }

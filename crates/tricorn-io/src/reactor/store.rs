@@ -56,16 +56,16 @@ impl Reactor {
         match conn.phase.get() {
             Phase::Storing if is_unwritten => self.store(token),
             Phase::Storing => {
-                request.complete = now;
+                request.times.complete = now;
                 conn.phase.enter(Change::Complete);
                 return Some(token);
             }
             _ if conn.edges.is_readable() || conn.edges.is_hangup() => {
-                request.body_mark.1 = now;
+                request.times.body_mark.1 = now;
                 self.later(token);
             }
             _ => {
-                request.body_mark.1 = now; // the client's silence begins here
+                request.times.body_mark.1 = now; // the client's silence begins here
                 let deadline = self.deadlines.timeouts().body(request);
                 self.set_deadline(token, deadline);
             }

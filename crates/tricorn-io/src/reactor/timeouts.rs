@@ -108,8 +108,8 @@ impl Timeouts {
     /// When more of the body is due: an average says that it comes fast enough as a whole, the silence that it comes at all.
     /// Without the latter a megabyte that came at once would pay for an hour of nothing.
     pub fn body(&self, request: &Request) -> u64 {
-        let (_, since) = request.body_mark;
-        let silence = since.max(request.head_complete).saturating_add(self.body.timeout);
+        let (_, since) = request.times.body_mark;
+        let silence = since.max(request.times.head_complete).saturating_add(self.body.timeout);
         self.whole_body(request).min(silence)
     }
 
@@ -118,7 +118,7 @@ impl Timeouts {
     fn whole_body(&self, request: &Request) -> u64 {
         let earned = self.body.earned_by(request.body.len());
         let waited = request.body.waited();
-        request.head_complete.saturating_add(self.body.timeout).saturating_add(earned).saturating_add(waited)
+        request.times.head_complete.saturating_add(self.body.timeout).saturating_add(earned).saturating_add(waited)
     }
 
     /// Until when the disk may take nothing of a body that waits for it; `None`: it does not wait.
@@ -156,7 +156,7 @@ impl Timeouts {
 /// Only bytes of the body count as progress, not those that frame it: chunk sizes, extensions and trailers.
 pub(super) fn note_progress(request: &mut Request, now: u64) {
     let length = request.body.len();
-    if length > request.body_mark.0 {
-        request.body_mark = (length, now);
+    if length > request.times.body_mark.0 {
+        request.times.body_mark = (length, now);
     }
 }

@@ -132,17 +132,17 @@ impl Reactor {
         if timing.app_failed {
             board.add(Word::AppErrors, 1);
         }
-        board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.complete));
+        board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
         board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
-        board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.first_byte));
+        board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.times.first_byte));
     }
 
     pub(super) fn recycle(&mut self, mut request: Box<Request>) {
-        if request.counted > 0 || request.spooled > 0 {
+        if request.counted.memory > 0 || request.counted.disk > 0 {
             self.bodies.release(&mut request);
             self.wake_line();
         }
-        self.extra.closed(request.filed);
+        self.extra.closed(request.counted.has_file);
         self.buffers.give(request);
     }
 

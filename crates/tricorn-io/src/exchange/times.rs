@@ -1,0 +1,13 @@
+//! When things happened to a request (monotonic nanoseconds; 0: not yet).
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Times {
+    pub first_byte: u64,
+    pub head_complete: u64,
+    /// The request may begin: all of it is there, or as much as it needs.
+    pub complete: u64,
+    /// Since when it waits for the application (`Request::note_wait`).
+    pub waits_since: u64,
+    /// How much of the body there was when some of it came last, and when that was.
+    pub body_mark: (u64, u64),
+}
