@@ -186,7 +186,7 @@ PROTOCOL = (
     Fault(
         "response_splitting",
         "a field's value has no control characters",
-        f"{CRATE}/src/exchange/reply.rs",
+        f"{CRATE}/src/exchange/fields.rs",
         "!is_field_value(value)",
         "false",
         (f"{SUITE} reply",),
@@ -194,7 +194,7 @@ PROTOCOL = (
     Fault(
         "more_than_announced",
         "no byte beyond Content-Length is sent",
-        f"{CRATE}/src/exchange/reply.rs",
+        f"{CRATE}/src/exchange/body.rs",
         "len.min(*remaining)",
         "len",
         (f"{SUITE} reply",),
@@ -202,7 +202,7 @@ PROTOCOL = (
     Fault(
         "empty_chunk",
         "an empty piece is no chunk, which would end the body",
-        f"{CRATE}/src/exchange/reply.rs",
+        f"{CRATE}/src/exchange/body.rs",
         "len == 0",
         "false",
         (f"{SUITE} reply",),

@@ -5,37 +5,14 @@
 //!    ^                                      │
 //!    └────────────────begin─────────────────┘
 //! ```
-use super::app_field::{Use, asks_to_close, classify};
+use super::app_field::{Use, classify};
+use super::body::Body;
 use super::error_page::reason;
-use super::framing::{self, Decision, Framing, push_hex};
-use crate::http1::grammar::{decimal, is_field_value, is_token};
+use super::fault::{Fault, bad_status};
+use super::fields::{Fields, check, push_field};
+use super::framing::{self, Decision, Framing};
+use crate::http1::grammar::{decimal, is_field_value};
 use crate::http1::{Method, Version};
-use std::fmt;
-use std::ops::Range;
-
-/// What the application did wrong, in words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
-    Status(String),
-    FieldName(String),
-    FieldValue(String),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Status(text) => write!(f, "Invalid status from the application: {text}"),
-            Fault::FieldName(text) => {
-                write!(f, "Invalid response header name from the application: {text}")
-            }
-            Fault::FieldValue(text) => {
-                write!(f, "Invalid response header from the application: {text}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// What the head of a reply depends on besides the application's fields.
 #[derive(Debug, Clone, Copy)]
@@ -72,25 +49,12 @@ pub struct Reply {
     /// The status as the application gave it; empty: not yet.
     status_line: Vec<u8>,
     status: u16,
-    /// The application's fields, encoded.
-    fields: Vec<u8>,
-    /// Where its Content-Length stands in `fields`.
-    length_field: Range<usize>,
+    fields: Fields,
     /// Value of the X-Request-ID field to be sent unless the application has its own; empty: none.
     request_id: Vec<u8>,
-    content_length: Option<u64>,
-    has_server: bool,
-    has_date: bool,
-    has_request_id: bool,
-    wants_close: bool,
-    upgrades: bool,
-    framing: Framing,
+    body: Body,
     /// Trailer fields, encoded.
     trailers: Vec<u8>,
-    /// The piece offered last was framed as a chunk that is not ended yet.
-    in_chunk: bool,
-    sent: u64,
-    dropped: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -106,21 +70,13 @@ enum Phase {
 impl Reply {
     /// Begins a reply to a request with this method and version whose client allows keep-alive or not.
     pub fn begin(&mut self, method: Method, version: Version, keep_alive: bool) {
-        let mut status_line = std::mem::take(&mut self.status_line);
-        let mut fields = std::mem::take(&mut self.fields);
-        let request_id = std::mem::take(&mut self.request_id);
-        status_line.clear();
-        fields.clear();
-        *self = Reply {
-            phase: Phase::Open,
-            method,
-            version,
-            reuse: keep_alive,
-            status_line,
-            fields,
-            request_id,
-            ..Reply::default()
-        };
+        self.phase = Phase::Open;
+        (self.method, self.version, self.reuse) = (method, version, keep_alive);
+        self.status_line.clear();
+        self.status = 0;
+        self.fields.clear();
+        self.body = Body::default();
+        self.trailers = Vec::new();
     }
 
     /// Replies are to carry this X-Request-ID, unless the application sets one; empty: none. Letters of a valid id only.
@@ -157,10 +113,6 @@ impl Reply {
         self.status_line.clear();
         self.status_line.extend_from_slice(line);
         self.fields.clear();
-        self.length_field = 0..0;
-        self.content_length = None;
-        (self.has_server, self.has_date, self.has_request_id) = (false, false, false);
-        (self.wants_close, self.upgrades) = (false, false);
         Ok(())
     }
 
@@ -172,30 +124,7 @@ impl Reply {
     /// One field of the application, checked (token, no control characters) and encoded. Hop-by-hop ones are dropped.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
-        check(name, value)?;
-        let start = self.fields.len();
-        match classify(name) {
-            Use::Send => {}
-            Use::ContentLength => {
-                if !self.note_length(value)? {
-                    return Ok(());
-                }
-                self.length_field = start..start + name.len() + value.len() + FIELD_MARKS;
-            }
-            Use::Server => self.has_server = true,
-            Use::Date => self.has_date = true,
-            Use::RequestId => self.has_request_id = true,
-            // gunicorn sends no other; but RFC 9110 section 15.5.22 wants it of every 426.
-            Use::Upgrade if self.status != 426 && !value.eq_ignore_ascii_case(b"websocket") => return Ok(()),
-            Use::Upgrade => self.upgrades = true,
-            Use::Connection => {
-                self.wants_close |= asks_to_close(value);
-                return Ok(());
-            }
-            Use::Drop => return Ok(()),
-        }
-        push_field(&mut self.fields, name, value);
-        Ok(())
+        self.fields.add(self.status, name, value)
     }
 
     pub fn has_status(&self) -> bool {
@@ -217,12 +146,12 @@ impl Reply {
 
     /// The Content-Length the application set, if it did.
     pub fn content_length(&self) -> Option<u64> {
-        self.content_length
+        self.fields.content_length()
     }
 
     /// The application's fields as encoded, for the access log.
     pub fn fields(&self) -> &[u8] {
-        &self.fields
+        self.fields.bytes()
     }
 
     /// Appends the head; from here on the framing is fixed. Without a status nothing is appended.
@@ -234,14 +163,14 @@ impl Reply {
             method: self.method,
             version: self.version,
             status: self.status,
-            announced: self.content_length,
+            announced: self.fields.content_length(),
             known: inputs.body_length,
         });
         self.phase = Phase::HeadSent;
-        self.framing = decision.framing;
+        self.body.begin(decision.framing);
         // After a final 1xx (an upgrade) the connection speaks something else.
-        let tunnel = self.status < 200 || self.framing == Framing::UntilClose;
-        self.reuse &= !(inputs.close || self.wants_close || tunnel);
+        let tunnel = self.status < 200 || decision.framing == Framing::UntilClose;
+        self.reuse &= !(inputs.close || self.fields.want_close() || tunnel);
         self.encode_head(out, inputs, decision);
     }
 
@@ -250,7 +179,7 @@ impl Reply {
         check(name, value)?;
         // RFC 9110 section 6.5.1: not what is needed to frame, route or understand the message before its end.
         let may_trail = matches!(classify(name), Use::Send | Use::RequestId);
-        if self.phase == Phase::HeadSent && self.framing == Framing::Chunked && may_trail {
+        if self.phase == Phase::HeadSent && self.body.framing() == Framing::Chunked && may_trail {
             push_field(&mut self.trailers, name, value);
         }
         Ok(())
@@ -260,44 +189,24 @@ impl Reply {
     /// returns how many of them to send (fewer than offered: no-body responses, excess over Content-Length).
     #[inline]
     pub fn body(&mut self, out: &mut Vec<u8>, len: u64) -> u64 {
-        self.in_chunk = false;
         if self.phase != Phase::HeadSent {
-            self.dropped = self.dropped.saturating_add(len);
+            self.body.drop_all(len);
             return 0;
         }
-        let send = match &mut self.framing {
-            Framing::NoBody => 0,
-            Framing::UntilClose => len,
-            Framing::Length(remaining) => {
-                let send = len.min(*remaining);
-                *remaining -= send;
-                send
-            }
-            // RFC 9112 section 7.1: a chunk of no bytes would be the last one.
-            Framing::Chunked if len == 0 => 0,
-            Framing::Chunked => {
-                self.in_chunk = true;
-                push_hex(out, len);
-                out.extend_from_slice(b"\r\n");
-                len
-            }
-        };
-        self.sent = self.sent.saturating_add(send);
-        self.dropped = self.dropped.saturating_add(len - send);
-        send
+        self.body.offer(out, len)
     }
 
     /// What follows the bytes of the piece just sent (`\r\n` of a chunk, or nothing).
     #[inline]
     pub fn after_body(&self) -> &'static [u8] {
-        if self.in_chunk { b"\r\n" } else { b"" }
+        self.body.after()
     }
 
     /// The application is done: appends the last chunk where one is due and says what becomes of the connection.
     #[inline]
     pub fn end(&mut self, out: &mut Vec<u8>) -> End {
         let was = std::mem::replace(&mut self.phase, Phase::Done);
-        match (was, self.framing) {
+        match (was, self.body.framing()) {
             (Phase::Open, _) => return End::Close,
             (_, Framing::Length(missing @ 1..)) => return End::Short { missing },
             (Phase::HeadSent, Framing::Chunked) => {
@@ -312,17 +221,17 @@ impl Reply {
 
     /// Whether the body has all the bytes that it may have: what is offered from now on is dropped.
     pub fn is_full(&self) -> bool {
-        self.phase == Phase::HeadSent && matches!(self.framing, Framing::NoBody | Framing::Length(0))
+        self.phase == Phase::HeadSent && self.body.is_full()
     }
 
     /// Body bytes of the application that were counted (sent) so far.
     pub fn body_sent(&self) -> u64 {
-        self.sent
+        self.body.sent()
     }
 
     /// Body bytes dropped because the response may not carry them or exceeded Content-Length.
     pub fn body_dropped(&self) -> u64 {
-        self.dropped
+        self.body.dropped()
     }
 
     /// Appends an interim response (100, 103), HTTP/1.1 only and before the head; otherwise appends nothing.
@@ -360,26 +269,10 @@ impl Reply {
         Ok(())
     }
 
-    /// Whether this Content-Length is the first; a second one must say the same.
-    fn note_length(&mut self, value: &[u8]) -> Result<bool, Fault> {
-        let Some(length) = decimal(value) else {
-            return Err(bad_value(b"Content-Length", value, "expected digits"));
-        };
-        match self.content_length.replace(length) {
-            None => Ok(true),
-            Some(before) if before == length => Ok(false),
-            Some(before) => {
-                self.content_length = Some(before);
-                let text = format!("Content-Length is {before} and {length}; expected one length");
-                Err(Fault::FieldValue(text))
-            }
-        }
-    }
-
     #[inline]
     fn encode_head(&self, out: &mut Vec<u8>, inputs: &HeadInputs<'_>, decision: Decision) {
         let variable = self.status_line.len() + inputs.server.len() + inputs.date.len();
-        out.reserve(variable + self.fields.len() + HEAD_TEXT);
+        out.reserve(variable + self.fields.bytes().len() + HEAD_TEXT);
         out.extend_from_slice(match self.version {
             Version::Http10 => b"HTTP/1.0 ",
             Version::Http11 => b"HTTP/1.1 ",
@@ -389,20 +282,21 @@ impl Reply {
             // RFC 9112 section 4: the SP after the code stays when there is no phrase.
             out.push(b' ');
         }
-        if !self.has_server && !inputs.server.is_empty() {
+        if !self.fields.has_server() && !inputs.server.is_empty() {
             out.extend_from_slice(b"\r\nServer: ");
             out.extend_from_slice(inputs.server);
         }
-        if !self.has_date {
+        if !self.fields.has_date() {
             out.extend_from_slice(b"\r\nDate: ");
             out.extend_from_slice(inputs.date);
         }
         // RFC 9110 section 7.8: "A sender of Upgrade MUST also send an "Upgrade" connection option in the Connection
         // header field".
+        let upgrades = self.fields.upgrade();
         out.extend_from_slice(match (self.status, self.reuse) {
-            (101, _) if self.upgrades => b"\r\nConnection: upgrade\r\n".as_slice(),
-            (_, true) if self.upgrades => b"\r\nConnection: keep-alive, upgrade\r\n",
-            (_, false) if self.upgrades => b"\r\nConnection: close, upgrade\r\n",
+            (101, _) if upgrades => b"\r\nConnection: upgrade\r\n".as_slice(),
+            (_, true) if upgrades => b"\r\nConnection: keep-alive, upgrade\r\n",
+            (_, false) if upgrades => b"\r\nConnection: close, upgrade\r\n",
             (_, true) => b"\r\nConnection: keep-alive\r\n",
             (_, false) => b"\r\nConnection: close\r\n",
         });
@@ -410,21 +304,22 @@ impl Reply {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
         }
         match decision.add_length {
-            Some(length) if self.content_length.is_none() || !decision.keep_length => {
+            Some(length) if self.fields.content_length().is_none() || !decision.keep_length => {
                 out.extend_from_slice(b"Content-Length: ");
                 out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
                 out.extend_from_slice(b"\r\n");
             }
             _ => {}
         }
-        if !self.request_id.is_empty() && !self.has_request_id {
+        if !self.request_id.is_empty() && !self.fields.has_request_id() {
             push_field(out, b"X-Request-ID", &self.request_id);
         }
         if decision.keep_length {
-            out.extend_from_slice(&self.fields);
+            out.extend_from_slice(self.fields.bytes());
         } else {
-            out.extend_from_slice(&self.fields[..self.length_field.start]);
-            out.extend_from_slice(&self.fields[self.length_field.end..]);
+            for part in self.fields.around_length() {
+                out.extend_from_slice(part);
+            }
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -442,49 +337,6 @@ fn status_code(line: &[u8]) -> Option<u16> {
     u16::try_from(code).ok()
 }
 
-/// The application must not be able to end a line: what follows would be a header, or a response, of its client's
-/// making (response splitting).
-#[inline]
-fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
-    if !is_token(name) {
-        return Err(bad_name(name));
-    }
-    if !is_field_value(value) {
-        return Err(bad_value(name, value, "expected no control characters"));
-    }
-    Ok(())
-}
-
-#[inline]
-fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.reserve(name.len() + value.len() + FIELD_MARKS);
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-#[cold]
-fn bad_status(line: &[u8]) -> Fault {
-    Fault::Status(format!("{}; expected three digits and a phrase", shown(line)))
-}
-
-#[cold]
-fn bad_name(name: &[u8]) -> Fault {
-    Fault::FieldName(format!("{}; expected a token (RFC 9110 section 5.6.2)", shown(name)))
-}
-
-#[cold]
-fn bad_value(name: &[u8], value: &[u8], expected: &str) -> Fault {
-    Fault::FieldValue(format!("{} is {}; {expected}", shown(name), shown(value)))
-}
-
-fn shown(bytes: &[u8]) -> String {
-    format!("'{}'", bytes.escape_ascii())
-}
-
 const STATUS_DIGITS: usize = 3;
-/// `: ` and CRLF.
-const FIELD_MARKS: usize = 4;
 /// Room for all that a head says besides what is counted.
 const HEAD_TEXT: usize = 160;

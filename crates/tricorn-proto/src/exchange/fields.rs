@@ -1,0 +1,143 @@
+//! The application's fields of one response, encoded, and what they say.
+use super::app_field::{Use, asks_to_close, classify};
+use super::fault::{Fault, bad_name, bad_value};
+use crate::http1::grammar::{decimal, is_field_value, is_token};
+use std::ops::Range;
+
+/// Reused from reply to reply.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    bytes: Vec<u8>,
+    content_length: Option<u64>,
+    /// Where the Content-Length stands in `bytes`.
+    length_at: Range<usize>,
+    has_server: bool,
+    has_date: bool,
+    has_request_id: bool,
+    wants_close: bool,
+    upgrades: bool,
+}
+
+impl Fields {
+    #[inline]
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.content_length = None;
+        self.length_at = 0..0;
+        (self.has_server, self.has_date, self.has_request_id) = (false, false, false);
+        (self.wants_close, self.upgrades) = (false, false);
+    }
+
+    /// Adds a field, checked (token, no control characters). Hop-by-hop ones are dropped.
+    #[inline]
+    pub fn add(&mut self, status: u16, name: &[u8], value: &[u8]) -> Result<(), Fault> {
+        check(name, value)?;
+        let start = self.bytes.len();
+        match classify(name) {
+            Use::Send => {}
+            Use::ContentLength => {
+                if !self.note_length(value)? {
+                    return Ok(());
+                }
+                self.length_at = start..start + name.len() + value.len() + FIELD_MARKS;
+            }
+            Use::Server => self.has_server = true,
+            Use::Date => self.has_date = true,
+            Use::RequestId => self.has_request_id = true,
+            // gunicorn sends no other; but RFC 9110 section 15.5.22 wants it of every 426.
+            Use::Upgrade if status != 426 && !value.eq_ignore_ascii_case(b"websocket") => return Ok(()),
+            Use::Upgrade => self.upgrades = true,
+            Use::Connection => {
+                self.wants_close |= asks_to_close(value);
+                return Ok(());
+            }
+            Use::Drop => return Ok(()),
+        }
+        push_field(&mut self.bytes, name, value);
+        Ok(())
+    }
+
+    /// Whether this Content-Length is the first; a second one must say the same.
+    fn note_length(&mut self, value: &[u8]) -> Result<bool, Fault> {
+        let Some(length) = decimal(value) else {
+            return Err(bad_value(b"Content-Length", value, "expected digits"));
+        };
+        match self.content_length.replace(length) {
+            None => Ok(true),
+            Some(before) if before == length => Ok(false),
+            Some(before) => {
+                self.content_length = Some(before);
+                let text = format!("Content-Length is {before} and {length}; expected one length");
+                Err(Fault::FieldValue(text))
+            }
+        }
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Those before the Content-Length, and those behind it.
+    #[inline]
+    pub fn around_length(&self) -> [&[u8]; 2] {
+        [&self.bytes[..self.length_at.start], &self.bytes[self.length_at.end..]]
+    }
+
+    #[inline]
+    pub fn content_length(&self) -> Option<u64> {
+        self.content_length
+    }
+
+    #[inline]
+    pub fn has_server(&self) -> bool {
+        self.has_server
+    }
+
+    #[inline]
+    pub fn has_date(&self) -> bool {
+        self.has_date
+    }
+
+    #[inline]
+    pub fn has_request_id(&self) -> bool {
+        self.has_request_id
+    }
+
+    /// Whether the connection is to be closed.
+    #[inline]
+    pub fn want_close(&self) -> bool {
+        self.wants_close
+    }
+
+    /// Whether a protocol is named to switch to.
+    #[inline]
+    pub fn upgrade(&self) -> bool {
+        self.upgrades
+    }
+}
+
+/// The application must not be able to end a line: what follows would be a header, or a response, of its client's
+/// making (response splitting).
+#[inline]
+pub(super) fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
+    if !is_token(name) {
+        return Err(bad_name(name));
+    }
+    if !is_field_value(value) {
+        return Err(bad_value(name, value, "expected no control characters"));
+    }
+    Ok(())
+}
+
+#[inline]
+pub(super) fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.reserve(name.len() + value.len() + FIELD_MARKS);
+    out.extend_from_slice(name);
+    out.extend_from_slice(b": ");
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// `: ` and CRLF.
+const FIELD_MARKS: usize = 4;
