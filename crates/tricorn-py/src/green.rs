@@ -52,11 +52,7 @@ pub struct GreenServer {
     service: Service,
     core: Py<Core>,
     server: Server,
-    hub: Py<PyAny>,
-    /// Gives control to the hub.
-    switch: Py<PyAny>,
-    getcurrent: Py<PyAny>,
-    weak_references: Py<PyAny>,
+    library: Library,
     parked: RefCell<Vec<Py<PyAny>>>,
     /// Greenlets that have answered and were held by somebody: by their hub, or by the application.
     unsure: RefCell<Vec<Py<PyAny>>>,
@@ -96,10 +92,7 @@ impl GreenServer {
             service,
             core: core.unbind(),
             server,
-            switch: hub.getattr(py, "switch")?,
-            hub,
-            getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
-            weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
+            library: Library::of(py, hub)?,
             parked: RefCell::default(),
             unsure: RefCell::default(),
             holders: Cell::new(0),
@@ -155,7 +148,7 @@ impl GreenServer {
     ///
     /// Called in a signal handler, which raises the exception if so: the greenlet is what holds up the hub.
     fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
-        let current = self.getcurrent.bind(py).call0()?;
+        let current = self.library.current(py)?;
         let running = self.running.borrow();
         let place = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(place, _)| *place);
         let Some(place) = place.filter(|place| self.engine.is_late_at(*place)) else { return Ok(false) };
@@ -221,7 +214,7 @@ impl GreenServer {
         let py = slf.py();
         self.made.set(self.made.get() + 1);
         let run = slf.getattr(intern!(py, "run"))?;
-        let greenlet = self.hub.bind(py).call_method1(intern!(py, "new_greenlet"), (run,))?;
+        let greenlet = self.library.new_greenlet(py, run)?;
         greenlet.call_method0(intern!(py, "switch"))?;
         drop(greenlet);
         let parked = self.parked.borrow_mut().pop();
@@ -267,8 +260,8 @@ impl GreenServer {
 impl GreenServer {
     /// Answers requests until there are none, waits, and goes on. Returns when the greenlet is to end.
     fn serve(&self, py: Python<'_>) -> PyResult<()> {
-        let me = self.getcurrent.bind(py).call0()?;
-        let untouched = self.look_at(&me)?;
+        let me = self.library.current(py)?;
+        let untouched = self.library.look_at(&me)?;
         // The first time only to be counted.
         if let Next::End = self.park(py, &me, &self.parked) {
             return Ok(());
@@ -279,7 +272,7 @@ impl GreenServer {
                 Wake::Request(exchange) => {
                     let before = holders_of(&me);
                     let Some((exchange, is_late)) = self.answer(py, &me, exchange)? else { return Ok(()) };
-                    if is_late || self.is_touched(&me, &untouched)? {
+                    if is_late || self.library.is_touched(&me, &untouched)? {
                         self.give_back(exchange);
                         return Ok(());
                     }
@@ -360,7 +353,7 @@ impl GreenServer {
             return Next::End;
         }
         list.borrow_mut().push(me.clone().unbind());
-        if self.switch.bind(py).call0().is_err() {
+        if self.library.wait(py).is_err() {
             // Somebody who has found this greenlet ends it.
             for list in [&self.parked, &self.unsure] {
                 list.borrow_mut().retain(|parked| !parked.is(me));
@@ -368,6 +361,39 @@ impl GreenServer {
             return Next::End;
         }
         if self.dismisses.take() || self.service.is_over() { Next::End } else { Next::Serve }
+    }
+}
+
+/// What is asked of the hub and of greenlets.
+struct Library {
+    hub: Py<PyAny>,
+    switch: Py<PyAny>,
+    getcurrent: Py<PyAny>,
+    weak_references: Py<PyAny>,
+}
+
+impl Library {
+    fn of(py: Python<'_>, hub: Py<PyAny>) -> PyResult<Library> {
+        Ok(Library {
+            switch: hub.getattr(py, "switch")?,
+            hub,
+            getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
+            weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
+        })
+    }
+
+    fn new_greenlet<'py>(&self, py: Python<'py>, run: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.hub.bind(py).call_method1(intern!(py, "new_greenlet"), (run,))
+    }
+
+    /// The greenlet that runs.
+    fn current<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.getcurrent.bind(py).call0()
+    }
+
+    /// Gives control to the hub, until something switches back.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        self.switch.bind(py).call0().map(drop)
     }
 
     fn look_at(&self, me: &Bound<'_, PyAny>) -> PyResult<Untouched> {

@@ -13,7 +13,7 @@ use tricorn_proto::http1::{Scheme, Version, target};
 /// The version of the specification that is kept to.
 pub const SPEC_VERSION: &str = "2.5";
 
-/// Keys of every scope, and values that repeat, interned once.
+/// Keys of every scope, and values that repeat, interned once: a table, a name a row.
 struct Keys {
     asgi: Py<PyString>,
     tricorn: Py<PyString>,

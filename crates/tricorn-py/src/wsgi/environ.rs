@@ -12,7 +12,7 @@ use tricorn_proto::http1::{Known, Scheme, target};
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;
 
-/// Keys of every request, interned once.
+/// Keys of every request, interned once: a table, a name a row.
 struct Keys {
     method: Py<PyString>,
     script_name: Py<PyString>,
