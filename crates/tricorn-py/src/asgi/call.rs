@@ -7,6 +7,7 @@
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
 use super::ground::{Ground, Watched};
+use super::parts::{Hooks, Run, Waits};
 use super::turn::Turn;
 use crate::forked;
 use crate::loops::{error_of, wake};
@@ -18,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Due, Exchange, Patience, Sent, Timer, What};
+use tricorn_io::{Due, Exchange, Sent, Timer, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -36,36 +37,39 @@ pub enum Phase {
     Done,
 }
 
+/// How far the response is.
 #[derive(Default)]
-pub struct State {
-    /// While the request is under way.
-    pub exchange: Option<Box<Exchange>>,
+pub struct Response {
     pub phase: Phase,
     /// Trailers were announced.
     pub trailers: bool,
+    /// It was complete before anything else could happen to the request.
+    pub is_over: bool,
+}
+
+/// What the application was told of its client, or is to be told.
+#[derive(Default)]
+pub struct Told {
     /// The last piece of the request's body was handed out.
-    pub body_given: bool,
-    /// The response was complete before anything else could happen to the request.
-    pub answered: bool,
+    pub body: bool,
     /// The client has left.
     pub gone: bool,
     /// Its sending side was seen to be closed while its body was still to be read.
     pub hung_up: bool,
-    attended: bool,
-    /// The client is too far behind to be sent more.
-    pub patience: Option<Patience>,
+}
+
+#[derive(Default)]
+pub struct State {
+    /// While the request is under way.
+    pub exchange: Option<Box<Exchange>>,
+    pub response: Response,
+    pub told: Told,
+    pub waits: Waits<PyAny>,
     /// How long pieces of the body have followed one another without a wait.
     pub turn: Turn,
-    /// Futures of those who wait in `receive`, and of those who wait in `send`.
-    pub receivers: Vec<Py<PyAny>>,
-    pub senders: Vec<Py<PyAny>>,
-    scope: Option<Py<PyDict>>,
-    token: Option<Py<PyAny>>,
-    task: Option<Py<PyAny>>,
-    /// Cancels the task some time after the client has left.
-    timer: Option<Py<PyAny>>,
-    /// The task was cancelled since the request took too long.
-    late: bool,
+    run: Run,
+    hooks: Hooks,
+    attended: bool,
     place: usize,
 }
 
@@ -100,11 +104,11 @@ impl Call {
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let task = {
             let mut state = self.state();
-            state.timer = None;
+            state.run.timer = None;
             if state.exchange.is_none() {
                 return Ok(());
             }
-            state.task.as_ref().map(|task| task.clone_ref(py))
+            state.run.task(py)
         };
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
@@ -126,13 +130,13 @@ impl Call {
 
     /// Whether this call is that task.
     pub fn is(&self, task: &Bound<'_, PyAny>) -> bool {
-        self.state().task.as_ref().is_some_and(|own| own.is(task))
+        self.state().run.task.as_ref().is_some_and(|own| own.is(task))
     }
 
     /// Another request begins.
     pub fn reset(&self, exchange: Box<Exchange>, scope: Option<Py<PyDict>>, token: Option<Py<PyAny>>) {
         let place = exchange.slot();
-        *self.state() = State { exchange: Some(exchange), scope, token, place, ..State::default() };
+        *self.state() = State { exchange: Some(exchange), hooks: Hooks { scope, token }, place, ..State::default() };
     }
 
     /// The task waits for something: from now on the connection is watched.
@@ -143,7 +147,7 @@ impl Call {
         if state.exchange.is_none() {
             return Ok(()); // answered, and busy with something else
         }
-        state.task = Some(task.clone().unbind());
+        state.run.task = Some(task.clone().unbind());
         this.attend(slf, &mut state);
         Ok(())
     }
@@ -181,15 +185,13 @@ impl Call {
         let (this, py) = (slf.get(), slf.py());
         let (futures, is_timed) = {
             let mut state = this.state();
-            state.gone = true;
-            let mut futures = std::mem::take(&mut state.receivers);
-            futures.append(&mut state.senders);
-            (futures, state.timer.is_some() || state.task.is_none())
+            state.told.gone = true;
+            (state.waits.take_all(), !state.run.may_be_timed())
         };
         wake(py, futures)?; // before the task is cancelled, if that is at once
         if !is_timed {
             let timer = this.ground.tasks.call_later(py, this.ground.grace, &slf.getattr(intern!(py, "give_up"))?)?;
-            this.state().timer = Some(timer);
+            this.state().run.timer = Some(timer);
         }
         Ok(())
     }
@@ -198,8 +200,8 @@ impl Call {
     pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
         let task = {
             let mut state = self.state();
-            state.late = true;
-            state.task.as_ref().map(|task| task.clone_ref(py))
+            state.run.is_late = true;
+            state.run.task(py)
         };
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
@@ -213,7 +215,7 @@ impl Call {
         } else {
             exchange.answer_error(refusal.status(), &refusal.message());
         }
-        self.state().gone = true;
+        self.state().told.gone = true;
         self.conclude(py, exchange)
     }
 
@@ -221,7 +223,7 @@ impl Call {
     pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let (exchange, gone, late) = {
             let mut state = self.state();
-            (state.exchange.take(), state.gone, state.late)
+            (state.exchange.take(), state.told.gone, state.run.is_late)
         };
         let error = error_of(task);
         let Some(mut exchange) = exchange else {
@@ -296,12 +298,11 @@ impl Call {
         exchange.settle();
         let (scope, token, futures, timer, attended) = {
             let mut state = self.state();
-            state.phase = Phase::Done;
-            state.patience = None;
-            let mut futures = std::mem::take(&mut state.receivers);
-            futures.append(&mut state.senders);
-            state.task = None;
-            (state.scope.take(), state.token.take(), futures, state.timer.take(), state.attended)
+            state.response.phase = Phase::Done;
+            state.waits.patience = None;
+            state.run.task = None;
+            let futures = state.waits.take_all();
+            (state.hooks.scope.take(), state.hooks.token.take(), futures, state.run.timer.take(), state.attended)
         };
         let bound = scope.as_ref().map(|scope| scope.bind(py));
         self.ground.log(&exchange, bound, exchange.request.reply.status_code());
@@ -317,7 +318,7 @@ impl Call {
 
     /// All of the response was written.
     pub fn complete(&self, py: Python<'_>, exchange: Box<Exchange>, end: End) -> PyResult<()> {
-        self.state().answered = true;
+        self.state().response.is_over = true;
         if let End::Short { missing } = end
             && !exchange.is_gone()
         {
@@ -340,24 +341,24 @@ impl State {
             exchange.client_left();
         }
         if what.hangup && exchange.is_partial() && !what.broken {
-            self.hung_up = true; // what it sent before may all be there
+            self.told.hung_up = true; // what it sent before may all be there
         } else if what.hangup {
             todo.left = true;
         }
         let engine = &ground.engine;
         let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
-        if self.patience.is_some()
+        if self.waits.patience.is_some()
             && (what.writable || due.has(Timer::Room) || what.broken)
-            && let Some(sent) = engine.wait_for_room(exchange, &mut self.patience)
+            && let Some(sent) = engine.wait_for_room(exchange, &mut self.waits.patience)
         {
             todo.left |= sent == Sent::Gone;
-            todo.futures.append(&mut self.senders);
+            todo.futures.append(&mut self.waits.senders);
         }
         if due.has(Timer::Body) && !todo.left {
             todo.refusal = exchange.body_is_late(engine.config());
         }
         if exchange.awaits_body() && (what.readable || what.hangup || due.has(Timer::Body)) {
-            todo.futures.append(&mut self.receivers);
+            todo.futures.append(&mut self.waits.receivers);
         }
     }
 }

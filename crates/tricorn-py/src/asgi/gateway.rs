@@ -183,7 +183,7 @@ impl Asgi {
             }
         };
         if is_done(&task)? {
-            let phase = call.get().state().phase;
+            let phase = call.get().state().response.phase;
             if phase != Phase::Done || error_of(&task).is_some() {
                 call.get().finish(py, &task)?;
             }

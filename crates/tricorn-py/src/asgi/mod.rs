@@ -13,6 +13,7 @@ mod call;
 mod gateway;
 mod ground;
 mod headers;
+mod parts;
 mod receive;
 mod scope;
 mod send;

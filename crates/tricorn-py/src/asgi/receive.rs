@@ -38,14 +38,14 @@ impl Awaited for Receive {
         let future = call.get().ground().tasks.future(py)?;
         call.get().attend_to(call);
         // Between the look above and this nothing can have happened: both are on the loop's thread.
-        call.get().state().receivers.push(future.clone_ref(py));
+        call.get().state().waits.receivers.push(future.clone_ref(py));
         Ok(Poll::Pending(future))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
         let call = self.call.bind(py).get();
         let mut state = call.state();
-        let dropped: Vec<Py<PyAny>> = state.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
+        let dropped: Vec<Py<PyAny>> = state.waits.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
         state.stop_waiting();
         drop(state);
         drop(dropped);
@@ -57,18 +57,18 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
     let (call, py) = (slf.get(), slf.py());
     let mut guard = call.state();
     let state = &mut *guard;
-    if state.phase == Phase::Done || state.gone {
+    if state.response.phase == Phase::Done || state.told.gone {
         drop(guard);
         return disconnect(py).map(Some);
     }
     let Some(exchange) = &mut state.exchange else { return Ok(None) };
-    if state.body_given {
+    if state.told.body {
         return Ok(None);
     }
     let first = exchange.take_body();
     if !matches!(first, Body::Empty) && !first.is_empty() {
         let more = exchange.is_partial();
-        state.body_given = !more;
+        state.told.body = !more;
         drop(guard);
         return request(py, bytes_of(py, first)?, more).map(Some);
     }
@@ -76,7 +76,7 @@ fn next(slf: &Bound<'_, Call>) -> PyResult<Option<Py<PyAny>>> {
         return Ok(None);
     }
     if !exchange.is_partial() {
-        state.body_given = true;
+        state.told.body = true;
         drop(guard);
         return request(py, PyBytes::new(py, b""), false).map(Some);
     }
@@ -135,8 +135,8 @@ impl State {
             Incoming::Bytes { last } => {
                 exchange.body_came(piece.len(), now);
                 self.turn.read(now);
-                self.body_given = last;
-                Read::Piece { last, left: last && self.hung_up }
+                self.told.body = last;
+                Read::Piece { last, left: last && self.told.hung_up }
             }
             Incoming::Wait if engine.await_body(exchange, now) => Read::NothingYet,
             Incoming::Wait => Read::Nothing,
@@ -148,7 +148,7 @@ impl State {
     /// The application does not wait for more of the body any longer: from now on time is not the client's.
     fn stop_waiting(&mut self) {
         if let Some(exchange) = &mut self.exchange
-            && self.receivers.is_empty()
+            && self.waits.receivers.is_empty()
             && exchange.awaits_body()
         {
             exchange.body_came(0, clock::now());

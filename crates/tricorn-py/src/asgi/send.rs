@@ -50,17 +50,17 @@ enum Verdict {
 /// ignored ("any further messages on the channel will be ignored").
 fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
     let is_here = state.exchange.as_ref().is_some_and(|exchange| !exchange.is_gone());
-    if state.gone && !is_here && !state.answered {
+    if state.told.gone && !is_here && !state.response.is_over {
         return Ok(Verdict::Gone);
     }
     let fits = match kind {
-        _ if state.phase == Phase::Done => return Ok(Verdict::Ignore),
-        "http.response.start" => state.phase == Phase::Awaited,
-        "http.response.body" => matches!(state.phase, Phase::Started | Phase::Streaming),
-        "http.response.pathsend" => state.phase == Phase::Started,
-        "http.response.trailers" => state.phase == Phase::Trailing,
+        _ if state.response.phase == Phase::Done => return Ok(Verdict::Ignore),
+        "http.response.start" => state.response.phase == Phase::Awaited,
+        "http.response.body" => matches!(state.response.phase, Phase::Started | Phase::Streaming),
+        "http.response.pathsend" => state.response.phase == Phase::Started,
+        "http.response.trailers" => state.response.phase == Phase::Trailing,
         // Before anything of the response was sent; too late they hint at nothing.
-        "http.response.early_hint" | "http.response.informational" => match state.phase {
+        "http.response.early_hint" | "http.response.informational" => match state.response.phase {
             Phase::Awaited | Phase::Started => true,
             _ => return Ok(Verdict::Ignore),
         },
@@ -69,7 +69,7 @@ fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
     if fits {
         return Ok(Verdict::Go);
     }
-    let expected = match state.phase {
+    let expected = match state.response.phase {
         Phase::Awaited => "expected 'http.response.start'",
         Phase::Started => "expected 'http.response.body' or 'http.response.pathsend'",
         Phase::Streaming => "expected 'http.response.body'",
@@ -93,7 +93,7 @@ fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
         Ok(Sent::Accepted)
     })?;
     let mut state = call.get().state();
-    (state.phase, state.trailers) = (Phase::Started, trailers);
+    (state.response.phase, state.response.trailers) = (Phase::Started, trailers);
     Ok(sent)
 }
 
@@ -120,7 +120,7 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
     };
     let more = is_true(event, intern!(py, "more_body"))?;
     if more {
-        call.get().state().phase = Phase::Streaming;
+        call.get().state().response.phase = Phase::Streaming;
         return with(call, |exchange| {
             exchange.foresee_close_unread(false);
             Ok(Piece::all(&piece).write(&call.get().ground().engine, exchange, None))
@@ -145,13 +145,13 @@ fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sen
     let (this, py) = (call.get(), call.py());
     let mut state = this.state();
     let Some(mut exchange) = state.exchange.take() else { return Ok(Sent::Gone) };
-    let (is_first, trailers) = (state.phase == Phase::Started, state.trailers);
+    let (is_first, trailers) = (state.response.phase == Phase::Started, state.response.trailers);
     drop(state);
     exchange.foresee_close_unread(!trailers);
     if trailers {
         let (sent, _) = send(&mut exchange, false);
         let mut state = this.state();
-        (state.phase, state.exchange) = (Phase::Trailing, Some(exchange));
+        (state.response.phase, state.exchange) = (Phase::Trailing, Some(exchange));
         return Ok(sent);
     }
     exchange.answered();
@@ -251,8 +251,8 @@ fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     this.attend_to(call);
     let over = {
         let mut state = this.state();
-        let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Done::get(py) };
-        this.ground().engine.wait_for_room(exchange, patience)
+        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Done::get(py) };
+        this.ground().engine.wait_for_room(exchange, &mut waits.patience)
     };
     match over {
         None => Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any()),
@@ -268,17 +268,17 @@ struct ForRoom {
 impl Awaited for ForRoom {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let call = self.call.bind(py).get();
-        if call.state().patience.is_none() {
+        if call.state().waits.patience.is_none() {
             return Ok(Poll::Ready(py.None()));
         }
         let future = call.ground().tasks.future(py)?;
-        call.state().senders.push(future.clone_ref(py));
+        call.state().waits.senders.push(future.clone_ref(py));
         Ok(Poll::Pending(future))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
         let dropped: Vec<Py<PyAny>> =
-            self.call.bind(py).get().state().senders.extract_if(.., |waiting| waiting.is(future)).collect();
+            self.call.bind(py).get().state().waits.senders.extract_if(.., |waiting| waiting.is(future)).collect();
         drop(dropped);
     }
 }

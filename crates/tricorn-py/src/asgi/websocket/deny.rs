@@ -81,8 +81,8 @@ fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     this.attend(socket);
     let over = {
         let mut state = this.state();
-        let State { exchange: Some(exchange), patience, .. } = &mut *state else { return Done::get(py) };
-        this.ground.engine.wait_for_room(exchange, patience)
+        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Done::get(py) };
+        this.ground.engine.wait_for_room(exchange, &mut waits.patience)
     };
     match over {
         None => ForRoom::wait(socket),
@@ -99,15 +99,15 @@ pub fn stirred(socket: &Bound<'_, Socket>, what: What) -> PyResult<bool> {
     let this = socket.get();
     let bells = {
         let mut state = this.state();
-        let State { exchange: Some(exchange), patience, senders, .. } = &mut *state else { return Ok(false) };
+        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Ok(false) };
         let due = if what.expired { this.ground.engine.take_due(exchange) } else { Due::default() };
-        if patience.is_none() || !(what.writable || due.has(Timer::Room) || what.broken) {
+        if waits.patience.is_none() || !(what.writable || due.has(Timer::Room) || what.broken) {
             return Ok(false);
         }
-        match this.ground.engine.wait_for_room(exchange, patience) {
+        match this.ground.engine.wait_for_room(exchange, &mut waits.patience) {
             None => return Ok(false),
             Some(Sent::Gone) => return Ok(true),
-            Some(_) => std::mem::take(senders),
+            Some(_) => std::mem::take(&mut waits.senders),
         }
     };
     ring(socket.py(), bells, Ring::Now)?;

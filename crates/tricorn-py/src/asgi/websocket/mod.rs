@@ -20,15 +20,16 @@ use super::bound;
 use super::call::is_cancelled;
 use super::gateway::call_with;
 use super::ground::{Ground, Watched};
+use super::parts::{Hooks, Run, Waits};
 use crate::loops::{Bell, Ring, error_of, is_done};
 use crate::report::request_line;
 use crate::sync::lock;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyList;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Desk, Exchange, Patience, WebSocket, What};
+use tricorn_io::{Desk, Exchange, WebSocket, What};
 use tricorn_proto::websocket::close::ABNORMAL;
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake::{Asked, Wrong};
@@ -70,17 +71,11 @@ struct State {
     is_connected: bool,
     /// The client left before it was answered, or was refused.
     has_left: bool,
-    /// The client of a denial is too far behind to be sent more.
-    patience: Option<Patience>,
-    receivers: Vec<Py<Bell>>,
-    senders: Vec<Py<Bell>>,
+    waits: Waits<Bell>,
     /// For whoever waits next.
     bell: Option<Py<Bell>>,
-    scope: Option<Py<PyDict>>,
-    token: Option<Py<PyAny>>,
-    task: Option<Py<PyAny>>,
-    timer: Option<Py<PyAny>>,
-    is_late: bool,
+    hooks: Hooks,
+    run: Run,
     /// The application has closed, or refused.
     is_closed_by_application: bool,
     is_attended: bool,
@@ -105,7 +100,7 @@ impl Socket {
 
     /// The connection has ended some time ago.
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
-        self.state().timer = None;
+        self.state().run.timer = None;
         self.cancel(py)
     }
 
@@ -134,8 +129,7 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
     let state = State {
         exchange: Some(exchange),
         asked: Some(Box::new(asked)),
-        scope: keeps_scope.then(|| scope.clone().unbind()),
-        token,
+        hooks: Hooks { scope: keeps_scope.then(|| scope.clone().unbind()), token },
         ..State::default()
     };
     let socket = Bound::new(py, Socket { ground: ground.clone(), state: Mutex::new(state) })?;
@@ -147,7 +141,7 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
         Ok(task) if is_done(&task)? => Socket::finish(&socket, &task),
         Ok(task) => {
             ground.tasks.hold(&task, &socket.getattr(intern!(py, "ended"))?)?;
-            socket.get().state().task = Some(task.unbind());
+            socket.get().state().run.task = Some(task.unbind());
             socket.get().attend(&socket);
             Ok(())
         }
@@ -203,10 +197,10 @@ impl Socket {
             let mut state = this.state();
             let mut futures = Vec::new();
             if link.session().has_messages() || link.goodbye().is_some() {
-                futures.append(&mut state.receivers);
+                futures.append(&mut state.waits.receivers);
             }
             if is_over || !link.is_full(&exchange) {
-                futures.append(&mut state.senders);
+                futures.append(&mut state.waits.senders);
             }
             state.link = Some(link);
             if !is_over {
@@ -259,10 +253,8 @@ impl Socket {
                 exchange.client_left();
             }
             state.has_left = true;
-            state.patience = None;
-            let mut futures = std::mem::take(&mut state.receivers);
-            futures.append(&mut state.senders);
-            futures
+            state.waits.patience = None;
+            state.waits.take_all()
         };
         ring(slf.py(), futures, Ring::Now)?;
         Socket::begin_grace(slf)
@@ -287,27 +279,24 @@ impl Socket {
 
     /// The handshake took longer than a request may take.
     pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
-        self.state().is_late = true;
+        self.state().run.is_late = true;
         self.cancel(py)
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let task = self.state().task.as_ref().map(|task| task.clone_ref(py));
+        let task = self.state().run.task(py);
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
     /// The client is gone: the application has a moment to end by itself.
     fn begin_grace(slf: &Bound<'_, Socket>) -> PyResult<()> {
         let this = slf.get();
-        {
-            let state = this.state();
-            if state.timer.is_some() || state.task.is_none() {
-                return Ok(());
-            }
+        if !this.state().run.may_be_timed() {
+            return Ok(());
         }
         let give_up = slf.getattr(intern!(slf.py(), "give_up"))?;
         let timer = this.ground.tasks.call_later(slf.py(), this.ground.grace, &give_up)?;
-        this.state().timer = Some(timer);
+        this.state().run.timer = Some(timer);
         Ok(())
     }
 
@@ -324,11 +313,10 @@ impl Socket {
             let mut state = this.state();
             let by_application = state.is_closed_by_application;
             state.phase = Phase::Closed;
-            state.patience = None;
-            let mut futures = std::mem::take(&mut state.receivers);
-            futures.append(&mut state.senders);
+            state.waits.patience = None;
+            let futures = state.waits.take_all();
             let sent = state.link.as_ref().map(|link| link.bytes_sent(&exchange));
-            (state.scope.take(), state.token.take(), futures, sent, by_application)
+            (state.hooks.scope.take(), state.hooks.token.take(), futures, sent, by_application)
         };
         let bound = scope.as_ref().map(|scope| scope.bind(py));
         ground.log_sent(&exchange, bound, status, sent);
@@ -345,8 +333,8 @@ impl Socket {
         let (this, py) = (slf.get(), slf.py());
         let (timer, phase) = {
             let mut state = this.state();
-            state.task = None;
-            (state.timer.take(), state.phase)
+            state.run.task = None;
+            (state.run.timer.take(), state.phase)
         };
         if let Some(timer) = timer {
             timer.call_method0(py, intern!(py, "cancel"))?;
@@ -376,7 +364,7 @@ impl Socket {
         let (this, py) = (slf.get(), slf.py());
         let (exchange, has_left, is_late) = {
             let mut state = this.state();
-            (state.exchange.take(), state.has_left, state.is_late)
+            (state.exchange.take(), state.has_left, state.run.is_late)
         };
         let Some(mut exchange) = exchange else { return Ok(()) };
         let status = if is_late && error.is_some() { 504 } else { 500 };

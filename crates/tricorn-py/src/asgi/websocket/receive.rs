@@ -34,13 +34,13 @@ impl Awaited for Receive {
             return Ok(Poll::Ready(event)); // nobody was there to take them
         }
         let bell = socket.get().bell(py)?;
-        socket.get().state().receivers.push(bell.clone_ref(py));
+        socket.get().state().waits.receivers.push(bell.clone_ref(py));
         Ok(Poll::Listen(bell))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
         let dropped: Vec<_> =
-            self.socket.bind(py).get().state().receivers.extract_if(.., |waiting| waiting.is(future)).collect();
+            self.socket.bind(py).get().state().waits.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
         drop(dropped);
     }
 

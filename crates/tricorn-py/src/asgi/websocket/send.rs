@@ -231,19 +231,19 @@ impl Awaited for ForRoom {
         let is_full = {
             let state = this.state();
             let open = state.link.as_ref().zip(state.exchange.as_ref());
-            state.patience.is_some() || open.is_some_and(|(link, exchange)| link.is_full(exchange))
+            state.waits.patience.is_some() || open.is_some_and(|(link, exchange)| link.is_full(exchange))
         };
         if !is_full {
             return Ok(Poll::Ready(py.None()));
         }
         let bell = this.bell(py)?;
-        this.state().senders.push(bell.clone_ref(py));
+        this.state().waits.senders.push(bell.clone_ref(py));
         Ok(Poll::Listen(bell))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
         let dropped: Vec<_> =
-            self.socket.bind(py).get().state().senders.extract_if(.., |waiting| waiting.is(future)).collect();
+            self.socket.bind(py).get().state().waits.senders.extract_if(.., |waiting| waiting.is(future)).collect();
         drop(dropped);
     }
 

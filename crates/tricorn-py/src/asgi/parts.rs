@@ -1,0 +1,60 @@
+//! What the states of a request and of a WebSocket are made of.
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tricorn_io::Patience;
+
+/// Awaits of the application that have not ended. `F` is what they wait for: a future, or one that is used again.
+pub struct Waits<F> {
+    /// The client is too far behind to be sent more.
+    pub patience: Option<Patience>,
+    /// In `receive`.
+    pub receivers: Vec<Py<F>>,
+    /// In `send`.
+    pub senders: Vec<Py<F>>,
+}
+
+impl<F> Default for Waits<F> {
+    fn default() -> Waits<F> {
+        Waits { patience: None, receivers: Vec::new(), senders: Vec::new() }
+    }
+}
+
+impl<F> Waits<F> {
+    /// Takes all of both kinds: there is an end to be told.
+    #[inline]
+    pub fn take_all(&mut self) -> Vec<Py<F>> {
+        let mut all = std::mem::take(&mut self.receivers);
+        all.append(&mut self.senders);
+        all
+    }
+}
+
+/// The task of a call, and what ends it.
+#[derive(Default)]
+pub struct Run {
+    pub task: Option<Py<PyAny>>,
+    /// Cancels the task some time after the client has left.
+    pub timer: Option<Py<PyAny>>,
+    /// The task was cancelled since the request took too long.
+    pub is_late: bool,
+}
+
+impl Run {
+    /// The task, for a call that is made without the lock.
+    pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.task.as_ref().map(|task| task.clone_ref(py))
+    }
+
+    /// Whether a timer that ends the task is of use.
+    pub fn may_be_timed(&self) -> bool {
+        self.timer.is_none() && self.task.is_some()
+    }
+}
+
+/// What the hooks get.
+#[derive(Default)]
+pub struct Hooks {
+    pub scope: Option<Py<PyDict>>,
+    /// What the `pre_request` hook returned.
+    pub token: Option<Py<PyAny>>,
+}
