@@ -85,7 +85,7 @@ impl BodyReader {
         self.pace.came(count, now);
     }
 
-    /// Bytes that came while they were waited for, and whether they are slower than the minimum rate.
+    /// Bytes that came, and whether they are slower than the minimum rate.
     pub fn progress(&self, rate: &BodyRate) -> (u64, bool) {
         (self.pace.bytes(), self.pace.is_slow(rate))
     }

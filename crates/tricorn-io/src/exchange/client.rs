@@ -1,4 +1,4 @@
-//! Who the client of an exchange is, and by which way it came.
+//! The client of an exchange, and the listener that it came by.
 use crate::peer::Peer;
 use std::any::Any;
 

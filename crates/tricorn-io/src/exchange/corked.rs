@@ -30,7 +30,9 @@ impl Corked {
         is_open
     }
 
-    /// Whether this piece came right after the last one, and there is a cork to gather them.
+    /// Whether this piece came right after the last one.
+    ///
+    /// False without a cork to gather them.
     #[inline]
     pub fn is_rapid(&mut self, piece: &[u8]) -> bool {
         let last = std::mem::replace(&mut self.last_piece, clock::now());

@@ -1,4 +1,4 @@
-//! What a request holds that is counted against a bound of all requests, to be given back with it.
+//! Shares of a request in what is bounded for all requests. They are given back with it.
 use rustix::fd::OwnedFd;
 
 #[derive(Debug, Default)]
@@ -7,7 +7,7 @@ pub struct Counted {
     pub head: usize,
     /// Bytes of the body in memory (`body_buffer_total`).
     pub memory: usize,
-    /// Bytes of the body on disk, or on the way to it (`body_disk_total`).
+    /// Bytes of the body on disk, or on their way (`body_disk_total`).
     pub disk: u64,
     /// The body is in a file, which was counted as a descriptor.
     pub has_file: bool,

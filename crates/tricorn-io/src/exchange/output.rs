@@ -29,14 +29,16 @@ pub enum Sent {
     Accepted,
     /// The client is too far behind: call [`Engine::make_room`](crate::Engine::make_room) before the next piece.
     OverMark,
-    /// Nobody is there to read any more.
+    /// The client reads no more.
     Gone,
 }
 
-/// Pieces up to this size are copied behind the head and sent with one plain `send`; larger ones stay where they are.
+/// Larger pieces are sent from where they are, others copied behind the head.
 const COPY: usize = 16 * 1024;
 
-/// An exchange is taken apart in place, since a copy of the output costs every request: for that alone its module sees fields.
+/// The sending side of an exchange: nothing else writes to its client.
+///
+/// Its module sees three fields, to take an exchange apart in place: a copy of the output would cost every request.
 pub struct Output {
     /// With `request_timeout`: whether the reply is still ours. Dropped before the stream.
     claim: Option<Held>,
@@ -238,7 +240,7 @@ impl Output {
         self.flush()
     }
 
-    /// Puts a piece behind those that wait, and sends them all if they are enough.
+    /// Queues a piece, and sends all that waits if it is enough.
     fn gather(&mut self, parts: [&[u8]; 3]) -> Sent {
         for part in parts {
             self.outbox.push(part);
@@ -255,7 +257,7 @@ impl Output {
         self.hold = may;
     }
 
-    /// Leaves a whole answer in the outbox, if it may be held back. Else it is to be sent.
+    /// Leaves a whole answer in the outbox, if that may be. Else it is to be sent.
     #[inline]
     pub fn hold_back(&mut self, parts: [&[u8]; 3]) -> bool {
         let [_, piece, _] = parts;
@@ -300,7 +302,7 @@ impl Output {
         Sent::Gone
     }
 
-    /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
+    /// Owners of bytes that are sent or on disk. To be dropped by a thread that holds the GIL.
     pub fn take_spent(&mut self) -> Vec<SharedBytes> {
         std::mem::take(&mut self.spent)
     }
@@ -312,7 +314,7 @@ impl Output {
         self.claim = Some(Held::open(claim, self.stream.socket(), method));
     }
 
-    /// Nobody else may write from now on; false if the monitor has.
+    /// Only the exchange writes from now on; false if the monitor has.
     #[inline]
     pub fn may_write(&self) -> bool {
         self.claim.as_ref().is_none_or(Held::begin)
@@ -357,7 +359,7 @@ impl Output {
         }
     }
 
-    /// When the application last wrote a piece of which more were to come.
+    /// When the last piece came of which more were to come.
     #[inline]
     pub fn last_piece(&self) -> u64 {
         self.corked.last_piece()
@@ -389,7 +391,7 @@ impl Output {
         self.mark = mark;
     }
 
-    /// Bytes of which no more may be left for the application to go on.
+    /// The application goes on when no more bytes than this are left.
     #[inline]
     pub fn low(&self) -> usize {
         self.mark / 4
@@ -401,7 +403,7 @@ impl Output {
         !self.outbox.is_empty()
     }
 
-    /// The same of a reply that is complete, and was not held back for others.
+    /// The same of a complete reply that was not held back.
     #[inline]
     pub fn has_rest(&self) -> bool {
         !self.outbox.is_empty() && !self.hold
@@ -435,7 +437,7 @@ impl Output {
         self.sent + self.outbox.sent()
     }
 
-    /// From now on what waits in memory is counted among what all responses hold.
+    /// Counts what waits in memory, from now on, for all responses.
     pub fn share(&mut self, held: &Arc<overflow::Held>) {
         self.outbox.share(held);
     }
@@ -446,7 +448,7 @@ impl Output {
         self.behind.take().filter(|_| self.outbox.in_file() > 0)
     }
 
-    /// Puts on disk what waits in memory, but for the first of it.
+    /// Puts on disk what waits in memory, its first bytes excepted.
     pub fn store(&mut self, store: &Store<'_>) -> Result<(), Unstored> {
         let keep = self.low();
         self.outbox.store(store, keep, &mut self.spent)
@@ -461,5 +463,101 @@ impl Output {
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
         self.idle_file.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (Output, UnixStream) {
+        let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
+        let peer = UnixStream::from(b);
+        peer.set_nonblocking(false).expect("socket");
+        (Output::new(a), peer)
+    }
+
+    fn none() -> SharedBytes {
+        Box::new(Vec::new())
+    }
+
+    #[test]
+    fn what_does_not_fit_follows_in_order_however_it_was_given() {
+        let (mut output, mut peer) = pair();
+        let piece: Vec<u8> = (0..2_000_000u32).map(|nr| (nr % 251) as u8).collect();
+        let kept = piece.clone();
+        let reader = std::thread::spawn(move || {
+            let mut got = Vec::new();
+            peer.read_to_end(&mut got).expect("socket");
+            got
+        });
+        output.queue(b"held ");
+        assert_eq!(output.send(&mut b"head ".to_vec(), &piece, b" after", || Box::new(kept)), Sent::Accepted);
+        output.send(&mut b"small".to_vec(), b" piece", b"", none);
+        while output.is_behind() {
+            assert_ne!(output.flush(), Sent::Gone);
+        }
+        let total = output.sent();
+        drop(output);
+        let got = reader.join().expect("reader");
+        assert_eq!(got.len() as u64, total);
+        assert_eq!(got, [b"held head ".as_slice(), &piece, b" aftersmall piece"].concat());
+    }
+
+    #[test]
+    fn a_client_that_is_behind_is_over_the_mark_and_near_again_at_a_quarter() {
+        let (mut output, _peer) = pair();
+        output.bound(1000);
+        assert_eq!(output.low(), 250);
+        let sent = output.send(&mut Vec::new(), &vec![0; 4 << 20], b"", || Box::new(vec![0; 4 << 20]));
+        assert_eq!(sent, Sent::OverMark);
+        assert!(output.is_behind() && output.has_rest());
+    }
+
+    #[test]
+    fn after_a_loss_nothing_is_sent_nor_kept() {
+        let (mut output, peer) = pair();
+        drop(peer);
+        assert_eq!(output.send(&mut b"anybody there?".to_vec(), b"", b"", none), Sent::Gone);
+        output.set_last();
+        assert_eq!((output.link(), output.is_behind()), (Link::Lost(Loss::Gone), false));
+        assert_eq!(output.send_apart(b"and", b" now?", b"", none), Sent::Gone);
+    }
+
+    #[test]
+    fn what_the_monitor_has_answered_gets_no_second_answer() {
+        for bytes in [b"".as_slice(), &[b'x'; 2 * COPY]] {
+            let (mut output, mut peer) = pair();
+            let claim = Arc::new(Claim::default());
+            output.open_claim(&claim, Method::Get);
+            output.may_hold(true);
+            assert!(claim.take(b"late"));
+            assert!(!output.hold_back([b"whole", b"", b""]), "an answer to be sent later is one, too");
+            assert_eq!(output.send(&mut b"application".to_vec(), bytes, b"", none), Sent::Gone);
+            assert!(output.end_claim() && !output.is_answered_for());
+            output.answered_for(4);
+            assert!(output.is_answered_for());
+            assert_eq!(output.sent(), 4);
+            drop(output);
+            let mut got = String::new();
+            peer.read_to_string(&mut got).expect("socket");
+            assert_eq!(got, "late");
+        }
+    }
+
+    #[test]
+    fn only_a_small_answer_that_is_whole_is_held_back() {
+        let (mut output, _peer) = pair();
+        assert!(!output.hold_back([b"head", b"", b""]), "not allowed");
+        output.may_hold(true);
+        assert!(!output.hold_back([b"head", &[0; COPY + 1], b""]) && !output.is_behind());
+        output.may_hold(true);
+        assert!(output.hold_back([b"head", b"body", b""]));
+        output.conclude(true);
+        assert!(output.is_held_back() && output.is_behind() && !output.has_rest());
+        assert!(output.link().may_reuse());
     }
 }

@@ -1,4 +1,4 @@
-//! The client's end of a connection: system calls that move its bytes stand here.
+//! The connection to a client, and the system calls that move its bytes.
 //!
 //! A [`Stream`] is what an exchange has. The functions are for an outbox, which the reactor and a cork send as well.
 use crate::sys::fds::recv_into;
@@ -40,7 +40,9 @@ impl Stream {
         retry(|| send_slices(self.socket.as_fd(), slices))
     }
 
-    /// Reads up to `most` bytes to the end of a vector that has room for them.
+    /// Reads up to `most` bytes to the end of a vector.
+    ///
+    /// It must have room for them.
     #[inline]
     pub fn read(&mut self, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         recv_into(self.socket.as_fd(), bytes, most)
@@ -57,7 +59,7 @@ impl Stream {
     }
 }
 
-/// A write to a client that has left is an error (EPIPE), not a signal.
+/// Sends without waiting. EPIPE is an error, and no signal (MSG_NOSIGNAL).
 #[inline]
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)

@@ -8,6 +8,6 @@ pub struct Times {
     pub complete: u64,
     /// Since when it waits for the application (`Request::note_wait`).
     pub waits_since: u64,
-    /// How much of the body there was when some of it came last, and when that was.
+    /// Length of the body when it last grew, and when that was.
     pub body_mark: (u64, u64),
 }

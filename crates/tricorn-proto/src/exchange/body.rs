@@ -4,7 +4,7 @@ use super::framing::{Framing, push_hex};
 #[derive(Debug, Default)]
 pub(super) struct Body {
     framing: Framing,
-    /// The piece offered last was framed as a chunk that is not ended yet.
+    /// The last piece was framed as a chunk, which is still open.
     in_chunk: bool,
     sent: u64,
     dropped: u64,

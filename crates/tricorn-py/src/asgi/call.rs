@@ -47,7 +47,7 @@ pub struct Response {
     pub is_over: bool,
 }
 
-/// What the application was told of its client, or is to be told.
+/// What the application was, or is to be, told of its client.
 #[derive(Default)]
 pub struct Told {
     /// The last piece of the request's body was handed out.

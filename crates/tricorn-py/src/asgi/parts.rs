@@ -1,4 +1,4 @@
-//! What the states of a request and of a WebSocket are made of.
+//! Parts of the states of a request and of a WebSocket.
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tricorn_io::Patience;
