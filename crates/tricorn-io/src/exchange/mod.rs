@@ -21,7 +21,7 @@ pub mod room;
 mod settle;
 pub mod stream;
 pub mod timers;
-mod times;
+pub mod times;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;
