@@ -22,8 +22,8 @@ from typing import Any, Protocol
 from tricorn import log as logs
 from tricorn.config import config_file, importers
 from tricorn.errors import ConfigError
-from tricorn.green import early
-from tricorn.unpatched import os, signal
+from tricorn.green import early, locks
+from tricorn.unpatched import _thread, os, signal
 
 
 class Log(Protocol):
@@ -142,8 +142,30 @@ def _eventlet() -> None:
     import eventlet
 
     # All but psycopg2, which would be imported for it; `drivers` sees to it when the application does.
-    with _asking_nothing("eventlet.patcher"):
+    with _asking_nothing("eventlet.patcher"), _searching_locks("eventlet.patcher"):
         eventlet.monkey_patch(os=True, select=True, socket=True, subprocess=True, thread=True, time=True)
+
+
+@contextmanager
+def _searching_locks(patcher: str) -> Iterator[None]:
+    """Puts `locks.replace` in the place of eventlet's search for locks, which takes most of a worker's start.
+
+    What eventlet would say of locks that it has not found, `early` says better.
+    """
+    names = vars(import_module(patcher))
+    own = names.get("_green_existing_locks")
+    renew = names.get("_convert_py3_rlock")
+    if own is None or renew is None:  # another version of the library
+        yield
+        return
+    get_ident = import_module("eventlet.green.thread").get_ident
+    names["_green_existing_locks"] = lambda *_: locks.replace(
+        sys.modules, _thread.RLock, lambda lock: renew(lock, get_ident())
+    )
+    try:
+        yield
+    finally:
+        names["_green_existing_locks"] = own
 
 
 @contextmanager
