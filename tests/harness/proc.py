@@ -84,17 +84,12 @@ def with_mark(mark: str, session: int) -> list[int]:
     found = []
     needle = mark.encode()
     for candidate in pids():
-        fields = _stat(candidate)
-        if not fields or fields[0] in "ZX":
-            continue
-        if int(fields[3]) == session:
-            found.append(candidate)
-            continue
         try:
-            environ = _read(f"/proc/{candidate}/environ")
+            # Asked first, since it costs a fiftieth of what reading a file of /proc does. A zombie has no environment.
+            is_of_it = os.getsid(candidate) == session or needle in _read(f"/proc/{candidate}/environ")
         except OSError:
             continue
-        if needle in environ:
+        if is_of_it and is_running(candidate):
             found.append(candidate)
     return sorted(found)
 

@@ -326,6 +326,7 @@ class Server:
     def stop(self, *, check: bool = True) -> int:
         """Stops gracefully; complains about everything that does not go away by itself."""
         complaints = []
+        all_gone = False
         try:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
@@ -334,11 +335,11 @@ class Server:
             except subprocess.TimeoutExpired:
                 complaints.append("the master did not stop within 15 s after SIGTERM")
             try:
-                until(lambda: not self.leftovers(), "all processes are gone", within=5)
+                all_gone = until(lambda: not self.leftovers(), "all processes are gone", within=5)
             except AssertionError:
                 complaints += [f"left behind: {pid} {proc.command_line(pid)}" for pid in self.leftovers()]
         finally:
-            for pid in self.leftovers():
+            for pid in [] if all_gone else self.leftovers():
                 os.kill(pid, signal.SIGKILL)
             self.process.wait(5)
             self.log.join()
