@@ -2,6 +2,9 @@
 
 All well-behaved ones run under `wsgiref.validate`, so that the server is held to PEP 3333 in every exchange; a
 query parameter `raw` takes the validator away where it would hide what is tested (sendfile, `read()`).
+
+Thousands of workers import it: modules that take long (pathlib, urllib.parse, hashlib, tempfile) are imported by the
+requests that need them.
 """
 
 from __future__ import annotations
@@ -11,22 +14,25 @@ import os
 import sys
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 from wsgiref.validate import validator
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))  # also when the server was started elsewhere
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, HERE)  # also when the server was started elsewhere
+
+from behaviours.query import parameters  # noqa: E402
 
 BARE: dict[str, Any] = {}
 CHECKED: dict[str, Any] = {}
-for file in sorted((HERE / "behaviours").glob("*.py")):
-    module = importlib.import_module(f"behaviours.{file.stem}")
+for file in sorted(os.listdir(os.path.join(HERE, "behaviours"))):
+    stem, extension = os.path.splitext(file)
+    if extension != ".py":
+        continue
+    module = importlib.import_module(f"behaviours.{stem}")
     if hasattr(module, "application"):
-        BARE[file.stem] = module.application
+        BARE[stem] = module.application
         breaks_rules = getattr(module, "BREAKS_RULES", False)
-        CHECKED[file.stem] = module.application if breaks_rules else validator(module.application)
+        CHECKED[stem] = module.application if breaks_rules else validator(module.application)
 
 calls = 0
 lock = threading.Lock()
@@ -41,7 +47,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
         return _text(start_response, str(os.getpid()))
     with lock:
         calls += 1
-    raw = "raw" in parse_qs(environ["QUERY_STRING"], keep_blank_values=True)
+    raw = "raw" in parameters(environ)
     # `OPTIONS *` has a path the validator does not know.
     table = BARE if raw or not name else CHECKED
     return table.get(name, table["hello"])(environ, start_response)

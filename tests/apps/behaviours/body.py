@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -39,6 +38,8 @@ def pieces(source: Any, how: str, size: int) -> list[bytes]:
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    import hashlib
+
     given = parameters(environ)
     got = pieces(environ["wsgi.input"], given.get("how", "read_n"), int(given.get("size", "65536")))
     whole = b"".join(got)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import parse_qsl
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+    from urllib.parse import parse_qsl
+
     status = "200 OK"
     fields = [("Content-Type", "text/plain")]
     for name, value in parse_qsl(environ["QUERY_STRING"], keep_blank_values=True, encoding="latin-1"):

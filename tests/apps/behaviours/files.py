@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,6 +16,8 @@ def content(size: int) -> bytes:
 
 
 def on_disk(size: int, buffering: int = -1) -> Any:
+    import tempfile
+
     file = tempfile.TemporaryFile(buffering=buffering)  # noqa: SIM115 (the server closes it)
     file.write(content(size))
     file.flush()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
 
 
 def parameters(environ: dict[str, Any]) -> dict[str, str]:
+    if not environ["QUERY_STRING"]:
+        return {}
+    from urllib.parse import parse_qsl
+
     return dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True, encoding="latin-1"))

@@ -6,7 +6,6 @@ raised, `stream` sends back each line as soon as it has come, `late` reads when 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,6 +33,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
 
 
 def summary(source: Any, size: int) -> bytes:
+    import hashlib
+
     digest, length = hashlib.sha256(), 0
     while piece := source.read(size):
         digest.update(piece)
