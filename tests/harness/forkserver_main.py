@@ -5,6 +5,7 @@ What it imports the servers have imported, too: only what an arbiter has anyway.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import runpy
@@ -73,6 +74,8 @@ def become(argv: list[str], cwd: str, environ: dict[str, str], outputs: Sequence
 
 def main() -> None:
     import_as_arbiter(sys.argv[2])
+    gc.collect()
+    gc.freeze()  # else each server's first collection writes to, and so copies, all memory that it was forked with
     serve(socket(fileno=int(sys.argv[1])))
 
 
