@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=_place)
+    items.sort(key=lambda item: _place(item.path))
     for item in items:
         if config.pluginmanager.hasplugin("timeout") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(90))
@@ -76,8 +77,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
 
 
-def _place(item: pytest.Item) -> tuple[int, int]:
-    path = item.path.relative_to(TESTS)
+@cache
+def _place(file: Path) -> tuple[int, int]:
+    path = file.relative_to(TESTS)
     name, suite = path.as_posix(), path.parts[0]
     return (
         LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST),

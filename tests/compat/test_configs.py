@@ -11,9 +11,8 @@ import stat
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from tests.harness import CLOSE, Load, Site, until
+from tests.harness.needs import needs
 from tests.harness.server import free_port
 from tests.harness.site import rests
 
@@ -58,7 +57,7 @@ def application(environ, start_response):
 
 
 def test_prometheus(tmp_path: Path) -> None:
-    pytest.importorskip("prometheus_client")
+    needs("prometheus_client")
     environment = {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     files = {"metrics.py": METRICS}
     with site("prometheus", workers=2, app="metrics:application", files=files, env=environment) as server:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Server, until
+from tests.harness.needs import needs
 from tests.harness.wire import request
 
 AIOHTTP_APP = Path(__file__).resolve().parents[2] / "examples" / "aiohttp_app"
 
-pytest.importorskip("aiohttp")
+needs("aiohttp")
 client = pytest.importorskip("websockets.sync.client")
 exceptions = pytest.importorskip("websockets.exceptions")
 

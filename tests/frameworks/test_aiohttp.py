@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from tests.harness import NO_BOOT, REFERENCE, Server, until
+from tests.harness.needs import needs
 from tests.harness.wire import chunked, request
 
-pytest.importorskip("aiohttp")
+needs("aiohttp")
 client = pytest.importorskip("websockets.sync.client")
 exceptions = pytest.importorskip("websockets.exceptions")
 
@@ -463,7 +464,7 @@ def test_a_reload_loses_no_request(tmp_path: Path) -> None:
 
 
 def test_uvloop(tmp_path: Path) -> None:
-    pytest.importorskip("uvloop")
+    needs("uvloop")
     site = Site(tmp_path, worker_class="aiohttp.GunicornUVLoopWebWorker")
     with site.server as server, server.connect() as wire:
         assert wire.get("/facts").json()["loop"].startswith("uvloop")

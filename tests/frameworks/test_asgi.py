@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import Pool
 from tests.frameworks.test_frameworks import FILE, multipart
 from tests.harness import Server, until
+from tests.harness.needs import needs
 from tests.harness.wire import chunked, request
 
 APPS = Path(__file__).parent / "apps"
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.beyond_reference("of the reference server's class only 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def framework(request: pytest.FixtureRequest) -> str:
-    pytest.importorskip(request.param)
+    needs(request.param)
     return str(request.param)
 
 
@@ -246,7 +247,7 @@ class TestWebSockets:
     @pytest.fixture(autouse=True)
     def only_where_there_are_some(self, framework: str) -> None:
         without(framework, "django")
-        pytest.importorskip("websockets")
+        needs("websockets")
 
     def connect(self, server: Server, target: str, **options: Any) -> Any:
         from websockets.sync.client import connect

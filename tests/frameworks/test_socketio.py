@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from tests.harness import Server, Wire, proc, until
+from tests.harness.needs import needs
 
 APPS = Path(__file__).parent / "apps"
 PATH = "/socket.io/?EIO=4&transport="
 MODES = {"gevent": "gevent", "eventlet": "eventlet", "gthread": "threading"}
 
-pytest.importorskip("flask_socketio")
+needs("flask_socketio")
 wsproto = pytest.importorskip("wsproto")
 events = pytest.importorskip("wsproto.events")
 
@@ -27,7 +28,7 @@ events = pytest.importorskip("wsproto.events")
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     worker_class, mode = request.param, MODES[request.param]
     if worker_class != "gthread":
-        pytest.importorskip(worker_class)
+        needs(worker_class)
     options: dict[str, Any] = {"threads": 40} if worker_class == "gthread" else {}
     env = {"ASYNC_MODE": mode}
     with Server("socketio_app:application", chdir=APPS, worker_class=worker_class, env=env, **options) as server:

@@ -13,9 +13,10 @@ import pytest
 from tests.conftest import Pool
 from tests.frameworks.test_frameworks import multipart
 from tests.harness import REFERENCE, Server, Wire, until
+from tests.harness.needs import needs
 from tests.harness.wire import Short, chunked, request
 
-pytest.importorskip("tornado")
+needs("tornado")
 client = pytest.importorskip("websockets.sync.client")
 exceptions = pytest.importorskip("websockets.exceptions")
 

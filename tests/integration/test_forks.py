@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Server, Wire, each, proc, until
+from tests.harness.needs import needs
 
 pytestmark = pytest.mark.beyond_reference("there a child answers on its parent's connection, and serves on")
 
@@ -107,7 +108,7 @@ def test_a_child_that_awaits_has_no_loop_and_says_so(worker_class: str, where: s
 
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
 def test_both_loops_are_left_to_the_parent(kind: str) -> None:
-    pytest.importorskip(kind)
+    needs(kind)
     with serving("asgi", asgi_loop=kind) as server:
         queries = [f"how={how}&where={where}" for how in ENDS for where in ("at_once", "later", "executor")]
         answers = ask_all(server, *queries)

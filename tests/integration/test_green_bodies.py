@@ -6,6 +6,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Crowd, Server, until
+from tests.harness.needs import needs
 
 SLOW = 500
 LENGTH = 1000
@@ -13,7 +14,7 @@ LENGTH = 1000
 
 @pytest.fixture(scope="module", params=["gevent", "eventlet"])
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    pytest.importorskip(request.param)
+    needs(request.param)
     return pool.get("greenlets:application", worker_class=request.param, worker_connections=2000)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.harness import Server, until
+from tests.harness.needs import needs
 from tests.harness.postgres import TOO_MANY, Postgres
 from tests.harness.sibling import GrpcServer
 
-pytest.importorskip("psycopg2")
+needs("psycopg2")
 
 MOST = 30
 USABLE = MOST - 3
@@ -34,7 +35,7 @@ def postgres(running: Postgres) -> Postgres:
 
 
 def server_with(postgres: Postgres, worker_class: str, seconds: float = 0.5, **options: object) -> Server:
-    pytest.importorskip(worker_class)
+    needs(worker_class)
     env = {"TEST_DSN": postgres.dsn(tcp=True), "TEST_SECONDS": str(seconds)}
     return Server("database:application", worker_class=worker_class, env=env, **options)  # type: ignore[arg-type]
 
@@ -104,8 +105,7 @@ def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
 @pytest.mark.parametrize("preload", [False, True])
 def test_grpc_calls_wait_side_by_side(preload: bool) -> None:
     """gevent only. With preload its poller is chosen in the arbiter, and has to outlive the fork."""
-    for needed in ("gevent", "grpc"):
-        pytest.importorskip(needed)
+    needs("gevent", "grpc")
     options = {"preload": True} if preload else {}
     with GrpcServer() as port:
         env = {"TEST_ADDRESS": f"127.0.0.1:{port}"}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import GREEN_CLASSES, REFERENCE, Server, Site, until
+from tests.harness.needs import needs
 from tests.harness.server import run
 from tests.harness.site import replaced
 from tests.harness.tls import TlsServer
@@ -209,7 +210,7 @@ def test_a_configuration_that_patches_by_itself_does_no_harm(worker_class: str, 
 @pytest.mark.parametrize("engine", ["poll", "inotify"])
 def test_a_change_is_noticed(worker_class: str, engine: str, https: dict[str, str]) -> None:
     if engine == "inotify":
-        pytest.importorskip("watchfiles")
+        needs("watchfiles")
     with site(worker_class, https, f"reload = True\nreload_engine = {engine!r}\n") as server:
         assert server.get("/sleep").json()["others"] >= FEW
         replaced(server, lambda: server.write("early_app.py", APP.replace('"slept"', '"slept anew"')))

@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import Server
+from tests.harness.needs import needs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,14 +83,14 @@ LIBRARIES = {
 
 @pytest.fixture(scope="module", params=["gevent", "eventlet"])
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    pytest.importorskip(request.param)
+    needs(request.param)
     return pool.get("clients:application", worker_class=request.param)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_others_are_answered_meanwhile(server: Server, library: str) -> None:
     if library not in ("sockets", "urllib_request"):
-        pytest.importorskip(library)
+        needs(library)
     converse, answer = LIBRARIES[library]
     with Held(converse) as held, server.connect(timeout=60) as waiting, server.connect() as other:
         waiting.send(f"GET /{library}?port={held.port} HTTP/1.1\r\nHost: t\r\n\r\n".encode())

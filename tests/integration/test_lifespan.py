@@ -14,6 +14,7 @@ import pytest
 
 from tests.harness import REFERENCE, Server, Site, until
 from tests.harness.frames import CLOSE, Frame, Frames
+from tests.harness.needs import needs
 from tests.harness.server import free_port, run
 from tests.harness.site import replaced
 
@@ -27,7 +28,7 @@ GOING_AWAY, SERVICE_RESTART = (code.to_bytes(2, "big") for code in (1001, 1012))
 @pytest.fixture(params=["asyncio", "uvloop"])
 def loop(request: pytest.FixtureRequest) -> str:
     if request.param == "uvloop":
-        pytest.importorskip("uvloop")
+        needs("uvloop")
     name: str = request.param
     return name
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.harness import Server, proc, until
+from tests.harness.needs import needs
 from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
 from tests.harness.wire import request
 
@@ -88,7 +89,7 @@ def rested(server: Server) -> Any:
 @LOOPS
 def test_a_database_connection_is_given_back(postgres: Postgres, loop: str) -> None:  # noqa: F811
     """In the middle of a query, and of its rows; whoever comes after finds room in a database that was full."""
-    pytest.importorskip("psycopg")
+    needs("psycopg")
     most = 20
     url = postgres.url()
     postgres.rested().execute(f"ALTER ROLE ordinary CONNECTION LIMIT {most}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.interpreter import python
+from tests.harness.needs import needs
 from tests.harness.tls import TlsServer
 
 BOTH = pytest.mark.parametrize("alias", ["gevent", "eventlet"])
@@ -497,7 +498,7 @@ print(seen)
     @pytest.mark.parametrize("engine", ["poll", "inotify"])
     def test_its_threads_are_real(self, alias: str, engine: str, tmp_path: Path) -> None:
         if engine == "inotify":
-            pytest.importorskip("watchfiles")
+            needs("watchfiles")
         code = f"""
 patch()
 import time

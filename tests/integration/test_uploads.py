@@ -15,6 +15,7 @@ import pytest
 from tests.harness import REFERENCE, THREAD_CLASSES, Server, Site, proc
 from tests.harness.core import serving
 from tests.harness.deadline import until
+from tests.harness.needs import needs
 from tests.harness.wire import request
 
 DISK_BYTES = 52
@@ -53,7 +54,7 @@ def test_a_disk_that_hangs_stops_neither_python_nor_other_requests(tmp_path: Pat
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_body_that_comes_faster_than_it_is_read_leaves_the_loop_to_others(loop: str) -> None:
     if loop == "uvloop":
-        pytest.importorskip("uvloop")
+        needs("uvloop")
     with Server("greedy:application", worker_class="asgi", asgi_loop=loop, asgi_lifespan="off") as server:
         pieces, longest = (int(word) for word in server.post("/", b"x" * (8 * MIB)).text.split())
     assert pieces >= 20

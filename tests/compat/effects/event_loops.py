@@ -7,11 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.compat.effects.common import refuses
 from tests.harness import REFERENCE, Site, until
 from tests.harness.frames import BINARY, COMPRESSED, DEFLATE, PING, PONG, Frames
+from tests.harness.needs import needs
 from tests.harness.wire import request
 
 APPLICATION = """
@@ -61,7 +60,7 @@ def facts(config: str, target: str = "/x") -> Any:
 def sees_asgi_loop(directory: Path) -> None:
     assert facts("asgi_loop = 'asyncio'")["loop"].startswith("asyncio")
     refuses("asgi_loop", "'asyncio'", "'no_such_loop'")
-    pytest.importorskip("uvloop")
+    needs("uvloop")
     assert facts("asgi_loop = 'uvloop'")["loop"] == "uvloop"
     assert facts("")["loop"] == "uvloop"
 

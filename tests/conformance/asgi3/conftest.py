@@ -7,11 +7,12 @@ import pytest
 from tests.conformance.asgi3.play import Stage
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server
+from tests.harness.needs import needs
 
 
 def playing(pool: Pool, loop: str, transport: str = "tcp", grace: int = 3) -> Server:
     if loop == "uvloop":
-        pytest.importorskip("uvloop")
+        needs("uvloop")
     if REFERENCE:
         pytest.skip("the reference server keeps to ASGI in its own way")
     return pool.get(

@@ -9,6 +9,7 @@ import pytest
 from tricorn.green.drivers.psycopg import IMPORTED_TOO_EARLY, WAITS_IN_C
 
 from tests.harness import sibling, until
+from tests.harness.needs import needs
 from tests.harness.postgres import TOO_MANY, Postgres
 from tests.harness.sibling import Late, Outcome
 
@@ -39,8 +40,7 @@ def silent() -> Iterator[str]:
 
 
 def run(hub: str, job: str, *arguments: object, **options: object) -> Outcome:
-    for needed in (hub, job.partition("_")[0]):
-        pytest.importorskip(needed)
+    needs(hub, job.partition("_")[0])
     return sibling.run(hub, f"{JOBS}:{job}", *arguments, **options)  # type: ignore[arg-type]
 
 
@@ -95,7 +95,7 @@ def test_what_green_mode_cannot_do_says_what_can(hub: str, postgres: Postgres) -
 
 @hubs
 def test_the_applications_own_psycogreen_does_no_harm(hub: str, postgres: Postgres) -> None:
-    pytest.importorskip("psycogreen")
+    needs("psycogreen")
     outcome = run(hub, "psycopg2_with_psycogreen", postgres.dsn())
     assert outcome["query"].advanced, outcome["query"]
     assert outcome.notes["held"] == 1, "connections are counted all the same"
@@ -157,7 +157,7 @@ def test_psycopg_imported_too_early_is_named(hub: str, postgres: Postgres) -> No
 
 @hubs
 def test_psycopg_that_was_told_to_wait_in_c_is_named(hub: str, postgres: Postgres) -> None:
-    pytest.importorskip("psycopg_binary")
+    needs("psycopg_binary")
     env = {"PSYCOPG_WAIT_FUNC": "wait_c"}
     outcome = run(hub, "psycopg_waits", postgres.dsn(), "host=127.0.0.1 port=1", env=env)
     assert outcome.lines() == [WAITS_IN_C]

@@ -16,6 +16,7 @@ from tricorn.green.drivers.records import Blocks, Cooperative, line
 from tricorn.green.drivers.table import DRIVERS
 
 from tests.harness import sibling
+from tests.harness.needs import needs
 from tests.harness.sibling import GrpcServer, Late, Outcome
 from tests.integration.drivers.jobs import WAIT
 
@@ -28,7 +29,7 @@ hubs = pytest.mark.parametrize("hub", HUBS)
 
 
 def run(hub: str, job: str, *arguments: object, **options: object) -> Outcome:
-    pytest.importorskip(hub)
+    needs(hub)
     return sibling.run(hub, f"{JOBS}:{job}", *arguments, **options)  # type: ignore[arg-type]
 
 
@@ -66,7 +67,7 @@ def blocking(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
 
 @pytest.mark.parametrize("title", COOPERATIVE)
 def test_pure_python_waits_while_siblings_get_on(title: str, cooperative: Outcome) -> None:
-    pytest.importorskip(RECORDS[title].imports[0])
+    needs(RECORDS[title].imports[0])
     progress = cooperative[f"{title} wait"]
     assert progress.error
     assert progress.advanced, progress
@@ -80,7 +81,7 @@ def test_every_record_of_a_cooperative_driver_is_tested() -> None:
 
 @pytest.mark.parametrize("title", BLOCKING)
 def test_what_waits_in_c_stops_its_siblings_and_the_log_says_so(title: str, blocking: tuple[str, Outcome]) -> None:
-    pytest.importorskip(RECORDS[title].imports[0])
+    needs(RECORDS[title].imports[0])
     hub, outcome = blocking
     progress = outcome[f"{title} wait"]
     assert progress.seconds > 0.8 * WAIT
@@ -99,7 +100,7 @@ def test_sqlite_stops_its_siblings_while_it_waits_for_a_lock(hub: str, tmp_path:
 
 @hubs
 def test_oracles_thick_mode_is_named_when_it_is_switched_on(hub: str) -> None:
-    pytest.importorskip("oracledb")
+    needs("oracledb")
     outcome = run(hub, "oracledb_goes_thick")
     assert outcome.notes["before"] == []
     assert "DPI-1047" in outcome.notes["error"], "there is no client library here; the call went through"
@@ -126,7 +127,7 @@ def expected(hub: str, title: str) -> str:
 
 @pytest.fixture(scope="module")
 def grpc_port() -> Iterator[int]:
-    pytest.importorskip("grpc")
+    needs("grpc")
     with GrpcServer() as port:
         yield port
 
