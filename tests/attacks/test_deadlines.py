@@ -5,10 +5,14 @@ A test never asks the server for anything while it waits: that would wake the wo
 
 from __future__ import annotations
 
+import os
+import signal
+import time
+
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import Wire, each, until
+from tests.harness import Server, Wire, each, proc, until
 from tests.harness.classes import EVENT_LOOPS, EVERY, SERVERS_OF_CLASSES
 from tests.harness.wire import request
 
@@ -110,3 +114,20 @@ def test_trailers_that_drip_are_no_progress(pool: Pool, worker_class: str) -> No
 
         until(given_up, "a body that does not end is given up", within=1 + SLACK, every=0.1)
         assert wire.ended().startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("worker_class", each(*EVERY, *SERVERS_OF_CLASSES))
+def test_a_byte_of_a_trailer_at_the_deadline_does_not_switch_it_off(worker_class: str) -> None:
+    """The worker has no processor while the time for the body ends, and finds the end and the byte together."""
+    limits = {"header_timeout": FAR, "keep_alive": FAR, "body_timeout": 1, "body_min_rate": 240}
+    with Server(worker_class=worker_class, no_request_buffering=True, **limits) as server, server.connect() as wire:
+        wire.send(request("POST", "/body", FRAMINGS["chunked"]), b"30d40\r\n", b"b" * 200_000, b"\r\n0\r\nX-Sum: ")
+        until(wire.is_all_read, "the body is read", within=SLACK)
+        worker = server.worker_pid()
+        os.kill(worker, signal.SIGSTOP)
+        until(lambda: proc.is_stopped(worker), "it is stopped")
+        ends = time.monotonic() + 1.2
+        until(lambda: time.monotonic() > ends, "the time for the body is over")
+        wire.send(b"x")
+        os.kill(worker, signal.SIGCONT)
+        until_let_go(wire, SLACK)

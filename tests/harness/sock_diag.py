@@ -20,6 +20,8 @@ MESSAGE = struct.Struct("=BBBBHH16s16sI8sIIIII")
 
 
 class Socket(NamedTuple):
+    unread: int
+    """Bytes that its process has not read."""
     unacknowledged: int
     """Bytes that the other end has not acknowledged."""
     is_closed: bool
@@ -40,5 +42,5 @@ def find(own: tuple[str, int], peer: tuple[str, int]) -> Socket | None:
         if -error == errno.ENOENT:
             return None
         raise OSError(-error, "the kernel does not tell of its sockets (CONFIG_INET_DIAG)")
-    *_, waiting, _uid, inode = MESSAGE.unpack_from(answer, HEADER.size)
-    return Socket(waiting, inode == 0)
+    *_, unread, waiting, _uid, inode = MESSAGE.unpack_from(answer, HEADER.size)
+    return Socket(unread, waiting, inode == 0)

@@ -136,6 +136,12 @@ class Wire:
         far = self._far_end()
         return far.unacknowledged if far else 0
 
+    def is_all_read(self) -> bool:
+        """Whether the server has read all that was sent to it."""
+        near = sock_diag.find(self.sock.getsockname(), self.sock.getpeername())
+        far = self._far_end()
+        return near is not None and far is not None and near.unacknowledged == 0 and far.unread == 0
+
     def _far_end(self) -> sock_diag.Socket | None:
         """The server's socket."""
         try:

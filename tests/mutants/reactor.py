@@ -97,7 +97,7 @@ REACTOR = (
     Fault(
         "worker_connections",
         "worker_connections bounds what is taken",
-        f"{REACT}/capacity.rs",
+        f"{SRC}/waiting/capacity.rs",
         "!self.is_hub() && self.busy + waiting >= most",
         "false",
         (SUITE, "tests/compat/test_settings.py -k worker_connections"),

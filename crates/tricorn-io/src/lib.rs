@@ -39,7 +39,7 @@ pub use engine::{Engine, Wake};
 pub use exchange::body::{Body, can_spool_to, spools_to_memory};
 pub use exchange::buffers::Request;
 pub use exchange::cork::Cork;
-pub use exchange::incoming::Incoming;
+pub use exchange::incoming::{Awaited, Incoming};
 pub use exchange::outbox::SharedBytes;
 pub use exchange::overflow::Overflow;
 pub use exchange::patience::Patience;

@@ -1,6 +1,7 @@
 //! What calls wait for that are under way: events of their connections, timers, bytes of the body.
 use super::Engine;
 use crate::clock;
+use crate::exchange::incoming::{Awaited, Incoming};
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
@@ -63,14 +64,21 @@ impl Engine {
         self.shared.baton.take().reactor.remind_at(exchange.token, at);
     }
 
-    /// The application waits for the client's bytes from now on, at most until the body is late. False if it waited before.
-    pub fn await_body(&self, exchange: &mut Exchange, now: u64) -> bool {
-        if exchange.awaits_body() {
-            return false;
+    /// Reads what has come of the body. What has not is waited for from now on, at most until it is late. For exchanges that are attended.
+    pub fn read_body(&self, exchange: &mut Exchange, out: &mut Vec<u8>) -> Incoming {
+        let before = out.len();
+        let incoming = exchange.receive(self.config(), out);
+        let now = clock::now();
+        match incoming {
+            Incoming::Bytes { .. } => exchange.body_came(out.len() - before, now),
+            Incoming::Wait => match exchange.await_body(self.config(), now) {
+                Awaited::Until { is_new: false, .. } => {}
+                Awaited::Until { due, is_new: true } => self.set_timer(exchange, Timer::Body, due),
+                Awaited::Late(refusal) => return Incoming::Refused(refusal),
+            },
+            Incoming::Gone | Incoming::Refused(_) => {}
         }
-        let due = exchange.await_body(self.config(), now);
-        self.set_timer(exchange, Timer::Body, due);
-        true
+        incoming
     }
 
     /// A body that came while its request was under way was refused: counted, and told to the log.

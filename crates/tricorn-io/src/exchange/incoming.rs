@@ -24,6 +24,15 @@ pub enum Incoming {
     Refused(Box<Refusal>),
 }
 
+/// A wait for more of the body.
+#[derive(Debug)]
+pub enum Awaited {
+    /// Until that time (monotonic nanoseconds).
+    Until { due: u64, is_new: bool },
+    /// The client has had its time: what it is told, unless the reply has begun.
+    Late(Box<Refusal>),
+}
+
 /// Most of a body that nobody wanted is read to keep its connection.
 const UNWANTED: usize = 256 * 1024;
 
@@ -175,9 +184,12 @@ impl Exchange {
         left <= UNWANTED as u64 && left <= there
     }
 
-    /// The application waits for the client's bytes from now on: until when it may have to.
-    pub fn await_body(&mut self, config: &Config, now: u64) -> u64 {
-        self.body.wait(&config.body_rate(), now)
+    /// There was nothing of the body to be read ([`Incoming::Wait`]): the application waits for it from now on, or goes on
+    /// waiting. What frames a body (trailers, lengths of chunks) may have come, and does not prolong the wait.
+    pub fn await_body(&mut self, config: &Config, now: u64) -> Awaited {
+        let is_new = !self.body.is_waiting();
+        let due = self.body.wait(&config.body_rate(), now);
+        if is_new || now < due { Awaited::Until { due, is_new } } else { Awaited::Late(Box::new(self.late(config))) }
     }
 
     /// Whether the application waits for the client's bytes.
@@ -196,15 +208,19 @@ impl Exchange {
         self.timers.stop(timer);
     }
 
-    /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there, and it was
-    /// not the client who took so long.
+    /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there. If they are
+    /// none of the body, the next [`Exchange::await_body`] says that it is late.
     pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
         if self.output.stream().is_readable() {
             return None;
         }
+        Some(self.late(config))
+    }
+
+    fn late(&mut self, config: &Config) -> Refusal {
         self.output.set_last();
         let (bytes, is_slow) = self.body.progress(&config.body_rate());
-        Some(late_body(bytes, is_slow, config))
+        late_body(bytes, is_slow, config)
     }
 }
 

@@ -10,26 +10,32 @@ pub struct Pace {
     came: u64,
     /// For how long they were waited for.
     waited: u64,
-    /// Since when more are waited for; 0: they are not.
-    waits_since: u64,
+    /// More are waited for.
+    wait: Option<Wait>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    since: u64,
+    due: u64,
 }
 
 impl Pace {
-    /// The application waits from now on; until when it may have to.
+    /// The application waits from now on, unless it does already; until when it may have to.
     pub fn wait(&mut self, rate: &BodyRate, now: u64) -> u64 {
-        self.waits_since = now;
-        now.saturating_add(self.left(rate).min(rate.timeout))
+        let due = now.saturating_add(self.left(rate).min(rate.timeout));
+        self.wait.get_or_insert(Wait { since: now, due }).due
     }
 
     pub fn is_waiting(&self) -> bool {
-        self.waits_since > 0
+        self.wait.is_some()
     }
 
     /// So many bytes came, which ends the wait.
     pub fn came(&mut self, count: usize, now: u64) {
         self.came += count as u64;
-        if self.waits_since > 0 {
-            self.waited += now.saturating_sub(std::mem::take(&mut self.waits_since));
+        if let Some(Wait { since, .. }) = self.wait.take() {
+            self.waited += now.saturating_sub(since);
         }
     }
 
@@ -61,6 +67,14 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(pace.wait(&RATE, 5), 5 + 10 * SECOND);
         assert!(pace.is_waiting());
+    }
+
+    #[test]
+    fn a_wait_that_goes_on_keeps_its_end() {
+        let mut pace = Pace::default();
+        let due = pace.wait(&RATE, 5);
+        assert_eq!(pace.wait(&RATE, due - 1), due);
+        assert_eq!(pace.wait(&RATE, due + 1), due, "bytes that were none of the body have changed nothing");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::harness;
 use harness::hub::HubServer;
 use harness::*;
 use std::net::Shutdown;
-use tricorn_io::{Body, Config, Engine, Exchange, Incoming, Patience, Sent, Timer, clock};
+use tricorn_io::{Awaited, Body, Config, Engine, Exchange, Incoming, Patience, Sent, Timer, clock};
 use tricorn_proto::exchange::End;
 
 fn server() -> HubServer {
@@ -390,11 +390,16 @@ fn time_in_which_nobody_waits_is_not_the_clients() {
     server.until_open(&["/up"]);
     server.at("/up", |engine, exchange| {
         let config = engine.config();
-        assert_eq!(exchange.await_body(config, 5 * SECOND), 15 * SECOND);
+        let until = |exchange: &mut Exchange, now| match exchange.await_body(config, now) {
+            Awaited::Until { due, .. } => due,
+            Awaited::Late(refusal) => panic!("{}", refusal.message()),
+        };
+        assert_eq!(until(exchange, 5 * SECOND), 15 * SECOND);
         exchange.body_came(200, 8 * SECOND); // two seconds earned, three used
-        assert_eq!(exchange.await_body(config, 100 * SECOND), 109 * SECOND);
+        assert_eq!(until(exchange, 100 * SECOND), 109 * SECOND);
         exchange.body_came(100_000, 101 * SECOND); // earned for a quarter of an hour, which is not to be spent at once
-        assert_eq!(exchange.await_body(config, 200 * SECOND), 210 * SECOND);
+        assert_eq!(until(exchange, 200 * SECOND), 210 * SECOND);
+        assert!(matches!(exchange.await_body(config, 210 * SECOND), Awaited::Late(_)), "the wait went on");
         let refusal = exchange.body_is_late(config).expect("nothing has come");
         assert_eq!(refusal.status(), 408);
     });

@@ -126,20 +126,19 @@ impl State {
     fn read(&mut self, engine: &Engine, piece: &mut Vec<u8>) -> Read {
         piece.clear();
         let Some(exchange) = &mut self.exchange else { return Read::Nothing };
-        let incoming = exchange.receive(engine.config(), piece);
-        let now = clock::now();
+        let waited = exchange.awaits_body();
+        let incoming = engine.read_body(exchange, piece);
         if matches!(incoming, Incoming::Wait) {
             self.turn.end();
         }
         match incoming {
             Incoming::Bytes { last } => {
-                exchange.body_came(piece.len(), now);
-                self.turn.read(now);
+                self.turn.read(clock::now());
                 self.told.body = last;
                 Read::Piece { last, left: last && self.told.hung_up }
             }
-            Incoming::Wait if engine.await_body(exchange, now) => Read::NothingYet,
-            Incoming::Wait => Read::Nothing,
+            Incoming::Wait if waited => Read::Nothing,
+            Incoming::Wait => Read::NothingYet,
             Incoming::Gone => Read::Gone,
             Incoming::Refused(refusal) => Read::Refused(refusal),
         }

@@ -5,7 +5,7 @@ use crate::wsgi::BytesBuffer;
 use pyo3::exceptions::{PyConnectionAbortedError, PyConnectionResetError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tricorn_io::{Body, Incoming, clock};
+use tricorn_io::{Body, Incoming};
 use tricorn_proto::http1::Refusal;
 
 /// What has come; empty at the end, `None` if there is nothing yet. Raises ConnectionError if no more will come.
@@ -21,17 +21,10 @@ pub fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>
         if !first.is_empty() {
             return Ok(Came::First(first));
         }
-        let (engine, now) = (&call.ground.engine, clock::now());
         let was_partial = exchange.is_partial();
-        Ok(match exchange.receive(engine.config(), &mut scratch) {
-            Incoming::Bytes { last } => {
-                exchange.body_came(scratch.len(), now);
-                Came::Bytes { is_last: last && was_partial }
-            }
-            Incoming::Wait => {
-                engine.await_body(exchange, now);
-                Came::Nothing
-            }
+        Ok(match call.ground.engine.read_body(exchange, &mut scratch) {
+            Incoming::Bytes { last } => Came::Bytes { is_last: last && was_partial },
+            Incoming::Wait => Came::Nothing,
             Incoming::Gone => Came::Gone,
             Incoming::Refused(refusal) => Came::Refused(refusal),
         })

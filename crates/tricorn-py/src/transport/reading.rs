@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::Write;
-use tricorn_io::{Body, Engine, Exchange, Incoming, clock};
+use tricorn_io::{Body, Engine, Exchange, Incoming};
 use tricorn_proto::http1::{Framing, Known, Refusal, Version};
 
 /// Most pieces read in a row; then others get their turn.
@@ -157,24 +157,18 @@ impl State {
         if self.reading != Reading::Open {
             return Found::Nothing;
         }
-        let config = engine.config();
         let head = CHUNK_HEAD * usize::from(self.chunked);
         out.resize(head, b'0');
-        let incoming = exchange.receive(config, out);
-        let now = clock::now();
+        let incoming = engine.read_body(exchange, out);
         let count = out.len() - head;
         let found = match incoming {
             Incoming::Bytes { last } => {
-                exchange.body_came(count, now);
                 if last {
                     self.reading = Reading::Done;
                 }
                 Found::Bytes
             }
-            Incoming::Wait => {
-                engine.await_body(exchange, now);
-                Found::Nothing
-            }
+            Incoming::Wait => Found::Nothing,
             Incoming::Gone => Found::Gone,
             Incoming::Refused(refusal) => Found::Refused(refusal),
         };

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyType};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Mutex;
 use tricorn_io::clock::{self, SECOND};
-use tricorn_io::{Body, Engine, Exchange, Incoming};
+use tricorn_io::{Awaited, Body, Engine, Exchange, Incoming};
 use tricorn_proto::http1::Refusal;
 
 /// The longest a thread waits before it looks whether Python wants something of it.
@@ -67,8 +67,6 @@ struct State {
     taken: usize,
     ended: bool,
     broken: Option<Broken>,
-    /// Until when the client has to send more.
-    due: Option<u64>,
     /// For the wait: the exchange's slot, and a duplicate of its socket.
     awaited: Option<(usize, OwnedFd)>,
 }
@@ -106,12 +104,8 @@ impl BodySource {
             match self.look(state)? {
                 Look::Done => {}
                 Look::Wait(nanos) => {
-                    let waited = self.wait(py, state, nanos);
-                    if waited.is_err() {
-                        state.due = None; // the next read waits anew
-                    }
-                    waited?;
-                    if state.due.is_some() && matches!(self.handle.get().wait(), Wait::Thread) {
+                    self.wait(py, state, nanos)?;
+                    if matches!(self.handle.get().wait(), Wait::Thread) {
                         return Ok(None);
                     }
                 }
@@ -142,7 +136,7 @@ impl BodySource {
                 Incoming::Bytes { last } => {
                     exchange.body_came(state.at_hand.len(), now);
                     engine.progressed(exchange);
-                    (state.ended, state.due) = (last, None);
+                    state.ended = last;
                 }
                 Incoming::Wait => return state.await_more(engine, exchange, now),
                 Incoming::Gone => {
@@ -182,24 +176,21 @@ impl BodySource {
 }
 
 impl State {
-    /// Nothing has come. The time for the wait, which goes on over several looks, begins with the first of them.
+    /// Nothing has come. The wait goes on over several looks.
     fn await_more(&mut self, engine: &Engine, exchange: &mut Exchange, now: u64) -> PyResult<Look> {
         if self.awaited.is_none() {
             let socket = tricorn_io::duplicate(exchange.socket().as_raw_fd());
             let socket = socket.map_err(|error| PyOSError::new_err(error.to_string()))?;
             self.awaited = Some((exchange.slot(), socket));
         }
-        let due = *self.due.get_or_insert_with(|| exchange.await_body(engine.config(), now));
-        if now < due {
-            return Ok(Look::Wait(due - now));
+        match exchange.await_body(engine.config(), now) {
+            Awaited::Until { due, .. } => Ok(Look::Wait(due.saturating_sub(now))),
+            Awaited::Late(refusal) => {
+                exchange.body_came(0, now);
+                self.refuse(engine, exchange, &refusal);
+                Ok(Look::Done)
+            }
         }
-        self.due = None;
-        exchange.body_came(0, now);
-        // If it is not, the bytes came just now.
-        if let Some(refusal) = exchange.body_is_late(engine.config()) {
-            self.refuse(engine, exchange, &refusal);
-        }
-        Ok(Look::Done)
     }
 
     fn refuse(&mut self, engine: &Engine, exchange: &Exchange, refusal: &Refusal) {
