@@ -42,8 +42,11 @@ impl HeadMemory {
         self.held <= self.limit - self.limit / SHARE
     }
 
+    /// A reader does not see more than the limit: the longest heads are refused before anything else happens.
     fn tell(&self) {
-        self.board.set(Word::HeadBytes, self.held as u64);
+        if self.held <= self.limit {
+            self.board.set(Word::HeadBytes, self.held as u64);
+        }
     }
 }
 
