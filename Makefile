@@ -220,6 +220,14 @@ fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new
 	@seed=$$(date +%s); echo "== mutants, seed $$seed"; \
 	  TRICORN_MUTANTS=100000 TRICORN_SEED=$$seed $(BIN)/python -m pytest -q tests/attacks/test_mutations.py
 
+.PHONY: miri
+miri: ## Rust tests in an interpreter that checks every access to memory (needs a nightly Rust)
+	+@scripts/sanitize miri
+
+.PHONY: tsan
+tsan: ## Rust tests with threads under ThreadSanitizer (needs a nightly Rust)
+	+@scripts/sanitize tsan
+
 .PHONY: clean
 clean: ## Removes what was built, and the environments
 	@rm -rf target dist .venv .venvs .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -71,8 +71,9 @@ mod tests {
     fn ids_differ_whatever_the_seed() {
         for seed in [[0u8; 32], [7; 32]] {
             let mut maker = Maker::new(seed);
-            let ids: std::collections::HashSet<_> = (0..10_000).map(|_| maker.fresh()).collect();
-            assert_eq!(ids.len(), 10_000);
+            let count = if cfg!(miri) { 50 } else { 10_000 };
+            let ids: std::collections::HashSet<_> = (0..count).map(|_| maker.fresh()).collect();
+            assert_eq!(ids.len(), count);
             assert!(ids.iter().flatten().all(|digit| digit.is_ascii_hexdigit() && !digit.is_ascii_uppercase()));
         }
     }

@@ -38,8 +38,9 @@ mod tests {
     #[test]
     fn any_start_any_length_any_split_is_byte_by_byte() {
         let key = [1, 20, 77, 255];
-        let plain: Vec<u8> = (0..100u8).map(|byte| byte.wrapping_mul(37)).collect();
-        for start in 0..16 {
+        let length = if cfg!(miri) { 26 } else { 100u8 };
+        let plain: Vec<u8> = (0..length).map(|byte| byte.wrapping_mul(37)).collect();
+        for start in (0..16).step_by(if cfg!(miri) { 7 } else { 1 }) {
             for end in start..plain.len() {
                 for position in 0..5u64 {
                     let mut data = plain.clone();

@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn every_code_point_is_right_in_every_split() {
-        for letter in (0..=0x10_ffff).step_by(7).filter_map(char::from_u32) {
+        let step = if cfg!(miri) { 7919 } else { 7 };
+        for letter in (0..=0x10_ffff).step_by(step).filter_map(char::from_u32) {
             let text = format!("{letter}a{letter}");
             for cut in 0..=text.len() {
                 let mut utf8 = Utf8::default();
@@ -117,7 +118,7 @@ mod tests {
         let bytes: Vec<u8> =
             vec![0, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc1, 0xc2, 0xdf, 0xe0, 0xe1, 0xed, 0xf0, 0xf4, 0xf5];
         let count = bytes.len();
-        for number in 0..count.pow(4) {
+        for number in (0..count.pow(4)).step_by(if cfg!(miri) { 97 } else { 1 }) {
             let text = [0, 1, 2, 3].map(|place| bytes[number / count.pow(place) % count]);
             assert_eq!(wrong_after(&text).is_none(), std::str::from_utf8(&text).is_ok(), "{text:x?}");
         }

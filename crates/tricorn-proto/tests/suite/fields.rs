@@ -234,6 +234,7 @@ fn the_default_limits_are_gunicorns() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many bytes: Miri takes minutes")]
 fn zero_means_the_hard_maximum() {
     let mut policy = HeadPolicy::default();
     policy.limits.fields = 0;

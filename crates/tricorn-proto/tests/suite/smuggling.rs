@@ -120,6 +120,7 @@ fn unknown_codings_are_named() {
 
 /// A client that sends its head a byte at a time must not cost more than its bytes (slowloris with a twist).
 #[test]
+#[cfg_attr(miri, ignore = "many bytes: Miri takes minutes")]
 fn a_dribbled_head_of_800_kb_costs_its_length() {
     let policy = tricorn_proto::http1::HeadPolicy::default();
     let lines = format!("A: {}\r\n", "x".repeat(8000)).repeat(98);

@@ -62,7 +62,7 @@ fn policy() -> impl Strategy<Value = HeadPolicy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 5 } else { 4000 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_split_yields_the_same_requests_and_the_same_refusal(

@@ -142,6 +142,7 @@ fn a_full_inbox_at_the_end_of_a_read_stops_too() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many bytes: Miri takes minutes")]
 fn inflated_messages_count_as_what_they_became() {
     let agreed = plain_deflate();
     let settings = Settings { deflate: Some(&agreed), ..PLAIN };
@@ -354,6 +355,7 @@ proptest! {
 
     /// A session says what a receiver says, in any split and with any application.
     #[test]
+    #[cfg_attr(miri, ignore = "strings of a regular expression: Miri takes minutes to make them")]
     fn a_session_loses_and_adds_nothing(
         messages in prop::collection::vec((any::<bool>(), "[a-zä€]{0,40}", 1..60usize), 0..12),
         deflate in any::<bool>(),

@@ -115,9 +115,9 @@ pub fn whole(policy: &HeadPolicy, input: &[u8]) -> Outcome {
     feed(policy, [input])
 }
 
-/// Byte by byte.
+/// Byte by byte; under Miri, to which each look at a head costs a tenth of a second, in four pieces.
 pub fn dribbled(policy: &HeadPolicy, input: &[u8]) -> Outcome {
-    feed(policy, input.chunks(1))
+    feed(policy, input.chunks(if cfg!(miri) { input.len() / 4 + 1 } else { 1 }))
 }
 
 /// Under the default policy; whole and byte by byte must come to the same.
