@@ -10,32 +10,30 @@ pub struct Pace {
     came: u64,
     /// For how long they were waited for.
     waited: u64,
-    /// More are waited for.
-    wait: Option<Wait>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Wait {
-    since: u64,
+    /// Since when more are waited for, and until when; 0: they are not.
+    waits_since: u64,
     due: u64,
 }
 
 impl Pace {
     /// The application waits from now on, unless it does already; until when it may have to.
     pub fn wait(&mut self, rate: &BodyRate, now: u64) -> u64 {
-        let due = now.saturating_add(self.left(rate).min(rate.timeout));
-        self.wait.get_or_insert(Wait { since: now, due }).due
+        if !self.is_waiting() {
+            self.waits_since = now;
+            self.due = now.saturating_add(self.left(rate).min(rate.timeout));
+        }
+        self.due
     }
 
     pub fn is_waiting(&self) -> bool {
-        self.wait.is_some()
+        self.waits_since > 0
     }
 
     /// So many bytes came, which ends the wait.
     pub fn came(&mut self, count: usize, now: u64) {
         self.came += count as u64;
-        if let Some(Wait { since, .. }) = self.wait.take() {
-            self.waited += now.saturating_sub(since);
+        if self.waits_since > 0 {
+            self.waited += now.saturating_sub(std::mem::take(&mut self.waits_since));
         }
     }
 

@@ -74,9 +74,11 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_a_share_of_it_is_freed() {
-        let mut memory = HeadMemory::new(1_600, Scoreboard::private(1));
+        let board = Scoreboard::private(1);
+        let mut memory = HeadMemory::new(1_600, board);
         let mut heads = [head(1_500), head(60), head(60)];
         assert_eq!(heads.each_mut().map(|head| memory.count(head)), [false, false, true]);
+        assert_eq!(board.get(Word::HeadBytes), 1_560, "a reader does not see what is about to be given up");
         memory.uncount(&mut heads[1]);
         assert!(!memory.is_relieved(), "1560 of 1600");
         memory.uncount(&mut heads[2]);

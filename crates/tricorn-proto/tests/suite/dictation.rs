@@ -127,6 +127,7 @@ fn nothing_follows_the_end() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "many bytes: Miri takes minutes")]
 fn what_is_no_response_is_told_so() {
     for (text, why) in [
         ("GET / HTTP/1.1\r\n\r\n", "no status line"),
