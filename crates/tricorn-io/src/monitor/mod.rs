@@ -106,7 +106,7 @@ impl Monitor<'_> {
                 shared.waiting.watch.lie_down();
                 // A call that began before the word said so is seen here; one that begins later rings.
                 match shared.waiting.monitors_sleep() {
-                    None if self.in_flight() || self.is_somebody_coming() || self.log_waits() => {}
+                    None if self.in_flight() || self.is_app_thread_coming() || self.log_waits() => {}
                     None => self.wait(None, self.log_retry()),
                     Some(sleep) => self.sleep_beside_hub(sleep),
                 }
@@ -146,7 +146,7 @@ impl Monitor<'_> {
         let shared = self.shared;
         shared.waiting.watch.rest();
         // A stream that begins before the word said so is seen here; one that begins later rings.
-        let is_wanted = shared.waiting.streams.any() || self.is_somebody_coming() || self.watchdog.is_reporting();
+        let is_wanted = shared.waiting.streams.any() || self.is_app_thread_coming() || self.watchdog.is_reporting();
         self.wait(None, Some(if is_wanted { TICK } else { LONG_TICK }));
         shared.waiting.watch.get_up();
     }
@@ -245,7 +245,7 @@ impl Monitor<'_> {
         }
     }
 
-    /// The concurrency limit is for those to keep who stay.
+    /// The workers that stay keep the concurrency limit.
     fn resign(&mut self) {
         if let Some(mut keeper) = self.keeper.take() {
             keeper.resign();
@@ -288,7 +288,7 @@ impl Monitor<'_> {
         self.shared.waiting.in_flight()
     }
 
-    fn is_somebody_coming(&self) -> bool {
+    fn is_app_thread_coming(&self) -> bool {
         self.shared.waiting.watch.is_app_thread_coming()
     }
 

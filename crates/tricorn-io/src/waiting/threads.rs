@@ -21,17 +21,19 @@ impl ThreadsWatch {
 
     /// Whether some thread is in the same call as at the last tick, or has not got to what it came back for.
     pub fn look(&mut self, waiting: &Waiting, now: u64, elapsed: u64, rounds: impl FnOnce() -> u64) -> Seen {
-        let mut found = Seen { is_calm: true, ..Seen::default() };
+        let mut found = Seen::default();
+        let (mut ended, mut all_young) = (0, true);
         for (index, (slot, seen)) in waiting.slots.iter().zip(&mut self.seen).enumerate() {
             let calls = slot.calls();
             let before = std::mem::replace(seen, calls);
+            ended += u64::from(calls.wrapping_sub(before) / 2);
             if calls % 2 == 1 {
                 found.is_busy = true;
                 found.is_stuck |= calls == before;
-                let age = waiting.running(index).map_or(0, |(_, started)| now.saturating_sub(started));
-                found.is_calm &= is_calm(u64::from(calls.wrapping_sub(before) / 2), elapsed) && is_young(age);
+                all_young &= waiting.running(index).is_none_or(|(_, started)| is_young(now.saturating_sub(started)));
             }
         }
+        found.is_calm = all_young && is_calm(ended, elapsed);
         let is_coming = waiting.watch.is_app_thread_coming();
         found.is_busy |= is_coming;
         found.is_stuck |= self.waits_for_gil(is_coming, rounds);
