@@ -220,7 +220,7 @@ class Server:
             self.argv += ["--chdir", str(chdir)]
         if app:
             self.argv.append(twin(app, worker_class) if twins else app)
-        self._mark = f"TRICORN_TEST_MARK={uuid.uuid4().hex}"
+        self._mark = f"TEST_MARK_OF_TRICORN={uuid.uuid4().hex}"
         self._env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         name, _, value = self._mark.partition("=")
         self._env[name] = value

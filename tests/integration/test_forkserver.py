@@ -23,7 +23,7 @@ def facts(worker_class: str, *, fresh: bool) -> dict[str, Any]:
         server.address = ("127.0.0.1", int(port))
         server.wait_ready()
         found: dict[str, Any] = server.get("/").json()
-        directory, mark = str(server.directory), found["env"].pop("TRICORN_TEST_MARK")
+        directory, mark = str(server.directory), found["env"].pop("TEST_MARK_OF_TRICORN")
     assert mark
     found["signals"] = {key: re.sub(r" at 0x\w+", "", value) for key, value in found["signals"].items()}
     return {key: str(value).replace(directory, "D") if key != "modules" else value for key, value in found.items()}
