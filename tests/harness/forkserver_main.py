@@ -21,12 +21,15 @@ LARGEST = 1 << 17
 
 def import_as_arbiter(alias: str) -> None:
     """What the arbiter has imported by the time at which it forks its first worker; the order is its own."""
-    for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.workers.native"):
+    for name in ("tricorn.cli", "tricorn.arbiter.start", "tricorn.log.classes", "tricorn.workers.native", "resource"):
         import_module(name)
     from tricorn import workers
+    from tricorn.config import command_line
     from tricorn.green import patching
     from tricorn.workers import title
 
+    command_line.build_parser()  # argparse imports gettext's catalogue of words when a parser is made
+    workers.choose(alias, 1)  # importlib.metadata reads the versions of packages
     workers.load(alias)
     if alias in workers.GREEN:
         patching.prepare(alias)
