@@ -72,7 +72,16 @@ def become(argv: list[str], cwd: str, environ: dict[str, str], outputs: Sequence
     sys.orig_argv = [sys.executable, "-m", "tricorn", *argv]
     sys.argv = ["-m", *argv]
     sys.path[0] = cwd
-    runpy.run_module("tricorn", run_name="__main__", alter_sys=True)
+    arbiter = os.getpid()
+    try:
+        runpy.run_module("tricorn", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if os.getpid() != arbiter or not isinstance(end.code, int):
+            raise
+        from tricorn.workers.ending import end_process
+
+        # An interpreter's end frees, and so copies, all it was forked with. Workers and fresh servers have theirs.
+        end_process(end.code)
 
 
 def main() -> None:
