@@ -1,4 +1,6 @@
-"""A core alone in a process, as a worker has it but without an arbiter: `python -m tests.harness.core_process JSON`.
+"""A core alone in a process, as a worker has it but without an arbiter: `python core_process.py JSON`.
+
+It imports nothing of the tests: their package has pytest, which takes twice as long as what a worker imports.
 
 The JSON names descriptors (listener, messages, page), the class (sync or gthread) and core options. What goes to
 on_error is printed, one line each; `served` is printed at the end.

@@ -86,7 +86,7 @@ def run(
     """Runs a job. `early` modules are imported before anything is patched."""
     order = {"hub": hub, "job": job, "arguments": arguments, "install": install, "early": list(early)}
     done = subprocess.run(
-        [sys.executable, "-m", __spec__.name, json.dumps(order)],
+        [sys.executable, __file__, json.dumps(order)],
         cwd=ROOT,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", **(env or {})},
         capture_output=True,
@@ -259,4 +259,5 @@ def main(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # as a program and not with `-m`: the package of this file imports pytest
     main(json.loads(sys.argv[1]))

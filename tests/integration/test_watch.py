@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -22,12 +23,14 @@ from tricorn.metrics import scoreboard
 from tricorn.workers import native, watch
 from tricorn.workers.messages import Decoder, Message, Retire, Stuck
 
+from tests import harness
 from tests.harness import Wire, until
 from tests.harness.server import Lines
 from tests.harness.wire import Reply, request
 
 pytestmark = pytest.mark.skipif(watch.STACK_SIGNAL is None, reason="no realtime signals here")
 
+PROGRAM = Path(harness.__file__).with_name("core_process.py")
 CLASSES = ("sync", "gthread")
 M = TypeVar("M", bound=Message)
 
@@ -49,7 +52,7 @@ class Process:
         fds = {"listener": listener.fileno(), "messages": messages, "page": memory}
         given = {"class": alias, "options": options, **fds}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.harness.core_process", json.dumps(given)],
+            [sys.executable, PROGRAM, json.dumps(given)],
             pass_fds=tuple(fds.values()),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

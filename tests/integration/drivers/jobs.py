@@ -6,11 +6,12 @@ import importlib
 import io
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.metrics import scoreboard
 
-from tests.harness.sibling import Watch
+if TYPE_CHECKING:
+    from tests.harness.sibling import Watch
 
 WAIT = 0.4
 """Seconds that a driver has to wait for, by whatever means it has."""
