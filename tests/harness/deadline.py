@@ -7,15 +7,23 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+SELDOM = 0.03
+"""Seconds between two looks, at most, where nothing else is asked for."""
 
 
 def until(condition: Callable[[], T], what: str, *, within: float = 10.0, every: float = 0.01) -> T:
-    """The first true value of `condition`; fails with `what` if it does not come in time."""
-    end = time.monotonic() + within
+    """The first true value of `condition`; fails with `what` if it does not come in time.
+
+    Asks `every` so many seconds, or after a tenth of the time that it has waited: what takes seconds is asked for less
+    often than what takes milliseconds.
+    """
+    began = time.monotonic()
+    end = began + within
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() >= end:
+        now = time.monotonic()
+        if now >= end:
             raise AssertionError(f"not within {within:g} s: {what}")
-        time.sleep(every)
+        time.sleep(max(every, min((now - began) / 10, SELDOM)))

@@ -83,10 +83,13 @@ def with_mark(mark: str, session: int) -> list[int]:
     """
     found = []
     needle = mark.encode()
+    not_its = {0, os.getsid(0)}
+    """Sessions of the kernel and of the tests: a process leaves its session for a new one only (setsid(2))."""
     for candidate in pids():
         try:
             # Asked first, since it costs a fiftieth of what reading a file of /proc does. A zombie has no environment.
-            is_of_it = os.getsid(candidate) == session or needle in _read(f"/proc/{candidate}/environ")
+            its = os.getsid(candidate)
+            is_of_it = its == session or (its not in not_its and needle in _read(f"/proc/{candidate}/environ"))
         except OSError:
             continue
         if is_of_it and is_running(candidate):

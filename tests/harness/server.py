@@ -141,12 +141,19 @@ class Lines:
         return [match for line in list(self.lines) if (match := re.search(pattern, line))]
 
     def wait(self, pattern: str, *, count: int = 1, within: float = 10.0) -> list[re.Match[str]]:
+        found: list[re.Match[str]] = []
+        seen = 0
+
+        def all_came() -> bool:
+            nonlocal seen
+            lines = self.lines[seen:]
+            seen += len(lines)  # each is looked at once: under load a log has thousands
+            found.extend(match for line in lines if (match := re.search(pattern, line)))
+            return len(found) >= count
+
         try:
-            return until(
-                lambda: found if len(found := self.matching(pattern)) >= count else [],
-                f"{count} line(s) like {pattern!r}",
-                within=within,
-            )
+            until(all_came, f"{count} line(s) like {pattern!r}", within=within)
+            return found
         except AssertionError as missing:
             raise AssertionError(f"{missing}; what came:\n{self.text}") from None
 
