@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def piece(number: int, size: int) -> bytes:
     return (bytes((number + step) % 251 for step in range(251)) * (size // 251 + 1))[:size]
 
 
+@cache
 def expected(count: int = COUNT, size: int = SIZE) -> str:
     digest = hashlib.sha256()
     for number in range(count):
