@@ -64,7 +64,7 @@ class Tally:
 
 
 class Load(Clients[Tally]):
-    """`clients` threads, each with a keep-alive connection, asking for `target` without a pause.
+    """`clients` threads, each with a keep-alive connection, asking for `target` without a pause, or after one.
 
     A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
     that is not a complete 200 is a failure. With `fields=CLOSE` every request has a connection of its own.
@@ -80,9 +80,11 @@ class Load(Clients[Tally]):
         check: Callable[[Reply], bool] = lambda reply: reply.status == 200,
         timeout: float = 15.0,
         fields: Sequence[tuple[str, str]] = (),
+        pause: float = 0.0,
     ) -> None:
         self.address = address
         self.target = target
+        self.pause = pause
         self.check = check
         self.timeout = timeout
         self.fields = fields
@@ -133,6 +135,8 @@ class Load(Clients[Tally]):
             else:
                 with self._lock:
                     self.tally.answered += 1
+            if self.pause:
+                self._stop.wait(self.pause)
             if reply.closes:
                 return True
         return False

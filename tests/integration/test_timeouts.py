@@ -50,7 +50,7 @@ def test_a_request_that_is_stuck_is_told_with_its_stack(case: str) -> None:
     worker_class, _, path = case.partition("-")
     config = f"{configured(worker_class)}workers = 2\ntimeout = 1\n"
     with Site(config, app="stuck:application", workers=2) as server, server.connect(timeout=20) as wire:
-        with Load(server.address, "/pid", clients=1, fields=CLOSE) as prober:
+        with Load(server.address, "/pid", clients=1, fields=CLOSE, pause=0.005) as prober:
             prober.settle(5)
             wire.send(request("GET", f"{path}?id=7"))
             (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\)", within=15)
@@ -140,7 +140,7 @@ def test_a_reload_that_boots_too_long_is_taken_back() -> None:
     with Site("boot_timeout = 2\nworkers = 2\n", app="slow:application", workers=2, files=files) as server:
         before = set(server.worker_pids())
         server.write("slow.py", SLOW_BOOT)
-        with Load(server.address, "/", clients=2, fields=CLOSE) as load:
+        with Load(server.address, "/", clients=2, fields=CLOSE, pause=0.005) as load:
             load.settle(5)
             server.signal(signal.SIGHUP)
             until(lambda: set(server.worker_pids()) - before, "new workers try", within=15)
