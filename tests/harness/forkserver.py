@@ -6,11 +6,15 @@
 The tests start more than a thousand servers, and three quarters of what a start costs is reading modules that are the
 same every time. Tests of the start itself ask for a whole one (`Server(fresh=True)`). The program is
 `forkserver_main.py`.
+
+All processes of a test run share the forkserver of a class, since one takes up to half a second of CPU to start. The
+first that needs it binds the name of its socket (unix(7), abstract) and starts it; it ends with its last connection.
 """
 
 from __future__ import annotations
 
 import atexit
+import errno
 import json
 import os
 import signal
@@ -20,13 +24,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from select import POLLIN, poll
-from socket import AF_UNIX, SOCK_SEQPACKET, send_fds, socketpair
+from socket import AF_UNIX, SOCK_SEQPACKET, send_fds, socket
 from typing import IO
+
+from tests.harness.deadline import until
 
 PROGRAM = Path(__file__).with_name("forkserver_main.py")
 READ_AT_START = ("PYTHON", "LD_", "MALLOC_", "GLIBC_", "LANG", "LC_")
 """Variables that an interpreter reads before it runs any code begin so."""
 AT_START = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+PATIENCE = 300
+"""Seconds that other processes may test for after this one."""
 
 
 class Forkserver:
@@ -35,16 +43,29 @@ class Forkserver:
     _of: dict[str, Forkserver] = {}  # noqa: RUF012  (one for each, for as long as this process lives)
 
     def __init__(self, alias: str) -> None:
-        self._socket, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        self._socket = socket(AF_UNIX, SOCK_SEQPACKET)
         self._lock = threading.Lock()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, PROGRAM, str(theirs.fileno()), alias],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                env=AT_START,
-            )
+        self._process: subprocess.Popen[bytes] | None = None
+        """The forkserver, if this process has started it."""
+        run = os.environ.get("PYTEST_XDIST_TESTRUNUID", os.getpid())
+        name = f"\0tricorn-forkserver-{run}-{alias}"
+        with socket(AF_UNIX, SOCK_SEQPACKET) as listener:
+            try:
+                listener.bind(name)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                until(lambda: self._socket.connect_ex(name) == 0, f"the forkserver of {alias} listens")
+            else:
+                listener.listen(64)
+                self._socket.connect(name)
+                self._process = subprocess.Popen(
+                    [sys.executable, PROGRAM, str(listener.fileno()), alias],
+                    pass_fds=[listener.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    env=AT_START,
+                )
         atexit.register(self.stop)
 
     @classmethod
@@ -81,12 +102,14 @@ class Forkserver:
 
     def _answer(self) -> bytes:
         answer = self._socket.recv(100)
-        assert answer, f"the forkserver ended with {self._process.wait(5)}"
+        assert answer, "the forkserver has ended"
         return answer
 
     def stop(self) -> None:
+        """Waits for the end of what it has started, which is that of the last process that uses it."""
         self._socket.close()
-        self._process.wait(5)
+        if self._process is not None:
+            self._process.wait(PATIENCE)
 
 
 class Forked:

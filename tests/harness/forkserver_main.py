@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from importlib import import_module
+from select import POLLIN, poll
 from socket import recv_fds, socket
 
 LARGEST = 1 << 17
@@ -40,23 +41,42 @@ def import_as_arbiter(alias: str) -> None:
     title.prepare()
 
 
-def serve(orders: socket) -> None:
-    """Forks a server for each order. Returns at the end of orders, and never in a server."""
+def serve(listener: socket) -> None:
+    """Forks a server for each order. Returns when the last client has closed its connection, and never in a server."""
+    clients: dict[int, socket] = {}
+    ready = poll()
+    ready.register(listener, POLLIN)
     while True:
-        message, descriptors, *_ = recv_fds(orders, LARGEST, 2)
-        if not message:
-            return
-        order = json.loads(message)
-        if "ended" in order:
-            orders.send(str(os.waitpid(order["ended"], 0)[1]).encode())
-            continue
-        pid = os.fork()
-        if pid == 0:
-            orders.close()
-            become(order["argv"], order["cwd"], order["environ"], descriptors)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        orders.send(str(pid).encode())
+        for descriptor, _ in ready.poll():
+            if descriptor == listener.fileno():
+                client, _ = listener.accept()
+                clients[client.fileno()] = client
+                ready.register(client, POLLIN)
+            elif not obey(clients[descriptor], [listener, *clients.values()]):
+                ready.unregister(descriptor)
+                clients.pop(descriptor).close()
+                if not clients and not ready.poll(0):
+                    return
+
+
+def obey(client: socket, sockets: Sequence[socket]) -> bool:
+    """Carries out an order; False when there are no more. A server that is forked has none of the `sockets`."""
+    message, descriptors, *_ = recv_fds(client, LARGEST, 2)
+    if not message:
+        return False
+    order = json.loads(message)
+    if "ended" in order:
+        client.send(str(os.waitpid(order["ended"], 0)[1]).encode())
+        return True
+    pid = os.fork()
+    if pid == 0:
+        for each in sockets:
+            each.close()
+        become(order["argv"], order["cwd"], order["environ"], descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    client.send(str(pid).encode())
+    return True
 
 
 def become(argv: list[str], cwd: str, environ: dict[str, str], outputs: Sequence[int]) -> None:
@@ -88,7 +108,8 @@ def main() -> None:
     import_as_arbiter(sys.argv[2])
     gc.collect()
     gc.freeze()  # else each server's first collection writes to, and so copies, all memory that it was forked with
-    serve(socket(fileno=int(sys.argv[1])))
+    with socket(fileno=int(sys.argv[1])) as listener:
+        serve(listener)
 
 
 if __name__ == "__main__":

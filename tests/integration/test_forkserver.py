@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.harness import Server, proc
 from tests.harness.classes import GREEN, THREADED, each
+from tests.harness.forkserver import Forkserver
 
 pytestmark = pytest.mark.beyond_reference("only our own server is forked")
 
@@ -43,3 +46,23 @@ def test_an_environment_that_an_interpreter_reads_gets_one() -> None:
     with Server("start:application", env={"ANOTHER": "7"}) as server:
         assert server.pid not in proc.children(os.getpid())
         assert server.get("/").json()["env"]["ANOTHER"] == "7"
+
+
+def test_the_processes_of_a_run_share_one_that_ends_with_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    first, second = Forkserver("sync"), Forkserver("sync")
+    process = first._process
+    assert process is not None
+    assert second._process is None
+    first._socket.close()
+    for _ in range(2):
+        forked = second.start(["--version"], str(tmp_path), os.environ)
+        assert forked.stdout.read().startswith(b"tricorn (version ")
+        assert forked.wait(10) == 0
+        assert process.poll() is None
+        forked.stdout.close()
+        forked.stderr.close()
+    second.stop()
+    assert process.wait(10) == 0
