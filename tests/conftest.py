@@ -17,6 +17,7 @@ from tests.harness import server as servers
 TESTS = Path(__file__).parent
 AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
 LONGEST_FIRST = (
+    "integration/test_loop_disconnects.py",
     "integration/test_timeouts.py",
     "integration/drivers/test_postgres.py",
     "integration/test_patching.py",
