@@ -277,8 +277,9 @@ def urllib3_waits(watch: Watch, port: int) -> None:
 def httpx_waits(watch: Watch, port: int) -> None:
     import httpx
 
-    with watch("wait", httpx.HTTPError):
-        httpx.get(f"http://127.0.0.1:{port}/", timeout=30)
+    # It reads a hundred certificates, which no hub can interrupt.
+    with httpx.Client(timeout=30) as client, watch("wait", httpx.HTTPError):
+        client.get(f"http://127.0.0.1:{port}/")
 
 
 def pymongo_waits(watch: Watch, port: int) -> None:
