@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,7 +17,9 @@ _gates: dict[str, asyncio.Event] = {}
 
 
 def say(what: str, **more: Any) -> None:
-    print(json.dumps({"what": what, **more}), flush=True)
+    # One write: where the stream is not buffered, `print` makes two, and a line of the access log may come in between.
+    sys.stdout.write(json.dumps({"what": what, **more}) + "\n")
+    sys.stdout.flush()
 
 
 def gate(name: str) -> asyncio.Event:
