@@ -35,26 +35,8 @@ PACKAGE = "tricorn"
 Graph = dict[str, set[str]]
 Known = dict[str, list[set[str]]]
 
-# The files of each circle that is still there, from the folder of the sources. In the gateways on event loops a call
-# holds what all calls share (`Ground`), and that holds the calls.
-FILES: Known = {
-    "tricorn-py": [
-        {
-            "asgi/bound.rs",
-            "asgi/call.rs",
-            "asgi/gateway.rs",
-            "asgi/ground.rs",
-            "asgi/receive.rs",
-            "asgi/send.rs",
-            "asgi/websocket/deny.rs",
-            "asgi/websocket/mod.rs",
-            "asgi/websocket/receive.rs",
-            "asgi/websocket/send.rs",
-        },
-        {"call/body.rs", "call/call.rs", "call/gateway.rs", "call/room.rs"},
-        {"transport/connection.rs", "transport/gateway.rs"},
-    ],
-}
+# The files of each circle that is still there, from the folder of the sources.
+FILES: Known = {}
 
 # The folders of each circle that is still there. A file beside lib.rs counts as a folder.
 FOLDERS: Known = {}

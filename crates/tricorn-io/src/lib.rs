@@ -18,6 +18,7 @@
 //! * [`Exchange`] is one request on its way through the application; it owns the socket meanwhile.
 
 mod access_log;
+mod active;
 pub mod clock;
 mod config;
 mod engine;
@@ -33,6 +34,7 @@ mod waiting;
 mod websocket;
 
 pub use access_log::AccessLog;
+pub use active::{Active, Departure, Effects, Read};
 pub use config::{Allocate, BodyBuffer, Config, Fault, MaxConcurrency, QueueOrder, Received};
 pub use engine::buffering::Behind;
 pub use engine::{Engine, Wake};

@@ -323,7 +323,7 @@ impl Exchange {
     /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
         self.output.may_hold(false);
-        self.output.link_mut().switch();
+        self.switched();
         let request = &mut *self.request;
         request.out.clear();
         request.reply.write_head(&mut request.out, inputs);

@@ -129,3 +129,23 @@ pub unsafe fn enter_with<T: PyClass>(
     // SAFETY: promised by the caller.
     unsafe { enter(slf, body) }
 }
+
+/// Calls with three arguments.
+pub fn call_with<'py>(
+    py: Python<'py>,
+    function: &Py<PyAny>,
+    arguments: &[*mut ffi::PyObject; 3],
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut all = [std::ptr::null_mut(), arguments[0], arguments[1], arguments[2]];
+    // SAFETY: the callable and the arguments are alive; the slot before the first argument is ours, as
+    // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
+    unsafe {
+        let result = ffi::PyObject_Vectorcall(
+            function.as_ptr(),
+            all.as_mut_ptr().add(1),
+            3 | ffi::PY_VECTORCALL_ARGUMENTS_OFFSET,
+            std::ptr::null_mut(),
+        );
+        Bound::from_owned_ptr_or_err(py, result)
+    }
+}

@@ -21,6 +21,7 @@
 //! * `sync.rs`: locks.
 
 mod asgi;
+mod buffer;
 mod call;
 mod context;
 mod core;

@@ -1,5 +1,5 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
-use crate::wsgi::BytesBuffer;
+use crate::buffer::BytesBuffer;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;

@@ -96,6 +96,21 @@ impl Reporter {
         self.error(py, message, PyRuntimeError::new_err(text));
     }
 
+    /// The application let an exception out, or is over `request_timeout` (`is_late`): the answer, and the log.
+    #[cold]
+    pub fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, is_late: bool) {
+        exchange.app_failed();
+        exchange.give_up(if is_late { 504 } else { 500 }, "");
+        let line = request_line(exchange);
+        let text = if is_late {
+            let limit = self.engine.request_timeout();
+            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
+        } else {
+            format!("Error handling request {line}")
+        };
+        self.error(py, text, error);
+    }
+
     pub fn notify(&self, py: Python<'_>, warning: bool, text: String) {
         if let Some(on_notice) = &self.on_notice
             && let Err(error) = on_notice.call1(py, (warning, text))
@@ -161,12 +176,22 @@ pub fn as_environ(exchange: &Exchange, remote: &[u8], key: &str) -> Option<Vec<u
     Some(value.to_vec())
 }
 
+static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
 /// Whether this is what a request over `request_timeout` is told to end with.
 #[cold]
 pub fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
-    static REQUEST_TIMEOUT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
     kind.is_ok_and(|kind| error.is_instance(py, kind))
+}
+
+/// What a request over `request_timeout` (seconds) is told to end with.
+#[cold]
+pub fn request_timeout(py: Python<'_>, limit: f64) -> PyErr {
+    match REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout") {
+        Ok(kind) => PyErr::from_type(kind.clone(), (limit,)),
+        Err(error) => error,
+    }
 }
 
 /// `GET /path`, for the log.

@@ -81,6 +81,12 @@ impl Engine {
         incoming
     }
 
+    /// Refuses a body that came while its request was under way: counted, told to the log, and answered if that can be.
+    pub fn refuse(&self, exchange: &mut Exchange, refusal: &Refusal) {
+        self.count_refused(exchange, refusal);
+        exchange.give_up(refusal.status(), &refusal.message());
+    }
+
     /// A body that came while its request was under way was refused: counted, and told to the log.
     pub fn count_refused(&self, exchange: &Exchange, refusal: &Refusal) {
         self.shared.baton.take().reactor.count_refused(exchange.client.peer, refusal);

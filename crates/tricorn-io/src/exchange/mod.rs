@@ -30,6 +30,7 @@ use body::Body;
 use body_reader::BodyReader;
 use buffers::Request;
 use cork::Cork;
+use link::Link;
 use lost::Lease;
 use outbox::{Outbox, SharedBytes};
 use output::Output;
@@ -164,6 +165,26 @@ impl Exchange {
         self.timing.answered = clock::now();
     }
 
+    /// The application is done with the exchange, however that came: what it has to say is settled.
+    #[inline]
+    pub fn conclude(&mut self) {
+        if self.timing.answered == 0 {
+            self.answered();
+        }
+        self.settle();
+    }
+
+    /// The connection speaks another protocol since the reply (101).
+    #[inline]
+    pub fn has_switched(&self) -> bool {
+        self.output.link() == Link::Switched
+    }
+
+    /// From now on the connection speaks another protocol.
+    pub fn switched(&mut self) {
+        self.output.link_mut().switch();
+    }
+
     /// Microseconds since the request's first byte, for the access log.
     pub fn micros(&self, now: u64) -> u64 {
         now.saturating_sub(self.request.times.first_byte) / 1000
@@ -261,6 +282,15 @@ impl Exchange {
         Page { status, message, fields: &fields, date, method, keep: false }.write(&mut request.out);
         self.send_out();
         self.output.set_last();
+    }
+
+    /// The server's own page if nothing was sent yet; the connection is closed in either case.
+    pub fn give_up(&mut self, status: u16, message: &str) {
+        if self.request.reply.head_sent() || self.is_elsewhere() {
+            self.abort();
+        } else {
+            self.answer_error(status, message);
+        }
     }
 
     /// Gives the reply up: what the client has is incomplete, and the connection says so by closing.

@@ -6,20 +6,18 @@
 //! ```
 //!
 //! `send.rs` moves it, `receive.rs` reads. Python is never run while the state is locked.
-use super::ground::{Ground, Watched};
-use super::parts::{Hooks, Run, Waits};
+use super::failure::{self, Known, is_cancelled};
+use super::ground::Ground;
+use super::parts::{Run, Waits};
 use super::turn::Turn;
 use crate::forked;
-use crate::loops::{error_of, wake};
-use crate::report::{is_request_timeout, request_line};
+use crate::loops::{Told, error_of, wake};
+use crate::report::request_line;
 use crate::sync::lock;
-use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyType};
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Due, Exchange, Sent, Timer, What};
+use tricorn_io::{Active, Departure, Effects, Exchange, What};
 use tricorn_proto::exchange::End;
 use tricorn_proto::http1::Refusal;
 
@@ -47,30 +45,26 @@ pub struct Response {
     pub is_over: bool,
 }
 
-/// What the application was, or is to be, told of its client.
+/// What `receive` has handed out.
 #[derive(Default)]
-pub struct Told {
-    /// The last piece of the request's body was handed out.
+pub struct Received {
+    /// The last piece of the request's body.
     pub body: bool,
-    /// The client has left.
+    /// `http.disconnect`, or it is what comes next.
     pub gone: bool,
-    /// Its sending side was seen to be closed while its body was still to be read.
-    pub hung_up: bool,
 }
 
 #[derive(Default)]
 pub struct State {
-    /// While the request is under way.
-    pub exchange: Option<Box<Exchange>>,
+    pub active: Active,
     pub response: Response,
-    pub told: Told,
+    pub received: Received,
     pub waits: Waits<PyAny>,
     /// How long pieces of the body have followed one another without a wait.
     pub turn: Turn,
     run: Run,
-    hooks: Hooks,
-    attended: bool,
-    place: usize,
+    told: Told,
+    is_attended: bool,
 }
 
 /// A request as `receive` and `send` are bound to it.
@@ -78,14 +72,6 @@ pub struct State {
 pub struct Call {
     ground: Arc<Ground>,
     state: Mutex<State>,
-}
-
-/// What is to be done when the state is unlocked.
-#[derive(Default)]
-struct Todo {
-    futures: Vec<Py<PyAny>>,
-    left: bool,
-    refusal: Option<Refusal>,
 }
 
 #[pymethods]
@@ -103,9 +89,8 @@ impl Call {
     /// The client has left some time ago.
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let task = {
-            let mut state = self.state();
-            state.run.timer = None;
-            if state.exchange.is_none() {
+            let state = self.state();
+            if state.active.is_away() {
                 return Ok(());
             }
             state.run.task(py)
@@ -134,64 +119,75 @@ impl Call {
     }
 
     /// Another request begins.
-    pub fn reset(&self, exchange: Box<Exchange>, scope: Option<Py<PyDict>>, token: Option<Py<PyAny>>) {
-        let place = exchange.slot();
-        *self.state() = State { exchange: Some(exchange), hooks: Hooks { scope, token }, place, ..State::default() };
+    pub fn reset(&self, exchange: Box<Exchange>, told: Told) {
+        *self.state() = State { active: self.ground.shared.active(exchange), told, ..State::default() };
     }
 
     /// The task waits for something: from now on the connection is watched.
     pub fn goes_on(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let this = slf.get();
         this.ground.tasks.hold(task, &slf.getattr(intern!(slf.py(), "ended"))?)?;
-        let mut state = this.state();
-        if state.exchange.is_none() {
-            return Ok(()); // answered, and busy with something else
+        {
+            let mut state = this.state();
+            if state.active.is_away() {
+                return Ok(()); // answered, and busy with something else
+            }
+            state.run.task = Some(task.clone().unbind());
         }
-        state.run.task = Some(task.clone().unbind());
-        this.attend(slf, &mut state);
+        this.attend(slf);
         Ok(())
     }
 
-    fn attend(&self, slf: &Bound<'_, Call>, state: &mut State) {
-        if !std::mem::replace(&mut state.attended, true)
-            && let Some(exchange) = &state.exchange
+    /// From now on the connection is watched.
+    pub fn attend(&self, slf: &Bound<'_, Call>) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.is_attended, true)
+            && let Some(exchange) = state.active.exchange()
         {
-            self.ground.calls.put(state.place, Watched::Http(slf.clone().unbind()));
-            self.ground.engine.attend(exchange);
+            self.ground.shared.attend(exchange, slf.clone().into_any().unbind());
         }
-    }
-
-    /// As `attend`, for those who have only the call.
-    pub fn attend_to(&self, slf: &Bound<'_, Call>) {
-        self.attend(slf, &mut self.state());
     }
 
     /// Something has happened to the connection.
     pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let mut todo = Todo::default();
-        this.state().stir(this.ground(), what, &mut todo);
-        if let Some(refusal) = todo.refusal {
+        let mut futures = Vec::new();
+        let Effects { departure, refusal, .. } = {
+            let mut state = this.state();
+            let effects = state.active.on(&this.ground.shared.engine, what);
+            if effects.writable {
+                futures.append(&mut state.waits.senders);
+            }
+            if effects.readable {
+                futures.append(&mut state.waits.receivers);
+            }
+            effects
+        };
+        if let Some(refusal) = refusal {
             this.refuse(py, &refusal)?;
         }
-        if todo.left {
-            Call::client_left(slf)?;
+        if let Some(departure) = departure {
+            Call::departed(slf, departure)?;
         }
-        wake(py, todo.futures)
+        wake(py, futures)
     }
 
-    /// The client has left: whoever waits is told, and the task has a moment to end by itself.
-    pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
+    /// The client has left, or seems to: what waits is told, and the task has a moment to end by itself.
+    pub fn departed(slf: &Bound<'_, Call>, departure: Departure) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let (futures, is_timed) = {
+        let (futures, is_overdue) = {
             let mut state = this.state();
-            state.told.gone = true;
-            (state.waits.take_all(), !state.run.may_be_timed())
+            state.received.gone = true;
+            let departure = match departure {
+                Departure::Broken => state.active.begin_grace(&this.ground.shared.engine, departure),
+                Departure::HalfClosed | Departure::Overdue => departure,
+            };
+            (state.waits.take_all(), departure == Departure::Overdue)
         };
-        wake(py, futures)?; // before the task is cancelled, if that is at once
-        if !is_timed {
-            let timer = this.ground.tasks.call_later(py, this.ground.grace, &slf.getattr(intern!(py, "give_up"))?)?;
-            this.state().run.timer = Some(timer);
+        wake(py, futures)?;
+        if is_overdue {
+            // After what the loop is to do already: a task that was told may end by itself.
+            this.ground.tasks.call_soon(&slf.getattr(intern!(py, "give_up"))?)?;
         }
         Ok(())
     }
@@ -208,111 +204,73 @@ impl Call {
 
     /// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
     pub fn refuse(&self, py: Python<'_>, refusal: &Refusal) -> PyResult<()> {
-        let Some(mut exchange) = self.state().exchange.take() else { return Ok(()) };
-        self.ground.engine.count_refused(&exchange, refusal);
-        if exchange.request.reply.head_sent() {
-            exchange.abort();
-        } else {
-            exchange.answer_error(refusal.status(), &refusal.message());
-        }
-        self.state().told.gone = true;
+        let Some(mut exchange) = self.state().active.take() else { return Ok(()) };
+        self.ground.shared.engine.refuse(&mut exchange, refusal);
+        self.state().received.gone = true;
         self.conclude(py, exchange)
     }
 
     /// The task has ended: what it left open is closed.
     pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (exchange, gone, late) = {
+        let (exchange, known) = {
             let mut state = self.state();
-            (state.exchange.take(), state.told.gone, state.run.is_late)
+            (state.active.take(), Known { gone: state.received.gone, late: state.run.is_late })
         };
         let error = error_of(task);
         let Some(mut exchange) = exchange else {
-            self.report_late_error(py, error, gone);
+            self.report_late_error(py, error, known.gone);
             return Ok(());
         };
-        let line = request_line(&exchange);
         match error {
-            Some(error) => self.failed(py, &mut exchange, error, Failure { line, gone, late }),
-            None if gone || exchange.is_gone() => exchange.abort(),
-            None => self.unanswered(py, &mut exchange, &line),
+            Some(error) => failure::failed(py, &self.ground, &mut exchange, error, known),
+            None if known.gone || exchange.is_gone() => exchange.abort(),
+            None => self.unanswered(py, &mut exchange),
         }
         self.conclude(py, exchange)
     }
 
-    /// An error after the response: nobody but the log can be told.
+    /// An error after the response: only the log can be told.
     fn report_late_error(&self, py: Python<'_>, error: Option<PyErr>, gone: bool) {
         let Some(error) = error else { return };
         if gone || is_cancelled(py, &error) {
-            self.ground.reporter.notify(py, false, format!("a request ended after its client had left: {error}"));
+            self.ground.shared.reporter.notify(
+                py,
+                false,
+                format!("a request ended after its client had left: {error}"),
+            );
         } else {
-            self.ground.reporter.error(py, "Exception in ASGI application after its response".into(), error);
+            self.ground.shared.reporter.error(py, "Exception in ASGI application after its response".into(), error);
         }
-    }
-
-    #[cold]
-    fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, failure: Failure) {
-        let Failure { line, gone, late } = failure;
-        let was_told = is_request_timeout(py, &error);
-        let ended = is_cancelled(py, &error) || was_told;
-        let late = late || was_told;
-        if exchange.request.reply.head_sent() || (gone && !late) {
-            exchange.abort();
-        } else {
-            exchange.answer_error(if late && ended { 504 } else { 500 }, "");
-        }
-        let reporter = &self.ground.reporter;
-        if gone && !late && (ended || error.is_instance_of::<PyOSError>(py)) {
-            reporter.notify(py, false, format!("{line}: the client has left, and the request was ended"));
-            return;
-        }
-        exchange.app_failed();
-        let text = if late && ended {
-            let limit = self.ground.engine.request_timeout();
-            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
-        } else {
-            format!("Error handling request {line}")
-        };
-        reporter.error(py, text, error);
     }
 
     /// The application returned, and its response is not complete.
     #[cold]
-    fn unanswered(&self, py: Python<'_>, exchange: &mut Exchange, line: &str) {
+    fn unanswered(&self, py: Python<'_>, exchange: &mut Exchange) {
+        let line = request_line(exchange);
         exchange.app_failed();
-        let text = if exchange.request.reply.head_sent() {
-            exchange.abort();
-            "returned without completing its response"
-        } else {
-            exchange.answer_error(500, "");
-            "returned without a response"
+        let text = match exchange.request.reply.head_sent() {
+            true => "returned without completing its response",
+            false => "returned without a response",
         };
-        self.ground.reporter.notify(py, true, format!("Error handling request {line}: the ASGI application {text}"));
+        exchange.give_up(500, "");
+        self.ground.shared.reporter.notify(
+            py,
+            true,
+            format!("Error handling request {line}: the ASGI application {text}"),
+        );
     }
 
-    /// The response is complete: the log, the hooks, and the connection for the next request.
-    pub fn conclude(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<()> {
-        if exchange.timing.answered == 0 {
-            exchange.answered();
-        }
-        self.ground.engine.conclude_call(exchange.slot());
-        exchange.settle();
-        let (scope, token, futures, timer, attended) = {
+    /// The request is over.
+    pub fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<()> {
+        let (told, futures) = {
             let mut state = self.state();
             state.response.phase = Phase::Done;
-            state.waits.patience = None;
+            state.active.end();
             state.run.task = None;
-            let futures = state.waits.take_all();
-            (state.hooks.scope.take(), state.hooks.token.take(), futures, state.run.timer.take(), state.attended)
+            (std::mem::take(&mut state.told), state.waits.take_all())
         };
-        let bound = scope.as_ref().map(|scope| scope.bind(py));
-        self.ground.log(&exchange, bound, exchange.request.reply.status_code());
-        self.ground.after(py, &exchange, bound, token);
-        let left = if attended { self.ground.calls.take(exchange.slot()) } else { None };
-        self.ground.give_back(exchange);
-        drop((left, scope));
-        if let Some(timer) = timer {
-            timer.call_method0(py, intern!(py, "cancel"))?;
-        }
+        let call = self.ground.end(py, exchange, told, None, None);
+        drop(call);
         wake(py, futures)
     }
 
@@ -322,53 +280,8 @@ impl Call {
         if let End::Short { missing } = end
             && !exchange.is_gone()
         {
-            self.ground.reporter.complain(py, &exchange, missing);
+            self.ground.shared.reporter.complain(py, &exchange, missing);
         }
         self.conclude(py, exchange)
     }
-}
-
-struct Failure {
-    line: String,
-    gone: bool,
-    late: bool,
-}
-
-impl State {
-    fn stir(&mut self, ground: &Ground, what: What, todo: &mut Todo) {
-        let Some(exchange) = &mut self.exchange else { return };
-        if what.broken {
-            exchange.client_left();
-        }
-        if what.hangup && exchange.is_partial() && !what.broken {
-            self.told.hung_up = true; // what it sent before may all be there
-        } else if what.hangup {
-            todo.left = true;
-        }
-        let engine = &ground.engine;
-        let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
-        if self.waits.patience.is_some()
-            && (what.writable || due.has(Timer::Room) || what.broken)
-            && let Some(sent) = engine.wait_for_room(exchange, &mut self.waits.patience)
-        {
-            todo.left |= sent == Sent::Gone;
-            todo.futures.append(&mut self.waits.senders);
-        }
-        if due.has(Timer::Body) && !todo.left {
-            todo.refusal = exchange.body_is_late(engine.config());
-        }
-        if exchange.awaits_body() && (what.readable || what.hangup || due.has(Timer::Body)) {
-            todo.futures.append(&mut self.waits.receivers);
-        }
-    }
-}
-
-fn cancelled_error(py: Python<'_>) -> PyResult<&Py<PyType>> {
-    static CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CANCELLED.import(py, "asyncio", "CancelledError")?;
-    CANCELLED.get(py).ok_or_else(|| pyo3::exceptions::PyImportError::new_err("asyncio"))
-}
-
-pub fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
-    cancelled_error(py).is_ok_and(|kind| error.is_instance(py, kind.bind(py)))
 }

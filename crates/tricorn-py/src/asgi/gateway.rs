@@ -1,14 +1,15 @@
 //! How an ASGI application is called.
 use super::bound;
 use super::call::{Call, Phase};
-use super::ground::{Ground, Watched};
+use super::ground::{Ground, Limits};
+use super::opening;
 use super::scope::Maker;
-use super::websocket::{self, Limits, Socket};
-use crate::loops::{Gateway, Tasks, error_of, is_done};
+use super::websocket::Socket;
+use crate::functions::call_with;
+use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of, is_done};
 use crate::report::Reporter;
 use crate::sync::lock;
 use crate::wsgi::is_ours_alone;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
@@ -20,16 +21,10 @@ use tricorn_proto::websocket::handshake;
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct AsgiGateway {
     application: Py<PyAny>,
-    event_loop: Py<PyAny>,
-    on_error: Py<PyAny>,
-    on_notice: Option<Py<PyAny>>,
-    /// Called with the scope before the application; what it returns is `after`'s token.
-    before: Option<Py<PyAny>>,
-    /// Called when the response is complete.
-    after: Option<Py<PyAny>>,
+    /// `before` is called with the scope.
+    callbacks: Callbacks,
     state: Option<Py<PyDict>>,
     root_path: String,
-    disconnect_grace: f64,
     limits: Limits,
 }
 
@@ -63,19 +58,8 @@ impl AsgiGateway {
             // an idle WebSocket has.
             deflate: Policy { enabled: websocket_compression, client_context_takeover: false, ..Policy::default() },
         };
-        let root_path = root_path.to_owned();
-        AsgiGateway {
-            application,
-            event_loop,
-            on_error,
-            on_notice,
-            before,
-            after,
-            state,
-            root_path,
-            disconnect_grace,
-            limits,
-        }
+        let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
+        AsgiGateway { application, callbacks, state, root_path: root_path.to_owned(), limits }
     }
 }
 
@@ -114,21 +98,12 @@ pub struct Asgi {
 
 impl Asgi {
     pub fn new(py: Python<'_>, gateway: &AsgiGateway, engine: Arc<Engine>) -> PyResult<Asgi> {
-        let copy = |object: &Option<Py<PyAny>>| object.as_ref().map(|object| object.clone_ref(py));
-        let reporter = Reporter::new(engine.clone(), gateway.on_error.clone_ref(py), copy(&gateway.on_notice));
-        let tasks = Tasks::new(py, gateway.event_loop.bind(py))?;
+        let tasks = Tasks::new(py, gateway.callbacks.event_loop.bind(py))?;
         let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
-        let ground = Ground::new(
-            engine,
-            reporter,
-            tasks,
-            Maker::new(py, &gateway.root_path, state)?,
-            gateway.application.clone_ref(py),
-            copy(&gateway.before),
-            copy(&gateway.after),
-            gateway.disconnect_grace,
-            gateway.limits.clone(),
-        );
+        let maker = Maker::new(py, &gateway.root_path, state)?;
+        let shared = Shared::new(py, &gateway.callbacks, engine);
+        let application = gateway.application.clone_ref(py);
+        let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
         Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default() })
     }
 
@@ -148,37 +123,32 @@ impl Asgi {
         drop(kit);
     }
 
-    fn at(&self, py: Python<'_>, place: usize) -> Option<Watched> {
-        self.ground.calls.at(place, |watched| watched.clone_ref(py))
-    }
-
     /// Calls the application and lets its task run as far as it comes.
     fn start(&self, py: Python<'_>, kit: &Kit, mut exchange: Box<Exchange>) -> PyResult<()> {
         let ground = &*self.ground;
         let call = kit.call.bind(py);
-        let scope = ground.maker().http(py, &ground.engine, &mut exchange);
+        let scope = ground.maker().http(py, &ground.shared.engine, &mut exchange);
         let scope = match scope {
             Ok(scope) => scope,
             Err(error) => return ground.refuse(py, exchange, error, None),
         };
-        if ground.after.is_some() {
+        if ground.shared.has_after() {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
-        let token = match &ground.before {
+        let token = match &ground.shared.before {
             None => None,
             Some(before) => match before.bind(py).call1((&scope,)) {
                 Ok(token) => Some(token.unbind()),
                 Err(error) => return ground.refuse(py, exchange, error, Some(&scope)),
             },
         };
-        let keeps_scope = ground.after.is_some() || ground.reporter.has_access_log();
-        call.get().reset(exchange, keeps_scope.then(|| scope.clone().unbind()), token);
+        call.get().reset(exchange, Told { scope: ground.kept(&scope), token });
         let begun = call_with(py, &ground.application, &[scope.as_ptr(), kit.receive.as_ptr(), kit.send.as_ptr()])
             .and_then(|coroutine| ground.tasks.begin(&coroutine));
         let task = match begun {
             Ok(task) => task,
             Err(error) => {
-                let exchange = call.get().state().exchange.take();
+                let exchange = call.get().state().active.take();
                 return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, Some(&scope)));
             }
         };
@@ -198,11 +168,11 @@ impl Gateway for Asgi {
         match handshake::read(&exchange.request.head, exchange.request.head_bytes()) {
             Ok(None) => {}
             Ok(Some(asked)) => {
-                websocket::start(py, &self.ground, exchange, asked)?;
+                opening::start(py, &self.ground, exchange, asked)?;
                 return Ok(None);
             }
             Err(wrong) => {
-                websocket::refuse(py, &self.ground, exchange, wrong);
+                opening::refuse(py, &self.ground, exchange, wrong);
                 return Ok(None);
             }
         }
@@ -210,42 +180,43 @@ impl Gateway for Asgi {
             Ok(kit) => kit,
             Err(error) => {
                 exchange.answer_error(500, "");
-                self.ground.engine.give_back(exchange);
+                self.ground.shared.engine.give_back(exchange);
                 return Err(error);
             }
         };
-        let ground = &*self.ground;
-        let done = ground.beginning.of(&ground.engine, exchange.slot(), || self.start(py, &kit, exchange));
+        let shared = &self.ground.shared;
+        let done = shared.beginning.of(&shared.engine, exchange.slot(), || self.start(py, &kit, exchange));
         self.give_kit(kit);
         done
     }
 
     fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        match self.at(py, stir.place) {
-            Some(Watched::Http(call)) => Call::stirred(call.bind(py), stir.what),
-            Some(Watched::WebSocket(socket)) => Socket::stirred(socket.bind(py), stir.what),
-            None => Ok(()),
+        let Some(call) = self.ground.shared.calls.get(py, stir.place) else { return Ok(()) };
+        match call.cast::<Call>() {
+            Ok(call) => Call::stirred(call, stir.what),
+            Err(_) => call.cast::<Socket>().map_or(Ok(()), |socket| Socket::stirred(socket, stir.what)),
         }
     }
 
     fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        match self.at(py, place) {
-            Some(Watched::Http(call)) => call.get().is_late(py),
-            Some(Watched::WebSocket(socket)) => socket.get().is_late(py),
-            None => Ok(()),
+        let Some(call) = self.ground.shared.calls.get(py, place) else { return Ok(()) };
+        match call.cast::<Call>() {
+            Ok(call) => call.get().is_late(py),
+            Err(_) => call.cast::<Socket>().map_or(Ok(()), |socket| socket.get().is_late(py)),
         }
     }
 
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        if let Some(place) = self.ground.beginning.place() {
+        if let Some(place) = self.ground.shared.beginning.place() {
             return Ok(Some(place));
         }
-        let task = self.ground.tasks.current(py)?;
-        Ok(task.and_then(|task| self.ground.place_of(&task)))
+        let Some(task) = self.ground.tasks.current(py)? else { return Ok(None) };
+        let is_it = |call: &Bound<'_, PyAny>| call.cast::<Call>().is_ok_and(|call| call.get().is(&task));
+        Ok(self.ground.shared.calls.find(py, is_it))
     }
 
     fn reporter(&self) -> &Reporter {
-        &self.ground.reporter
+        &self.ground.shared.reporter
     }
 
     fn running(&self, py: Python<'_>) -> usize {
@@ -257,29 +228,12 @@ impl Gateway for Asgi {
     }
 
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
-        for socket in self.ground.dismiss(py, code) {
-            Socket::leave(socket.bind(py), code)?;
+        self.ground.dismiss(code);
+        for call in self.ground.shared.calls.all(py) {
+            if let Ok(socket) = call.cast::<Socket>() {
+                Socket::leave(socket, code)?;
+            }
         }
         Ok(())
-    }
-}
-
-/// Calls with three arguments.
-pub fn call_with<'py>(
-    py: Python<'py>,
-    function: &Py<PyAny>,
-    arguments: &[*mut ffi::PyObject; 3],
-) -> PyResult<Bound<'py, PyAny>> {
-    let mut all = [std::ptr::null_mut(), arguments[0], arguments[1], arguments[2]];
-    // SAFETY: the callable and the arguments are alive; the slot before the first argument is ours, as
-    // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
-    unsafe {
-        let result = ffi::PyObject_Vectorcall(
-            function.as_ptr(),
-            all.as_mut_ptr().add(1),
-            3 | ffi::PY_VECTORCALL_ARGUMENTS_OFFSET,
-            std::ptr::null_mut(),
-        );
-        Bound::from_owned_ptr_or_err(py, result)
     }
 }

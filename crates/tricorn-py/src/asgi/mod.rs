@@ -6,13 +6,15 @@
 //!        │                                      receive.rs ◀──┘        └──▶ send.rs ──▶ Exchange ──▶ socket
 //!        └── stirred ──▶ call.rs: bytes have come, there is room, the client has left
 //!
-//!   websocket/: the same for handshakes and what follows them
+//!   opening.rs, websocket/: the same for handshakes and what follows them
 //! ```
 mod bound;
 mod call;
+mod failure;
 mod gateway;
 mod ground;
 mod headers;
+mod opening;
 mod parts;
 mod receive;
 mod scope;

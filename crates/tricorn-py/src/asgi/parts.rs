@@ -1,12 +1,8 @@
 //! Parts of the states of a request and of a WebSocket.
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use tricorn_io::Patience;
 
 /// Awaits of the application that have not ended. `F` is what they wait for: a future, or one that is used again.
 pub struct Waits<F> {
-    /// The client is too far behind to be sent more.
-    pub patience: Option<Patience>,
     /// In `receive`.
     pub receivers: Vec<Py<F>>,
     /// In `send`.
@@ -15,7 +11,7 @@ pub struct Waits<F> {
 
 impl<F> Default for Waits<F> {
     fn default() -> Waits<F> {
-        Waits { patience: None, receivers: Vec::new(), senders: Vec::new() }
+        Waits { receivers: Vec::new(), senders: Vec::new() }
     }
 }
 
@@ -49,12 +45,4 @@ impl Run {
     pub fn may_be_timed(&self) -> bool {
         self.timer.is_none() && self.task.is_some()
     }
-}
-
-/// What the hooks get.
-#[derive(Default)]
-pub struct Hooks {
-    pub scope: Option<Py<PyDict>>,
-    /// What the `pre_request` hook returned.
-    pub token: Option<Py<PyAny>>,
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use std::path::PathBuf;
-use tricorn_io::{Exchange, Sent};
+use tricorn_io::{Departure, Exchange, Sent};
 use tricorn_proto::exchange::{End, Fault, Reply, error_page};
 
 /// What `send(event)` returns.
@@ -49,8 +49,8 @@ enum Verdict {
 /// Events come in the order of the specification; others are told what was expected. What comes after the response is
 /// ignored ("any further messages on the channel will be ignored").
 fn verdict(kind: &str, state: &State) -> PyResult<Verdict> {
-    let is_here = state.exchange.as_ref().is_some_and(|exchange| !exchange.is_gone());
-    if state.told.gone && !is_here && !state.response.is_over {
+    let is_here = state.active.exchange().is_some_and(|exchange| !exchange.is_gone());
+    if state.received.gone && !is_here && !state.response.is_over {
         return Ok(Verdict::Gone);
     }
     let fits = match kind {
@@ -123,17 +123,17 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
         call.get().state().response.phase = Phase::Streaming;
         return with(call, |exchange| {
             exchange.foresee_close_unread(false);
-            Ok(Piece::all(&piece).write(&call.get().ground().engine, exchange, None))
+            Ok(Piece::all(&piece).write(&call.get().ground().shared.engine, exchange, None))
         });
     }
     finish(call, |exchange, is_first| {
         if is_first {
-            return (Sent::Accepted, Some(Piece::all(&piece).write_last(&call.get().ground().engine, exchange)));
+            return (Sent::Accepted, Some(Piece::all(&piece).write_last(&call.get().ground().shared.engine, exchange)));
         }
         let sent = if piece.as_bytes().is_empty() && exchange.request.reply.head_sent() {
             Sent::Accepted
         } else {
-            Piece::all(&piece).write(&call.get().ground().engine, exchange, None)
+            Piece::all(&piece).write(&call.get().ground().shared.engine, exchange, None)
         };
         (sent, None)
     })
@@ -144,14 +144,15 @@ fn body(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
 fn finish(call: &Bound<'_, Call>, send: impl FnOnce(&mut Exchange, bool) -> (Sent, Option<End>)) -> PyResult<Sent> {
     let (this, py) = (call.get(), call.py());
     let mut state = this.state();
-    let Some(mut exchange) = state.exchange.take() else { return Ok(Sent::Gone) };
+    let Some(mut exchange) = state.active.take() else { return Ok(Sent::Gone) };
     let (is_first, trailers) = (state.response.phase == Phase::Started, state.response.trailers);
     drop(state);
     exchange.foresee_close_unread(!trailers);
     if trailers {
         let (sent, _) = send(&mut exchange, false);
         let mut state = this.state();
-        (state.response.phase, state.exchange) = (Phase::Trailing, Some(exchange));
+        state.response.phase = Phase::Trailing;
+        state.active.put(exchange);
         return Ok(sent);
     }
     exchange.answered();
@@ -176,7 +177,7 @@ fn trailers(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     if more {
         return Ok(Sent::Accepted);
     }
-    let Some(mut exchange) = this.state().exchange.take() else { return Ok(Sent::Gone) };
+    let Some(mut exchange) = this.state().active.take() else { return Ok(Sent::Gone) };
     exchange.answered();
     let end = exchange.end();
     this.complete(py, exchange, end)?;
@@ -197,7 +198,7 @@ fn pathsend(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent>
     let path: PathBuf = path.extract()?;
     let (file, length) = tricorn_io::open_file(&path)?;
     finish(call, |exchange, _| {
-        let engine = &call.get().ground().engine;
+        let engine = &call.get().ground().shared.engine;
         let length = exchange.request.reply.content_length().map_or(length, |promised| promised.min(length));
         (write_file(call.py(), engine, exchange, file, (0, length), Some(length)), None)
     })
@@ -238,23 +239,25 @@ fn informational(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<
 
 /// Works on the exchange, which is elsewhere meanwhile: Python may run, on other threads at least.
 fn with(call: &Bound<'_, Call>, work: impl FnOnce(&mut Exchange) -> PyResult<Sent>) -> PyResult<Sent> {
-    let taken = call.get().state().exchange.take();
+    let taken = call.get().state().active.take();
     let Some(mut exchange) = taken else { return Ok(Sent::Gone) };
     let outcome = work(&mut exchange);
-    call.get().state().exchange = Some(exchange);
+    call.get().state().active.put(exchange);
     outcome
 }
 
-/// The client is too far behind: whoever awaits this waits until it is nearer.
+/// The client is too far behind: the awaitable ends when it has caught up.
 fn wait_for_room(call: &Bound<'_, Call>) -> PyResult<Py<PyAny>> {
     let (this, py) = (call.get(), call.py());
-    this.attend_to(call);
-    let over = {
+    this.attend(call);
+    let stalled = {
         let mut state = this.state();
-        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Done::get(py) };
-        this.ground().engine.wait_for_room(exchange, &mut waits.patience)
+        if state.active.is_away() {
+            return Done::get(py);
+        }
+        state.active.stall(&this.ground().shared.engine)
     };
-    match over {
+    match stalled {
         None => Ok(Py::new(py, Wait::new(Box::new(ForRoom { call: call.clone().unbind() })))?.into_any()),
         Some(Sent::Gone) => Err(lost(call)?),
         Some(_) => Done::get(py),
@@ -268,7 +271,7 @@ struct ForRoom {
 impl Awaited for ForRoom {
     fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
         let call = self.call.bind(py).get();
-        if call.state().waits.patience.is_none() {
+        if !call.state().active.is_stalled() {
             return Ok(Poll::Ready(py.None()));
         }
         let future = call.ground().tasks.future(py)?;
@@ -283,9 +286,9 @@ impl Awaited for ForRoom {
     }
 }
 
-/// A write found that nobody is there.
+/// A write found that the client is gone.
 fn lost(call: &Bound<'_, Call>) -> PyResult<PyErr> {
-    Call::client_left(call)?;
+    Call::departed(call, Departure::Broken)?;
     Ok(client_disconnected(call.py()))
 }
 

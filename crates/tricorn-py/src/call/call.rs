@@ -8,30 +8,23 @@
 //!
 //! The exchange is taken out of the state while something is done with it: Python code that comes back here meanwhile
 //! finds a call that is over, and no lock.
-use super::gateway::Ground;
-use super::head;
-use super::room::State;
+use super::ground::Ground;
 use crate::panics::{self, Panicked};
-use crate::pieces::Piece;
-use crate::report::{is_request_timeout, request_line};
+use crate::report::{is_request_timeout, request_timeout};
 use crate::sync::lock;
-use crate::text::latin1;
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
-use std::net::IpAddr;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use pyo3::types::PyString;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Exchange, Sent};
+use tricorn_io::{Active, Departure, Effects, Exchange, Sent, What};
 use tricorn_proto::exchange::End;
-use tricorn_proto::http1::{Framing, Method, Scheme};
-use tricorn_proto::peer::client_of;
+use tricorn_proto::http1::Refusal;
 
 // What writes come to (`tricorn.gateway.call`).
-pub const ACCEPTED: u8 = 0;
-pub const BEHIND: u8 = 1;
-pub const GONE: u8 = 2;
+const ACCEPTED: u8 = 0;
+const BEHIND: u8 = 1;
+const GONE: u8 = 2;
 const EXCESS: u8 = 3;
 
 /// A request and its answer.
@@ -41,177 +34,34 @@ pub struct Call {
     state: Mutex<State>,
 }
 
-#[pymethods]
-impl Call {
-    #[getter]
-    fn head<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.with(|_, exchange| self.ground.heads().line(py, exchange))
-    }
+#[derive(Default)]
+pub struct State {
+    pub active: Active,
+    /// The object that is told what happens.
+    pub listener: Option<Py<PyAny>>,
+    /// Of `before`, for `after`.
+    pub token: Option<Py<PyAny>>,
+    /// All of the answer was written with its head.
+    end: Option<End>,
+}
 
-    #[getter]
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.with(|_, exchange| self.ground.heads().fields(py, exchange))
-    }
+/// What a listener is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    Readable,
+    Writable,
+    HangUp,
+    Gone,
+}
 
-    #[getter]
-    fn scheme<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        self.with(|_, exchange| {
-            Ok(match exchange.request.head.scheme {
-                Scheme::Http => intern!(py, "http").clone(),
-                Scheme::Https => intern!(py, "https").clone(),
-            })
-        })
-    }
-
-    #[getter]
-    fn peer(&self, py: Python<'_>) -> PyResult<Option<Py<PyTuple>>> {
-        self.with(|_, exchange| {
-            let ends = super::gateway::kept(exchange).map(|kept| &kept.ends);
-            Ok(ends.and_then(|ends| ends.client.as_ref()).map(|client| client.clone_ref(py)))
-        })
-    }
-
-    #[getter]
-    fn is_trusted(&self) -> PyResult<bool> {
-        self.with(|_, exchange| Ok(exchange.client.trusted))
-    }
-
-    #[getter]
-    fn forwarded<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        self.with(|_, exchange| {
-            if !exchange.client.trusted {
-                return Ok(None);
-            }
-            let request = &*exchange.request;
-            let client = client_of(&request.head, request.head_bytes(), &self.ground.engine.config().policy.trust);
-            // What stands there need not be an address.
-            let client =
-                client.filter(|client| str::from_utf8(client).is_ok_and(|text| text.parse::<IpAddr>().is_ok()));
-            client.map(|client| latin1(py, client)).transpose()
-        })
-    }
-
-    #[getter]
-    fn has_body(&self) -> PyResult<bool> {
-        self.with(|_, exchange| Ok(exchange.is_partial() || !exchange.request.body.is_empty()))
-    }
-
-    #[getter]
-    fn length(&self) -> PyResult<Option<u64>> {
-        self.with(|_, exchange| {
-            Ok(match exchange.request.head.framing {
-                Framing::None => Some(0),
-                Framing::Length(length) => Some(length),
-                Framing::Chunked => None,
-            })
-        })
-    }
-
-    fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        super::body::read(slf)
-    }
-
-    fn start(
-        slf: &Bound<'_, Call>,
-        status: u16,
-        reason: &Bound<'_, PyString>,
-        fields: &Bound<'_, PyAny>,
-        chunk: &Bound<'_, PyBytes>,
-    ) -> PyResult<u8> {
-        let this = slf.get();
-        let sent = this.working(|told, exchange| {
-            let reply = &mut exchange.request.reply;
-            head::set(reply, status, reason, fields)?;
-            let promised = reply.content_length();
-            let length = chunk.as_bytes().len() as u64;
-            let is_bare = exchange.request.head.kind == Method::Head || matches!(status, 204 | 205 | 304);
-            if !is_bare && promised.is_some_and(|promised| length > promised) {
-                return Ok(Written::Excess);
-            }
-            let is_whole = is_bare || promised == Some(length);
-            exchange.foresee_close_unread(is_whole);
-            if is_whole {
-                exchange.answered();
-                exchange.send_at_once();
-                told.end = Some(Piece::all(chunk).write_last(&this.ground.engine, exchange));
-                return Ok(if exchange.is_gone() { Written::Gone } else { Written::Accepted });
-            }
-            Ok(Piece::all(chunk).write(&this.ground.engine, exchange, None).into())
-        })?;
-        this.written(slf, sent)
-    }
-
-    fn write(slf: &Bound<'_, Call>, chunk: &Bound<'_, PyBytes>) -> PyResult<u8> {
-        let this = slf.get();
-        let length = chunk.as_bytes().len() as u64;
-        let sent = this.working(|told, exchange| {
-            let reply = &exchange.request.reply;
-            if !reply.head_sent() {
-                return Err(PyRuntimeError::new_err("write was called before start"));
-            }
-            let left = match (told.end, reply.content_length()) {
-                (Some(_), _) => Some(0),
-                (None, promised) => promised.map(|promised| promised.saturating_sub(reply.body_sent())),
-            };
-            match left {
-                Some(left) if length > left => Ok(Written::Excess),
-                _ if length == 0 => Ok(Written::Accepted),
-                _ => Ok(Piece::all(chunk).write(&this.ground.engine, exchange, None).into()),
-            }
-        })?;
-        this.written(slf, sent)
-    }
-
-    fn end(&self, py: Python<'_>) -> PyResult<u64> {
-        let Some((mut exchange, end)) = self.take_with_end() else { return Ok(0) };
-        let mut missing = 0;
-        if !exchange.is_elsewhere() {
-            if exchange.timing.answered == 0 {
-                exchange.answered();
-            }
-            if let End::Short { missing: bytes } = end.unwrap_or_else(|| exchange.end())
-                && !exchange.is_gone()
-            {
-                missing = bytes;
-            }
+impl Event {
+    fn method(self, py: Python<'_>) -> &Bound<'_, PyString> {
+        match self {
+            Event::Readable => intern!(py, "on_readable"),
+            Event::Writable => intern!(py, "on_writable"),
+            Event::HangUp => intern!(py, "on_hangup"),
+            Event::Gone => intern!(py, "on_gone"),
         }
-        self.conclude(py, exchange)?;
-        Ok(missing)
-    }
-
-    fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        let Some(mut exchange) = self.take() else { return Ok(()) };
-        exchange.abort();
-        self.conclude(py, exchange)
-    }
-
-    fn refuse(&self, py: Python<'_>, status: u16, message: &str) -> PyResult<()> {
-        let Some(mut exchange) = self.take() else { return Ok(()) };
-        give_up(&mut exchange, status, message);
-        self.conclude(py, exchange)
-    }
-
-    fn fail(&self, py: Python<'_>, error: Bound<'_, PyAny>) -> PyResult<()> {
-        self.failed(py, PyErr::from_value(error))
-    }
-
-    fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
-        self.with(|_, exchange| {
-            let fd = tricorn_io::duplicate(exchange.socket().as_raw_fd())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?;
-            let unread = self.ground.engine.let_go(exchange);
-            Ok((fd.into_raw_fd(), PyBytes::new(py, &unread)))
-        })
-    }
-
-    /// The client was found to be gone, or has hung up some time ago; in a turn of its own.
-    fn left(slf: &Bound<'_, Call>) -> PyResult<()> {
-        super::room::client_left(slf)
-    }
-
-    /// The client was found to have closed its sending side; in a turn of its own.
-    fn hung_up(slf: &Bound<'_, Call>) -> PyResult<()> {
-        super::room::hang_up(slf)
     }
 }
 
@@ -235,7 +85,7 @@ impl From<Sent> for Written {
 
 impl Call {
     pub fn new(ground: Arc<Ground>, exchange: Box<Exchange>) -> Call {
-        let state = State { exchange: Some(exchange), ..State::default() };
+        let state = State { active: ground.shared.active(exchange), ..State::default() };
         Call { ground, state: Mutex::new(state) }
     }
 
@@ -245,16 +95,21 @@ impl Call {
     }
 
     pub fn is_over(&self) -> bool {
-        self.state().exchange.is_none()
+        self.state().active.is_away()
     }
 
-    fn take(&self) -> Option<Box<Exchange>> {
-        self.state().exchange.take()
+    /// The slot of its exchange, while it is not over.
+    pub fn slot(&self) -> Option<usize> {
+        self.state().active.exchange().map(Exchange::slot)
     }
 
-    fn take_with_end(&self) -> Option<(Box<Exchange>, Option<End>)> {
+    pub fn take(&self) -> Option<Box<Exchange>> {
+        self.state().active.take()
+    }
+
+    pub fn take_with_end(&self) -> Option<(Box<Exchange>, Option<End>)> {
         let mut state = self.state();
-        let exchange = state.exchange.take()?;
+        let exchange = state.active.take()?;
         Some((exchange, state.end.take()))
     }
 
@@ -262,88 +117,165 @@ impl Call {
     pub fn with<T>(&self, work: impl FnOnce(&Call, &mut Exchange) -> PyResult<T>) -> PyResult<T> {
         let mut exchange = self.take().ok_or_else(over)?;
         let result = work(self, &mut exchange);
-        self.state().exchange = Some(exchange);
+        self.state().active.put(exchange);
         result
     }
 
-    fn working(&self, work: impl FnOnce(&mut Told, &mut Exchange) -> PyResult<Written>) -> PyResult<Written> {
-        let Some((mut exchange, end)) = self.take_with_end() else { return Ok(Written::Gone) };
-        let mut told = Told { end };
-        let result = panics::caught(|| work(&mut told, &mut exchange)).unwrap_or_else(|Panicked(text)| {
-            Python::attach(|py| self.ground.reporter.panicked(py, text));
+    /// Writes some of the answer, and notes its end if that is written with it.
+    pub fn working(
+        &self,
+        work: impl FnOnce(&mut Option<End>, &mut Exchange) -> PyResult<Written>,
+    ) -> PyResult<Written> {
+        let Some((mut exchange, mut end)) = self.take_with_end() else { return Ok(Written::Gone) };
+        let result = panics::caught(|| work(&mut end, &mut exchange)).unwrap_or_else(|Panicked(text)| {
+            Python::attach(|py| self.ground.shared.reporter.panicked(py, text));
             exchange.abort();
             Ok(Written::Gone)
         });
         let mut state = self.state();
-        (state.exchange, state.end) = (Some(exchange), told.end);
+        state.active.put(exchange);
+        state.end = end;
         result
     }
 
-    fn written(&self, slf: &Bound<'_, Call>, written: Written) -> PyResult<u8> {
+    /// What follows a write, and what its caller is told of it.
+    pub fn written(slf: &Bound<'_, Call>, written: Written) -> PyResult<u8> {
+        let gone = || Call::leave_soon(slf).map(|()| GONE);
         match written {
             Written::Accepted => Ok(ACCEPTED),
             Written::Excess => Ok(EXCESS),
-            Written::OverMark => super::room::wait(slf),
-            Written::Gone => {
-                super::room::leave_soon(slf)?;
-                Ok(GONE)
+            Written::Gone => gone(),
+            Written::OverMark => {
+                let this = slf.get();
+                let mut state = this.state();
+                if state.active.is_away() {
+                    return Ok(GONE);
+                }
+                if state.active.is_stalled() {
+                    return Ok(BEHIND);
+                }
+                let stalled = state.active.stall(&this.ground.shared.engine);
+                drop(state);
+                match stalled {
+                    None => Ok(BEHIND),
+                    Some(Sent::Gone) => gone(),
+                    Some(_) => Ok(ACCEPTED),
+                }
             }
         }
+    }
+
+    /// Something has happened to the connection.
+    pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let effects = this.state().active.on(&this.ground.shared.engine, what);
+        let Effects { readable, writable, departure, refusal } = effects;
+        if let Some(refusal) = refusal {
+            return this.refuse_body(py, &refusal);
+        }
+        match departure {
+            Some(Departure::Broken | Departure::Overdue) => return Call::client_left(slf),
+            Some(Departure::HalfClosed) => this.tell(py, Event::HangUp),
+            None => {}
+        }
+        if readable {
+            this.tell(py, Event::Readable);
+        }
+        if writable {
+            this.tell(py, Event::Writable);
+        }
+        Ok(())
+    }
+
+    /// Tells the listener, while the call is not over. What it raises is logged.
+    pub fn tell(&self, py: Python<'_>, event: Event) {
+        let listener = {
+            let state = self.state();
+            if state.active.is_away() {
+                return;
+            }
+            state.listener.as_ref().map(|listener| listener.clone_ref(py))
+        };
+        self.tell_this(py, listener, event);
+    }
+
+    fn tell_this(&self, py: Python<'_>, listener: Option<Py<PyAny>>, event: Event) {
+        let Some(listener) = listener else { return };
+        let name = event.method(py);
+        if let Err(error) = listener.bind(py).call_method0(name) {
+            self.ground.shared.reporter.error(py, format!("Exception in {name}"), error);
+        }
+    }
+
+    /// The client has left: the call is over, and its listener told so.
+    pub fn client_left(slf: &Bound<'_, Call>) -> PyResult<()> {
+        slf.get().finish(slf.py(), Exchange::abort)
+    }
+
+    /// The same in a turn of its own, since the listener is in the midst of something.
+    pub fn leave_soon(slf: &Bound<'_, Call>) -> PyResult<()> {
+        slf.get().ground.shared.call_soon(&slf.getattr(intern!(slf.py(), "left"))?, None)
+    }
+
+    /// Tells of a departure that was found while the listener is in the midst of something.
+    pub fn depart_soon(slf: &Bound<'_, Call>, departure: Departure) -> PyResult<()> {
+        match departure {
+            Departure::HalfClosed => {
+                slf.get().ground.shared.call_soon(&slf.getattr(intern!(slf.py(), "hung_up"))?, None)
+            }
+            Departure::Overdue | Departure::Broken => Call::leave_soon(slf),
+        }
+    }
+
+    /// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
+    pub fn refuse_body(&self, py: Python<'_>, refusal: &Refusal) -> PyResult<()> {
+        self.finish(py, |exchange| self.ground.shared.engine.refuse(exchange, refusal))
+    }
+
+    /// The request is over `request_timeout`.
+    pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
+        let listener = self.state().listener.as_ref().map(|listener| listener.clone_ref(py));
+        let limit = self.ground.shared.engine.request_timeout();
+        self.failed(py, request_timeout(py, limit))?;
+        self.tell_this(py, listener, Event::Gone);
+        Ok(())
+    }
+
+    fn finish(&self, py: Python<'_>, last: impl FnOnce(&mut Exchange)) -> PyResult<()> {
+        let (exchange, listener) = {
+            let mut state = self.state();
+            (state.active.take(), state.listener.as_ref().map(|listener| listener.clone_ref(py)))
+        };
+        let Some(mut exchange) = exchange else { return Ok(()) };
+        last(&mut exchange);
+        self.conclude(py, exchange);
+        self.tell_this(py, listener, Event::Gone);
+        Ok(())
     }
 
     /// An exception left the application, or was meant for it.
     #[cold]
     pub fn failed(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        let reporter = &self.ground.shared.reporter;
         let Some(mut exchange) = self.take() else {
-            self.ground.reporter.error(py, "Exception in a request that is over".into(), error);
+            reporter.error(py, "Exception in a request that is over".into(), error);
             return Ok(());
         };
-        let line = request_line(&exchange);
         let is_late = is_request_timeout(py, &error);
-        exchange.app_failed();
-        give_up(&mut exchange, if is_late { 504 } else { 500 }, "");
-        let text = if is_late {
-            let limit = self.ground.engine.request_timeout();
-            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
-        } else {
-            format!("Error handling request {line}")
-        };
-        self.ground.reporter.error(py, text, error);
-        self.conclude(py, exchange)
+        reporter.failed(py, &mut exchange, error, is_late);
+        self.conclude(py, exchange);
+        Ok(())
     }
 
-    /// The answer is complete, or given up: the log, the hooks, and the connection for the next request.
-    pub fn conclude(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> PyResult<()> {
-        if exchange.timing.answered == 0 {
-            exchange.answered();
-        }
-        self.ground.engine.conclude_call(exchange.slot());
-        exchange.settle();
-        let (listener, token, timer, attended) = {
+    /// The answer is complete, or given up.
+    pub fn conclude(&self, py: Python<'_>, exchange: Box<Exchange>) {
+        let (listener, token) = {
             let mut state = self.state();
-            state.patience = None;
-            (state.listener.take(), state.token.take(), state.timer.take(), state.attended)
+            state.active.end();
+            (state.listener.take(), state.token.take())
         };
-        self.ground.log(&exchange);
-        self.ground.after(py, &exchange, token);
-        let left = if attended { self.ground.calls.take(exchange.slot()) } else { None };
-        self.ground.give_back(exchange);
-        drop((left, listener));
-        timer.map_or(Ok(()), |timer| timer.call_method0(py, intern!(py, "cancel")).map(drop))
-    }
-}
-
-/// What has been said of an answer.
-pub struct Told {
-    pub end: Option<End>,
-}
-
-/// The server's own page if nothing was sent yet; the connection is closed.
-pub fn give_up(exchange: &mut Exchange, status: u16, message: &str) {
-    if exchange.request.reply.head_sent() || exchange.is_elsewhere() {
-        exchange.abort();
-    } else {
-        exchange.answer_error(status, message);
+        let call = self.ground.end(py, exchange, token);
+        drop((call, listener));
     }
 }
 

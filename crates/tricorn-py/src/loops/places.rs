@@ -1,20 +1,17 @@
-//! Who is told what happens to a connection: a table by the places of the calls under way.
+//! The calls under way that are told what happens to their connections, by their slots.
 use crate::sync::lock;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
+/// A table of calls: objects of the gateway that this is a part of.
+///
 /// Everything happens on the loop's thread; the lock is for Python code that lets go of an object elsewhere. No Python runs
 /// while it is held: nothing is dropped, and the closures only look.
-pub struct Places<T>(Mutex<Vec<Option<T>>>);
+#[derive(Default)]
+pub struct Places(Mutex<Vec<Option<Py<PyAny>>>>);
 
-impl<T> Default for Places<T> {
-    fn default() -> Places<T> {
-        Places(Mutex::default())
-    }
-}
-
-impl<T> Places<T> {
-    pub fn put(&self, place: usize, call: T) {
+impl Places {
+    pub fn put(&self, place: usize, call: Py<PyAny>) {
         let before = {
             let mut places = lock(&self.0);
             if places.len() <= place {
@@ -25,32 +22,21 @@ impl<T> Places<T> {
         drop(before);
     }
 
-    pub fn take(&self, place: usize) -> Option<T> {
+    pub fn take(&self, place: usize) -> Option<Py<PyAny>> {
         lock(&self.0).get_mut(place).and_then(Option::take)
     }
 
-    /// What `look` makes of the one at this place.
-    pub fn at<R>(&self, place: usize, look: impl FnOnce(&T) -> R) -> Option<R> {
-        lock(&self.0).get(place).and_then(Option::as_ref).map(look)
+    pub fn get<'py>(&self, py: Python<'py>, place: usize) -> Option<Bound<'py, PyAny>> {
+        let call = lock(&self.0).get(place)?.as_ref()?.clone_ref(py);
+        Some(call.into_bound(py))
     }
 
-    /// The place of the first that `is_it` takes for the one.
-    pub fn find(&self, is_it: impl Fn(&T) -> bool) -> Option<usize> {
-        lock(&self.0).iter().position(|call| call.as_ref().is_some_and(&is_it))
+    pub fn all<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+        lock(&self.0).iter().flatten().map(|call| call.clone_ref(py).into_bound(py)).collect()
     }
 
-    /// What `look` makes of each.
-    pub fn each<R>(&self, look: impl FnMut(&T) -> Option<R>) -> Vec<R> {
-        lock(&self.0).iter().flatten().filter_map(look).collect()
-    }
-}
-
-impl<T> Places<Py<T>> {
-    pub fn get(&self, py: Python<'_>, place: usize) -> Option<Py<T>> {
-        self.at(place, |call| call.clone_ref(py))
-    }
-
-    pub fn all(&self, py: Python<'_>) -> Vec<Py<T>> {
-        self.each(|call| Some(call.clone_ref(py)))
+    /// The slot of the first that `is_it` takes for the one.
+    pub fn find(&self, py: Python<'_>, is_it: impl Fn(&Bound<'_, PyAny>) -> bool) -> Option<usize> {
+        lock(&self.0).iter().position(|call| call.as_ref().is_some_and(|call| is_it(call.bind(py))))
     }
 }

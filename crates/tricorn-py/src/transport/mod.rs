@@ -10,13 +10,18 @@
 //! So the library's own server is not needed, and deadlines, limits, hand-over, the scoreboard and the access log are those
 //! of every other class.
 //!
-//! * `gateway.rs`: what a loop's transports share, and where requests begin.
-//! * `connection.rs`: the transport as Python sees it (`asyncio.Transport`), its state, its end.
-//! * `reading.rs`: the request, as bytes again; `writing.rs`: the response, out of bytes.
+//! * `gateway.rs`: where connections and requests begin. `ground.rs`: what a loop's transports share.
+//! * `connection.rs`: the transport, its state, its end. `events.rs`: what happens to it.
+//! * `reading.rs`: the request, as bytes again. `writing.rs`: the response, out of bytes.
+//! * `methods.rs`: the transport as Python sees it. `scope.rs`: a request as hooks see it.
 mod connection;
+mod events;
 mod gateway;
+mod ground;
+mod methods;
 mod outcome;
 mod reading;
+mod scope;
 mod writing;
 
 pub use connection::Transport;

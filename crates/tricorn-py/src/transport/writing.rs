@@ -1,5 +1,6 @@
 //! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
 use super::connection::{Reading, State, Transport};
+use super::events;
 use super::outcome::Outcome;
 use crate::panics::{self, Panicked};
 use crate::pieces::{Piece, write_file};
@@ -10,80 +11,76 @@ use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::exchange::{Dictation, Fault, Part};
 
-impl Transport {
-    /// Writes what the protocol has to say.
-    pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        let bytes = match data.cast::<PyBytes>() {
-            Ok(bytes) => bytes.clone(),
-            Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
-        };
-        Transport::with(slf, |engine, state, exchange, dictation| {
-            Speech { engine, state, exchange, bytes: &bytes }.speak(dictation)
-        })
-    }
+/// Writes what the protocol has to say.
+pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    let bytes = match data.cast::<PyBytes>() {
+        Ok(bytes) => bytes.clone(),
+        Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
+    };
+    with(slf, |engine, state, exchange, dictation| Speech { engine, state, exchange, bytes: &bytes }.speak(dictation))
+}
 
-    /// Sends a piece of a file as the next of the body; false if the response has no place for it.
-    pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
-        let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
-        let mut fits = false;
-        Transport::with(slf, |engine, _, exchange, dictation| {
-            if !exchange.request.reply.head_sent() || !dictation.skip(count) {
-                return Outcome::Goes;
-            }
-            fits = true;
-            let sent = write_file(slf.py(), engine, exchange, file, (offset, count), None);
-            if sent == Sent::Gone {
-                return Outcome::Gone;
-            }
-            match dictation.advance(b"") {
-                Ok((_, Part::End)) => {
-                    exchange.answered();
-                    exchange.end();
-                    Outcome::Complete
-                }
-                _ => Outcome::Goes,
-            }
-        })?;
-        Ok(fits)
-    }
-
-    /// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
-    fn with(
-        slf: &Bound<'_, Transport>,
-        work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut Dictation) -> Outcome,
-    ) -> PyResult<()> {
-        let this = slf.get();
-        let engine = &this.ground.engine;
-        let mut state = std::mem::take(&mut *this.state());
-        let Some(mut exchange) = state.exchange.take() else {
-            // asyncio's transports drop what is written after their end, too.
-            *this.state() = state;
-            return Ok(());
-        };
-        let mut dictation = std::mem::take(&mut state.dictation);
-        let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut dictation));
-        let mut outcome = worked.unwrap_or_else(|Panicked(text)| {
-            this.ground.reporter.panicked(slf.py(), text);
-            exchange.abort();
-            Outcome::Gone
-        });
-        state.answered |= matches!(outcome, Outcome::Complete);
-        if matches!(outcome, Outcome::Behind) {
-            outcome = await_room(engine, &mut state, &mut exchange);
+/// Sends a piece of a file as the next of the body; false if the response has no place for it.
+pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
+    let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
+    let mut fits = false;
+    with(slf, |engine, _, exchange, dictation| {
+        if !exchange.request.reply.head_sent() || !dictation.skip(count) {
+            return Outcome::Goes;
         }
-        state.dictation = dictation;
-        state.exchange = Some(exchange);
+        fits = true;
+        let sent = write_file(slf.py(), engine, exchange, file, (offset, count), None);
+        if sent == Sent::Gone {
+            return Outcome::Gone;
+        }
+        match dictation.advance(b"") {
+            Ok((_, Part::End)) => {
+                exchange.answered();
+                exchange.end();
+                Outcome::Complete
+            }
+            _ => Outcome::Goes,
+        }
+    })?;
+    Ok(fits)
+}
+
+/// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
+fn with(
+    slf: &Bound<'_, Transport>,
+    work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut Dictation) -> Outcome,
+) -> PyResult<()> {
+    let this = slf.get();
+    let engine = &this.ground.shared.engine;
+    let mut state = std::mem::take(&mut *this.state());
+    let Some(mut exchange) = state.active.take() else {
+        // asyncio's transports drop what is written after their end, too.
         *this.state() = state;
-        Transport::after_write(slf, outcome)
+        return Ok(());
+    };
+    let mut dictation = std::mem::take(&mut state.dictation);
+    let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut dictation));
+    let mut outcome = worked.unwrap_or_else(|Panicked(text)| {
+        this.ground.shared.reporter.panicked(slf.py(), text);
+        exchange.abort();
+        Outcome::Gone
+    });
+    state.answered |= matches!(outcome, Outcome::Complete);
+    state.dictation = dictation;
+    state.active.put(exchange);
+    if matches!(outcome, Outcome::Behind) {
+        outcome = await_room(engine, &mut state);
     }
+    *this.state() = state;
+    events::after_write(slf, outcome)
 }
 
 /// The client is behind: how long it may be, unless it no longer is. Nothing where the protocol was told already.
-fn await_room(engine: &Engine, state: &mut State, exchange: &mut Exchange) -> Outcome {
-    if state.patience.is_some() {
+fn await_room(engine: &Engine, state: &mut State) -> Outcome {
+    if state.active.is_stalled() {
         return Outcome::Goes;
     }
-    match engine.wait_for_room(exchange, &mut state.patience) {
+    match state.active.stall(engine) {
         None => Outcome::Behind,
         Some(Sent::Gone) => Outcome::Gone,
         Some(_) => Outcome::Goes,
@@ -139,6 +136,7 @@ impl Speech<'_, '_> {
                     if self.exchange.request.reply.status_code() == 101 {
                         sent = worse(sent, self.piece(0, 0));
                         waits = None;
+                        self.exchange.switched();
                         self.state.tunnel = true;
                         self.state.unread = self.engine.take_unread(self.exchange);
                         self.state.reading = Reading::Done;

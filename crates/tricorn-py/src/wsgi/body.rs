@@ -6,9 +6,9 @@
 //!
 //! The exchange stays with its handle while a read waits, so that the application may answer meanwhile (another thread of it,
 //! or another greenlet). The wait has a descriptor of its own: the exchange may be over before it.
-use super::buffer::BytesBuffer;
 use super::handle::{Handle, over};
 use super::wait::{Hub, Wait};
+use crate::buffer::bytes_of;
 use crate::sync::lock;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -31,11 +31,7 @@ pub fn reader<'py>(py: Python<'py>, handle: &Py<Handle>, first: Body) -> PyResul
     let at_hand = match first {
         Body::Empty => Vec::new(),
         Body::Memory(bytes) => bytes,
-        Body::Foreign(buffer) => match buffer.into_any().downcast::<BytesBuffer>() {
-            Ok(bytes) => bytes.into_bytes(py)?.as_bytes().to_vec(),
-            Err(_) => return Err(misplaced()),
-        },
-        Body::Spooled(_) => return Err(misplaced()),
+        other => bytes_of(py, other)?.as_bytes().to_vec(),
     };
     let state = State { at_hand, ..State::default() };
     let source = BodySource { handle: handle.clone_ref(py), state: Mutex::new(Some(state)) };
@@ -197,8 +193,4 @@ impl State {
         engine.count_refused(exchange, refusal);
         self.broken = Some(Broken { status: refusal.status(), message: refusal.message() });
     }
-}
-
-fn misplaced() -> PyErr {
-    PyRuntimeError::new_err("a body that streams is not where it should be (defect of tricorn)")
 }

@@ -1,6 +1,6 @@
 //! `wsgi.input`: the body is all there before the application is called, so the standard library's readers serve it,
 //! exact to the byte: `io.BytesIO` for memory, a buffered file for a body on disk.
-use super::buffer::BytesBuffer;
+use crate::buffer::bytes_of;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList};
@@ -53,16 +53,8 @@ const BUFFER: usize = 64 * 1024;
 pub fn reader<'py>(py: Python<'py>, body: Body) -> PyResult<Bound<'py, PyAny>> {
     match body {
         Body::Empty => Ok(Bound::new(py, EmptyInput)?.into_any()),
-        Body::Memory(bytes) => {
-            // BytesIO shares a bytes object and gives it out unchanged: one copy in all.
-            BYTES_IO.import(py, "io", "BytesIO")?.call1((PyBytes::new(py, &bytes),))
-        }
-        Body::Foreign(buffer) => {
-            let bytes = buffer.into_any().downcast::<BytesBuffer>().map_err(|_| {
-                pyo3::exceptions::PyRuntimeError::new_err("a body in a foreign buffer (defect of tricorn)")
-            })?;
-            BYTES_IO.import(py, "io", "BytesIO")?.call1((bytes.into_bytes(py)?,))
-        }
+        // BytesIO shares a bytes object and gives it out unchanged: one copy in all.
+        Body::Memory(_) | Body::Foreign(_) => BYTES_IO.import(py, "io", "BytesIO")?.call1((bytes_of(py, body)?,)),
         Body::Spooled(spool) => {
             let fd = spool.into_file()?.into_raw_fd();
             OPEN.import(py, "io", "open")?.call1((fd, "rb", BUFFER))

@@ -9,7 +9,6 @@
 //!
 //! `core.rs` (threads), `green.rs` (greenlets) and `on_loop.rs` (event loops) have a `Server` answer their requests.
 mod body;
-mod buffer;
 mod environ;
 mod handle;
 mod input;
@@ -22,7 +21,6 @@ mod socket;
 mod wait;
 
 pub use body::BodySource;
-pub use buffer::BytesBuffer;
 pub use on_loop::OnLoop;
 pub use respond::is_ours_alone;
 pub use server::{Ground, Server, WsgiGateway};

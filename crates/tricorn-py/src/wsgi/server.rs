@@ -246,10 +246,7 @@ impl Server {
             Ok(_) => {}
             Err(error) => self.failed(py, &mut exchange, error),
         }
-        if exchange.timing.answered == 0 {
-            exchange.answered();
-        }
-        exchange.settle();
+        exchange.conclude();
         if exchange.has_rest() {
             let engine = &*self.engine;
             py.detach(|| engine.keep_rest(&mut exchange));
@@ -334,29 +331,11 @@ impl Server {
     #[cold]
     fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr) {
         if let Some((status, message)) = super::body::client_fault(py, &error) {
-            // The log was told when it was raised, and it is no error of the application.
-            if exchange.request.reply.head_sent() {
-                exchange.abort();
-            } else {
-                exchange.answer_error(status, &message);
-            }
+            exchange.give_up(status, &message); // the log was told when it was raised: it is no error of the application
             return;
         }
-        let line = request_line(exchange);
-        let was_late = is_request_timeout(py, &error);
-        exchange.app_failed();
-        if exchange.request.reply.head_sent() {
-            exchange.abort();
-        } else {
-            exchange.answer_error(if was_late { 504 } else { 500 }, "");
-        }
-        let text = if was_late {
-            let limit = self.engine.request_timeout();
-            format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
-        } else {
-            format!("Error handling request {line}")
-        };
-        self.reporter.error(py, text, error);
+        let is_late = is_request_timeout(py, &error);
+        self.reporter.failed(py, exchange, error, is_late);
     }
 
     #[inline]

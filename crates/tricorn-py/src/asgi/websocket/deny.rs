@@ -1,14 +1,14 @@
 //! The extension `websocket.http.response`: a handshake is answered with a response of the application's own.
 use super::super::send::{bytes_of, client_disconnected, each_header, fault, is_true, missing, set_status, wrong};
-use super::send::ForRoom;
-use super::{Phase, Socket, State, ring};
-use crate::loops::{Done, Ring};
+use super::room::ForRoom;
+use super::socket::{Phase, Socket};
+use crate::loops::Done;
 use crate::pieces::Piece;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tricorn_io::{Due, Exchange, Sent, Timer, What};
+use tricorn_io::{Departure, Exchange, Sent};
 use tricorn_proto::exchange::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
@@ -20,10 +20,10 @@ pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<
         return Err(PyValueError::new_err(format!("the status of a denial must be from 200 to 999, not {status}")));
     }
     let headers = event.get_item(intern!(py, "headers"))?;
-    let Some(mut exchange) = socket.get().state().exchange.take() else { return Done::get(py) };
+    let Some(mut exchange) = socket.get().state().active.take() else { return Done::get(py) };
     let outcome = set_head(&mut exchange, status, headers.as_ref());
     let mut state = socket.get().state();
-    state.exchange = Some(exchange);
+    state.active.put(exchange);
     outcome?;
     state.phase = Phase::Denying;
     drop(state);
@@ -43,8 +43,8 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
         None => PyBytes::new(py, b""),
     };
     let more = is_true(event, intern!(py, "more_body"))?;
-    let Some(mut exchange) = this.state().exchange.take() else { return Done::get(py) };
-    let engine = &this.ground.engine;
+    let Some(mut exchange) = this.state().active.take() else { return Done::get(py) };
+    let engine = &this.ground.shared.engine;
     let wall = exchange.wall.clone();
     let keep = || Piece::all(&piece).kept();
     let bytes = piece.as_bytes();
@@ -59,7 +59,7 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
         engine.write(&mut exchange, &inputs, bytes, keep)
     };
     if more {
-        this.state().exchange = Some(exchange);
+        this.state().active.put(exchange);
         return match sent {
             Sent::Accepted => Done::get(py),
             Sent::OverMark => wait_for_room(socket),
@@ -75,47 +75,26 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     Done::get(py)
 }
 
-/// The client is too far behind: whoever awaits this waits until it is nearer.
+/// The client is too far behind: the awaitable ends when it has caught up.
 fn wait_for_room(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
     let (this, py) = (socket.get(), socket.py());
     this.attend(socket);
-    let over = {
+    let stalled = {
         let mut state = this.state();
-        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Done::get(py) };
-        this.ground.engine.wait_for_room(exchange, &mut waits.patience)
+        if state.active.is_away() {
+            return Done::get(py);
+        }
+        state.active.stall(&this.ground.shared.engine)
     };
-    match over {
+    match stalled {
         None => ForRoom::wait(socket),
         Some(Sent::Gone) => Err(lost(socket)?),
         Some(_) => Done::get(py),
     }
 }
 
-/// Something has happened to the connection. Whether a write has failed.
-pub fn stirred(socket: &Bound<'_, Socket>, what: What) -> PyResult<bool> {
-    if !(what.writable || what.expired || what.broken) {
-        return Ok(false);
-    }
-    let this = socket.get();
-    let bells = {
-        let mut state = this.state();
-        let State { exchange: Some(exchange), waits, .. } = &mut *state else { return Ok(false) };
-        let due = if what.expired { this.ground.engine.take_due(exchange) } else { Due::default() };
-        if waits.patience.is_none() || !(what.writable || due.has(Timer::Room) || what.broken) {
-            return Ok(false);
-        }
-        match this.ground.engine.wait_for_room(exchange, &mut waits.patience) {
-            None => return Ok(false),
-            Some(Sent::Gone) => return Ok(true),
-            Some(_) => std::mem::take(&mut waits.senders),
-        }
-    };
-    ring(socket.py(), bells, Ring::Now)?;
-    Ok(false)
-}
-
-/// A write found that nobody is there.
+/// A write found that the client is gone.
 fn lost(socket: &Bound<'_, Socket>) -> PyResult<PyErr> {
-    Socket::left_early(socket, true)?;
+    Socket::departed(socket, Departure::Broken)?;
     Ok(client_disconnected(socket.py()))
 }

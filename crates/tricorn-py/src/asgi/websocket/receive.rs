@@ -1,12 +1,9 @@
 //! `receive`: connect, the messages, disconnect.
-use super::{Event, Phase, Socket};
+use super::events::{connect, disconnect, event};
+use super::socket::{ABNORMAL, Phase, Socket};
 use crate::loops::{Awaited, Bell, Poll, Ready, Wait};
-use crate::text;
 use pyo3::exceptions::PyMemoryError;
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
-use tricorn_proto::websocket::Kind;
 
 /// What `receive()` returns.
 pub fn receive(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
@@ -72,36 +69,7 @@ fn next(socket: &Bound<'_, Socket>) -> PyResult<Option<Py<PyAny>>> {
     drop(state);
     match goodbye {
         Some((code, reason)) => disconnect(py, code, &reason).map(Some),
-        None if is_refused => disconnect(py, super::ABNORMAL, "").map(Some),
+        None if is_refused => disconnect(py, ABNORMAL, "").map(Some),
         None => Ok(None),
     }
-}
-
-/// `websocket.receive`.
-pub fn event(py: Python<'_>, kind: Kind, data: &[u8]) -> Event {
-    let event = PyDict::new(py);
-    event.set_item(intern!(py, "type"), intern!(py, "websocket.receive")).ok()?;
-    match kind {
-        Kind::Text => {
-            // SAFETY: the receiver hands out text only after it has seen that it is UTF-8.
-            let text = text::utf8(py, unsafe { std::str::from_utf8_unchecked(data) }).ok()?;
-            event.set_item(intern!(py, "text"), text).ok()?;
-        }
-        Kind::Binary => event.set_item(intern!(py, "bytes"), PyBytes::new(py, data)).ok()?,
-    }
-    Some(event.into_any().unbind())
-}
-
-fn connect(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let event = PyDict::new(py);
-    event.set_item(intern!(py, "type"), intern!(py, "websocket.connect"))?;
-    Ok(event.into_any().unbind())
-}
-
-fn disconnect(py: Python<'_>, code: u16, reason: &str) -> PyResult<Py<PyAny>> {
-    let event = PyDict::new(py);
-    event.set_item(intern!(py, "type"), intern!(py, "websocket.disconnect"))?;
-    event.set_item(intern!(py, "code"), code)?;
-    event.set_item(intern!(py, "reason"), reason)?;
-    Ok(event.into_any().unbind())
 }

@@ -1,8 +1,10 @@
 //! `send`: accept, messages, close. What can be done at once is done in the call itself.
 use super::super::ground::Ground;
 use super::super::send::{client_disconnected, each_header, fault, wrong};
-use super::{Link, Phase, Socket, deny, receive};
-use crate::loops::{Awaited, Bell, Done, Poll, Wait};
+use super::room::ForRoom;
+use super::socket::{Link, NORMAL, Phase, Socket};
+use super::{deny, events};
+use crate::loops::Done;
 use crate::pieces::{self, Piece};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -49,7 +51,7 @@ fn check_order(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<()> {
         _ => false,
     };
     // Whoever is gone is told of before the application's mistakes: it could not know.
-    let is_gone = state.has_left || state.exchange.is_none() && !state.is_closed_by_application;
+    let is_gone = state.has_left || state.active.is_away() && !state.is_closed_by_application;
     drop(state);
     if is_gone {
         return Err(client_disconnected(socket.py()));
@@ -113,12 +115,12 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
     }
     let (mut exchange, asked) = {
         let mut state = this.state();
-        match (state.exchange.take(), state.asked.take()) {
+        match (state.active.take(), state.asked.take()) {
             (Some(exchange), Some(asked)) => (exchange, asked),
             (None, _) => return Err(client_disconnected(py)),
             // Headers are the application's objects: one of them may have accepted it, or denied it, meanwhile.
-            (exchange, None) => {
-                state.exchange = exchange;
+            (Some(exchange), None) => {
+                state.active.put(exchange);
                 return Err(PyRuntimeError::new_err("the WebSocket was answered while its answer's headers were read"));
             }
         }
@@ -126,19 +128,20 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
     let agreed = this.ground.limits.deflate.choose(asked.wanted.offers.iter().copied());
     if let Err(error) = set_answer(&mut exchange, &asked, protocol.as_deref(), agreed.as_ref(), &fields) {
         let mut state = this.state();
-        (state.exchange, state.asked) = (Some(exchange), Some(asked));
+        state.active.put(exchange);
+        state.asked = Some(asked);
         return Err(error);
     }
-    this.ground.engine.conclude_call(exchange.slot());
+    this.ground.shared.engine.conclude_call(exchange.slot());
     let mut shelf = this.ground.take_shelf();
-    let mut desk = Desk { engine: &this.ground.engine, exchange: &mut exchange, shelf: &mut shelf };
+    let mut desk = Desk { engine: &this.ground.shared.engine, exchange: &mut exchange, shelf: &mut shelf };
     let link = begin(py, &this.ground, &mut desk, agreed.as_ref());
     this.ground.give_shelf(shelf);
     {
         let mut state = this.state();
         state.phase = Phase::Open;
         state.link = Some(Box::new(link));
-        state.exchange = Some(exchange);
+        state.active.put(exchange);
     }
     this.attend(socket);
     let leaving = this.ground.leaving();
@@ -146,7 +149,7 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
         if leaving > 0 {
             link.leave(desk, leaving);
         }
-        link.read(desk, |kind, data| receive::event(py, kind, data));
+        link.read(desk, |kind, data| events::event(py, kind, data));
     })?;
     Done::get(py)
 }
@@ -164,8 +167,8 @@ fn begin(py: Python<'_>, ground: &Ground, desk: &mut Desk<'_>, agreed: Option<&A
         seed: 0,
     };
     let wall = desk.exchange.wall.clone();
-    let inputs = HeadInputs { close: false, ..ground.engine.head_inputs(&wall, None) };
-    Link::begin(desk, &settings, &inputs, |kind, data| receive::event(py, kind, data))
+    let inputs = HeadInputs { close: false, ..ground.shared.engine.head_inputs(&wall, None) };
+    Link::begin(desk, &settings, &inputs, |kind, data| events::event(py, kind, data))
 }
 
 fn set_answer(
@@ -190,13 +193,13 @@ fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<P
     let (this, py) = (socket.get(), socket.py());
     let code = match event.get_item(intern!(py, "code"))?.filter(|code| !code.is_none()) {
         Some(code) => code.extract::<u16>().map_err(|_| wrong(&code, "the code of 'websocket.close'", "an int"))?,
-        None => super::NORMAL,
+        None => NORMAL,
     };
     let reason = event.get_item(intern!(py, "reason"))?.filter(|reason| !reason.is_none());
     let reason = reason.map_or_else(|| Ok(String::new()), |reason| reason.extract::<String>())?;
     let exchange = {
         let mut state = this.state();
-        if state.phase == Phase::Asked { state.exchange.take() } else { None }
+        if state.phase == Phase::Asked { state.active.take() } else { None }
     };
     if let Some(mut exchange) = exchange {
         exchange.answer_error(403, "");
@@ -211,58 +214,4 @@ fn close(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<P
     // If the other side was faster, that is all there is to do.
     Socket::close(socket, Some(code), &reason)?;
     Done::get(py)
-}
-
-/// What somebody awaits whose client is too far behind.
-pub(super) struct ForRoom {
-    socket: Py<Socket>,
-}
-
-impl ForRoom {
-    pub(super) fn wait(socket: &Bound<'_, Socket>) -> PyResult<Py<PyAny>> {
-        let room = ForRoom { socket: socket.clone().unbind() };
-        Ok(Py::new(socket.py(), Wait::new(Box::new(room)))?.into_any())
-    }
-}
-
-impl Awaited for ForRoom {
-    fn poll(&self, py: Python<'_>) -> PyResult<Poll> {
-        let this = self.socket.bind(py).get();
-        let is_full = {
-            let state = this.state();
-            let open = state.link.as_ref().zip(state.exchange.as_ref());
-            state.waits.patience.is_some() || open.is_some_and(|(link, exchange)| link.is_full(exchange))
-        };
-        if !is_full {
-            return Ok(Poll::Ready(py.None()));
-        }
-        let bell = this.bell(py)?;
-        this.state().waits.senders.push(bell.clone_ref(py));
-        Ok(Poll::Listen(bell))
-    }
-
-    fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
-        let dropped: Vec<_> =
-            self.socket.bind(py).get().state().waits.senders.extract_if(.., |waiting| waiting.is(future)).collect();
-        drop(dropped);
-    }
-
-    fn heard(&self, bell: Py<Bell>) {
-        self.socket.get().keep_bell(bell);
-    }
-}
-
-impl Socket {
-    /// Output is held back while there is more to be answered; if the application turns to something else it goes out all the
-    /// same, at the loop's next turn.
-    fn see_to_held(slf: &Bound<'_, Socket>) -> PyResult<()> {
-        {
-            let mut state = slf.get().state();
-            let is_held = state.link.as_ref().is_some_and(|link| link.is_held());
-            if !is_held || std::mem::replace(&mut state.is_flushed_soon, true) {
-                return Ok(());
-            }
-        }
-        slf.get().ground.tasks.call_soon(&slf.getattr(intern!(slf.py(), "flush"))?)
-    }
 }

@@ -1,11 +1,12 @@
 //! A `bytes` object that the core fills from the socket: a large body reaches the application without being copied.
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
-use tricorn_io::{BodyBuffer, Received};
+use tricorn_io::{Body, BodyBuffer, Received};
 
 /// The object is ours alone, and nobody has seen it, until `into_bytes`.
 pub struct BytesBuffer {
@@ -46,7 +47,7 @@ impl BytesBuffer {
     /// The finished object. Fails if it was not filled to its end, which the core rules out.
     pub fn into_bytes(self, py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
         if self.length < self.capacity {
-            return Err(pyo3::exceptions::PyRuntimeError::new_err("a body is incomplete (defect of tricorn)"));
+            return Err(PyRuntimeError::new_err("a body is incomplete (defect of tricorn)"));
         }
         Ok(self.object.into_bound(py))
     }
@@ -85,4 +86,18 @@ impl BodyBuffer for BytesBuffer {
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
+}
+
+/// The bytes of a body, or of its first part, in memory.
+pub fn bytes_of(py: Python<'_>, body: Body) -> PyResult<Bound<'_, PyBytes>> {
+    match body {
+        Body::Empty => Ok(PyBytes::new(py, b"")),
+        Body::Memory(bytes) => Ok(PyBytes::new(py, &bytes)),
+        Body::Foreign(buffer) => buffer.into_any().downcast::<BytesBuffer>().map_err(|_| misplaced())?.into_bytes(py),
+        Body::Spooled(_) => Err(misplaced()),
+    }
+}
+
+fn misplaced() -> PyErr {
+    PyRuntimeError::new_err("a body is not in memory, where it should be (defect of tricorn)")
 }

@@ -1,0 +1,391 @@
+//! The state of a WebSocket, what happens to it from outside, and how it ends.
+use super::super::failure::{self, Known, is_cancelled};
+use super::super::ground::Ground;
+use super::super::parts::{Run, Waits};
+use super::events::{self, Event};
+use crate::loops::{Bell, Ring, Told, error_of};
+use crate::report::request_line;
+use crate::sync::lock;
+use pyo3::exceptions::PyOSError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard};
+use tricorn_io::{Active, Departure, Desk, Exchange, WebSocket, What};
+use tricorn_proto::websocket::handshake::Asked;
+
+pub use tricorn_proto::websocket::close::ABNORMAL;
+
+pub type Link = WebSocket<Event>;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Phase {
+    #[default]
+    Asked,
+    Open,
+    Denying,
+    /// By the application, or refused.
+    Closed,
+}
+
+#[derive(Default)]
+pub struct State {
+    /// While the connection lives.
+    pub active: Active,
+    /// Once it is accepted; longer than the connection, for what was not received yet.
+    pub link: Option<Box<Link>>,
+    pub asked: Option<Box<Asked>>,
+    pub phase: Phase,
+    /// `websocket.connect` was received.
+    pub is_connected: bool,
+    /// The client left before it was answered, or was refused.
+    pub has_left: bool,
+    pub waits: Waits<Bell>,
+    /// For the next wait.
+    bell: Option<Py<Bell>>,
+    told: Told,
+    run: Run,
+    /// The application has closed, or refused.
+    pub is_closed_by_application: bool,
+    is_attended: bool,
+    /// The loop was asked to call `flush`.
+    is_flushed_soon: bool,
+}
+
+/// A WebSocket as `receive` and `send` are bound to it.
+#[pyclass(frozen, module = "tricorn._core", name = "WebSocketCall")]
+pub struct Socket {
+    pub ground: Arc<Ground>,
+    state: Mutex<State>,
+}
+
+#[pymethods]
+impl Socket {
+    /// The task has ended.
+    fn ended(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        slf.get().ground.tasks.forget(task)?;
+        Socket::finish(slf, task)
+    }
+
+    /// The connection has ended some time ago.
+    fn give_up(&self, py: Python<'_>) -> PyResult<()> {
+        self.state().run.timer = None;
+        self.cancel(py)
+    }
+
+    /// Sends what was held back.
+    fn flush(slf: &Bound<'_, Socket>) -> PyResult<()> {
+        slf.get().state().is_flushed_soon = false;
+        Socket::flush_held(slf).map(drop)
+    }
+}
+
+impl Socket {
+    pub fn new(ground: Arc<Ground>, exchange: Box<Exchange>, asked: Asked, told: Told) -> Socket {
+        let active = ground.shared.active(exchange);
+        let state = State { active, asked: Some(Box::new(asked)), told, ..State::default() };
+        Socket { ground, state: Mutex::new(state) }
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    pub fn take(&self) -> Option<Box<Exchange>> {
+        self.state().active.take()
+    }
+
+    /// The task waits for something.
+    pub fn goes_on(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let this = slf.get();
+        this.ground.tasks.hold(task, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        this.state().run.task = Some(task.clone().unbind());
+        this.attend(slf);
+        Ok(())
+    }
+
+    /// Works on the connection, which is elsewhere meanwhile. `None`: it is over, or not accepted.
+    pub fn with<T>(slf: &Bound<'_, Socket>, work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T) -> PyResult<Option<T>> {
+        Socket::with_ring(slf, Ring::Soon, work)
+    }
+
+    /// The same; those who have waited for what comes of it go on `when`.
+    fn with_ring<T>(
+        slf: &Bound<'_, Socket>,
+        when: Ring,
+        work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T,
+    ) -> PyResult<Option<T>> {
+        let (this, ground) = (slf.get(), &slf.get().ground);
+        let (mut exchange, mut link) = {
+            let mut state = this.state();
+            if state.link.is_none() {
+                return Ok(None);
+            }
+            match (state.active.take(), state.link.take()) {
+                (Some(exchange), Some(link)) => (exchange, link),
+                (_, link) => {
+                    state.link = link;
+                    return Ok(None);
+                }
+            }
+        };
+        let mut shelf = ground.take_shelf();
+        let result =
+            work(&mut Desk { engine: &ground.shared.engine, exchange: &mut exchange, shelf: &mut shelf }, &mut link);
+        ground.give_shelf(shelf);
+        let is_over = link.session().is_over();
+        let futures = {
+            let mut state = this.state();
+            let mut futures = Vec::new();
+            if link.session().has_messages() || link.goodbye().is_some() {
+                futures.append(&mut state.waits.receivers);
+            }
+            if is_over || !link.is_full(&exchange) {
+                futures.append(&mut state.waits.senders);
+            }
+            state.link = Some(link);
+            if !is_over {
+                state.active.put(exchange);
+                drop(state);
+                ring(slf.py(), futures, when)?;
+                return Ok(Some(result));
+            }
+            futures
+        };
+        // Before they go on: they may find that it is over.
+        Socket::conclude(slf, exchange, 101)?;
+        ring(slf.py(), futures, when)?;
+        Ok(Some(result))
+    }
+
+    /// Whether there was something to be sent.
+    pub fn flush_held(slf: &Bound<'_, Socket>) -> PyResult<bool> {
+        let is_held = slf.get().state().link.as_ref().is_some_and(|link| link.is_held());
+        if is_held {
+            Socket::with(slf, |desk, link| link.flush(desk))?;
+        }
+        Ok(is_held)
+    }
+
+    /// Something has happened to the connection.
+    pub fn stirred(slf: &Bound<'_, Socket>, what: What) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let worked = Socket::with_ring(slf, Ring::Now, |desk, link| {
+            if link.stirred(desk, what) {
+                link.read(desk, |kind, data| events::event(py, kind, data));
+            }
+        })?;
+        if worked.is_some() {
+            return Ok(());
+        }
+        // It is not accepted: a request that waits for its answer, or is answered with a denial.
+        let (effects, bells) = {
+            let mut state = this.state();
+            let effects = state.active.on(&this.ground.shared.engine, what);
+            let bells = if effects.writable { std::mem::take(&mut state.waits.senders) } else { Vec::new() };
+            (effects, bells)
+        };
+        ring(py, bells, Ring::Now)?;
+        effects.departure.map_or(Ok(()), |departure| Socket::departed(slf, departure))
+    }
+
+    /// The client has left, or seems to, before it was answered.
+    #[cold]
+    pub fn departed(slf: &Bound<'_, Socket>, departure: Departure) -> PyResult<()> {
+        let bells = {
+            let mut state = slf.get().state();
+            if departure == Departure::Broken
+                && let Some(exchange) = state.active.exchange_mut()
+            {
+                exchange.client_left();
+            }
+            state.has_left = true;
+            state.waits.take_all()
+        };
+        ring(slf.py(), bells, Ring::Now)?;
+        Socket::begin_grace(slf)
+    }
+
+    /// From now on the connection is watched.
+    pub fn attend(&self, slf: &Bound<'_, Socket>) {
+        let mut state = self.state();
+        if !state.is_attended
+            && let Some(exchange) = state.active.exchange()
+        {
+            self.ground.shared.attend(exchange, slf.clone().into_any().unbind());
+            state.is_attended = true;
+        }
+    }
+
+    /// The server leaves.
+    pub fn leave(slf: &Bound<'_, Socket>, code: u16) -> PyResult<()> {
+        Socket::with(slf, |desk, link| link.leave(desk, code)).map(drop)
+    }
+
+    /// The handshake took longer than a request may take.
+    pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
+        self.state().run.is_late = true;
+        self.cancel(py)
+    }
+
+    fn cancel(&self, py: Python<'_>) -> PyResult<()> {
+        let task = self.state().run.task(py);
+        task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
+    }
+
+    /// The client is gone: the application has a moment to end by itself.
+    fn begin_grace(slf: &Bound<'_, Socket>) -> PyResult<()> {
+        let this = slf.get();
+        if !this.state().run.may_be_timed() {
+            return Ok(());
+        }
+        let give_up = slf.getattr(intern!(slf.py(), "give_up"))?;
+        let timer = this.ground.tasks.call_later(slf.py(), this.ground.shared.grace_seconds(), &give_up)?;
+        this.state().run.timer = Some(timer);
+        Ok(())
+    }
+
+    /// The connection is over.
+    pub fn conclude(slf: &Bound<'_, Socket>, exchange: Box<Exchange>, status: u16) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let (told, bells, sent, by_application) = {
+            let mut state = this.state();
+            state.phase = Phase::Closed;
+            state.active.end();
+            let sent = state.link.as_ref().map(|link| link.bytes_sent(&exchange));
+            (std::mem::take(&mut state.told), state.waits.take_all(), sent, state.is_closed_by_application)
+        };
+        let call = this.ground.end(py, exchange, told, Some(status), sent);
+        drop(call);
+        ring(py, bells, Ring::Soon)?;
+        if by_application { Ok(()) } else { Socket::begin_grace(slf) }
+    }
+
+    /// The task has ended: what it left open is closed.
+    pub fn finish(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let (timer, phase) = {
+            let mut state = this.state();
+            state.run.task = None;
+            (state.run.timer.take(), state.phase)
+        };
+        if let Some(timer) = timer {
+            timer.call_method0(py, intern!(py, "cancel"))?;
+        }
+        let error = error_of(task);
+        match phase {
+            Phase::Open => {
+                this.report(py, error.as_ref());
+                let code = match &error {
+                    None => NORMAL,
+                    Some(error) if is_cancelled(py, error) => GOING_AWAY,
+                    Some(_) => INTERNAL_ERROR,
+                };
+                Socket::close(slf, Some(code), "").map(drop)
+            }
+            Phase::Closed => {
+                this.report(py, error.as_ref());
+                Ok(())
+            }
+            Phase::Asked | Phase::Denying => Socket::unanswered(slf, error),
+        }
+    }
+
+    /// The application has ended without an answer, or within it.
+    #[cold]
+    fn unanswered(slf: &Bound<'_, Socket>, error: Option<PyErr>) -> PyResult<()> {
+        let (this, py) = (slf.get(), slf.py());
+        let (exchange, known) = {
+            let mut state = this.state();
+            (state.active.take(), Known { gone: state.has_left, late: state.run.is_late })
+        };
+        let Some(mut exchange) = exchange else { return Ok(()) };
+        match error {
+            Some(error) => failure::failed(py, &this.ground, &mut exchange, error, known),
+            None if known.gone => exchange.abort(),
+            None => {
+                exchange.app_failed();
+                let line = request_line(&exchange);
+                let text = "the ASGI application returned without accepting or closing the WebSocket";
+                let text = format!("Error handling request {line}: {text}");
+                this.ground.shared.reporter.notify(py, true, text);
+                exchange.give_up(500, "");
+            }
+        }
+        let status = exchange.request.reply.status_code();
+        Socket::conclude(slf, exchange, status)
+    }
+
+    /// What the application let out. Whose client has left may say so and no more.
+    fn report(&self, py: Python<'_>, error: Option<&PyErr>) {
+        let Some(error) = error else { return };
+        let line = self.state().active.exchange().map(request_line);
+        let is_gone = line.is_none();
+        let line = line.as_deref().unwrap_or("of a WebSocket");
+        let reporter = &self.ground.shared.reporter;
+        let ended = is_cancelled(py, error);
+        if ended || (is_gone && error.is_instance_of::<PyOSError>(py)) {
+            reporter.notify(py, false, format!("{line}: the WebSocket is closed, and its request was ended"));
+        } else {
+            reporter.error(py, format!("Error handling request {line}"), error.clone_ref(py));
+        }
+    }
+
+    /// Output is held back while there is more to be answered; if the application turns to something else it goes out all the
+    /// same, at the loop's next turn.
+    pub fn see_to_held(slf: &Bound<'_, Socket>) -> PyResult<()> {
+        {
+            let mut state = slf.get().state();
+            let is_held = state.link.as_ref().is_some_and(|link| link.is_held());
+            if !is_held || std::mem::replace(&mut state.is_flushed_soon, true) {
+                return Ok(());
+            }
+        }
+        slf.get().ground.tasks.call_soon(&slf.getattr(intern!(slf.py(), "flush"))?)
+    }
+
+    /// Begins the closing handshake. Whether it was not begun before.
+    pub fn close(slf: &Bound<'_, Socket>, code: Option<u16>, reason: &str) -> PyResult<bool> {
+        let py = slf.py();
+        slf.get().state().phase = Phase::Closed;
+        let outcome = Socket::with(slf, |desk, link| {
+            let outcome = link.close(desk, code, reason);
+            if outcome.is_ok() && link.wants_more() {
+                link.go_on(desk, |kind, data| events::event(py, kind, data));
+            }
+            outcome
+        })?;
+        Ok(matches!(outcome, Some(Ok(()))))
+    }
+
+    /// A bell to wait for.
+    pub fn bell(&self, py: Python<'_>) -> PyResult<Py<Bell>> {
+        let spare = self.state().bell.take();
+        spare.map_or_else(|| self.ground.tasks.bell(py), Ok)
+    }
+
+    /// It has rung, and was heard.
+    pub fn keep_bell(&self, bell: Py<Bell>) {
+        bell.get().reset();
+        let before = self.state().bell.replace(bell);
+        drop(before);
+    }
+
+    /// The code and reason of `websocket.disconnect`, if that is what comes next.
+    pub fn goodbye(state: &State) -> Option<(u16, String)> {
+        if state.has_left {
+            return Some((ABNORMAL, String::new()));
+        }
+        let goodbye = state.link.as_ref()?.goodbye()?;
+        Some((goodbye.code, goodbye.reason.to_string()))
+    }
+}
+
+/// What has waited goes on.
+#[inline]
+fn ring(py: Python<'_>, bells: Vec<Py<Bell>>, when: Ring) -> PyResult<()> {
+    bells.iter().try_for_each(|bell| Bell::ring(bell.bind(py), when))
+}
+
+pub const NORMAL: u16 = 1000;
+const GOING_AWAY: u16 = 1001;
+const INTERNAL_ERROR: u16 = 1011;

@@ -1,0 +1,135 @@
+//! The transport as Python sees it (`asyncio.Transport`).
+use super::connection::Transport;
+use super::{reading, writing};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, IntoRawFd};
+
+#[pymethods]
+impl Transport {
+    fn write(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        writing::put(slf, data)
+    }
+
+    fn writelines(slf: &Bound<'_, Transport>, pieces: &Bound<'_, PyAny>) -> PyResult<()> {
+        let all = PyBytes::new(slf.py(), b"").call_method1(intern!(slf.py(), "join"), (pieces,))?;
+        writing::put(slf, &all)
+    }
+
+    /// Sends `count` bytes of a file from `offset`, as the next of the body; false if the response has no place for them.
+    fn write_file(slf: &Bound<'_, Transport>, descriptor: i32, offset: u64, count: u64) -> PyResult<bool> {
+        writing::put_file(slf, descriptor, offset, count)
+    }
+
+    /// Nothing more is written; what was written is sent.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, false)
+    }
+
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, true)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.state().closed
+    }
+
+    fn pause_reading(&self) {
+        let mut state = self.state();
+        state.paused = true;
+        state.active.stop_reading();
+    }
+
+    fn resume_reading(slf: &Bound<'_, Transport>) -> PyResult<()> {
+        let this = slf.get();
+        if !std::mem::replace(&mut this.state().paused, false) || this.state().active.is_away() {
+            return Ok(());
+        }
+        reading::read_soon(slf) // as every transport does it: the protocol is in the midst of something
+    }
+
+    fn is_reading(&self) -> bool {
+        let state = self.state();
+        !state.paused && !state.closed
+    }
+
+    fn _read(slf: &Bound<'_, Transport>) -> PyResult<()> {
+        reading::read(slf)
+    }
+
+    #[pyo3(signature = (name, default = None))]
+    fn get_extra_info<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match name {
+            "peername" => address(py, self.peer).map(Some),
+            "sockname" => address(py, self.local).map(Some),
+            "socket" => socket(py, self).map(|socket| socket.or(default)),
+            _ => Ok(default),
+        }
+    }
+
+    fn get_protocol(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.protocol(py).map(Bound::unbind)
+    }
+
+    fn set_protocol(&self, protocol: Py<PyAny>) {
+        self.replace_protocol(protocol);
+    }
+
+    /// The limits are the server's: the protocol is told to pause when the client is too far behind.
+    #[pyo3(signature = (high = None, low = None))]
+    fn set_write_buffer_limits(&self, high: Option<usize>, low: Option<usize>) {
+        let _ = (high, low);
+    }
+
+    fn get_write_buffer_size(&self) -> usize {
+        0
+    }
+
+    fn can_write_eof(&self) -> bool {
+        false
+    }
+
+    fn write_eof(&self) -> PyResult<()> {
+        Err(pyo3::exceptions::PyNotImplementedError::new_err("this transport is closed as a whole"))
+    }
+
+    fn __repr__(&self) -> String {
+        let state = self.state();
+        let what = match (state.closed, state.active.is_away()) {
+            (true, _) => "closed",
+            (_, true) => "idle",
+            (_, false) if state.tunnel => "tunnel",
+            (_, false) => "busy",
+        };
+        format!("<tricorn Transport {what}>")
+    }
+}
+
+/// A `socket.socket` over a duplicate of the descriptor, while there is a request.
+fn socket<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let duplicate = match transport.state().active.exchange() {
+        Some(exchange) => tricorn_io::duplicate(exchange.socket().as_raw_fd()).map_err(std::io::Error::from)?,
+        None => return Ok(None),
+    };
+    py.import("tricorn.gateway.taken_socket")?.call_method1("show", (duplicate.into_raw_fd(),)).map(Some)
+}
+
+/// As `socket.getpeername` has it; `''` where nothing is known, as for a unix socket.
+fn address(py: Python<'_>, address: Option<SocketAddr>) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match address {
+        Some(SocketAddr::V4(address)) => (address.ip().to_string(), address.port()).into_pyobject(py)?.into_any(),
+        Some(SocketAddr::V6(address)) => {
+            (address.ip().to_string(), address.port(), address.flowinfo(), address.scope_id())
+                .into_pyobject(py)?
+                .into_any()
+        }
+        None => "".into_pyobject(py)?.into_any(),
+    })
+}

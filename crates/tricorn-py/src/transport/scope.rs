@@ -1,0 +1,32 @@
+//! The scope of a request for the hooks (ASGI HTTP specification, "HTTP Connection Scope").
+use crate::text::latin1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::net::SocketAddr;
+use tricorn_io::Exchange;
+use tricorn_proto::http1::target::percent_decode;
+use tricorn_proto::http1::{Scheme, Version};
+
+/// What a hook is told of a request, whose client has this address.
+pub fn scope_of<'py>(py: Python<'py>, exchange: &Exchange, client: Option<SocketAddr>) -> PyResult<Bound<'py, PyDict>> {
+    let (head, bytes) = (&exchange.request.head, exchange.request.head_bytes());
+    let scope = PyDict::new(py);
+    scope.set_item("type", "http")?;
+    scope.set_item("http_version", if head.version == Version::Http10 { "1.0" } else { "1.1" })?;
+    scope.set_item("method", latin1(py, head.method.of(bytes))?)?;
+    scope.set_item("scheme", if head.scheme == Scheme::Https { "https" } else { "http" })?;
+    let mut path = Vec::new();
+    percent_decode(head.path.of(bytes), &mut path);
+    scope.set_item("path", String::from_utf8_lossy(&path))?;
+    scope.set_item("raw_path", PyBytes::new(py, head.path.of(bytes)))?;
+    scope.set_item("query_string", PyBytes::new(py, head.query.of(bytes)))?;
+    scope.set_item("root_path", "")?;
+    scope.set_item("client", client.map(|client| (client.ip().to_string(), client.port())))?;
+    let headers = PyList::empty(py);
+    for field in &head.fields {
+        let name = PyBytes::new(py, &field.name.of(bytes).to_ascii_lowercase());
+        headers.append((name, PyBytes::new(py, field.value.of(bytes))))?;
+    }
+    scope.set_item("headers", headers)?;
+    Ok(scope)
+}
