@@ -160,6 +160,29 @@ impl HubServer {
         })
     }
 
+    /// Takes the exchange of the call at this path out of the hub; it attends from now on.
+    #[track_caller]
+    pub fn take(&self, path: &str) -> Box<Exchange> {
+        let path = path.to_owned();
+        self.run(move |hub| {
+            let exchange = hub.take(&path);
+            hub.engine.attend(&exchange);
+            exchange
+        })
+    }
+
+    /// Ends an exchange that was taken: it is answered with its path, or given back as it is.
+    #[track_caller]
+    pub fn end_taken(&self, mut exchange: Box<Exchange>, is_answered: bool) {
+        self.run(move |hub| {
+            if is_answered {
+                let path = path(&exchange);
+                answer(&hub.engine, &mut exchange, path.as_bytes());
+            }
+            hub.serve(Some(exchange));
+        });
+    }
+
     /// Waits until something is told of an attended connection, and takes it.
     #[track_caller]
     pub fn stir(&self) -> What {

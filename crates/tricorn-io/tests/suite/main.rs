@@ -6,6 +6,7 @@
 mod harness;
 
 mod access_log;
+mod active;
 mod bodies;
 mod channel;
 mod hand_over;
