@@ -5,6 +5,7 @@
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
 * No leftover markers, no machine's paths.
 * `tricorn._core` is imported in workers/native.py and gateway/ only.
+* Bytes of clients move in stream.rs of tricorn-io only.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ MAX_FUNCTION = 70
 MAX_FIELDS = 15
 SOURCES = ("crates/", "python/", "scripts/", "benches/", "fuzz/", "examples/")
 CORE_USERS = ("python/tricorn/workers/native.py", "python/tricorn/gateway/")
+
+IO = "crates/tricorn-io/src/"
+DOORS = (f"{IO}stream.rs", f"{IO}sys/", f"{IO}access_log/sink.rs")
+"""The last one writes to the system's log."""
+MOVES = re.compile(r"\b(?:sendfile|writev|readv|splice|sendmsg|recvmsg|SendFlags|RecvFlags|Shutdown)\b")
+"""System calls that move bytes of sockets, or what they need."""
 
 # Letters in brackets, so that this file does not report itself.
 MARKERS = re.compile(r"\bTO[D]O\b|\bFIX[M]E\b|\bX[X]X\b|^<{7} |^>{7} |\bdbg[!]\(|\btodo[!]\(", re.MULTILINE)
@@ -81,6 +88,7 @@ def check(path: str, exempt: dict[str, str]) -> Iterator[str]:
         text = without_tests(blank_rust(text))
         functions = list(rust_functions(text))
         yield from wide_types(path, text, exempt)
+        yield from moved_bytes(path, text)
     else:
         tree = ast.parse(text)
         functions = list(python_functions(tree))
@@ -175,6 +183,13 @@ def wide_types(path: str, text: str, exempt: dict[str, str]) -> Iterator[str]:
         if fields > MAX_FIELDS and f"{path}#{match.group(1)}" not in exempt:
             line = text.count("\n", 0, match.start()) + 1
             yield f"{path}:{line}: {match.group(1)} has {fields} fields; a type has up to {MAX_FIELDS}"
+
+
+def moved_bytes(path: str, text: str) -> Iterator[str]:
+    if path.startswith(IO) and not path.startswith(DOORS):
+        for match in MOVES.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: {match.group()}; bytes of clients move in stream.rs only"
 
 
 def closing_brace(text: str, position: int) -> int:

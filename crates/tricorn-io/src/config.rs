@@ -1,6 +1,7 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::clock::SECOND;
-use rustix::fd::{BorrowedFd, OwnedFd};
+use crate::stream::Stream;
+use rustix::fd::OwnedFd;
 use std::any::Any;
 use std::sync::Arc;
 use tricorn_proto::access_log::Format;
@@ -137,8 +138,8 @@ pub trait BodyBuffer: Send + Sync {
     fn filled(&self) -> &[u8];
     /// Adds bytes, of which there are never more than the length asked for.
     fn append(&mut self, bytes: &[u8]);
-    /// Reads up to `room` bytes to the end of those so far (`crate::receive` does it).
-    fn receive(&mut self, socket: BorrowedFd<'_>, room: usize) -> Received;
+    /// Reads up to `room` bytes to the end of those so far ([`Stream::read_into`]).
+    fn receive(&mut self, stream: &mut Stream, room: usize) -> Received;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 

@@ -5,8 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::any::Any;
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
-use tricorn_io::{Body, BodyBuffer, Received};
+use tricorn_io::{Body, BodyBuffer, Received, Stream};
 
 /// The object is ours alone, and nobody has seen it, until `into_bytes`.
 pub struct BytesBuffer {
@@ -75,10 +74,10 @@ impl BodyBuffer for BytesBuffer {
         self.length += count;
     }
 
-    fn receive(&mut self, socket: BorrowedFd<'_>, room: usize) -> Received {
+    fn receive(&mut self, stream: &mut Stream, room: usize) -> Received {
         let spare = self.spare();
         let room = room.min(spare.len());
-        let count = tricorn_io::receive(socket, &mut spare[..room])?;
+        let count = stream.read_into(&mut spare[..room])?;
         self.length += count;
         Ok(count)
     }

@@ -1,8 +1,8 @@
 //! Reads the body of a request that has begun before it came: where the framing stands, and how fast the client sends.
 use super::buffers::Request;
 use super::pace::Pace;
-use super::stream::Stream;
 use crate::config::{BodyRate, Config};
+use crate::stream::Stream;
 use tricorn_proto::http1::{Receiver, Refusal, Step};
 
 /// Most bytes of a body read at a time.

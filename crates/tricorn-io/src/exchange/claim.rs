@@ -10,12 +10,10 @@
 //! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
 //! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
 //! as long as the claim says Taking.
-use super::stream;
-use crate::sys::fds;
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
+use crate::stream::{Lent, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8};
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use tricorn_proto::exchange::error_page::Page;
 use tricorn_proto::http1::Method;
 
@@ -29,7 +27,7 @@ const TAKEN: u8 = 4;
 #[derive(Debug, Default)]
 pub struct Claim {
     state: AtomicU8,
-    socket: AtomicI32,
+    stream: Lent,
     /// The client asked with HEAD, whose answer has no body.
     head_only: AtomicBool,
 }
@@ -40,10 +38,10 @@ impl Claim {
         if !self.step(OPEN, TAKING) {
             return false;
         }
-        if let Ok(socket) = fds::duplicate(self.socket.load(Acquire)) {
+        if let Ok(mut stream) = self.stream.handle() {
             // A page fits any send buffer; if it does not the client has stopped reading long ago.
-            let _ = stream::send(socket.as_fd(), page);
-            let _ = stream::end(socket.as_fd());
+            let _ = stream.send(page);
+            let _ = stream.end_sending();
         }
         self.state.store(TAKEN, Release);
         true
@@ -64,8 +62,8 @@ impl Claim {
 pub struct Held(Arc<Claim>);
 
 impl Held {
-    pub fn open(claim: &Arc<Claim>, socket: BorrowedFd<'_>, method: Method) -> Held {
-        claim.socket.store(socket.as_raw_fd(), Release);
+    pub fn open(claim: &Arc<Claim>, stream: &Stream, method: Method) -> Held {
+        claim.stream.lend(stream);
         claim.head_only.store(method == Method::Head, Release);
         claim.state.store(OPEN, Release);
         Held(claim.clone())
@@ -115,9 +113,10 @@ mod tests {
     #[test]
     fn whoever_comes_first_writes_and_nobody_after_the_end() {
         let (ours, mut theirs) = UnixStream::pair().expect("sockets");
+        let ours = Stream::new(ours.into());
         let claim = Arc::new(Claim::default());
         assert!(!claim.take(b"no exchange"));
-        let held = Held::open(&claim, ours.as_fd(), Method::Head);
+        let held = Held::open(&claim, &ours, Method::Head);
         assert_eq!(claim.method(), Method::Head);
         assert!(held.begin() && held.begin());
         assert!(!claim.take(b"begun"));

@@ -7,10 +7,11 @@
 //! or the monitor's next tick sends it. An application that yields a hundred lines in a row costs a few system calls, not a
 //! hundred, and none of its lines is more than two ticks late.
 //!
-//! The cork has a descriptor of its own for the socket, so that the monitor never depends on the exchange's; its lock
-//! keeps the bytes in order. Between two pieces the exchange's outbox lies here, while one is written the exchange has it.
+//! The cork has a handle of its own ([`Stream::second`]), so that the monitor never depends on the exchange's; its lock keeps
+//! the bytes in order. Between two pieces the exchange's outbox lies here, while one is written the exchange has it.
 use super::outbox::{Outbox, SharedBytes};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use crate::stream::Stream;
+use rustix::fd::{AsRawFd, RawFd};
 use rustix::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +27,7 @@ pub struct Cork {
 
 #[derive(Default)]
 struct Held {
-    socket: Option<OwnedFd>,
+    stream: Option<Stream>,
     outbox: Outbox,
     /// Owners of bytes that the monitor sent, to be dropped by the app thread.
     spent: Vec<SharedBytes>,
@@ -46,12 +47,12 @@ impl Cork {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the cork ready for a stream on this socket. What an exchange before has left here is not this one's to send.
-    pub fn open(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
-        let socket = io::fcntl_dupfd_cloexec(socket, 3)?;
+    /// Makes the cork ready for this stream. What an exchange before has left here is not this one's to send.
+    pub fn open(&self, stream: &Stream) -> io::Result<()> {
+        let stream = stream.second()?;
         let mut held = self.held();
         held.forget();
-        held.socket = Some(socket);
+        held.stream = Some(stream);
         Ok(())
     }
 
@@ -59,7 +60,7 @@ impl Cork {
     pub fn abandon(&self) {
         let mut held = self.held();
         held.forget();
-        held.socket = None;
+        held.stream = None;
     }
 
     /// Leaves an outbox to the monitor until the next piece.
@@ -76,26 +77,26 @@ impl Cork {
 
     /// The stream is over.
     pub fn close(&self) {
-        self.held().socket = None;
+        self.held().stream = None;
     }
 
     /// Sends what the kernel takes; for the monitor. A broken connection is for the exchange to notice.
     pub fn send_some(&self) {
         let mut held = self.held();
-        let Held { socket: Some(socket), outbox, spent } = &mut *held else { return };
+        let Held { stream: Some(stream), outbox, spent } = &mut *held else { return };
         if !outbox.is_empty() {
-            outbox.flush(socket.as_fd(), spent);
+            outbox.flush(stream, spent);
         }
     }
 
     /// Its own descriptor; for a moment in which the monitor is not at it.
     pub fn socket(&self) -> Option<RawFd> {
-        self.held().socket.as_ref().map(OwnedFd::as_raw_fd)
+        self.held().stream.as_ref().map(|stream| stream.socket().as_raw_fd())
     }
 
     /// Whether a stream is under way.
     pub fn is_open(&self) -> bool {
-        self.held().socket.is_some()
+        self.held().stream.is_some()
     }
 }
 
@@ -105,20 +106,25 @@ mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
+    fn stream(socket: UnixStream) -> Stream {
+        Stream::new(socket.into())
+    }
+
     #[test]
     fn what_a_dropped_exchange_has_left_does_not_go_to_the_next_client() {
         let (first, _first_client) = UnixStream::pair().expect("sockets");
         let (second, mut client) = UnixStream::pair().expect("sockets");
+        let (first, second) = (stream(first), stream(second));
         let cork = Cork::default();
         for is_told in [false, true] {
-            cork.open(first.as_fd()).expect("socket");
+            cork.open(&first).expect("socket");
             let mut outbox = Outbox::default();
             outbox.push(b"for the first");
             cork.put(&mut outbox);
             if is_told {
                 cork.abandon();
             }
-            cork.open(second.as_fd()).expect("socket");
+            cork.open(&second).expect("socket");
             cork.send_some();
             cork.close();
         }
@@ -131,8 +137,9 @@ mod tests {
     #[test]
     fn what_is_left_to_the_monitor_goes_out_with_the_tick_and_only_once() {
         let (ours, mut theirs) = UnixStream::pair().expect("sockets");
+        let ours = stream(ours);
         let cork = Cork::default();
-        cork.open(ours.as_fd()).expect("socket");
+        cork.open(&ours).expect("socket");
         let mut outbox = Outbox::default();
         outbox.push(b"ab");
         outbox.push_shared(Box::new(b"cd".to_vec()), 0, 2);

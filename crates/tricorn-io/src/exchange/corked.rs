@@ -2,7 +2,7 @@
 use super::cork::{self, Cork};
 use super::outbox::{Outbox, SharedBytes};
 use crate::clock;
-use rustix::fd::BorrowedFd;
+use crate::stream::Stream;
 use std::sync::Arc;
 
 #[derive(Default)]
@@ -21,9 +21,9 @@ impl Corked {
         self.cork.is_some()
     }
 
-    /// Whether the cork could be opened for this socket.
-    pub fn open(&mut self, cork: &Arc<Cork>, socket: BorrowedFd<'_>) -> bool {
-        let is_open = cork.open(socket).is_ok();
+    /// Whether the cork could be opened for this stream.
+    pub fn open(&mut self, cork: &Arc<Cork>, stream: &Stream) -> bool {
+        let is_open = cork.open(stream).is_ok();
         if is_open {
             self.cork = Some(cork.clone());
         }

@@ -19,12 +19,12 @@ pub mod patience;
 pub mod responses;
 pub mod room;
 mod settle;
-pub mod stream;
 pub mod timers;
 pub mod times;
 
 use crate::clock::{self, WallText};
 use crate::config::Config;
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use body::Body;
 use body_reader::BodyReader;
@@ -80,7 +80,7 @@ pub struct Exchange {
 /// The parts of an exchange that the reactor takes back.
 pub(crate) struct Returned {
     pub token: Token,
-    pub socket: OwnedFd,
+    pub stream: Stream,
     pub outbox: Outbox,
     pub spent: Vec<SharedBytes>,
     pub request: Box<Request>,
@@ -92,7 +92,7 @@ pub(crate) struct Returned {
 impl Exchange {
     pub(crate) fn new(
         token: Token,
-        socket: OwnedFd,
+        stream: Stream,
         mut request: Box<Request>,
         receiver: Receiver,
         client: Client,
@@ -104,7 +104,7 @@ impl Exchange {
         let timing = Timing { started: request.times.complete, ..Timing::default() };
         Box::new(Exchange {
             token,
-            output: Output::new(socket),
+            output: Output::new(stream),
             request,
             client,
             body: BodyReader::new(receiver),
@@ -127,8 +127,8 @@ impl Exchange {
             timing,
             ..
         } = *self;
-        let (socket, receiver) = (stream.into_socket(), body.into_receiver());
-        Returned { token, socket, outbox, spent, request, attachment, receiver, timing }
+        let receiver = body.into_receiver();
+        Returned { token, stream, outbox, spent, request, attachment, receiver, timing }
     }
 
     pub fn slot(&self) -> usize {

@@ -1,7 +1,7 @@
 //! What could not be sent at once: segments that keep their owner's bytes, sent as the client takes them.
 use super::overflow::{Held, Overflow, Share, Store, Unstored};
-use super::stream;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use crate::stream::Stream;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{self, Errno};
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -193,9 +193,9 @@ impl Outbox {
     }
 
     /// Sends as much as the kernel takes. Owners of shared bytes that are done with go to `spent`.
-    pub fn flush(&mut self, socket: BorrowedFd<'_>, spent: &mut Vec<SharedBytes>) -> Flush {
+    pub fn flush(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>) -> Flush {
         loop {
-            if let Some(flush) = self.flush_some(socket, spent, FILE_PIECE as usize) {
+            if let Some(flush) = self.flush_some(stream, spent, FILE_PIECE as usize) {
                 return flush;
             }
         }
@@ -203,13 +203,13 @@ impl Outbox {
 
     /// The same until about `most` bytes were sent, which is `None`: more can be sent. A client that reads as fast as we send
     /// would otherwise keep the thread for as long as there is something.
-    pub fn flush_some(&mut self, socket: BorrowedFd<'_>, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
-        let flush = self.send_some(socket, spent, most);
+    pub fn flush_some(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+        let flush = self.send_some(stream, spent, most);
         self.recount();
         flush
     }
 
-    fn send_some(&mut self, socket: BorrowedFd<'_>, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+    fn send_some(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let end = self.sent.saturating_add(most as u64);
         while !self.segments.is_empty() {
             let room = end.saturating_sub(self.sent);
@@ -218,11 +218,9 @@ impl Outbox {
             }
             let room = room.min(FILE_PIECE);
             let step = match (self.segments.front_mut(), &mut self.overflow) {
-                (Some(Segment::File { file, offset, left }), _) => {
-                    stream::send_file(socket, file.as_fd(), offset, left, room)
-                }
-                (Some(Segment::Stored { left }), Some(overflow)) => send_stored(socket, overflow, left, room),
-                _ => self.send_memory(socket),
+                (Some(Segment::File { file, offset, left }), _) => stream.send_file(file.as_fd(), offset, left, room),
+                (Some(Segment::Stored { left }), Some(overflow)) => send_stored(stream, overflow, left, room),
+                _ => self.send_memory(stream),
             };
             match step {
                 Ok(0) => return Some(Flush::Truncated),
@@ -247,7 +245,7 @@ impl Outbox {
     }
 
     /// One system call for all leading segments in memory (as many as fit one call).
-    fn send_memory(&self, socket: BorrowedFd<'_>) -> io::Result<usize> {
+    fn send_memory(&self, stream: &mut Stream) -> io::Result<usize> {
         const MOST: usize = 16;
         let mut slices = [IoSlice::new(&[]); MOST];
         let mut count = 0;
@@ -256,10 +254,7 @@ impl Outbox {
             slices[count] = IoSlice::new(bytes);
             count += 1;
         }
-        match &slices[..count] {
-            [one] => stream::send(socket, one),
-            many => stream::send_slices(socket, many),
-        }
+        stream.send_slices(&slices[..count])
     }
 
     fn advance(&mut self, mut count: usize, spent: &mut Vec<SharedBytes>) {
@@ -295,9 +290,9 @@ fn step(at: &mut usize, end: usize, count: usize) -> (bool, usize) {
 /// Most bytes per `sendfile`, so that one client cannot hold a thread in the kernel.
 const FILE_PIECE: u64 = 1 << 20;
 
-fn send_stored(socket: BorrowedFd<'_>, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
+fn send_stored(stream: &mut Stream, overflow: &mut Overflow, left: &mut u64, most: u64) -> io::Result<usize> {
     let (file, sent) = overflow.unsent();
-    stream::send_file(socket, file, sent, left, most)
+    stream.send_file(file, sent, left, most)
 }
 
 #[cfg(test)]
@@ -307,11 +302,11 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    fn pair() -> (OwnedFd, UnixStream) {
+    fn pair() -> (Stream, UnixStream) {
         let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
         let peer = UnixStream::from(b);
         peer.set_nonblocking(false).expect("socket");
-        (a, peer)
+        (Stream::new(a), peer)
     }
 
     fn file_of(bytes: &[u8]) -> OwnedFd {
@@ -322,7 +317,7 @@ mod tests {
 
     #[test]
     fn segments_arrive_in_order_whatever_they_are_made_of() {
-        let (socket, mut peer) = pair();
+        let (mut socket, mut peer) = pair();
         let file = file_of(b"from a file");
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
@@ -330,7 +325,7 @@ mod tests {
         outbox.push_shared(Box::new(b"xxshared xx".to_vec()), 2, 9);
         outbox.push_file(file, 5, 6);
         outbox.push(b"!");
-        assert_eq!(outbox.flush(socket.as_fd(), &mut spent), Flush::Empty);
+        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
         assert_eq!(spent.len(), 1);
         assert_eq!(outbox.in_memory(), 0);
         drop(socket);
@@ -341,17 +336,17 @@ mod tests {
 
     #[test]
     fn a_peer_that_does_not_read_blocks_and_what_it_reads_makes_room() {
-        let (socket, mut peer) = pair();
+        let (mut socket, mut peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         let total = 4 << 20;
         outbox.push_shared(Box::new(vec![7u8; total]), 0, total);
-        assert_eq!(outbox.flush(socket.as_fd(), &mut spent), Flush::Blocked);
+        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Blocked);
         let mut got = 0;
         let mut piece = vec![0u8; 1 << 16];
         while got < total {
             got += peer.read(&mut piece).expect("socket");
-            outbox.flush(socket.as_fd(), &mut spent);
+            outbox.flush(&mut socket, &mut spent);
         }
         assert!(outbox.is_empty());
         assert_eq!(outbox.sent(), total as u64);
@@ -359,21 +354,21 @@ mod tests {
 
     #[test]
     fn a_client_that_reads_as_fast_as_we_send_has_its_turn_and_no_more() {
-        let (socket, _peer) = pair();
+        let (mut socket, _peer) = pair();
         let mut outbox = Outbox::default();
         let mut spent = Vec::new();
         outbox.push(b"head");
         outbox.push_file(file_of(&[b'x'; 50_000]), 0, 50_000);
-        assert_eq!(outbox.flush_some(socket.as_fd(), &mut spent, 20_000), None, "there is more");
+        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 20_000), None, "there is more");
         assert_eq!(outbox.sent(), 20_000);
-        assert_eq!(outbox.flush_some(socket.as_fd(), &mut spent, 40_000), Some(Flush::Empty));
+        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 40_000), Some(Flush::Empty));
     }
 
     #[test]
     fn what_is_put_on_disk_keeps_its_place() {
         let held = Arc::new(Held::new(crate::scoreboard::Scoreboard::private(1)));
         let store = Store { held: &held, directory: None, each: 1000, total: 1000 };
-        let (socket, mut peer) = pair();
+        let (mut socket, mut peer) = pair();
         let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
         outbox.push(b"kept ");
         outbox.push_shared(Box::new(b"first ".to_vec()), 0, 6);
@@ -388,7 +383,7 @@ mod tests {
         outbox.push(b"fourth");
         assert!(outbox.store(&store, 5, &mut spent).is_ok());
         assert_eq!((outbox.in_memory(), outbox.in_file()), (5, 23));
-        assert_eq!(outbox.flush(socket.as_fd(), &mut spent), Flush::Empty);
+        assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
         drop((socket, outbox));
         let mut got = String::new();
         peer.read_to_string(&mut got).expect("socket");
@@ -401,13 +396,13 @@ mod tests {
         let missing = std::path::Path::new("/nonexistent/files");
         for (directory, each) in [(None, 3), (Some(missing), 1000)] {
             let store = Store { held: &held, directory, each, total: 1000 };
-            let (socket, mut peer) = pair();
+            let (mut socket, mut peer) = pair();
             let (mut outbox, mut spent) = (Outbox::default(), Vec::new());
             outbox.push(b"abcd");
             let outcome = outbox.store(&store, 0, &mut spent);
             assert!(matches!(outcome, Err(Unstored::Full)) == directory.is_none() && outcome.is_err());
             assert_eq!((outbox.in_memory(), outbox.in_file()), (4, 0));
-            assert_eq!(outbox.flush(socket.as_fd(), &mut spent), Flush::Empty);
+            assert_eq!(outbox.flush(&mut socket, &mut spent), Flush::Empty);
             drop((socket, outbox));
             let mut got = String::new();
             peer.read_to_string(&mut got).expect("socket");
@@ -417,22 +412,22 @@ mod tests {
 
     #[test]
     fn a_peer_that_left_is_noticed() {
-        let (socket, peer) = pair();
+        let (mut socket, peer) = pair();
         drop(peer);
         let mut outbox = Outbox::default();
         outbox.push(b"anybody there?");
-        assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Gone);
+        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Gone);
     }
 
     #[test]
     fn a_file_of_a_file_system_without_sendfile_is_sent() {
-        let (socket, mut peer) = pair();
+        let (mut socket, mut peer) = pair();
         // procfs: EINVAL for sendfile(2), which is told of the file and not of the client.
         let name = "/proc/self/cmdline";
         let bytes = std::fs::read(name).expect("procfs");
         let mut outbox = Outbox::default();
         outbox.push_file(OwnedFd::from(std::fs::File::open(name).expect("procfs")), 1, bytes.len() as u64 - 1);
-        assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Empty);
+        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Empty);
         drop(socket);
         let mut got = Vec::new();
         peer.read_to_end(&mut got).expect("socket");
@@ -441,30 +436,30 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_read_is_not_taken_for_a_client_that_left() {
-        let (socket, _peer) = pair();
+        let (mut socket, _peer) = pair();
         // sendfile(2) of a directory is EINVAL, pread(2) of it EISDIR.
         let directory = std::fs::File::open(std::env::temp_dir()).expect("a directory");
         let mut outbox = Outbox::default();
         outbox.push_file(OwnedFd::from(directory), 0, 10);
-        assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Truncated);
+        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Truncated);
     }
 
     #[test]
     fn a_client_that_left_is_not_taken_for_a_file_that_ended() {
-        let (socket, peer) = pair();
+        let (mut socket, peer) = pair();
         drop(peer);
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
         outbox.push_file(file, 0, 3);
-        assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Gone);
+        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Gone);
     }
 
     #[test]
     fn a_file_that_is_shorter_than_promised_is_told() {
-        let (socket, _peer) = pair();
+        let (mut socket, _peer) = pair();
         let file = file_of(b"abc");
         let mut outbox = Outbox::default();
         outbox.push_file(file, 0, 10);
-        assert_eq!(outbox.flush(socket.as_fd(), &mut Vec::new()), Flush::Truncated);
+        assert_eq!(outbox.flush(&mut socket, &mut Vec::new()), Flush::Truncated);
     }
 }

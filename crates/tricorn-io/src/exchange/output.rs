@@ -16,7 +16,7 @@ use super::link::{Link, Loss};
 use super::outbox::{Flush, Outbox, SharedBytes};
 use super::overflow::{self, Overflow, Store, Unstored};
 use super::patience::Patience;
-use super::stream::Stream;
+use crate::stream::Stream;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice};
 use std::sync::Arc;
@@ -62,10 +62,10 @@ pub struct Output {
 
 impl Output {
     #[inline]
-    pub fn new(socket: OwnedFd) -> Output {
+    pub fn new(stream: Stream) -> Output {
         Output {
             claim: None,
-            stream: Stream::new(socket),
+            stream,
             link: Link::default(),
             outbox: Outbox::default(),
             corked: Corked::default(),
@@ -199,7 +199,7 @@ impl Output {
 
     /// Sends what waits, as far as the socket takes it.
     pub fn flush(&mut self) -> Sent {
-        match self.outbox.flush(self.stream.socket(), &mut self.spent) {
+        match self.outbox.flush(&mut self.stream, &mut self.spent) {
             Flush::Empty => Sent::Accepted,
             Flush::Blocked if self.outbox.in_memory() > self.mark => Sent::OverMark,
             Flush::Blocked => Sent::Accepted,
@@ -311,7 +311,7 @@ impl Output {
 /// Who writes the first byte.
 impl Output {
     pub fn open_claim(&mut self, claim: &Arc<Claim>, method: Method) {
-        self.claim = Some(Held::open(claim, self.stream.socket(), method));
+        self.claim = Some(Held::open(claim, &self.stream, method));
     }
 
     /// Only the exchange writes from now on; false if the monitor has.
@@ -354,7 +354,7 @@ impl Output {
     }
 
     pub fn open_cork(&mut self, cork: &Arc<Cork>) {
-        if self.corked.open(cork, self.stream.socket()) {
+        if self.corked.open(cork, &self.stream) {
             self.recork();
         }
     }
@@ -477,7 +477,7 @@ mod tests {
         let (a, b) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).expect("sockets");
         let peer = UnixStream::from(b);
         peer.set_nonblocking(false).expect("socket");
-        (Output::new(a), peer)
+        (Output::new(Stream::new(a)), peer)
     }
 
     fn none() -> SharedBytes {

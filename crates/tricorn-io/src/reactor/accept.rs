@@ -8,6 +8,7 @@ use crate::clock;
 use crate::config;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::{BorrowedFd, OwnedFd};
 
@@ -195,7 +196,7 @@ impl Reactor {
 
     fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
         let trusted = self.config.policy.trust.allows(peer.ip());
-        let token = self.conns.insert(Conn::new(socket, Origin { peer, listener, trusted }));
+        let token = self.conns.insert(Conn::new(Stream::new(socket), Origin { peer, listener, trusted }));
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
         if let Some(conn) = self.conns.get_mut(token) {

@@ -12,9 +12,9 @@ use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
+use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::OwnedFd;
-use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::{End, HeadInputs, Reply};
 use tricorn_proto::http1::{Method, RequestHead};
 
@@ -75,7 +75,7 @@ impl Reactor {
     }
 
     fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
-        let mut conn = Conn::new(socket, Origin { peer, listener, trusted: false });
+        let mut conn = Conn::new(Stream::new(socket), Origin { peer, listener, trusted: false });
         conn.borrowed = borrowed;
         let token = self.conns.insert(conn);
         let patience = if borrowed { config::ADMIN_HASTE } else { config::ADMIN_IDLE };
@@ -136,13 +136,13 @@ impl Reactor {
             () => None,
         };
         let conn = self.conns.get_mut(token)?;
-        let (request, socket) = (conn.request.as_deref_mut()?, conn.socket.as_ref()?);
+        let (request, stream) = (conn.request.as_deref_mut()?, conn.stream.as_mut()?);
         // A body is not read: what follows the head on this connection is not looked at.
         let (borrowed, has_body) = (conn.borrowed, request.head.framing.has_body());
         let close = has_body || is_replaced || borrowed;
         let inputs = HeadInputs { date: self.wall.date(), server: &self.config.server, body_length: None, close };
         let end = compose(request, &self.config.admin, not_ready, &inputs);
-        let sent = send(socket, &request.out, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let sent = stream.send(&request.out);
         if sent != Ok(request.out.len()) || borrowed {
             self.close(token);
             return None;

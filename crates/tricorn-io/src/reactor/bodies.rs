@@ -7,9 +7,9 @@ use crate::exchange::body::{Body, NoMemory, Pending, Spool};
 use crate::exchange::buffers::Request;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
-use crate::sys::fds::recv_into;
+use crate::stream::Stream;
 use crate::sys::poll::{Poller, Token};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -120,13 +120,13 @@ impl Bodies {
     pub fn receive(
         &mut self,
         request: &mut Request,
-        socket: BorrowedFd<'_>,
+        stream: &mut Stream,
         room: usize,
     ) -> Result<Received, Box<Refusal>> {
         let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(Err(Errno::BADF)) };
         self.admit(spool.len() + room as u64, room as u64)?;
         let bytes = spool.gather(room, || self.spare.pop().unwrap_or_default()).map_err(no_memory)?;
-        let count = match recv_into(socket, bytes, room) {
+        let count = match stream.read(bytes, room) {
             Ok(count) => count,
             Err(error) => return Ok(Err(error)),
         };

@@ -6,8 +6,9 @@ use super::tokens;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
+use crate::stream::Stream;
 use crate::sys::poll::{Poller, Token};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io;
 use std::sync::Arc;
 use tricorn_proto::http1::Receiver;
@@ -24,7 +25,7 @@ pub(super) struct Origin {
 #[derive(Debug)]
 pub(super) struct Conn {
     /// With the exchange while the phase is `Busy`.
-    pub socket: Option<OwnedFd>,
+    pub stream: Option<Stream>,
     pub origin: Origin,
     pub phase: TimedPhase,
     pub edges: Edges,
@@ -39,9 +40,9 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    pub fn new(socket: OwnedFd, origin: Origin) -> Conn {
+    pub fn new(stream: Stream, origin: Origin) -> Conn {
         Conn {
-            socket: Some(socket),
+            stream: Some(stream),
             origin,
             phase: TimedPhase::default(),
             edges: Edges::unknown(),
@@ -72,7 +73,7 @@ impl Conn {
     fn descriptor(&self) -> Option<RawFd> {
         match self.phase.get() {
             Phase::Busy(lent) => Some(lent.socket),
-            _ => self.socket.as_ref().map(OwnedFd::as_raw_fd),
+            _ => self.stream.as_ref().map(|stream| stream.socket().as_raw_fd()),
         }
     }
 }
@@ -158,8 +159,8 @@ impl Conns {
     #[inline]
     pub fn watch(&mut self, token: Token) -> io::Result<()> {
         let Some(conn) = find(&mut self.entries, token) else { return Ok(()) };
-        let Some(socket) = &conn.socket else { return Ok(()) };
-        if conn.edges.register() { self.poller.add_connection(socket.as_fd(), token) } else { Ok(()) }
+        let Some(stream) = &conn.stream else { return Ok(()) };
+        if conn.edges.register() { self.poller.add_connection(stream.socket(), token) } else { Ok(()) }
     }
 
     /// The same while an exchange has the socket. Whether it is new.
@@ -175,7 +176,7 @@ impl Conns {
     /// `lent`: its socket, if an exchange has that.
     pub fn unwatch(&mut self, token: Token, lent: Option<BorrowedFd<'_>>) {
         let Some(conn) = find(&mut self.entries, token) else { return };
-        if let Some(socket) = lent.or(conn.socket.as_ref().map(AsFd::as_fd))
+        if let Some(socket) = lent.or(conn.stream.as_ref().map(Stream::socket))
             && conn.edges.unregister()
         {
             let _ = self.poller.remove(socket);
@@ -224,7 +225,7 @@ mod tests {
 
     fn conn(listener: u16) -> Conn {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
-        Conn::new(socket, Origin { peer: Peer::Unix, listener, trusted: true })
+        Conn::new(Stream::new(socket), Origin { peer: Peer::Unix, listener, trusted: true })
     }
 
     #[test]

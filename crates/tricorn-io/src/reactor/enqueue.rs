@@ -9,7 +9,7 @@ use crate::scoreboard::Word;
 use crate::sys::fds;
 use crate::sys::poll::{Token, ready};
 use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
 
 const OVERLOADED: Rejection<'_> =
     Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
@@ -98,8 +98,8 @@ impl Reactor {
         }
         let waited = now.saturating_sub(request.times.complete);
         if waited > config::HALF_CLOSE
-            && let Some(socket) = &conn.socket
-            && has_left(socket.as_fd(), conn.edges.is_hangup(), request.times.complete, now)
+            && let Some(stream) = &conn.stream
+            && has_left(stream.socket(), conn.edges.is_hangup(), request.times.complete, now)
         {
             self.left_queue(token);
             return None;

@@ -5,9 +5,7 @@ use super::timeouts::BodyVerdict;
 use crate::clock::SECOND;
 use crate::exchange::incoming::late_body;
 use crate::scoreboard::Word;
-use crate::sys::poll::{Token, ready};
-use rustix::event::PollFlags;
-use rustix::fd::AsFd;
+use crate::sys::poll::Token;
 use tricorn_proto::http1::{Refusal, RefusalKind};
 
 impl Reactor {
@@ -55,8 +53,8 @@ impl Reactor {
 
     fn body_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(request), Some(socket)) = (conn.request.as_deref(), &conn.socket) else { return };
-        let has_unread = || !ready(socket.as_fd(), PollFlags::IN, 0).is_empty();
+        let (Some(request), Some(stream)) = (conn.request.as_deref(), &conn.stream) else { return };
+        let has_unread = || stream.is_readable();
         match self.deadlines.timeouts().judge_body(request, now, has_unread) {
             BodyVerdict::Until(until) => self.set_deadline(token, until),
             BodyVerdict::DiskHangs => {
@@ -73,8 +71,8 @@ impl Reactor {
 
     fn flush_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(outgoing), Some(socket)) = (conn.phase.get_mut().outgoing(), &conn.socket) else { return };
-        let acknowledged = outgoing.acknowledged(socket.as_fd());
+        let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &conn.stream) else { return };
+        let acknowledged = outgoing.acknowledged(stream);
         match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
             Some(until) => self.set_deadline(token, until),
             None => {

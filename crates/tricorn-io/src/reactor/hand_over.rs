@@ -11,6 +11,7 @@ use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::buffers::Request;
 use crate::one_queue::parcel::{HEADER, INLINE, MESSAGE, Parcel};
 use crate::scoreboard::Word;
+use crate::stream::Stream;
 use crate::sys::channel::Channel;
 use crate::sys::poll::Token;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -81,7 +82,7 @@ impl Reactor {
     fn post_as(&self, token: Token, channel: &Channel, apart: bool) -> io::Result<()> {
         let conn = self.conns.get(token).ok_or(io::Errno::BADF)?;
         let request = conn.request.as_deref().ok_or(io::Errno::BADF)?;
-        let socket = conn.socket.as_ref().ok_or(io::Errno::BADF)?;
+        let stream = conn.stream.as_ref().ok_or(io::Errno::BADF)?;
         let head = request.input.get(request.head_at..request.head_end).unwrap_or_default();
         let (body, file) = match &request.body {
             Body::Empty => (b"".as_slice(), None),
@@ -109,7 +110,7 @@ impl Reactor {
         }
         .encode();
         let payload = if apart { Some(in_memory_file(&[head, body, next])?) } else { None };
-        let mut descriptors: Vec<BorrowedFd<'_>> = vec![socket.as_fd()];
+        let mut descriptors: Vec<BorrowedFd<'_>> = vec![stream.socket()];
         descriptors.extend(payload.as_ref().map(AsFd::as_fd));
         if let Some(spool) = file {
             descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
@@ -190,7 +191,7 @@ impl Reactor {
         let listener =
             self.gate.listeners().iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
-        let mut conn = Conn::new(socket, Origin { peer: parcel.peer, listener: listener as u16, trusted });
+        let mut conn = Conn::new(Stream::new(socket), Origin { peer: parcel.peer, listener: listener as u16, trusted });
         conn.edges = Edges::known(parcel.readable, parcel.hangup);
         conn.phase.enter(Change::TakenOver);
         let mut request = self.buffers.take();
@@ -247,8 +248,8 @@ impl Reactor {
     /// The client of a waiting request did something; `half`: it had closed its sending side before.
     pub(super) fn stir(&mut self, token: Token, half: bool) {
         let Some(conn) = self.conns.get(token) else { return };
-        let (Some(request), Some(socket)) = (&conn.request, &conn.socket) else { return };
-        if has_left(socket.as_fd(), half, request.times.complete, clock::now()) {
+        let (Some(request), Some(stream)) = (&conn.request, &conn.stream) else { return };
+        if has_left(stream.socket(), half, request.times.complete, clock::now()) {
             self.left_queue(token);
         }
     }

@@ -359,15 +359,15 @@ impl Reactor {
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.request.take()?;
         self.extra.opened(request.takes_file());
-        let socket = conn.socket.take()?;
-        conn.phase.enter(Change::Begun(socket.as_raw_fd()));
+        let stream = conn.stream.take()?;
+        conn.phase.enter(Change::Begun(stream.socket().as_raw_fd()));
         self.admission.capacity_mut().began();
         self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
         let client = Client { peer, listener, trusted, attachment };
-        let mut exchange = Exchange::new(token, socket, request, receiver, client, self.wall.clone());
+        let mut exchange = Exchange::new(token, stream, request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
         self.keep_excess(token, &mut exchange.request);
         if exchange.request.counted.disk > 0 {

@@ -1,7 +1,6 @@
 //! The rest of a reply, and what is known about how the client takes it.
 use crate::exchange::outbox::Outbox;
-use crate::sys::fds::unacknowledged;
-use rustix::fd::BorrowedFd;
+use crate::stream::Stream;
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
@@ -15,9 +14,9 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(outbox: Outbox, reuse: bool, socket: BorrowedFd<'_>) -> Outgoing {
+    pub fn new(outbox: Outbox, reuse: bool, stream: &Stream) -> Outgoing {
         // What a stream sent before is no progress of its rest.
-        let acknowledged = if outbox.sent() > 0 { acknowledged(&outbox, socket) } else { 0 };
+        let acknowledged = if outbox.sent() > 0 { acknowledged(&outbox, stream) } else { 0 };
         Outgoing { holds_file: outbox.has_file(), outbox, reuse, acknowledged }
     }
 
@@ -31,8 +30,8 @@ impl Outgoing {
     }
 
     /// Bytes that the client has.
-    pub fn acknowledged(&self, socket: BorrowedFd<'_>) -> u64 {
-        acknowledged(&self.outbox, socket)
+    pub fn acknowledged(&self, stream: &Stream) -> u64 {
+        acknowledged(&self.outbox, stream)
     }
 
     /// Whether the client acknowledged `wanted` bytes since the deadline was set. `acknowledged`: all so far.
@@ -45,8 +44,8 @@ impl Outgoing {
     }
 }
 
-fn acknowledged(outbox: &Outbox, socket: BorrowedFd<'_>) -> u64 {
-    outbox.sent().saturating_sub(unacknowledged(socket).unwrap_or(0))
+fn acknowledged(outbox: &Outbox, stream: &Stream) -> u64 {
+    outbox.sent().saturating_sub(stream.unacknowledged())
 }
 
 #[cfg(test)]

@@ -11,11 +11,9 @@ use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::incoming::CONTINUE;
 use crate::scoreboard::Word;
-use crate::sys::fds::recv_into;
+use crate::stream::Stream;
 use crate::sys::poll::Token;
-use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
 use std::ops::Range;
 use tricorn_proto::http1::{Framing, Refusal, Step};
 
@@ -144,8 +142,8 @@ impl Reactor {
                             return Some(Look::Refused(refusal));
                         }
                         let continues = !self.config.streaming && request.awaits_continue();
-                        if let Some(socket) = conn.socket.as_ref().filter(|_| continues) {
-                            let sent = send(socket, CONTINUE, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+                        if let Some(stream) = conn.stream.as_mut().filter(|_| continues) {
+                            let sent = stream.send(CONTINUE);
                             self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
                         }
                     }
@@ -176,7 +174,7 @@ impl Reactor {
             return Some(Fill::Dry);
         }
         let request = conn.request.get_or_insert_with(|| self.buffers.take());
-        let socket = conn.socket.as_ref()?;
+        let stream = conn.stream.as_mut()?;
         if self.bodies.is_over_memory()
             && conn.phase.get().is_body()
             && request.head.framing != Framing::None
@@ -190,7 +188,7 @@ impl Reactor {
             Err(refusal) => return Some(Fill::Refused(refusal)),
         };
         let left = conn.receiver.fixed_remaining();
-        let (result, wanted) = match receive(request, left, room, socket.as_fd(), &mut self.bodies) {
+        let (result, wanted) = match receive(request, left, room, stream, &mut self.bodies) {
             Ok(Filled { result, wanted, of_body }) => {
                 if of_body && let Ok(count) = result {
                     conn.receiver.took_fixed(count as u64);
@@ -325,7 +323,7 @@ fn receive(
     request: &mut Request,
     left: Option<u64>,
     room: usize,
-    socket: BorrowedFd<'_>,
+    stream: &mut Stream,
     bodies: &mut Bodies,
 ) -> Result<Filled, Box<Refusal>> {
     let room = left.map_or(room, |left| room.min(usize::try_from(left).unwrap_or(usize::MAX)));
@@ -338,23 +336,23 @@ fn receive(
     }
     match (left, &mut request.body) {
         (Some(_), Body::Memory(bytes)) => {
-            let result = recv_into(socket, bytes, room);
+            let result = stream.read(bytes, room);
             bodies.hold(result.unwrap_or(0), &mut request.counted.memory);
             filled(result, room, true)
         }
         (Some(_), Body::Foreign(buffer)) => {
-            let result = buffer.receive(socket, room);
+            let result = buffer.receive(stream, room);
             bodies.hold(result.unwrap_or(0), &mut request.counted.memory);
             filled(result, room, true)
         }
-        (Some(_), Body::Spooled(_)) => filled(bodies.receive(request, socket, room)?, room, true),
+        (Some(_), Body::Spooled(_)) => filled(bodies.receive(request, stream, room)?, room, true),
         _ => {
             let input = &mut request.input;
             if input.capacity() - input.len() < INPUT / 4 {
                 input.try_reserve(INPUT.max(input.len())).map_err(|_| no_memory(NoMemory))?;
             }
             let room = input.capacity() - input.len();
-            filled(recv_into(socket, input, room), room, false)
+            filled(stream.read(input, room), room, false)
         }
     }
 }

@@ -7,7 +7,6 @@ use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
-use rustix::net::{SendFlags, send};
 use tricorn_proto::exchange::error_page::Page;
 use tricorn_proto::http1::Method;
 
@@ -76,8 +75,7 @@ impl Reactor {
         let mut page = Vec::with_capacity(512);
         Page { status, message, fields, date: self.wall.date(), method, keep }.write(&mut page);
         // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let sent = conn.socket.as_ref().and_then(|socket| send(socket, &page, flags).ok()).unwrap_or(0);
+        let sent = conn.stream.as_mut().and_then(|stream| stream.send(&page).ok()).unwrap_or(0);
         let (peer, is_admin) = (conn.origin.peer, conn.is_admin());
         self.board.add(Word::BytesOut, sent as u64);
         if !is_admin {

@@ -13,9 +13,8 @@ use crate::exchange::outbox::Flush;
 use crate::exchange::{Exchange, Returned};
 use crate::scoreboard::{self, Word};
 use crate::sys::poll::Token;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
 /// Input thrown away per turn of a lingering connection.
 const DISCARD: usize = 64 * 1024;
@@ -28,11 +27,10 @@ impl Reactor {
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
         let (link, sent, hold) = (exchange.output.link(), exchange.output.sent(), exchange.output.is_held_back());
-        let Returned { token, socket, mut outbox, mut spent, mut request, attachment, receiver, timing } =
+        let Returned { token, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
         if link.is_taken() {
-            // The application may have made it a blocking one.
-            let _ = rustix::io::ioctl_fionbio(&socket, true);
+            stream.unblock();
         }
         self.admission.capacity_mut().ended();
         self.count(&timing, sent, &request, now);
@@ -51,7 +49,7 @@ impl Reactor {
         if partial || link == Link::Switched {
             conn.edges.may_be_readable();
         }
-        let socket = conn.socket.insert(socket);
+        let stream = conn.stream.insert(stream);
         match (link.loss(), outbox.is_empty()) {
             _ if elsewhere => self.close(token),
             (Some(loss), _) => {
@@ -68,7 +66,7 @@ impl Reactor {
                 self.settle(token, link.may_reuse(), now);
             }
             (None, false) => {
-                let outgoing = Outgoing::new(outbox, link.may_reuse(), socket.as_fd());
+                let outgoing = Outgoing::new(outbox, link.may_reuse(), stream);
                 self.extra.opened(outgoing.holds_file());
                 self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
                 self.register(token);
@@ -177,9 +175,9 @@ impl Reactor {
 
     pub(super) fn flush(&mut self, token: Token, broken: bool) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(outgoing), Some(socket)) = (conn.phase.get_mut().outgoing(), &conn.socket) else { return };
+        let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &mut conn.stream) else { return };
         let before = outgoing.outbox.sent();
-        let result = outgoing.outbox.flush_some(socket.as_fd(), &mut self.chores.spent, config::READ_BURST);
+        let result = outgoing.outbox.flush_some(stream, &mut self.chores.spent, config::READ_BURST);
         let sent = outgoing.outbox.sent() - before;
         self.work.spend(sent as usize);
         self.board.add(Word::BytesOut, sent);
@@ -207,8 +205,8 @@ impl Reactor {
     /// would lose the answer it has not read yet (RFC 9112 section 9.6).
     pub(super) fn linger(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(socket) = &conn.socket else { return };
-        if shutdown(socket, Shutdown::Write).is_err() {
+        let Some(stream) = &mut conn.stream else { return };
+        if stream.end_sending().is_err() {
             self.close(token);
             return;
         }
@@ -223,18 +221,17 @@ impl Reactor {
 
     pub(super) fn discard(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(socket) = &conn.socket else { return };
+        let Some(stream) = &mut conn.stream else { return };
         let scratch = self.buffers.scratch(DISCARD);
         let mut taken = 0;
         loop {
-            match recv(socket, &mut *scratch, RecvFlags::empty()) {
-                Ok((0, _)) => break,
-                Ok((count, _)) => {
+            match stream.discard(scratch) {
+                Ok(0) => break,
+                Ok(count) => {
                     taken += count;
                     self.work.spend(count);
                 }
                 Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
                 Err(_) => break,
             }
             if taken >= config::READ_BURST || self.work.is_turn_over() {
@@ -248,8 +245,8 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        let Conn { socket, mut phase, request, attachment, .. } = conn;
-        drop(socket);
+        let Conn { stream, mut phase, request, attachment, .. } = conn;
+        drop(stream);
         if let Some(request) = request {
             self.recycle(request);
         }
