@@ -46,6 +46,7 @@ LONGEST_FIRST = (
     "frameworks/test_aiohttp.py",
     "examples/test_work.py",
     "compat/test_hooks.py",
+    "conformance/policy/test_policy.py",
 )
 """Files by the time they took (`--durations=0`), each more than 40 seconds. They begin first, so that a run does not
 end with one of them while the other processes have nothing to do. Then come these suites, then the rest."""

@@ -1,4 +1,4 @@
-"""Many slow or silent clients at once, driven by one thread."""
+"""Slow clients: what the server does with one, and many at once, driven by one thread."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.harness.deadline import until
-from tests.harness.wire import Address, connect
+from tests.harness.wire import Address, Wire, connect
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+def until_let_go(wire: Wire, within: float) -> None:
+    """The server has closed its end: of a connection whose client reads nothing and says nothing."""
+    until(wire.is_let_go, "the client is given up", within=within, every=0.05)
+
+
+def until_stuck(wire: Wire) -> None:
+    """The kernel's buffers are full: the server waits for room."""
+    sizes: list[int] = []
+
+    def is_stuck() -> bool:
+        sizes.append(wire.backlog())
+        return len(sizes) > 4 and sizes[-1] > 0 and len(set(sizes[-4:])) == 1
+
+    until(is_stuck, "the response fills the buffers", every=0.05)
 
 
 @dataclass
