@@ -67,10 +67,6 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
             naps_in_python()
         except Exception:  # what a framework does
             pass
-    if environ["PATH_INFO"] == "/begun":
-        write = start_response("200 OK", [("Content-Type", "text/plain")])
-        write(b"begun ")
-        naps_in_python()
     if environ["PATH_INFO"] == "/grow":
         HOARD.append(b"x" * int(given["bytes"]))
     body = str(os.getpid()).encode()

@@ -335,8 +335,6 @@ def pre_request(worker, req):
     req.begun = time.monotonic()
     req.headers.append(("X-FROM-HOOK", "hello"))
     worker.log.info("pre %s %s %s", req.method, req.path, dict(req.headers)["HOST"])
-    if req.query == "refuse":
-        raise RuntimeError("refused by the hook")
 
 def post_request(worker, req, environ, resp):
     took = time.monotonic() - req.begun
@@ -349,16 +347,6 @@ accesslog = "-"
 """
 
 
-REFUSES = """
-def pre_request(worker, req):
-    if req.query == "refuse":
-        raise RuntimeError("refused by the hook")
-
-def post_request(worker, req, environ, resp):
-    worker.log.info("post ?%s %s", req.query, resp.status)
-"""
-
-
 class TestHooks:
     @KINDS
     def test_order_and_arguments(self, tmp_path: Path, worker_class: str) -> None:
@@ -367,20 +355,6 @@ class TestHooks:
             running.log.wait(r"\[INFO\] pre GET /a%20b t$")
             running.log.wait(r"\[INFO\] post /a%20b\?q /a b 200 OK 200 5$")
             running.out.wait(r'"GET /a%20b\?q HTTP/1.1" 200 5 ')
-
-    @ALL_CLASSES
-    def test_pre_request_may_refuse(self, tmp_path: Path, worker_class: str) -> None:
-        with gallery(config(tmp_path, REFUSES), worker_class=worker_class) as running, running.connect() as wire:
-            before = running.calls()
-            assert wire.get("/x").status == 200
-            reply = wire.get("/x?refuse")
-            assert (reply.status, reply.closes) == (500, True)
-            wire.closed()
-            running.log.wait(r"Error handling request GET /x$")
-            running.log.wait("RuntimeError: refused by the hook")
-            running.log.wait(r"post \?refuse 500 Internal Server Error$")
-            assert running.get("/x").status == 200
-            assert running.calls() == before + 2, "the application is not called"
 
     @ALL_CLASSES
     def test_what_post_request_lets_out_is_logged(self, tmp_path: Path, worker_class: str) -> None:

@@ -205,23 +205,6 @@ def test_a_body_that_is_too_long_is_refused_where_it_is_known(server: Server) ->
             assert reply.closes
 
 
-def test_chunks_that_are_none_are_refused(server: Server) -> None:
-    with server.connect() as wire:
-        wire.send(head("/upload?how=all", "Transfer-Encoding: chunked"), b"3\r\nabc\r\n")
-        reply = wire.send(b"zz\r\n").reply()
-        assert reply.status == 400
-        wire.closed()
-
-
-def test_a_reply_that_has_begun_is_broken_off(server: Server) -> None:
-    with server.connect() as wire:
-        wire.send(head("/upload?raw&how=late", "Transfer-Encoding: chunked"))
-        assert wire._head(False).status == 200
-        assert wire._exactly(10, "a chunk") == b"5\r\nbegun\r\n"
-        wire.send(b"zz\r\n")
-        assert wire.ended() == b""
-
-
 def test_nothing_is_left_open(server: Server) -> None:
     worker = server.worker_pid()
     server.get("/hello")

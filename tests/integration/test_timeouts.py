@@ -189,16 +189,6 @@ def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(case:
             head.closed()
 
 
-@KINDS
-def test_a_late_request_that_has_begun_to_answer_is_cut_off(pool: Pool, worker_class: str) -> None:
-    server = pool.get("stuck:application", worker_class=worker_class, timeout=30, request_timeout=1)
-    with server.connect() as wire:
-        wire.send(request("GET", "/begun"))
-        heard = wire.ended()
-    assert heard.startswith(b"HTTP/1.1 200")
-    assert not heard.endswith(b"0\r\n\r\n"), "an answer that is cut off must not look complete"
-
-
 @THREAD_CLASSES
 def test_a_timely_request_is_left_alone(worker_class: str) -> None:
     with Server("stuck:application", worker_class=worker_class, request_timeout=2) as server:

@@ -84,22 +84,6 @@ async def stream(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def duplex(request: web.Request) -> web.StreamResponse:
-    """Sends without end while the request's body still comes."""
-
-    async def listen() -> None:
-        async for _ in request.content.iter_any():
-            pass
-
-    response = await begin(request, ("Content-Type", "application/octet-stream"))
-    listener = asyncio.create_task(listen())
-    try:
-        while True:
-            await response.write(bytes(65536))
-    finally:
-        listener.cancel()
-
-
 async def fields(request: web.Request) -> web.StreamResponse:
     status = int(given(request).get("status", "200")[:3])
     own = [(name, value) for name, value in pairs(request) if name not in ("status", "raw")]
@@ -142,7 +126,6 @@ BEHAVIOURS: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = 
     "echo": echo,
     "stream": stream,
     "writes": stream,
-    "duplex": duplex,
     "iterables": nothing,
     "files": files,
     "fields": fields,

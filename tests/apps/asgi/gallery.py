@@ -104,22 +104,6 @@ async def stream(request: Request) -> None:
     await request.piece(b"", False)
 
 
-async def duplex(request: Request) -> None:
-    """Sends without end, and listens at the same time, as frameworks do that want to know when their client leaves."""
-
-    async def listen() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    await request.start(("Content-Type", "application/octet-stream"))
-    listener = asyncio.create_task(listen())
-    try:
-        while True:
-            await request.piece(bytes(65536))
-    finally:
-        listener.cancel()
-
-
 async def fields(request: Request) -> None:
     status = int(request.given.get("status", "200")[:3])
     own = [(name, value) for name, value in request.pairs if name not in ("status", "raw")]
@@ -173,7 +157,6 @@ BEHAVIOURS: dict[str, Callable[[Request], Awaitable[None]]] = {
     "echo": echo,
     "stream": stream,
     "writes": stream,
-    "duplex": duplex,
     "iterables": nothing,
     "files": files,
     "fields": fields,

@@ -25,7 +25,6 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         raise ValueError(f"{scope['type']} is nothing for this application")
     path, given = scope["path"], dict(parse_qsl(scope["query_string"].decode()))
-    started = False
     match path:
         case "/naps":
             await naps_in_python()
@@ -36,17 +35,11 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
                 pass
         case "/short":
             await asyncio.sleep(float(given["s"]))
-        case "/begun":
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-            await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
-            started = True
-            await naps_in_python()
         case "/grow":
             HOARD.append(b"x" * int(given["bytes"]))
         case _ if path in stuck.STUCK:
             stuck.STUCK[path]()
     body = str(os.getpid()).encode()
-    if not started:
-        fields = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))]
-        await send({"type": "http.response.start", "status": 200, "headers": fields})
+    fields = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": fields})
     await send({"type": "http.response.body", "body": body})

@@ -1,7 +1,7 @@
 """Uploads of an application that may begin before its request's body has come (`request_buffering = off`).
 
 `how=refuse` reads nothing, `first` reads up to `size` bytes, `all` reads in pieces, `catch` answers what reading
-raised, `stream` sends back each line as soon as it has come, `late` reads when its answer has begun.
+raised, `stream` sends back each line as soon as it has come.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     given = parameters(environ)
     source, how, size = environ["wsgi.input"], given["how"], int(given.get("size", "65536"))
     status, answer = "200 OK", b""
-    if how in ("stream", "late"):
+    if how == "stream":
         start_response("200 OK", [("Content-Type", "text/plain")])
-        return stream(source) if how == "stream" else late(source, size)
+        return stream(source)
     if how == "refuse":
         status, answer = "401 Unauthorized", b"no"
     elif how == "first":
@@ -52,8 +52,3 @@ def caught(source: Any, size: int) -> bytes:
 def stream(source: Any) -> Iterator[bytes]:
     while line := source.readline():
         yield line.upper()
-
-
-def late(source: Any, size: int) -> Iterator[bytes]:
-    yield b"begun"
-    yield summary(source, size)

@@ -18,7 +18,7 @@ from tornado import httputil, iostream
 
 calls = 0
 
-AT_ONCE = ("/duplex", "/early")
+AT_ONCE = ("/early",)
 """What is answered before the request's body is there."""
 
 
@@ -112,13 +112,6 @@ async def stream(request: Request) -> None:
     request.connection.finish()
 
 
-async def duplex(request: Request) -> None:
-    """Sends without end while the request's body still comes."""
-    await request.start(("Content-Type", "application/octet-stream"))
-    while True:
-        await request.connection.write(bytes(65536))
-
-
 async def fields(request: Request) -> None:
     status = int(request.given.get("status", "200")[:3])
     own = [(name, value) for name, value in request.pairs if name not in ("status", "raw")]
@@ -160,7 +153,6 @@ BEHAVIOURS: dict[str, Callable[[Request], Awaitable[None]]] = {
     "echo": echo,
     "stream": stream,
     "writes": stream,
-    "duplex": duplex,
     "iterables": nothing,
     "files": files,
     "fields": fields,
