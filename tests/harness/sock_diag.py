@@ -13,6 +13,8 @@ NLMSG_ERROR = 2
 NETLINK_SOCK_DIAG = 4
 ALL_STATES = 0xFFFFFFFF
 NO_COOKIE = b"\xff" * 8
+ENDED = (4, 5, 6, 7, 9, 11)
+"""FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSE, LAST_ACK, CLOSING (include/net/tcp_states.h)."""
 HEADER = struct.Struct("=IHHII")
 """struct nlmsghdr: length, type, flags, sequence, port."""
 MESSAGE = struct.Struct("=BBBBHH16s16sI8sIIIII")
@@ -25,7 +27,7 @@ class Socket(NamedTuple):
     unacknowledged: int
     """Bytes that the other end has not acknowledged."""
     is_closed: bool
-    """No process has it any more (FIN_WAIT1, LAST_ACK)."""
+    """No process has it any more; one that waits to be accepted has none yet."""
 
 
 def find(own: tuple[str, int], peer: tuple[str, int]) -> Socket | None:
@@ -42,5 +44,5 @@ def find(own: tuple[str, int], peer: tuple[str, int]) -> Socket | None:
         if -error == errno.ENOENT:
             return None
         raise OSError(-error, "the kernel does not tell of its sockets (CONFIG_INET_DIAG)")
-    *_, unread, waiting, _uid, inode = MESSAGE.unpack_from(answer, HEADER.size)
-    return Socket(unread, waiting, inode == 0)
+    _family, state, *_, unread, waiting, _uid, inode = MESSAGE.unpack_from(answer, HEADER.size)
+    return Socket(unread, waiting, inode == 0 and state in ENDED)

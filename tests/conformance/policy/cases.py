@@ -7,6 +7,7 @@ side by side, so do the cases: most of their time is spent in waiting for deadli
 from __future__ import annotations
 
 import contextlib
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -176,7 +177,7 @@ def silent_begun(stage: Stage, tag: str) -> bytes:
         return wire.ended()
 
 
-def drip(wire: Wire, piece: bytes) -> bytes:
+def drip(wire: Wire, piece: bytes, is_over: Callable[[], bool]) -> bytes:
     """Sends it again and again until the server has had enough; what it said."""
 
     def given_up() -> bool:
@@ -184,10 +185,17 @@ def drip(wire: Wire, piece: bytes) -> bytes:
             wire.send(piece)
         except ConnectionError:
             return True
-        return wire.is_let_go()
+        return is_over()
 
     until(given_up, "a client that drips is given up", within=2 * BODY_SECONDS + SLACK, every=0.1)
     return wire.ended()
+
+
+def drip_until_answered(wire: Wire) -> bytes:
+    began = time.monotonic()
+    heard = drip(wire, b"x", lambda: bool(select.select([wire.sock], [], [], 0)[0]))
+    assert time.monotonic() - began >= 0.9 * BODY_SECONDS, "it had its time"
+    return heard
 
 
 @case()
@@ -195,7 +203,7 @@ def slow(stage: Stage, tag: str) -> bytes:
     assert RATE > 2 * 10, "ten bytes a second are too slow"
     with stage.connect() as wire:
         wire.send(post(f"/body/{tag}", LENGTH))
-        return drip(wire, b"x")
+        return drip_until_answered(wire)
 
 
 @case(Kind.READING)
@@ -208,7 +216,7 @@ def trailers(stage: Stage, tag: str) -> bytes:
     """They are no progress of the body."""
     with stage.connect() as wire:
         wire.send(post(f"/body/{tag}", CHUNKED, b"30d40\r\n", b"b" * 200_000, b"\r\n0\r\nX-Sum: "))
-        return drip(wire, b"x")
+        return drip_until_answered(wire)
 
 
 @case(Kind.READING)
@@ -313,7 +321,7 @@ def unread_with_a_body(stage: Stage, tag: str) -> bytes:
         other.send(post(f"/duplex/{stage.tag()}", [("Content-Length", "10")], b"01234"))
         until_stuck(other)
         other.send(b"56789")
-        heard = drip(wire, b"0" * RATE)
+        heard = drip(wire, b"0" * RATE, wire.is_let_go)
         give_up(other)
     return heard
 
@@ -504,7 +512,7 @@ class Provoked:
         self._outcomes: dict[tuple[str, str], Future[Outcome]] = {}
         self._settled: set[str] = set()
         for subject in wanted:
-            if SUBJECTS[subject].is_single:
+            if SUBJECTS[subject].is_single and SUBJECTS[subject].is_installed:
                 self._begin(SUBJECTS[subject])  # these take longest
 
     def stage(self, subject: str, kind: Kind) -> Stage:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conftest import Pool
 from tests.harness import Server, Wire
+from tests.harness.classes import EVENT_LOOPS, THREADED
 from tests.harness.server import Lines
 from tests.harness.wire import Fields, request
 
@@ -39,6 +41,10 @@ class Subject:
     @property
     def is_wsgi(self) -> bool:
         return self.app == "wsgi_app"
+
+    @property
+    def is_installed(self) -> bool:
+        return self.worker_class in (*THREADED, *EVENT_LOOPS) or find_spec(self.worker_class) is not None
 
 
 SUBJECTS = {
