@@ -11,7 +11,7 @@ import select
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -22,7 +22,6 @@ from tests.conformance.policy.stage import (
     WRITE_SECONDS,
     Kind,
     Stage,
-    Subject,
     elapse,
     post,
 )
@@ -46,6 +45,9 @@ NOTICED = 0.2
 """Seconds between a client's leaving and what its application does next: what there is to be seen can be seen."""
 LEAST = 0.2
 """Seconds that an observed request takes at least."""
+
+AT_MOST = 70
+"""Seconds for all cases of a subject: a test has 90, and says what is missing."""
 
 Provoke = Callable[[Stage, str], bytes]
 
@@ -510,10 +512,12 @@ class Provoked:
         self._pool, self._wanted = pool, wanted
         self._stages: dict[tuple[str, Kind], Stage] = {}
         self._outcomes: dict[tuple[str, str], Future[Outcome]] = {}
+        self._begun: set[str] = set()
         self._settled: set[str] = set()
+        self._failed: dict[str, Exception] = {}
         for subject in wanted:
             if SUBJECTS[subject].is_single and SUBJECTS[subject].is_installed:
-                self._begin(SUBJECTS[subject])  # these take longest
+                self._try(self._begin, subject)  # these take longest
 
     def stage(self, subject: str, kind: Kind) -> Stage:
         own = SUBJECTS[subject]
@@ -524,31 +528,43 @@ class Provoked:
         return self._stages[subject, kind]
 
     def outcome(self, subject: str, case: str) -> Outcome:
-        if (subject, case) not in self._outcomes:
-            self._begin(SUBJECTS[subject])
-        return self._outcomes[subject, case].result(60)
+        """What came of the case, when all cases of the subject are over and their lines are in the logs."""
+        self.settle(subject)
+        return self._outcomes[subject, case].result(0)
 
     def settle(self, subject: str) -> None:
-        """All cases of the subject are over, whatever came of them, and so are the lines that they leave."""
-        if subject in self._settled:
-            return
-        for case in self._wanted[subject]:
-            with contextlib.suppress(Exception):
-                self.outcome(subject, case)
+        """All cases of the subject are over, whatever came of them; a server that is not up to it fails every row."""
+        if subject not in self._settled and subject not in self._failed:
+            self._try(self._settle, subject)
+            self._settled.add(subject)
+        if error := self._failed.get(subject):
+            raise AssertionError(f"{subject}: {error}") from error
+
+    def _try(self, step: Callable[[str], None], subject: str) -> None:
+        """What fails once is not tried again for each row."""
+        try:
+            step(subject)
+        except Exception as error:
+            self._failed[subject] = error
+
+    def _settle(self, subject: str) -> None:
+        if subject not in self._begun:
+            self._begin(subject)
+        wait((self._outcomes[subject, case] for case in self._wanted[subject]), timeout=AT_MOST)
         for (own, _), stage in self._stages.items():
             if own == subject:
                 stage.settle()
-        self._settled.add(subject)
 
-    def _begin(self, subject: Subject) -> None:
-        table = SOCKET_CASES if subject.name == "asgi-websocket" else CASES
+    def _begin(self, subject: str) -> None:
+        self._begun.add(subject)
+        table = SOCKET_CASES if subject == "asgi-websocket" else CASES
         by_stage: dict[Stage, list[str]] = {}
-        for name in self._wanted[subject.name]:
-            by_stage.setdefault(self.stage(subject.name, KINDS[name]), []).append(name)
+        for name in self._wanted[subject]:
+            by_stage.setdefault(self.stage(subject, KINDS[name]), []).append(name)
         for stage, names in by_stage.items():
-            threads = ThreadPoolExecutor(1 if subject.is_single else len(names))
+            threads = ThreadPoolExecutor(1 if SUBJECTS[subject].is_single else len(names))
             for name in names:
-                self._outcomes[subject.name, name] = threads.submit(_provoke, stage, table[name])
+                self._outcomes[subject, name] = threads.submit(_provoke, stage, table[name])
             threads.shutdown(wait=False)
 
 

@@ -26,7 +26,6 @@ def cells() -> Iterator[object]:
 
 @pytest.mark.parametrize(("row", "subject"), list(cells()))
 def test_policy(provoked: Provoked, row: Row, subject: str) -> None:
-    provoked.settle(subject)
     row.of(subject)(provoked.outcome(subject, row.case))
 
 
