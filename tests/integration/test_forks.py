@@ -225,9 +225,9 @@ def test_a_child_that_is_forked_while_the_application_is_loaded_is_no_worker(wor
     application = "at_import" + APPLICATIONS[worker_class].removeprefix("forking")
     with Server(application, worker_class=worker_class, env={"PYTHONPATH": str(tmp_path)}) as server:
         worker = server.worker_pid()
+        assert server.get("/").json()["pid"] == worker, "it is loaded, and has forked twice"
         until(lambda: len(proc.children(worker)) == 1, "one child lives, the other is gone")
         (child,) = proc.children(worker)
-        assert server.get("/").json()["pid"] == worker
         server.signal(signal.SIGTERM)
         assert server.wait_exit(outlived=True) == 0
         assert proc.is_running(child)

@@ -65,17 +65,18 @@ impl Reporter {
         self.engine.log(|out| format.render(&record, out));
     }
 
-    /// Has a hook told of a finished reply.
+    /// Has a hook told of a finished reply. `sent`: bytes behind the head, if the reply has not counted them.
     pub fn after<'py>(
         &self,
         py: Python<'py>,
         exchange: &Exchange,
+        sent: Option<u64>,
         tell: impl FnOnce(Finished<'py>) -> PyResult<Py<PyAny>>,
     ) {
         if is_child() {
             return; // the parent's will be told
         }
-        if let Err(error) = finished(py, exchange).and_then(tell) {
+        if let Err(error) = finished(py, exchange, sent).and_then(tell) {
             self.error(py, "Exception in post_request hook".into(), error);
         }
     }
@@ -136,10 +137,11 @@ impl Reporter {
     }
 }
 
-fn finished<'py>(py: Python<'py>, exchange: &Exchange) -> PyResult<Finished<'py>> {
+fn finished<'py>(py: Python<'py>, exchange: &Exchange, sent: Option<u64>) -> PyResult<Finished<'py>> {
     let reply = &exchange.request.reply;
     let status = latin1(py, reply.status_line())?;
-    Ok((status, sent_headers(py, reply.fields())?, reply.body_sent(), exchange.micros(clock::now())))
+    let sent = sent.unwrap_or_else(|| reply.body_sent());
+    Ok((status, sent_headers(py, reply.fields())?, sent, exchange.micros(clock::now())))
 }
 
 /// The application's header fields as they were sent: `Name: value\r\n` each, checked when they were set.

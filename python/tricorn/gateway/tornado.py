@@ -38,6 +38,7 @@ from tricorn.gateway.tornado_wsgi import RequestDelegate, wsgi_of
 
 if TYPE_CHECKING:
     from tricorn._core import CallGateway
+    from tricorn.config.config import Config
     from tricorn.gateway.call import Call
     from tricorn.log import Logger
 
@@ -45,8 +46,6 @@ Future = asyncio.Future[None]
 
 MAX_BODY = 100 * 1024 * 1024
 """The largest body unless a handler says otherwise (`set_max_body_size`): tornado's own default."""
-DISCONNECT_GRACE = 3.0
-"""Seconds for answering a client that has closed its sending side; its handler is told at once."""
 TURN = 1024 * 1024
 """Bytes of a body after which other requests get their turn."""
 
@@ -54,6 +53,7 @@ TURN = 1024 * 1024
 def make_gateway(
     application: Any,
     loop: asyncio.AbstractEventLoop,
+    config: Config,
     log: Logger,
     *,
     before: Callable[..., Any] | None = None,
@@ -71,7 +71,7 @@ def make_gateway(
         before=before,
         after=after,
         leave=server.leave,
-        disconnect_grace=DISCONNECT_GRACE,
+        disconnect_grace=config.asgi_disconnect_grace_period,
     )
 
 

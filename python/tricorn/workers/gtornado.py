@@ -30,7 +30,7 @@ class TornadoWorker(LoopWorker):
         if application is not None:
             return native.make_wsgi_gateway(self, application, 1)
         before, after = observe_call.callbacks(self, self.cfg, self.log)
-        return tornado.make_gateway(self.wsgi, self.loop, self.log, before=before, after=after)
+        return tornado.make_gateway(self.wsgi, self.loop, self.cfg, self.log, before=before, after=after)
 
 
 CHANGED = (

@@ -201,13 +201,7 @@ NO_HALF = each(SOCKET, "a client that cannot send a Close frame is gone (RFC 645
 LATE = ": it was ended after 1 s (request_timeout)"
 """How the sentence goes on that names a late request."""
 PAGE_BYTES = "a page is logged with 0 bytes: `Exchange::answer_error` counts its status and not its body"
-FIRST_BYTES = "what came with the head counts for nothing: `Pace` begins with 0 bytes when the request does"
-ENDS_AT_ONCE = (
-    "after `HALF_CLOSE` (250 ms) a half-close is taken for a client that has left (`transport/connection.rs`)"
-)
 NEVER_ENDS = "aiohttp waits for the next request, the client for the rest, and no deadline ends it: the place is lost"
-
-NO_500 = {"asgi-websocket": "the log has 500 and the hook no status: `Socket::unanswered` names what it did not send"}
 
 
 def ending(
@@ -221,22 +215,20 @@ def ending(
     absent: Mapping[str, str] | None = None,
     without_hook: Mapping[str, str] | None = None,
     defects: Mapping[str, str] | None = None,
-    log_defects: Mapping[str, str] | None = None,
-    hook_defects: Mapping[str, str] | None = None,
 ) -> list[Row]:
     """What the client sees of an end, the access log, and `post_request`."""
     absent, without_hook, defects = absent or {}, without_hook or {}, defects or {}
     with_hook = tuple(subject for subject in on if subject not in without_hook)
     return [
         Row(f"{name}: what the client sees", case, seen, on, absent, defects),
-        Row(f"{name}: one line in the access log", case, log, on, absent, {**defects, **(log_defects or {})}),
+        Row(f"{name}: one line in the access log", case, log, on, absent, defects),
         Row(
             f"{name}: post_request is told once, and the same",
             case,
             post,
             with_hook,
             {**absent, **without_hook},
-            {**defects, **(hook_defects or {})},
+            defects,
         ),
     ]
 
@@ -261,9 +253,6 @@ ANSWERED = [
         of_sockets(heard(b"Hello"), ends_with(b"hello\x88\x02\x03\xe8", 101)),
         of_sockets(line(200, 5), line(101)),
         of_sockets(all_of(hook(200, 5), same_in_both), all_of(hook(101), same_in_both)),
-        hook_defects={
-            "asgi-websocket": "post_request is told 0 bytes: `Socket::conclude` gives `after` no count of its own"
-        },
     ),
     Row("an answer: the hooks and loggers are told the same four things", "observed", four_things, HTTP, NO_MORE),
 ]
@@ -325,7 +314,6 @@ FAILED = [
         page(500),
         line(500),
         hook(500, headers="[]"),
-        hook_defects={"asgi-websocket": "post_request is not called: `websocket::start` refuses without its scope"},
     ),
     Row("pre_request raises: the application is not called", "refused_by_hook", not_called),
     Row("pre_request raises: the log names the request", "refused_by_hook", error()),
@@ -335,10 +323,6 @@ FAILED = [
         "a late request: the log names it",
         "late",
         error(LATE),
-        defects={
-            "aiohttp": "the sentence is a warning: `Transport::is_late` notifies instead of reporting an error",
-            "asgi-websocket": "the sentence is missing: `Socket::report` takes the cancellation for a client that left",
-        },
     ),
     *ending(
         "a late request that is being answered",
@@ -377,7 +361,6 @@ BODIES = [
         body_text,
         HTTP,
         NO_BODY,
-        each(LOOPS, FIRST_BYTES),
     ),
     Row(
         "no byte of a body comes: the page's bytes are logged",
@@ -410,7 +393,6 @@ BODIES = [
         body_text,
         WSGI,
         AS_IT_COMES,
-        each(WSGI, FIRST_BYTES),
     ),
     *ending(
         "no byte of a body comes while it is answered",
@@ -491,9 +473,6 @@ BACK_PRESSURE = [
         of_sockets(cut_off(bytes(1000)), ends_with(b"", 101)),
         of_sockets(line(200), line(101)),
         of_sockets(all_of(hook(200), same_in_both), all_of(hook(101), same_in_both)),
-        hook_defects={
-            "asgi-websocket": "post_request is told 0 bytes: `Socket::conclude` gives `after` no count of its own"
-        },
     ),
     Row("a client that reads nothing: the application is held back, and told", "unread_stream", held_back),
     *ending(
@@ -541,7 +520,6 @@ LEFT = [
         hook(200, 6),
         on=HTTP,
         absent=NO_HALF,
-        defects={"aiohttp": ENDS_AT_ONCE},
     ),
     *ending(
         "a half-close in the middle of the response",
@@ -551,7 +529,6 @@ LEFT = [
         hook(200, 11),
         on=HTTP,
         absent=NO_HALF,
-        defects={"aiohttp": ENDS_AT_ONCE},
     ),
     *ending(
         "a client leaves before its answer, with FIN",
@@ -559,7 +536,6 @@ LEFT = [
         heard(b""),
         of_sockets(line(200, 6), line(0, 0)),
         of_sockets(hook(200, 6), hook(0, 0, headers="[]")),
-        log_defects=NO_500,
     ),
     *ending(
         "a client leaves before its answer, with RST",
@@ -567,7 +543,6 @@ LEFT = [
         heard(b""),
         {"": line(200, 6), **dict.fromkeys((*LOOPS, *SOCKET), line(0, 0))},
         {"": hook(200, 6), **dict.fromkeys((*LOOPS, *SOCKET), hook(0, 0, headers="[]"))},
-        log_defects=NO_500,
     ),
     *ending(
         "a client leaves in the middle of its answer, with FIN",

@@ -80,6 +80,11 @@ impl BodyReader {
         self.pace.is_waiting()
     }
 
+    /// So many bytes came with the head, and were not waited for.
+    pub fn began_with(&mut self, count: u64) {
+        self.pace.began_with(count);
+    }
+
     /// So many bytes came, which ends the wait.
     pub fn came(&mut self, count: usize, now: u64) {
         self.pace.came(count, now);

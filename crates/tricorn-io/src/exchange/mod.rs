@@ -151,8 +151,13 @@ impl Exchange {
         address.path_bytes().map(<[u8]>::to_vec)
     }
 
+    /// All of the body, or what came of it with the head.
     pub fn take_body(&mut self) -> Body {
-        std::mem::take(&mut self.request.body)
+        let body = std::mem::take(&mut self.request.body);
+        if self.request.partial {
+            self.body.began_with(body.len());
+        }
+        body
     }
 
     /// The client is known to be gone; what is written from now on is dropped.

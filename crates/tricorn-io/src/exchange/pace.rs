@@ -29,6 +29,11 @@ impl Pace {
         self.waits_since > 0
     }
 
+    /// So many bytes came with the head, and were not waited for.
+    pub fn began_with(&mut self, count: u64) {
+        self.came += count;
+    }
+
     /// So many bytes came, which ends the wait.
     pub fn came(&mut self, count: usize, now: u64) {
         self.came += count as u64;

@@ -125,7 +125,7 @@ impl Shared {
         self.engine.conclude_call(exchange.slot());
         exchange.conclude();
         self.log(py, &exchange, &ending);
-        self.after(py, &exchange, &ending.told);
+        self.after(py, &exchange, &ending);
         let call = self.calls.take(exchange.slot());
         self.beginning.give_back(&self.engine, exchange);
         call
@@ -158,16 +158,16 @@ impl Shared {
     }
 
     /// Calls `after(scope, token, status, headers, sent, micros)`; without the scope, if the hook has none.
-    fn after(&self, py: Python<'_>, exchange: &Exchange, told: &Told) {
+    fn after(&self, py: Python<'_>, exchange: &Exchange, ending: &Ending<'_>) {
         let Some(after) = &self.after else { return };
-        match told {
+        match &ending.told {
             Told { scope: Some(scope), token } => {
-                self.reporter.after(py, exchange, |(status, headers, sent, micros)| {
+                self.reporter.after(py, exchange, ending.sent, |(status, headers, sent, micros)| {
                     after.call1(py, (scope, token, status, headers, sent, micros))
                 });
             }
             Told { scope: None, token: Some(token) } => {
-                self.reporter.after(py, exchange, |(status, headers, sent, micros)| {
+                self.reporter.after(py, exchange, ending.sent, |(status, headers, sent, micros)| {
                     after.call1(py, (token, status, headers, sent, micros))
                 });
             }

@@ -281,7 +281,7 @@ impl Server {
         token: Option<Bound<'py, PyAny>>,
     ) {
         if let Some(after) = &self.gateway.get().after {
-            self.reporter.after(py, exchange, |(status, headers, sent, micros)| {
+            self.reporter.after(py, exchange, None, |(status, headers, sent, micros)| {
                 after.call1(py, (environ, token, status, headers, sent, micros))
             });
         }

@@ -40,7 +40,8 @@ ASGI_DISCONNECT_GRACE_PERIOD = Setting(
     section=SECTION,
     help="Seconds an ASGI task may go on after its client disconnected.",
     doc="The application finds `http.disconnect` in `receive()` at once; a task that has not ended after this time is "
-    "cancelled.",
+    "cancelled. Under `tornado` and `aiohttp`: how long a client that only closed its sending side may wait for its "
+    "response.",
 )
 
 ROOT_PATH = Setting(
