@@ -339,7 +339,6 @@ FAILED = [
         error(LATE),
         HTTP,
         HANDSHAKE,
-        {"aiohttp": "the sentence is a warning: `Transport::is_late` notifies instead of reporting an error"},
     ),
 ]
 LOST = told("lost")
