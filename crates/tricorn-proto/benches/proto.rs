@@ -19,6 +19,23 @@ const BROWSER: &[u8] = b"GET /static/css/site.css?v=20261121 HTTP/1.1\r\nHost: w
     sec-ch-ua-platform: \"Linux\"\r\nAccept: text/css,*/*;q=0.1\r\nSec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: no-cors\r\n\
     Sec-Fetch-Dest: style\r\nReferer: https://www.example.com/index.html\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
     Accept-Language: en-GB,en-US;q=0.9,en;q=0.8\r\nCookie: session_id=0123456789abcdef0123456789abcdef; csrf_token=abcdefgh\r\n\r\n";
+const FIELDS: [(&[u8], &[u8]); 12] = [
+    (b"Content-Type", b"text/plain; charset=utf-8"),
+    (b"X-Frame-Options", b"DENY"),
+    (b"Vary", b"Accept-Encoding"),
+    (b"Cache-Control", b"max-age=0, no-cache, no-store, must-revalidate, private"),
+    (b"Expires", b"Sat, 21 Nov 2026 01:02:32 GMT"),
+    (b"ETag", b"\"0123456789abcdef0123456789abcdef\""),
+    (b"Content-Language", b"en-gb"),
+    (b"X-Content-Type-Options", b"nosniff"),
+    (b"Referrer-Policy", b"same-origin"),
+    (b"Cross-Origin-Opener-Policy", b"same-origin"),
+    (
+        b"Set-Cookie",
+        b"csrftoken=0123456789abcdefghijklmnopqrstuv; expires=Sat, 20 Nov 2027 01:02:32 GMT; Max-Age=31449600; Path=/",
+    ),
+    (b"Set-Cookie", b"sessionid=0123456789abcdefghijklmnopqrstuv; HttpOnly; Max-Age=1209600; Path=/; SameSite=Lax"),
+];
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
 
 fn main() {
@@ -64,15 +81,20 @@ fn chunked_body() {
 fn reply() {
     let mut reply = Reply::default();
     let mut out = Vec::new();
-    for (name, known) in [("reply, 3 fields, length known", Some(13)), ("reply, 3 fields, chunked", None)] {
+    let (three, twelve) = (&FIELDS[..3], &FIELDS[..]);
+    for (name, fields, known) in [
+        ("reply, 3 fields, length known", three, Some(13)),
+        ("reply, 3 fields, chunked", three, None),
+        ("reply, 12 fields, length known", twelve, Some(13)),
+    ] {
         let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: known, close: false };
         measure(name, || {
             out.clear();
             reply.begin(Method::Get, Version::Http11, true);
             let _ = reply.status(black_box(b"200 OK"));
-            let _ = reply.field(black_box(b"Content-Type"), black_box(b"text/plain; charset=utf-8"));
-            let _ = reply.field(black_box(b"X-Frame-Options"), black_box(b"DENY"));
-            let _ = reply.field(black_box(b"Vary"), black_box(b"Accept-Encoding"));
+            for (name, value) in black_box(fields) {
+                let _ = reply.field(name, value);
+            }
             reply.write_head(&mut out, &inputs);
             black_box(reply.body(&mut out, 13));
             black_box(reply.after_body());
