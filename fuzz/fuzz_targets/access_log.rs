@@ -3,7 +3,8 @@
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
-use tricorn_proto::http1::{Receiver, RequestHead};
+use tricorn_proto::http1::Receiver;
+use tricorn_proto::message::RequestHead;
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data);

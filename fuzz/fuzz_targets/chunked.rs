@@ -2,7 +2,8 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_proto::http1::chunked::{Decoder, Trailers};
-use tricorn_proto::http1::{HeadPolicy, RefusalKind, Step};
+use tricorn_proto::http1::{HeadPolicy, Step};
+use tricorn_proto::message::RefusalKind;
 
 #[derive(Debug, PartialEq, Eq)]
 enum End {

@@ -2,7 +2,8 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
-use tricorn_proto::http1::{Framing, Method, Receiver, RequestHead, Step, Version};
+use tricorn_proto::http1::{Receiver, Step};
+use tricorn_proto::message::{Framing, Method, RequestHead, Version};
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data);

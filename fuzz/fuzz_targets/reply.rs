@@ -2,9 +2,10 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
-use tricorn_proto::exchange::{End, HeadInputs, Reply};
+use tricorn_proto::response::{End, HeadInputs, Reply};
 use tricorn_proto::http1::chunked::{Decoder, Trailers};
-use tricorn_proto::http1::{HeadPolicy, Method, Step, Version};
+use tricorn_proto::http1::{HeadPolicy, Step};
+use tricorn_proto::message::{Method, Version};
 
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
 

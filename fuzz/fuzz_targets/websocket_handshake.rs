@@ -2,7 +2,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
-use tricorn_proto::http1::grammar::{is_field_value, is_token};
+use tricorn_proto::message::grammar::{is_field_value, is_token};
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake::{Key, Wanted, accept};
 

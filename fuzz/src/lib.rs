@@ -1,5 +1,6 @@
 //! What the fuzz targets share: a byte string read as choices, a connection's events, and frames of a client.
-use tricorn_proto::http1::{HeadPolicy, HeaderMap, Receiver, RefusalKind, RequestHead, Step};
+use tricorn_proto::http1::{HeadPolicy, HeaderMap, Receiver, Step};
+use tricorn_proto::message::{RefusalKind, RequestHead};
 use tricorn_proto::peer::Trust;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 

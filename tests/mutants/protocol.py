@@ -178,7 +178,7 @@ PROTOCOL = (
     Fault(
         "application_sets_coding",
         "the application cannot send a Transfer-Encoding",
-        f"{CRATE}/src/exchange/app_field.rs",
+        f"{CRATE}/src/response/app_field.rs",
         'dropped(named(b"transfer-encoding"))',
         "Use::Send",
         (f"{SUITE} reply",),
@@ -186,7 +186,7 @@ PROTOCOL = (
     Fault(
         "response_splitting",
         "a field's value has no control characters",
-        f"{CRATE}/src/exchange/fields.rs",
+        f"{CRATE}/src/response/fields.rs",
         "!is_field_value(value)",
         "false",
         (f"{SUITE} reply",),
@@ -194,7 +194,7 @@ PROTOCOL = (
     Fault(
         "more_than_announced",
         "no byte beyond Content-Length is sent",
-        f"{CRATE}/src/exchange/body.rs",
+        f"{CRATE}/src/response/body.rs",
         "len.min(*remaining)",
         "len",
         (f"{SUITE} reply",),
@@ -202,7 +202,7 @@ PROTOCOL = (
     Fault(
         "empty_chunk",
         "an empty piece is no chunk, which would end the body",
-        f"{CRATE}/src/exchange/body.rs",
+        f"{CRATE}/src/response/body.rs",
         "len == 0",
         "false",
         (f"{SUITE} reply",),
@@ -211,7 +211,7 @@ PROTOCOL = (
     Fault(
         "short_reply_reused",
         "a connection whose reply was too short is closed",
-        f"{CRATE}/src/exchange/reply.rs",
+        f"{CRATE}/src/response/reply.rs",
         "return End::Short { missing }",
         "return { let _ = missing; End::Reuse }",
         (f"{SUITE} reply",),
@@ -219,7 +219,7 @@ PROTOCOL = (
     Fault(
         "head_with_body",
         "a reply to HEAD has no body",
-        f"{CRATE}/src/exchange/framing.rs",
+        f"{CRATE}/src/response/framing.rs",
         "Decision::no_body(true, known.filter(|&length| length > 0))",
         "Decision::of(Framing::Chunked, true, None)",
         (f"{LIB} framing",),

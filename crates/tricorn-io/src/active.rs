@@ -24,7 +24,7 @@ use crate::exchange::patience::Patience;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::reactor::What;
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
 
 #[derive(Default)]
 pub struct Active {

@@ -17,7 +17,7 @@ use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::reactor::What;
-use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
 use tricorn_proto::websocket::{Kind, Session, Spare, Turn, Unsendable};
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tricorn_io::{Config, DRAIN, Sent};
-use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::response::HeadInputs;
 
 fn with_gate(config: Config) -> (Server, Gate) {
     let gate = Gate::default();

@@ -5,9 +5,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
-use tricorn_proto::exchange::{HeadInputs, Reply};
-use tricorn_proto::http1::{HeadPolicy, Method, Receiver, RequestHead, Version};
+use tricorn_proto::http1::{HeadPolicy, Receiver};
+use tricorn_proto::message::{Method, RequestHead, Version};
 use tricorn_proto::peer::Trust;
+use tricorn_proto::response::{HeadInputs, Reply};
 
 const WRK: &[u8] = b"GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n";
 const PROXIED: &[u8] = b"GET /api/items/42?full=1 HTTP/1.1\r\nHost: example.com\r\nX-Forwarded-For: 10.0.0.1\r\n\

@@ -2,8 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod access_log;
-pub mod exchange;
 pub mod http1;
+pub mod message;
 pub mod peer;
+pub mod response;
 mod trust;
 pub mod websocket;

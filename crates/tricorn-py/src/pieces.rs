@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyString};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use tricorn_io::{Engine, Exchange, Sent, SharedBytes};
-use tricorn_proto::exchange::End;
+use tricorn_proto::response::End;
 
 /// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
 const WITHOUT_GIL: usize = 64 * 1024;

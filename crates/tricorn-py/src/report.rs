@@ -7,7 +7,7 @@ use pyo3::types::{PyList, PyString, PyType};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock, is_child};
 use tricorn_proto::access_log::Record;
-use tricorn_proto::http1::{Scheme, target};
+use tricorn_proto::message::{Scheme, target};
 
 /// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(is_warning, text)`.
 pub struct Reporter {

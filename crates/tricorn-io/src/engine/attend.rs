@@ -9,7 +9,7 @@ use crate::exchange::{Exchange, Sent};
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
 
 impl Engine {
     /// From now on [`crate::Wake::Stirred`] tells what happens to the exchange's connection, until it is given back. Bytes and

@@ -37,8 +37,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
-use tricorn_proto::exchange::HeadInputs;
 use tricorn_proto::peer::request_id;
+use tricorn_proto::response::HeadInputs;
 
 /// Chores that pile up while requests never pause are handed out at this number.
 const CHORES: usize = 128;

@@ -3,7 +3,8 @@ use super::buffers::Request;
 use super::pace::Pace;
 use crate::config::{BodyRate, Config};
 use crate::stream::Stream;
-use tricorn_proto::http1::{Receiver, Refusal, Step};
+use tricorn_proto::http1::{Receiver, Step};
+use tricorn_proto::message::Refusal;
 
 /// Most bytes of a body read at a time.
 pub const PIECE: usize = 128 * 1024;

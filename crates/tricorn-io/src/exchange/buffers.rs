@@ -3,9 +3,9 @@ use super::body::Body;
 use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
-use tricorn_proto::exchange::Reply;
-use tricorn_proto::http1::{Known, RequestHead};
+use tricorn_proto::message::{Known, RequestHead};
 use tricorn_proto::peer::{request_id, request_start};
+use tricorn_proto::response::Reply;
 
 /// Bytes an input buffer begins with; a head that fits costs one read.
 pub const INPUT: usize = 16 * 1024;

@@ -14,8 +14,8 @@ use crate::stream::{Lent, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8};
-use tricorn_proto::exchange::error_page::Page;
-use tricorn_proto::http1::Method;
+use tricorn_proto::message::Method;
+use tricorn_proto::response::error_page::Page;
 
 const OVER: u8 = 0;
 const OPEN: u8 = 1;

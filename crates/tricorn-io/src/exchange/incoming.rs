@@ -9,7 +9,7 @@ use super::{Exchange, Sent};
 use crate::clock::SECOND;
 use crate::config::Config;
 use rustix::io::Errno;
-use tricorn_proto::http1::{Refusal, RefusalKind};
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 /// What asking for more came to.
 #[derive(Debug)]

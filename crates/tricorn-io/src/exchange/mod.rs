@@ -39,9 +39,9 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
-use tricorn_proto::exchange::error_page::{self, Page};
-use tricorn_proto::exchange::{End, Fault, HeadInputs};
 use tricorn_proto::http1::Receiver;
+use tricorn_proto::response::error_page::{self, Page};
+use tricorn_proto::response::{End, Fault, HeadInputs};
 
 pub use client::{Attachment, Client};
 pub use output::Sent;

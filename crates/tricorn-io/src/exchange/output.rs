@@ -20,7 +20,7 @@ use crate::stream::Stream;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice};
 use std::sync::Arc;
-use tricorn_proto::http1::Method;
+use tricorn_proto::message::Method;
 
 /// What became of bytes given to an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::OwnedFd;
-use tricorn_proto::exchange::{End, HeadInputs, Reply};
-use tricorn_proto::http1::{Method, RequestHead};
+use tricorn_proto::message::{Method, RequestHead};
+use tricorn_proto::response::{End, HeadInputs, Reply};
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
@@ -178,7 +178,7 @@ fn compose(request: &mut Request, admin: &AdminPaths, not_ready: Option<&'static
     reply.end(out)
 }
 
-fn set(reply: &mut Reply, status: &str) -> Result<(), tricorn_proto::exchange::Fault> {
+fn set(reply: &mut Reply, status: &str) -> Result<(), tricorn_proto::response::Fault> {
     reply.status(status.as_bytes())?;
     reply.field(b"Content-Type", b"text/plain")?;
     reply.field(b"Cache-Control", b"no-store")?;

@@ -6,7 +6,7 @@ use crate::exchange::Exchange;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::{Event, Token};
-use tricorn_proto::http1::{Refusal, RefusalKind};
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
     /// Something happened to a connection that is with an exchange.

@@ -13,7 +13,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use tricorn_proto::http1::{Refusal, RefusalKind};
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 /// Vectors kept for the next pieces.
 const SPARE: usize = 8;

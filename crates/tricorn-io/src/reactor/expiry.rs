@@ -6,7 +6,7 @@ use crate::clock::SECOND;
 use crate::exchange::incoming::late_body;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
-use tricorn_proto::http1::{Refusal, RefusalKind};
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
     #[inline]

@@ -19,7 +19,8 @@ use rustix::fs::MemfdFlags;
 use rustix::io::{self, IoSlice};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use tricorn_proto::http1::{Refusal, RefusalKind, Step};
+use tricorn_proto::http1::Step;
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 /// What came of an attempt to hand a request over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
-use tricorn_proto::exchange::error_page;
 use tricorn_proto::peer::request_id;
+use tricorn_proto::response::error_page;
 
 pub(super) struct Log {
     config: Arc<Config>,

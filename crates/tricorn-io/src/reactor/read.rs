@@ -15,7 +15,8 @@ use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::io::Errno;
 use std::ops::Range;
-use tricorn_proto::http1::{Framing, Refusal, Step};
+use tricorn_proto::http1::Step;
+use tricorn_proto::message::{Framing, Refusal};
 
 /// What looking at the bytes at hand came to.
 enum Look {

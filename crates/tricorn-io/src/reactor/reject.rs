@@ -7,8 +7,8 @@ use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
-use tricorn_proto::exchange::error_page::Page;
-use tricorn_proto::http1::Method;
+use tricorn_proto::message::Method;
+use tricorn_proto::response::error_page::Page;
 
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.

@@ -4,7 +4,7 @@ use super::phase::{Change, Phase};
 use crate::clock;
 use crate::exchange::body::{Body, Spool};
 use crate::sys::poll::Token;
-use tricorn_proto::http1::{Refusal, RefusalKind};
+use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
     /// The body has come to its end: the request is complete when the rest of it is on disk.

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use tricorn_io::{
     AccessLog, Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake, page_bytes,
 };
-use tricorn_proto::exchange::{End, HeadInputs};
 use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::response::{End, HeadInputs};
 
 pub use tricorn_io::clock::{MILLI, SECOND};
 

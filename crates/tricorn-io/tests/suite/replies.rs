@@ -4,7 +4,7 @@ use crate::harness;
 use harness::*;
 use std::sync::Arc;
 use tricorn_io::{Config, Engine, Exchange, Sent};
-use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::response::HeadInputs;
 
 /// More than the sockets of the loopback hold.
 const BIG: usize = 32 << 20;

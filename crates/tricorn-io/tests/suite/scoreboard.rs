@@ -21,7 +21,7 @@ fn counters_and_histograms_add_up() {
         };
         exchange.request.reply.status(status).expect("a status");
         let wall = exchange.wall.clone();
-        let inputs = tricorn_proto::exchange::HeadInputs {
+        let inputs = tricorn_proto::response::HeadInputs {
             date: wall.date(),
             server: b"",
             body_length: Some(0),

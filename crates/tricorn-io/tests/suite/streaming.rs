@@ -5,7 +5,7 @@ use harness::hub::HubServer;
 use harness::*;
 use std::net::Shutdown;
 use tricorn_io::{Awaited, Body, Config, Engine, Exchange, Incoming, Patience, Sent, Timer, clock};
-use tricorn_proto::exchange::End;
+use tricorn_proto::response::End;
 
 fn server() -> HubServer {
     HubServer::start(Config { threads: 8, streaming: true, ..config() })

@@ -1,7 +1,7 @@
 //! The atoms of gunicorn's access log format, one row each.
 use super::{Record, basic_auth, escape};
-use crate::http1::grammar::trim_ows;
-use crate::http1::target::{needs_decoding, percent_decode};
+use crate::message::grammar::trim_ows;
+use crate::message::target::{needs_decoding, percent_decode};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Atom {
@@ -146,7 +146,7 @@ fn request_field(record: &Record<'_>, name: &[u8], out: &mut Vec<u8>) {
 /// The value of the last field with this lower-case name.
 pub(super) fn find_field<'a>(record: &Record<'a>, name: &[u8]) -> Option<&'a [u8]> {
     let bytes = record.bytes;
-    let named = |field: &&crate::http1::Field| {
+    let named = |field: &&crate::message::Field| {
         let found = field.name.of(bytes);
         found.len() == name.len() && found.eq_ignore_ascii_case(name)
     };

@@ -1,5 +1,5 @@
 //! What a line of the access log is made of.
-use crate::http1::RequestHead;
+use crate::message::RequestHead;
 
 /// One finished (or refused) request, as the log sees it.
 pub struct Record<'a> {

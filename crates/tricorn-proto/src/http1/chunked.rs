@@ -4,9 +4,10 @@
 //!   Size ──n > 0──> Data ──all of it──> DataEnd ──CRLF──> Size
 //!     └───0───> Trailers ──empty line──> (end)
 //! ```
-use super::grammar::{QDTEXT, TCHAR, hex_digit, is};
 use super::limits::{Bounds, MAX_CHUNK_EXTENSIONS};
-use super::{HeadPolicy, HeaderMap, Progress, Refusal, RefusalKind, Step, field_line};
+use super::{HeadPolicy, HeaderMap, Progress, Step, field_line};
+use crate::message::grammar::{FIELD_VALUE, QDTEXT, TCHAR, hex_digit, is};
+use crate::message::{Refusal, RefusalKind};
 use memchr::memchr;
 
 /// Name and value of each trailer field.
@@ -245,7 +246,7 @@ fn quoted_end(mut text: &[u8]) -> Option<&[u8]> {
         match text {
             [b'"', rest @ ..] => return Some(rest),
             // quoted-pair = "\" ( HTAB / SP / VCHAR / obs-text )
-            [b'\\', escaped, rest @ ..] if is(*escaped, super::grammar::FIELD_VALUE) => text = rest,
+            [b'\\', escaped, rest @ ..] if is(*escaped, FIELD_VALUE) => text = rest,
             [byte, rest @ ..] if is(*byte, QDTEXT) => text = rest,
             _ => return None,
         }

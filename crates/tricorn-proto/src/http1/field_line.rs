@@ -1,6 +1,6 @@
 //! One field line, `field-name ":" OWS field-value OWS` (RFC 9112 section 5), of a head or a trailer section.
-use super::grammar::{is_field_value, is_token, trim_ows};
-use super::{Refusal, RefusalKind};
+use crate::message::grammar::{is_field_value, is_token, trim_ows};
+use crate::message::{Refusal, RefusalKind};
 
 /// Splits a line (without its CRLF) into name and value, or says what is wrong with it.
 pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Box<Refusal>> {

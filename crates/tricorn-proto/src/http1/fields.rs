@@ -6,7 +6,8 @@ use super::framing::Facts;
 use super::limits::Bounds;
 use super::request_line;
 use super::scheme::Told;
-use super::{Field, HeadPolicy, HeaderMap, Known, Refusal, RefusalKind, RequestHead, Span, Version};
+use super::{HeadPolicy, HeaderMap};
+use crate::message::{Field, Known, Refusal, RefusalKind, RequestHead, Span, Version};
 use memchr::memchr;
 
 /// The bytes of a head and how they are to be read.

@@ -2,8 +2,8 @@
 //!
 //! Both rewrite the bytes of a complete head in place, keeping its length (what is won becomes trailing space of the
 //! value, which means nothing), so that the strict grammar reads the result and nothing is told twice.
-use super::grammar::trim_ows;
 use super::limits::Leniency;
+use crate::message::grammar::trim_ows;
 
 /// Rewrites a complete head: request line, fields, empty line.
 #[cold]

@@ -1,5 +1,5 @@
 //! `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2).
-use super::grammar::{REG_NAME, is};
+use crate::message::grammar::{REG_NAME, is};
 
 /// `scheme "://" authority`, the beginning of a request target in absolute form (RFC 9112 section 3.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

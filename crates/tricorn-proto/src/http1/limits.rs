@@ -1,5 +1,5 @@
 //! Every number that bounds a request head or a body, and the operator's loosening settings.
-use super::{Refusal, RefusalKind};
+use crate::message::{Refusal, RefusalKind};
 use crate::trust::Trust;
 
 /// Bounds in bytes or counts. `0` means "the hard maximum", never "unbounded" (but for `body`).

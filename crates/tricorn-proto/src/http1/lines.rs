@@ -2,9 +2,9 @@
 //!
 //! A peer may send its head a byte at a time; each byte is looked at once. Everything here depends only on the lines
 //! seen so far, so that how the bytes were split over reads never changes the verdict.
-use super::error::{Refusal, RefusalKind};
 use super::limits::{Bounds, Leniency};
 use super::{field_line, request_line};
+use crate::message::{Refusal, RefusalKind};
 use memchr::{memchr, memrchr};
 
 /// How far an incomplete head was looked at.

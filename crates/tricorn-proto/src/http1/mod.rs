@@ -1,4 +1,4 @@
-//! HTTP/1.0 and HTTP/1.1, receiving side (RFC 9112).
+//! HTTP/1.0 and HTTP/1.1 as text (RFC 9112).
 //!
 //! ```text
 //!   bytes ──> receiver ──> request_line, fields ──> framing, host, scheme ──> RequestHead
@@ -7,15 +7,13 @@
 //!                └──> chunked: the body's own framing and its trailers
 //! ```
 //!
-//! `state` alone decides what comes next; `grammar` alone knows the character classes.
+//! `state` alone decides what comes next. `dictation` reads responses that another library has written.
 pub mod chunked;
-pub mod error;
+pub mod dictation;
 mod field_line;
 mod fields;
 mod fold;
 mod framing;
-pub mod grammar;
-pub mod head;
 mod host;
 pub mod limits;
 mod lines;
@@ -24,10 +22,8 @@ mod request_line;
 mod scheme;
 mod state;
 mod step;
-pub mod target;
 
-pub use error::{Refusal, RefusalKind};
-pub use head::{Field, Framing, Known, Method, RequestHead, Scheme, Span, Version};
+pub use dictation::{Dictation, Left, NoResponse, Part};
 pub use limits::{HeadPolicy, HeaderMap, Leniency, Limits};
 pub use receiver::Receiver;
 pub use step::{Progress, Step};

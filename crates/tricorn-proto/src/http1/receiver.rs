@@ -4,7 +4,8 @@ use super::fields::{self, Source};
 use super::lines::{Check, Scan};
 use super::state::{self, Event, State};
 use super::step::{Progress, Step};
-use super::{Framing, HeadPolicy, Refusal, RefusalKind, RequestHead, fold};
+use super::{HeadPolicy, fold};
+use crate::message::{Framing, Refusal, RefusalKind, RequestHead};
 
 /// The receiving state machine; small, one per connection.
 #[derive(Debug, Default)]

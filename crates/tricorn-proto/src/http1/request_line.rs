@@ -1,8 +1,9 @@
 //! The request line: `method SP request-target SP HTTP-version` (RFC 9112 section 3).
-use super::error::python_repr;
-use super::grammar::{TARGET, is, is_token};
+use super::host;
 use super::limits::Leniency;
-use super::{Method, Refusal, RefusalKind, Version, host};
+use crate::message::grammar::{TARGET, is, is_token};
+use crate::message::refusal::python_repr;
+use crate::message::{Method, Refusal, RefusalKind, Version};
 use std::ops::Range;
 
 /// A request line that passed every check. The ranges count from the line's first byte.

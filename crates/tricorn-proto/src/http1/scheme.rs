@@ -1,5 +1,6 @@
 //! Whether the client spoke TLS to a front end, as a trusted front end tells (gunicorn's `secure_scheme_headers`).
-use super::{HeadPolicy, Refusal, RefusalKind, Scheme};
+use super::HeadPolicy;
+use crate::message::{Refusal, RefusalKind, Scheme};
 
 /// What the scheme headers seen so far say; `None`: nothing.
 #[derive(Debug, Default)]

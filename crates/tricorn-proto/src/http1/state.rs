@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Rule: no other file decides what comes next.
-use super::Framing;
+use crate::message::Framing;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum State {

@@ -1,6 +1,6 @@
 //! The client that a front end tells of in X-Forwarded-For.
 use super::Trust;
-use crate::http1::RequestHead;
+use crate::message::RequestHead;
 use std::net::IpAddr;
 
 /// Who asked, as a trusted front end tells: the last address in X-Forwarded-For that is not a front end's own, or the first

@@ -1,5 +1,5 @@
 //! The id that names a request in every log it passes: a client's own (`X-Request-ID`), or one of ours.
-use crate::http1::{Known, RequestHead};
+use crate::message::{Known, RequestHead};
 
 /// Letters of an id of ours: 128 bits as hexadecimal digits.
 pub const LENGTH: usize = 32;

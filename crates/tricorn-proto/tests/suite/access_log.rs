@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test may panic.
 use proptest::prelude::*;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
-use tricorn_proto::http1::{HeadPolicy, Receiver, RequestHead};
+use tricorn_proto::http1::{HeadPolicy, Receiver};
+use tricorn_proto::message::RequestHead;
 
 const REQUEST: &str = "GET /a%20b%22?x=1 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8 \"x\\\r\nReferer: http://r/\r\n\
     Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Two: one\r\nX-Two: two\r\n\r\n";

@@ -1,7 +1,8 @@
 //! RFC 9112 sections 6 and 7.
 use crate::support;
 use support::*;
-use tricorn_proto::http1::{Framing, HeadPolicy, HeaderMap, Progress, Receiver, RequestHead, Step};
+use tricorn_proto::http1::{HeadPolicy, HeaderMap, Progress, Receiver, Step};
+use tricorn_proto::message::{Framing, RequestHead};
 
 #[test]
 fn a_request_without_length_has_no_body() {

@@ -1,8 +1,8 @@
 //! RFC 9112 sections 2, 6 and 7: where the response ends that an application's own protocol writes.
 #![allow(clippy::unwrap_used)] // A test may panic.
-use tricorn_proto::exchange::dictation::MAX_HEAD;
-use tricorn_proto::exchange::{Dictation, Left, NoResponse, Part};
-use tricorn_proto::http1::Method;
+use tricorn_proto::http1::dictation::MAX_HEAD;
+use tricorn_proto::http1::{Dictation, Left, NoResponse, Part};
+use tricorn_proto::message::Method;
 
 /// What came of a response, written in pieces of this size.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! RFC 9112 section 5, RFC 9110 sections 5 to 7.
 use crate::support;
 use support::*;
-use tricorn_proto::http1::{HeadPolicy, HeaderMap, Scheme};
+use tricorn_proto::http1::{HeadPolicy, HeaderMap};
+use tricorn_proto::message::Scheme;
 
 #[test]
 fn values_are_trimmed_and_names_keep_their_case() {

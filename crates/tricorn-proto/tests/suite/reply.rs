@@ -1,7 +1,7 @@
 //! RFC 9110 section 6.4 and RFC 9112 section 6, sending side; PEP 3333 on what an application may say.
 #![allow(clippy::unwrap_used)] // A test may panic.
-use tricorn_proto::exchange::{End, Fault, HeadInputs, Reply};
-use tricorn_proto::http1::{Method, Version};
+use tricorn_proto::message::{Method, Version};
+use tricorn_proto::response::{End, Fault, HeadInputs, Reply};
 
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
 const ALL: u64 = u64::MAX;

@@ -1,7 +1,7 @@
 //! RFC 9112 section 3.
 use crate::support;
 use support::*;
-use tricorn_proto::http1::{Method, Version};
+use tricorn_proto::message::{Method, Version};
 
 fn line(line: &str) -> Vec<u8> {
     format!("{line}\r\nHost: a\r\n\r\n").into_bytes()
@@ -230,7 +230,7 @@ fn a_line_over_the_limit_is_414_before_its_end_has_come() {
     let long = format!("GET /{} HTTP/1.1", "a".repeat(5000));
     let refusal = {
         let mut receiver = tricorn_proto::http1::Receiver::default();
-        let mut head = tricorn_proto::http1::RequestHead::default();
+        let mut head = tricorn_proto::message::RequestHead::default();
         let policy = tricorn_proto::http1::HeadPolicy::default();
         receiver.advance(&mut line(&long), &policy, false, &mut head).unwrap_err()
     };

@@ -126,7 +126,7 @@ fn a_dribbled_head_of_800_kb_costs_its_length() {
     let lines = format!("A: {}\r\n", "x".repeat(8000)).repeat(98);
     let input = get(&lines);
     let mut receiver = tricorn_proto::http1::Receiver::default();
-    let mut head = tricorn_proto::http1::RequestHead::default();
+    let mut head = tricorn_proto::message::RequestHead::default();
     let mut bytes = input.clone();
     for length in 1..input.len() {
         let progress = receiver.advance(&mut bytes[..length], &policy, false, &mut head).unwrap();

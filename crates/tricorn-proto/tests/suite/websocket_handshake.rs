@@ -1,7 +1,8 @@
 //! The opening handshake: RFC 6455 section 4.2, and the negotiation of RFC 7692 section 7.1.
 #![allow(clippy::unwrap_used)] // A test may panic.
-use tricorn_proto::exchange::{HeadInputs, Reply};
-use tricorn_proto::http1::{HeadPolicy, Method, Receiver, RequestHead, Version};
+use tricorn_proto::http1::{HeadPolicy, Receiver};
+use tricorn_proto::message::{Method, RequestHead, Version};
+use tricorn_proto::response::{HeadInputs, Reply};
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::handshake::{Answer, Asked, Wanted, Wrong, answer, read};
 

@@ -1,9 +1,8 @@
 //! What the tests have in common: a connection's whole input, in pieces, and what came out of it.
 #![allow(dead_code, clippy::unwrap_used)] // A test may panic, and need not use all of this.
 use std::net::{IpAddr, Ipv4Addr};
-use tricorn_proto::http1::{
-    Framing, HeadPolicy, HeaderMap, Leniency, Method, Receiver, RefusalKind, RequestHead, Scheme, Step, Version,
-};
+use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Receiver, Step};
+use tricorn_proto::message::{Framing, Method, RefusalKind, RequestHead, Scheme, Version};
 
 pub const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -18,8 +18,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Departure, Effects, Exchange, What};
-use tricorn_proto::exchange::End;
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
+use tricorn_proto::response::End;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phase {

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
-use tricorn_proto::http1::RequestHead;
+use tricorn_proto::message::RequestHead;
 
 /// Places for pairs; each has one, the newcomer stays.
 const PLACES: usize = 1024;

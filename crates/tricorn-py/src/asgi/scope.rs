@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString};
 use tricorn_io::{Engine, Exchange};
-use tricorn_proto::http1::{Scheme, Version, target};
+use tricorn_proto::message::{Scheme, Version, target};
 
 /// The version of the specification that is kept to.
 pub const SPEC_VERSION: &str = "2.5";

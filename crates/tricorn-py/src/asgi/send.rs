@@ -10,7 +10,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use std::path::PathBuf;
 use tricorn_io::{Departure, Exchange, Sent};
-use tricorn_proto::exchange::{End, Fault, Reply, error_page};
+use tricorn_proto::response::{End, Fault, Reply, error_page};
 
 /// What `send(event)` returns.
 pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

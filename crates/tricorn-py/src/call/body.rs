@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyConnectionAbortedError, PyConnectionResetError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tricorn_io::Read;
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
 
 /// What has come; empty at the end, `None` if there is nothing yet. Raises ConnectionError if no more will come.
 pub fn read<'py>(slf: &Bound<'py, Call>) -> PyResult<Option<Bound<'py, PyBytes>>> {

@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Departure, Effects, Exchange, Sent, What};
-use tricorn_proto::exchange::End;
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
+use tricorn_proto::response::End;
 
 // What writes come to (`tricorn.gateway.call`).
 const ACCEPTED: u8 = 0;

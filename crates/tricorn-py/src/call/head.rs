@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use tricorn_io::Exchange;
-use tricorn_proto::exchange::{Fault, Reply};
+use tricorn_proto::response::{Fault, Reply};
 
 /// Makes strings and dictionaries of heads; one per loop.
 pub struct Heads {

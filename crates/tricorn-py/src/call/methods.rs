@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use tricorn_proto::exchange::End;
-use tricorn_proto::http1::{Framing, Method, Scheme};
+use tricorn_proto::message::{Framing, Method, Scheme};
 use tricorn_proto::peer::client_of;
+use tricorn_proto::response::End;
 
 #[pymethods]
 impl Call {

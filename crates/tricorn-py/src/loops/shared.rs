@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::clock::SECOND;
 use tricorn_io::{Active, Engine, Exchange};
-use tricorn_proto::http1::Known;
+use tricorn_proto::message::Known;
 
 /// What the worker gave a gateway to call.
 pub struct Callbacks {

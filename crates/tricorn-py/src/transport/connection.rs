@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Exchange};
-use tricorn_proto::exchange::{Dictation, Left};
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::http1::{Dictation, Left};
+use tricorn_proto::message::Refusal;
 
 /// How far the request has come to the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::reading;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tricorn_io::{Departure, Effects, Exchange, What};
-use tricorn_proto::http1::Framing;
+use tricorn_proto::message::Framing;
 
 /// A request begins: the protocol is given its head, and what has come of its body.
 pub fn begin(slf: &Bound<'_, Transport>, mut exchange: Box<Exchange>) -> PyResult<()> {

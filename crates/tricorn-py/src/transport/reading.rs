@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::io::Write;
 use tricorn_io::{Departure, Engine, Exchange, Incoming, Read};
-use tricorn_proto::http1::{Framing, Known, Refusal, Version};
+use tricorn_proto::message::{Framing, Known, Refusal, Version};
 
 /// Most pieces read in a row; then others get their turn.
 const BURST: usize = 8;

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use std::net::SocketAddr;
 use tricorn_io::Exchange;
-use tricorn_proto::http1::target::percent_decode;
-use tricorn_proto::http1::{Scheme, Version};
+use tricorn_proto::message::target::percent_decode;
+use tricorn_proto::message::{Scheme, Version};
 
 /// What a hook is told of a request, whose client has this address.
 pub fn scope_of<'py>(py: Python<'py>, exchange: &Exchange, client: Option<SocketAddr>) -> PyResult<Bound<'py, PyDict>> {

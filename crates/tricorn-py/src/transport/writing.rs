@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
-use tricorn_proto::exchange::{Dictation, Fault, Part};
+use tricorn_proto::http1::{Dictation, Part};
+use tricorn_proto::response::Fault;
 
 /// Writes what the protocol has to say.
 pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {

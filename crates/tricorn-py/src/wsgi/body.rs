@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Mutex;
 use tricorn_io::clock::{self, SECOND};
 use tricorn_io::{Awaited, Body, Engine, Exchange, Incoming};
-use tricorn_proto::http1::Refusal;
+use tricorn_proto::message::Refusal;
 
 /// The longest a thread waits before it looks whether Python wants something of it.
 const SLICE: u64 = SECOND / 2;

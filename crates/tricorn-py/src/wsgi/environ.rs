@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use tricorn_io::{Body, Engine, Exchange};
-use tricorn_proto::http1::{Known, Scheme, target};
+use tricorn_proto::message::{Known, Scheme, target};
 
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;

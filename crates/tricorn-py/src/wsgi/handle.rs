@@ -14,7 +14,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Sent};
-use tricorn_proto::exchange::Fault;
+use tricorn_proto::response::Fault;
 
 /// Where an exchange is while the application runs. Whoever writes takes it out and puts it back.
 #[pyclass(frozen, module = "tricorn._core", name = "Exchange")]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
-use tricorn_proto::exchange::End;
+use tricorn_proto::response::End;
 
 /// Pieces that are all at hand and no more than this go out as one.
 const TOGETHER: u64 = 16 * 1024;

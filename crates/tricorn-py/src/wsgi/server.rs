@@ -16,8 +16,8 @@ use pyo3::types::{PyDict, PyString};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange};
-use tricorn_proto::exchange::End;
-use tricorn_proto::http1::Known;
+use tricorn_proto::message::Known;
+use tricorn_proto::response::End;
 
 /// How a WSGI application is called.
 #[pyclass(frozen, module = "tricorn._core")]

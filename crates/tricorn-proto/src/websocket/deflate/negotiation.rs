@@ -2,7 +2,7 @@
 //!
 //! The library cannot deflate with a window of 2^8 bytes: an offer with `server_max_window_bits=8` is declined, and
 //! the client's next one looked at. It can inflate what was deflated with any window, since a larger one does.
-use crate::http1::grammar::decimal;
+use crate::message::grammar::decimal;
 use std::fmt;
 
 /// What the server wants. The default: both may keep contexts, in windows of full size.

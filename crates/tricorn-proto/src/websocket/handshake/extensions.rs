@@ -1,7 +1,7 @@
 //! Sec-WebSocket-Extensions (RFC 6455 section 9.1): `extension *( "," extension )`, where
 //! `extension = token *( ";" token [ "=" ( token / quoted-string ) ] )`.
 use super::Wrong;
-use crate::http1::grammar::{FIELD_VALUE, TCHAR, is};
+use crate::message::grammar::{FIELD_VALUE, TCHAR, is};
 use crate::websocket::deflate::Offer;
 
 /// Appends the offers of permessage-deflate that can be understood, in their order. Other extensions are passed over.
@@ -94,7 +94,7 @@ impl<'a> Text<'a> {
                 [] => return Err(Wrong::Extensions),
             }
         }
-        if crate::http1::grammar::is_token(&value) { Ok(value) } else { Err(Wrong::Extensions) }
+        if crate::message::grammar::is_token(&value) { Ok(value) } else { Err(Wrong::Extensions) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The handshake of HTTP/1.1: a GET that asks for an upgrade, and a 101 (RFC 6455 section 4.2, RFC 9110 section 7.8).
 use super::{Key, Wanted, Wrong, accept};
-use crate::exchange::{Fault, Reply};
-use crate::http1::grammar::list;
-use crate::http1::{Known, Method, RequestHead, Version};
+use crate::message::grammar::list;
+use crate::message::{Known, Method, RequestHead, Version};
+use crate::response::{Fault, Reply};
 use crate::websocket::deflate::Agreed;
 
 /// A handshake that may be accepted.

@@ -1,6 +1,6 @@
 //! What a client asks for besides a WebSocket: nothing here depends on the version of HTTP.
 use super::{Wrong, extensions};
-use crate::http1::grammar::{is_token, list};
+use crate::message::grammar::{is_token, list};
 use crate::websocket::deflate::Offer;
 
 /// Read field by field (`note`), judged at the end (`check`).

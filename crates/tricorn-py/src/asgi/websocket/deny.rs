@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tricorn_io::{Departure, Exchange, Sent};
-use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::response::HeadInputs;
 
 pub fn start(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<PyAny>> {
     let py = socket.py();

@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use tricorn_io::{Desk, Exchange, Sent};
-use tricorn_proto::exchange::HeadInputs;
+use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::deflate::Agreed;
 use tricorn_proto::websocket::handshake::{Answer, Asked, answer};
 use tricorn_proto::websocket::session::Settings;

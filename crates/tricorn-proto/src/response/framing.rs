@@ -1,7 +1,7 @@
 //! What a response may carry, and how its end is told (RFC 9110 section 6.4.1, RFC 9112 section 6.3).
 //!
 //! Rule: no other file decides HEAD, 1xx, 204, 205, 304 or CONNECT.
-use crate::http1::{Method, Version};
+use crate::message::{Method, Version};
 
 /// How the end of a response's body is told to the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -16,8 +16,8 @@
 //!
 //! The writer is the application's side, not a peer: it is held to its framing, so that nothing it writes by mistake can be
 //! taken for the response to another request. Names and values are for the reply machine to check.
-use crate::http1::Method;
-use crate::http1::grammar::{decimal, hex_digit, list, trim_ows};
+use crate::message::Method;
+use crate::message::grammar::{decimal, hex_digit, list, trim_ows};
 use memchr::memchr;
 use memchr::memmem::find;
 use std::ops::Range;

@@ -1,5 +1,5 @@
 //! The complete error responses the server itself gives: gunicorn's HTML page, byte for byte, behind a head with a Date.
-use crate::http1::Method;
+use crate::message::Method;
 
 /// An error response and what it depends on.
 #[derive(Debug, Clone, Copy)]

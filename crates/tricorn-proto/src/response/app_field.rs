@@ -1,5 +1,5 @@
 //! Which of the application's fields are ours to send, and what they tell us.
-use crate::http1::grammar::list;
+use crate::message::grammar::list;
 
 /// What becomes of a field of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,7 +150,7 @@ fn row(kind: RefusalKind) -> Row {
 }
 
 /// As Python shows a str: single quotes unless that needs escaping and double quotes do not.
-pub(super) fn python_repr(text: &str) -> String {
+pub(crate) fn python_repr(text: &str) -> String {
     quote(text, |letter| {
         let code = letter as u32;
         // Python's str.isprintable within latin-1: no C1 controls, no-break space or soft hyphen.

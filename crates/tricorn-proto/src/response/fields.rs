@@ -1,7 +1,7 @@
 //! The application's fields of one response, encoded, and what they say.
 use super::app_field::{Use, asks_to_close, classify};
 use super::fault::{Fault, bad_name, bad_value};
-use crate::http1::grammar::{decimal, is_field_value, is_token};
+use crate::message::grammar::{decimal, is_field_value, is_token};
 use std::ops::Range;
 
 /// Reused from reply to reply.

@@ -11,8 +11,8 @@ use super::error_page::reason;
 use super::fault::{Fault, bad_status};
 use super::fields::{Fields, check, push_field};
 use super::framing::{self, Decision, Framing};
-use crate::http1::grammar::{decimal, is_field_value};
-use crate::http1::{Method, Version};
+use crate::message::grammar::{decimal, is_field_value};
+use crate::message::{Method, Version};
 
 /// What the head of a reply depends on besides the application's fields.
 #[derive(Debug, Clone, Copy)]
