@@ -40,7 +40,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
 use tricorn_proto::http1::Receiver;
-use tricorn_proto::response::error_page::{self, Page};
+use tricorn_proto::message::status;
+use tricorn_proto::response::error_page::Page;
 use tricorn_proto::response::{End, Fault, HeadInputs};
 
 pub use client::{Attachment, Client};
@@ -276,7 +277,7 @@ impl Exchange {
     pub fn answer_error_with(&mut self, status: u16, message: &str, fields: &[u8]) {
         self.answered();
         let request = &mut *self.request;
-        let line = format!("{status} {}", error_page::reason(status));
+        let line = format!("{status} {}", status::reason(status));
         // The reply counts for the log and the scoreboard; the page is a response of its own.
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();

@@ -1,7 +1,7 @@
 //! The request line: `method SP request-target SP HTTP-version` (RFC 9112 section 3).
 use super::host;
 use super::limits::Leniency;
-use crate::message::grammar::{TARGET, is, is_token};
+use crate::message::grammar::is_token;
 use crate::message::refusal::python_repr;
 use crate::message::{Method, Refusal, RefusalKind, Version};
 use std::ops::Range;
@@ -91,7 +91,8 @@ fn scan_target(line: &[u8], start: usize) -> Result<Target, Flaw> {
                 target.question = Some(start + offset);
             }
             b'#' if target.fragment.is_none() => target.fragment = Some(start + offset),
-            byte if is(byte, TARGET) => {}
+            // RFC 9112 section 3.2: printable ASCII; all else must be percent-encoded.
+            byte if byte.is_ascii_graphic() => {}
             _ => break,
         }
     }

@@ -1,4 +1,4 @@
-//! The character classes of RFC 9110, RFC 9112 and RFC 3986, and the few productions everybody needs.
+//! The character classes of RFC 9110 and RFC 3986, and the productions that every version of HTTP needs.
 
 /// RFC 9110 section 5.6.2: token = 1*tchar.
 pub fn is_token(text: &[u8]) -> bool {
@@ -57,12 +57,10 @@ pub fn is(byte: u8, class: u8) -> bool {
 pub const TCHAR: u8 = 1;
 /// HTAB, SP, VCHAR, obs-text.
 pub const FIELD_VALUE: u8 = 2;
-/// RFC 9112 section 3.2: a request target is made of printable ASCII; whatever else must be percent-encoded.
-pub const TARGET: u8 = 4;
 /// RFC 3986: unreserved and sub-delims, of which a reg-name is made (percent-encoding is checked apart).
-pub const REG_NAME: u8 = 8;
+pub const REG_NAME: u8 = 4;
 /// qdtext of RFC 9110 section 5.6.4: what stands in a quoted-string without a backslash.
-pub const QDTEXT: u8 = 16;
+pub const QDTEXT: u8 = 8;
 
 static CLASSES: [u8; 256] = classes();
 
@@ -80,9 +78,6 @@ const fn classes() -> [u8; 256] {
             if byte != b'"' && byte != b'\\' {
                 class |= QDTEXT;
             }
-        }
-        if byte.is_ascii_graphic() {
-            class |= TARGET;
         }
         table[index] = class;
         index += 1;
@@ -111,7 +106,6 @@ mod tests {
             assert_eq!(is(byte, TCHAR), tchar, "tchar {byte:#x}");
             let value = byte == b'\t' || (byte >= 0x20 && byte != 0x7f);
             assert_eq!(is(byte, FIELD_VALUE), value, "field value {byte:#x}");
-            assert_eq!(is(byte, TARGET), (0x21..=0x7e).contains(&byte), "target {byte:#x}");
             let qdtext = value && byte != b'"' && byte != b'\\';
             assert_eq!(is(byte, QDTEXT), qdtext, "qdtext {byte:#x}");
         }

@@ -7,11 +7,11 @@
 //! ```
 use super::app_field::{Use, classify};
 use super::body::Body;
-use super::error_page::reason;
 use super::fault::{Fault, bad_status};
 use super::fields::{Fields, check, push_field};
 use super::framing::{self, Decision, Framing};
 use crate::message::grammar::{decimal, is_field_value};
+use crate::message::status::reason;
 use crate::message::{Method, Version};
 
 /// What the head of a reply depends on besides the application's fields.

@@ -10,7 +10,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use std::path::PathBuf;
 use tricorn_io::{Departure, Exchange, Sent};
-use tricorn_proto::response::{End, Fault, Reply, error_page};
+use tricorn_proto::message::status;
+use tricorn_proto::response::{End, Fault, Reply};
 
 /// What `send(event)` returns.
 pub fn send(call: &Bound<'_, Call>, event: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
@@ -99,7 +100,7 @@ fn start(call: &Bound<'_, Call>, event: &Bound<'_, PyDict>) -> PyResult<Sent> {
 
 /// `200 OK`, from its number.
 pub fn set_status(reply: &mut Reply, status: u16) -> PyResult<()> {
-    let reason = error_page::reason(status).as_bytes();
+    let reason = status::reason(status).as_bytes();
     let mut line = [0u8; 64];
     let digits = [status / 100 % 10, status / 10 % 10, status % 10].map(|digit| b'0' + digit as u8);
     let length = 4 + reason.len();
