@@ -1,13 +1,14 @@
 //! The character classes of RFC 9110 and RFC 3986, and the productions that every version of HTTP needs.
+use super::words::{is_plain_name, is_plain_value};
 
 /// RFC 9110 section 5.6.2: token = 1*tchar.
 pub fn is_token(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(|&byte| is(byte, TCHAR))
+    is_plain_name(text) || !text.is_empty() && text.iter().all(|&byte| is(byte, TCHAR))
 }
 
 /// RFC 9110 section 5.5: field-vchar, SP and HTAB; no other control character, in particular no CR, LF or NUL.
 pub fn is_field_value(text: &[u8]) -> bool {
-    text.iter().all(|&byte| is(byte, FIELD_VALUE))
+    is_plain_value(text) || text.iter().all(|&byte| is(byte, FIELD_VALUE))
 }
 
 /// RFC 9110 section 5.6.3: OWS = *( SP / HTAB ), taken off both ends.

@@ -12,6 +12,7 @@ mod head;
 pub mod refusal;
 pub mod status;
 pub mod target;
+mod words;
 
 pub use head::{Field, Framing, Known, Method, RequestHead, Scheme, Span, Version};
 pub use refusal::{Refusal, RefusalKind};
