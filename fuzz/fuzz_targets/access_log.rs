@@ -4,7 +4,7 @@ use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
 use tricorn_proto::http1::Receiver;
-use tricorn_proto::message::RequestHead;
+use tricorn_proto::message::{FieldList, RequestHead};
 
 fuzz_target!(|data: &[u8]| {
     let mut choices = Choices(data);
@@ -18,12 +18,14 @@ fuzz_target!(|data: &[u8]| {
         .iter()
         .fold(0u64, |micros, &byte| micros << 8 | u64::from(byte));
     let lookup = |_: &str| Some(environ.to_vec());
+    let mut list = FieldList::default();
+    list.push(b"a", fields);
     let record = Record {
         head: &head,
         bytes: &bytes,
         remote: b"127.0.0.1",
         status: 200,
-        fields,
+        fields: &list,
         sent: micros,
         micros,
         time: b"[21/Nov/2026:01:02:32 +0000]",

@@ -4,7 +4,7 @@ use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::Choices;
 use tricorn_proto::response::{End, HeadInputs, Reply};
 use tricorn_proto::http1::chunked::{Decoder, Trailers};
-use tricorn_proto::http1::{HeadPolicy, Step};
+use tricorn_proto::http1::{HeadPolicy, Step, encode};
 use tricorn_proto::message::{Method, Version};
 
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
@@ -57,16 +57,22 @@ fuzz_target!(|data: &[u8]| {
         body_length,
         close,
     };
-    reply.write_head(&mut wire, &inputs);
+    if let Some(head) = reply.head(&inputs) {
+        encode::head(&mut wire, &head);
+    }
     let head_end = wire.len();
     let mut sent = Vec::new();
     for piece in &pieces {
-        let send = reply.body(&mut wire, piece.len() as u64) as usize;
+        let portion = reply.body(piece.len() as u64);
+        let send = portion.length as usize;
+        encode::before(&mut wire, portion);
         sent.extend_from_slice(&piece[..send]);
         wire.extend_from_slice(&piece[..send]);
-        wire.extend_from_slice(reply.after_body());
+        wire.extend_from_slice(encode::after(portion));
     }
-    let end = reply.end(&mut wire);
+    let ending = reply.end();
+    encode::end(&mut wire, ending.mark);
+    let end = ending.end;
     assert_eq!(reply.body_sent(), sent.len() as u64);
     assert_eq!(reply.body_sent() + reply.body_dropped(), offered as u64);
     check(

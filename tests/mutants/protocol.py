@@ -192,6 +192,14 @@ PROTOCOL = (
         (f"{SUITE} reply",),
     ),
     Fault(
+        "control_characters_by_words",
+        "eight bytes at a time no control character is passed over",
+        f"{CRATE}/src/message/words.rs",
+        "(is_below_space | is_delete) & TOP == 0",
+        "is_delete & TOP == 0",
+        (f"{LIB} words", f"{SUITE} reply"),
+    ),
+    Fault(
         "more_than_announced",
         "no byte beyond Content-Length is sent",
         f"{CRATE}/src/response/body.rs",
@@ -202,18 +210,17 @@ PROTOCOL = (
     Fault(
         "empty_chunk",
         "an empty piece is no chunk, which would end the body",
-        f"{CRATE}/src/response/body.rs",
-        "len == 0",
-        "false",
-        (f"{SUITE} reply",),
-        at="// RFC 9112 section 7.1: a chunk of no bytes would be the last one.",
+        f"{HTTP}/encode.rs",
+        "portion.length > 0",
+        "true",
+        (f"{SUITE} reply", f"{LIB} encode"),
     ),
     Fault(
         "short_reply_reused",
         "a connection whose reply was too short is closed",
         f"{CRATE}/src/response/reply.rs",
-        "return End::Short { missing }",
-        "return { let _ = missing; End::Reuse }",
+        "(End::Short { missing }, None)",
+        "({ let _ = missing; End::Reuse }, None)",
         (f"{SUITE} reply",),
     ),
     Fault(
@@ -221,7 +228,7 @@ PROTOCOL = (
         "a reply to HEAD has no body",
         f"{CRATE}/src/response/framing.rs",
         "Decision::no_body(true, known.filter(|&length| length > 0))",
-        "Decision::of(Framing::Chunked, true, None)",
+        "Decision::of(Framing::Delimited, true, None)",
         (f"{LIB} framing",),
     ),
     Fault(

@@ -10,6 +10,7 @@
 use crate::clock;
 use crate::config::LOW_WATER;
 use crate::engine::Engine;
+use crate::exchange::encoding;
 use crate::exchange::incoming::Incoming;
 use crate::exchange::outbox::SharedBytes;
 use crate::exchange::patience::Patience;
@@ -326,7 +327,7 @@ impl Exchange {
         self.switched();
         let request = &mut *self.request;
         request.out.clear();
-        request.reply.write_head(&mut request.out, inputs);
+        encoding::head(&mut request.reply, &mut request.out, inputs);
         let sent = self.send_out();
         self.request.out = Vec::new();
         self.request.trim();

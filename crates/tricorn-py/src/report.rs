@@ -7,7 +7,7 @@ use pyo3::types::{PyList, PyString, PyType};
 use std::sync::Arc;
 use tricorn_io::{Chores, Engine, Exchange, clock, is_child};
 use tricorn_proto::access_log::Record;
-use tricorn_proto::message::{Scheme, target};
+use tricorn_proto::message::{FieldList, Scheme, target};
 
 /// A gateway's voice. The callables are the worker's: `on_error(message, error)`, `on_notice(is_warning, text)`.
 pub struct Reporter {
@@ -141,17 +141,14 @@ fn finished<'py>(py: Python<'py>, exchange: &Exchange, sent: Option<u64>) -> PyR
     let reply = &exchange.request.reply;
     let status = latin1(py, reply.status_line())?;
     let sent = sent.unwrap_or_else(|| reply.body_sent());
-    Ok((status, sent_headers(py, reply.fields())?, sent, exchange.micros(clock::now())))
+    Ok((status, headers(py, reply.fields())?, sent, exchange.micros(clock::now())))
 }
 
-/// The application's header fields as they were sent: `Name: value\r\n` each, checked when they were set.
-fn sent_headers<'py>(py: Python<'py>, fields: &[u8]) -> PyResult<Bound<'py, PyList>> {
+/// The application's header fields.
+fn headers<'py>(py: Python<'py>, fields: &FieldList) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for line in fields.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
-        let value = line.get(colon + 2..).unwrap_or_default();
-        list.append((latin1(py, &line[..colon])?, latin1(py, value)?))?;
+    for (name, value) in fields.iter() {
+        list.append((latin1(py, name)?, latin1(py, value)?))?;
     }
     Ok(list)
 }

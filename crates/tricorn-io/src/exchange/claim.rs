@@ -10,6 +10,7 @@
 //! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
 //! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
 //! as long as the claim says Taking.
+use super::encoding;
 use crate::stream::{Lent, Stream};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
@@ -99,9 +100,10 @@ impl Drop for Held {
 
 /// The answer to a request that took too long. Its length does not depend on the date.
 pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
-    let mut page = Vec::new();
-    Page { status: 504, message: "", fields: b"", date, method, keep: false }.write(&mut page);
-    page
+    let mut out = Vec::new();
+    let page = Page { status: 504, message: "", fields: &[], request_id: b"", date, method, keep: false };
+    encoding::page(&mut out, page);
+    out
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Nothing is read that nobody asks for: what the application does not take, the client's kernel keeps.
 use super::body::Body;
+use super::encoding::CONTINUE;
 use super::link::Loss;
 use super::outbox::SharedBytes;
 use super::timers::Timer;
@@ -35,9 +36,6 @@ pub enum Awaited {
 
 /// Most of a body that nobody wanted is read to keep its connection.
 const UNWANTED: usize = 256 * 1024;
-
-/// RFC 9110 section 15.2.1.
-pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Exchange {
     /// The rest of the body is still to come: [`Exchange::receive`]. What came with the head is in `request.body`.

@@ -8,6 +8,7 @@ mod client;
 pub mod cork;
 mod corked;
 pub mod counted;
+pub mod encoding;
 pub mod incoming;
 pub mod link;
 pub mod lost;
@@ -210,11 +211,10 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
-            request.reply.write_head(&mut request.out, inputs);
+            encoding::head(&mut request.reply, &mut request.out, inputs);
         }
-        let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
-        let after = if count > 0 { request.reply.after_body() } else { b"" };
-        let piece = &piece[..count.min(piece.len())];
+        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, piece.len() as u64);
+        let piece = &piece[..(count as usize).min(piece.len())];
         self.output.send_piece(&mut request.out, piece, after, keep)
     }
 
@@ -223,26 +223,16 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
-            request.reply.write_head(&mut request.out, inputs);
+            encoding::head(&mut request.reply, &mut request.out, inputs);
         }
-        let count = request.reply.body(&mut request.out, piece.len() as u64) as usize;
-        let mut tail = [0u8; 16];
-        let mut tail_len = 0;
-        if count > 0 {
-            let after = request.reply.after_body();
-            tail[..after.len()].copy_from_slice(after);
-            tail_len = after.len();
-        }
-        let mut last = Vec::new();
-        let end = request.reply.end(&mut last);
-        // Only trailers make it longer, and those come after the last piece (`end`).
-        if let Some(room) = tail.get_mut(tail_len..tail_len + last.len()) {
-            room.copy_from_slice(&last);
-            tail_len += last.len();
-        }
-        let (piece, tail) = (&piece[..count.min(piece.len())], &tail[..tail_len]);
-        if !self.output.hold_back([&request.out, piece, tail]) {
-            self.output.send(&mut request.out, piece, tail, keep);
+        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, piece.len() as u64);
+        // Only the last of several chunks has something behind it.
+        let mut tail = Vec::new();
+        tail.extend_from_slice(after);
+        let end = encoding::end(&mut request.reply, &mut tail);
+        let piece = &piece[..(count as usize).min(piece.len())];
+        if !self.output.hold_back([&request.out, piece, &tail]) {
+            self.output.send(&mut request.out, piece, &tail, keep);
         }
         self.output.conclude(end == End::Reuse);
         end
@@ -252,7 +242,7 @@ impl Exchange {
     pub fn end(&mut self) -> End {
         let request = &mut *self.request;
         request.out.clear();
-        let end = request.reply.end(&mut request.out);
+        let end = encoding::end(&mut request.reply, &mut request.out);
         self.send_out();
         self.output.conclude(end == End::Reuse);
         end
@@ -270,22 +260,21 @@ impl Exchange {
 
     /// Answers with the server's own error page, in place of a reply that has not begun, and closes.
     pub fn answer_error(&mut self, status: u16, message: &str) {
-        self.answer_error_with(status, message, b"");
+        self.answer_error_with(status, message, &[]);
     }
 
-    /// The same with more fields, each with its line end.
-    pub fn answer_error_with(&mut self, status: u16, message: &str, fields: &[u8]) {
+    /// The same with more fields.
+    pub fn answer_error_with(&mut self, status: u16, message: &str, fields: &[(&[u8], &[u8])]) {
         self.answered();
         let request = &mut *self.request;
         let line = format!("{status} {}", status::reason(status));
         // The reply counts for the log and the scoreboard; the page is a response of its own.
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();
-        let mut fields = fields.to_vec();
-        fields.extend_from_slice(&request.reply.request_id_field());
         self.wall.refresh(self.timing.answered);
-        let (date, method) = (self.wall.date(), request.head.kind);
-        Page { status, message, fields: &fields, date, method, keep: false }.write(&mut request.out);
+        let (request_id, date, method) = (request.reply.request_id(), self.wall.date(), request.head.kind);
+        let page = Page { status, message, fields, request_id, date, method, keep: false };
+        encoding::page(&mut request.out, page);
         self.send_out();
         self.output.set_last();
     }
@@ -312,10 +301,9 @@ impl Exchange {
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
-            request.reply.write_head(&mut request.out, inputs);
+            encoding::head(&mut request.reply, &mut request.out, inputs);
         }
-        let count = request.reply.body(&mut request.out, length);
-        let after = if count > 0 { request.reply.after_body() } else { b"" };
+        let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
         self.output.send_file(&request.out, (file, offset, count), after)
     }
 
@@ -327,7 +315,7 @@ impl Exchange {
     ) -> Result<Sent, Fault> {
         let request = &mut *self.request;
         request.out.clear();
-        request.reply.interim(&mut request.out, status, fields)?;
+        encoding::interim(&request.reply, &mut request.out, status, fields)?;
         let sent = self.send_out();
         if !self.request.reply.head_sent() {
             self.output.reopen_claim();

@@ -11,6 +11,7 @@ use super::warnings::Incident;
 use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::buffers::Request;
+use crate::exchange::encoding;
 use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -172,10 +173,11 @@ fn compose(request: &mut Request, admin: &AdminPaths, not_ready: Option<&'static
     if set(reply, status).is_err() {
         return End::Close; // a defect of ours: these are constants
     }
-    reply.write_head(out, &inputs);
-    let count = reply.body(out, text.len() as u64) as usize;
-    out.extend_from_slice(&text.as_bytes()[..count]);
-    reply.end(out)
+    encoding::head(reply, out, &inputs);
+    let (count, after) = encoding::piece(reply, out, text.len() as u64);
+    out.extend_from_slice(&text.as_bytes()[..count as usize]);
+    out.extend_from_slice(after);
+    encoding::end(reply, out)
 }
 
 fn set(reply: &mut Reply, status: &str) -> Result<(), tricorn_proto::response::Fault> {

@@ -7,8 +7,8 @@ use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
+use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::request_id;
-use tricorn_proto::response::error_page;
 
 pub(super) struct Log {
     config: Arc<Config>,
@@ -38,8 +38,8 @@ impl Log {
         self.warnings.take_overload(now)
     }
 
-    /// An access-log line for a request that never met the application; `page` is what it was answered with.
-    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, page: &[u8], now: u64, wall: &WallText) {
+    /// An access-log line for a request that never met the application; the body of its answer has `sent` bytes.
+    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, sent: usize, now: u64, wall: &WallText) {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
         let empty = Request::default();
         let request = request.unwrap_or(&empty);
@@ -51,8 +51,8 @@ impl Log {
             bytes: request.head_bytes(),
             remote: remote.as_bytes(),
             status,
-            fields: &[],
-            sent: error_page::body(page).len() as u64,
+            fields: &FieldList::default(),
+            sent: sent as u64,
             micros: since(request.times.first_byte),
             time: wall.log_time(),
             pid: std::process::id(),

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
-use crate::exchange::incoming::CONTINUE;
+use crate::exchange::encoding::CONTINUE;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -273,7 +273,7 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let fields = if status == STATUS { RETRY_AFTER } else { b"" };
+        let fields = if status == STATUS { RETRY_AFTER } else { &[] };
         let rejection = Rejection { status, message: &message, fields, after: After::Linger };
         if let Some(peer) = self.reject(token, &rejection, Word::Refused) {
             let what = if status < 500 { "Invalid request" } else { "Request refused" };

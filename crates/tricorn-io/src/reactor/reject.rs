@@ -4,6 +4,7 @@ use super::Reactor;
 use super::phase::Phase;
 use crate::clock;
 use crate::exchange::buffers::Request;
+use crate::exchange::encoding;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -12,7 +13,7 @@ use tricorn_proto::response::error_page::Page;
 
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
-pub(super) const RETRY_AFTER: &[u8] = b"Retry-After: 1\r\n";
+pub(super) const RETRY_AFTER: &[(&[u8], &[u8])] = &[(b"Retry-After", b"1")];
 const STRANDED: Rejection<'_> =
     Rejection::for_now("This server is restarting; the request was not begun.", After::Keep);
 
@@ -20,8 +21,8 @@ const STRANDED: Rejection<'_> =
 pub(super) struct Rejection<'a> {
     pub status: u16,
     pub message: &'a str,
-    /// More fields of the response, each with its line end.
-    pub fields: &'a [u8],
+    /// More fields of the response.
+    pub fields: &'a [(&'a [u8], &'a [u8])],
     pub after: After,
 }
 
@@ -73,7 +74,8 @@ impl Reactor {
         let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase.get()));
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
-        Page { status, message, fields, date: self.wall.date(), method, keep }.write(&mut page);
+        let answer = Page { status, message, fields, request_id: b"", date: self.wall.date(), method, keep };
+        let length = encoding::page(&mut page, answer);
         // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
         let sent = conn.stream.as_mut().and_then(|stream| stream.send(&page).ok()).unwrap_or(0);
         let (peer, is_admin) = (conn.origin.peer, conn.is_admin());
@@ -81,7 +83,7 @@ impl Reactor {
         if !is_admin {
             self.board.add(counter, 1);
             self.board.status(rejection.status);
-            self.log.refused(peer, request.as_deref(), rejection.status, &page, now, &self.wall);
+            self.log.refused(peer, request.as_deref(), rejection.status, length, now, &self.wall);
         }
         if let Some(mut request) = request.take() {
             if is_read {

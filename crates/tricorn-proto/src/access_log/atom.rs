@@ -1,5 +1,6 @@
 //! The atoms of gunicorn's access log format, one row each.
 use super::{Record, basic_auth, escape};
+use crate::message::FieldList;
 use crate::message::grammar::trim_ows;
 use crate::message::target::{needs_decoding, percent_decode};
 
@@ -153,18 +154,10 @@ pub(super) fn find_field<'a>(record: &Record<'a>, name: &[u8]) -> Option<&'a [u8
     record.head.fields.iter().rev().find(named).map(|field| field.value.of(bytes))
 }
 
-fn response_field(fields: &[u8], name: &[u8], out: &mut Vec<u8>) {
-    let mut found = None;
-    for line in fields.split(|&byte| byte == b'\n') {
-        if let Some((before, after)) = line.split_at_checked(name.len())
-            && before.eq_ignore_ascii_case(name)
-            && let Some(value) = after.strip_prefix(b":")
-        {
-            found = Some(trim_ows(value.strip_suffix(b"\r").unwrap_or(value)));
-        }
-    }
-    match found {
-        Some(value) => escape::push(out, value),
+/// Likewise.
+fn response_field(fields: &FieldList, name: &[u8], out: &mut Vec<u8>) {
+    match fields.last(name) {
+        Some(value) => escape::push(out, trim_ows(value)),
         None => out.push(b'-'),
     }
 }

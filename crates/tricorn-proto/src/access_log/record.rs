@@ -1,5 +1,5 @@
 //! What a line of the access log is made of.
-use crate::message::RequestHead;
+use crate::message::{FieldList, RequestHead};
 
 /// One finished (or refused) request, as the log sees it.
 pub struct Record<'a> {
@@ -8,8 +8,8 @@ pub struct Record<'a> {
     pub bytes: &'a [u8],
     pub remote: &'a [u8],
     pub status: u16,
-    /// The application's response fields as encoded (`Name: value\r\n` …).
-    pub fields: &'a [u8],
+    /// The application's response fields.
+    pub fields: &'a FieldList,
     pub sent: u64,
     pub micros: u64,
     /// `[21/Nov/2026:01:02:32 +0000]`

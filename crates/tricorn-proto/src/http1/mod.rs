@@ -5,11 +5,14 @@
 //!                │                  │ refused or incomplete
 //!                │                  └──> lines: says what is wrong with which line, or that more must come
 //!                └──> chunked: the body's own framing and its trailers
+//!
+//!   what the reply machine has decided ──> encode ──> bytes
 //! ```
 //!
 //! `state` alone decides what comes next. `dictation` reads responses that another library has written.
 pub mod chunked;
 pub mod dictation;
+pub mod encode;
 mod field_line;
 mod fields;
 mod fold;

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //!   head: RequestHead, its fields, and how its body is framed
+//!   field_list: names and values, to be sent or logged
 //!   refusal: why a request is not served      status: codes and their phrases
 //!   target: percent-decoding                  grammar: tokens, field values, lists
 //! ```
 //!
 //! Spans point into the bytes that a version of HTTP has brought; nothing here knows how these were framed.
+mod field_list;
 pub mod grammar;
 mod head;
 pub mod refusal;
@@ -14,5 +16,6 @@ pub mod status;
 pub mod target;
 mod words;
 
+pub use field_list::FieldList;
 pub use head::{Field, Framing, Known, Method, RequestHead, Scheme, Span, Version};
 pub use refusal::{Refusal, RefusalKind};

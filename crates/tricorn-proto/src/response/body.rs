@@ -1,11 +1,17 @@
 //! The body of one response: how its end is told, and which of the bytes offered are sent.
-use super::framing::{Framing, push_hex};
+use super::framing::Framing;
+
+/// What is sent of a piece of the body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Portion {
+    pub length: u64,
+    /// It is one of those after which the end of the body is marked: a chunk, or a frame.
+    pub delimited: bool,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Body {
     framing: Framing,
-    /// The last piece was framed as a chunk, which is still open.
-    in_chunk: bool,
     sent: u64,
     dropped: u64,
 }
@@ -24,45 +30,29 @@ impl Body {
 
     /// Drops bytes that have no place.
     pub fn drop_all(&mut self, len: u64) {
-        self.in_chunk = false;
         self.dropped = self.dropped.saturating_add(len);
     }
 
-    /// `len` bytes are offered: how many to send. Appends what must precede them to `out`.
+    /// `len` bytes are offered: how many are sent.
     #[inline]
-    pub fn offer(&mut self, out: &mut Vec<u8>, len: u64) -> u64 {
-        self.in_chunk = false;
-        let send = match &mut self.framing {
-            Framing::NoBody => 0,
-            Framing::UntilClose => len,
+    pub fn offer(&mut self, len: u64) -> Portion {
+        let length = match &mut self.framing {
+            Framing::None => 0,
+            Framing::UntilClose | Framing::Delimited => len,
             Framing::Length(remaining) => {
                 let send = len.min(*remaining);
                 *remaining -= send;
                 send
             }
-            // RFC 9112 section 7.1: a chunk of no bytes would be the last one.
-            Framing::Chunked if len == 0 => 0,
-            Framing::Chunked => {
-                self.in_chunk = true;
-                push_hex(out, len);
-                out.extend_from_slice(b"\r\n");
-                len
-            }
         };
-        self.sent = self.sent.saturating_add(send);
-        self.dropped = self.dropped.saturating_add(len - send);
-        send
-    }
-
-    /// What follows the bytes of the piece just sent.
-    #[inline]
-    pub fn after(&self) -> &'static [u8] {
-        if self.in_chunk { b"\r\n" } else { b"" }
+        self.sent = self.sent.saturating_add(length);
+        self.dropped = self.dropped.saturating_add(len - length);
+        Portion { length, delimited: self.framing == Framing::Delimited }
     }
 
     /// Whether no more bytes are sent, whatever is offered.
     pub fn is_full(&self) -> bool {
-        matches!(self.framing, Framing::NoBody | Framing::Length(0))
+        matches!(self.framing, Framing::None | Framing::Length(0))
     }
 
     pub fn sent(&self) -> u64 {

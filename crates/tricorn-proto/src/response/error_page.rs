@@ -1,6 +1,9 @@
-//! The complete error responses the server itself gives: gunicorn's HTML page, byte for byte, behind a head with a Date.
-use crate::message::Method;
+//! The complete error responses the server itself gives: gunicorn's HTML page, behind a head with a Date.
+use super::app_field::{Use, classify};
+use super::framing::Framing;
+use super::head::{Connection, ResponseHead};
 use crate::message::status::reason;
+use crate::message::{FieldList, Method, Version};
 
 /// An error response and what it depends on.
 #[derive(Debug, Clone, Copy)]
@@ -8,8 +11,10 @@ pub struct Page<'a> {
     pub status: u16,
     /// Shown escaped.
     pub message: &'a str,
-    /// More fields, each with its line end.
-    pub fields: &'a [u8],
+    /// More fields.
+    pub fields: &'a [(&'a [u8], &'a [u8])],
+    /// Value of X-Request-ID; empty: none is sent.
+    pub request_id: &'a [u8],
     /// IMF-fixdate. RFC 9110 section 6.6.1: a server with a clock "MUST generate a Date header field in all 2xx …, 3xx …,
     /// and 4xx … responses, and MAY generate" it in others.
     pub date: &'a [u8],
@@ -19,45 +24,69 @@ pub struct Page<'a> {
     pub keep: bool,
 }
 
-impl Page<'_> {
-    /// Appends the response to `out`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let reason = reason(self.status);
-        let mut page = Vec::with_capacity(PAGE_BYTES + self.message.len());
-        page.extend_from_slice(b"<html>\n  <head>\n    <title>");
-        page.extend_from_slice(reason.as_bytes());
-        page.extend_from_slice(b"</title>\n  </head>\n  <body>\n    <h1><p>");
-        page.extend_from_slice(reason.as_bytes());
-        page.extend_from_slice(b"</p></h1>\n    ");
-        escape(self.message, &mut page);
-        page.extend_from_slice(b"\n  </body>\n</html>\n");
+/// An error response, to be encoded.
+#[derive(Debug, Clone)]
+pub struct ErrorResponse<'a> {
+    page: Page<'a>,
+    fields: FieldList,
+    html: Vec<u8>,
+}
 
-        out.reserve(HEAD_BYTES + self.fields.len() + page.len());
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(itoa::Buffer::new().format(self.status).as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(reason.as_bytes());
-        out.extend_from_slice(b"\r\nDate: ");
-        out.extend_from_slice(self.date);
-        out.extend_from_slice(if self.keep {
-            b"\r\nConnection: keep-alive\r\n".as_slice()
-        } else {
-            b"\r\nConnection: close\r\n"
-        });
-        out.extend_from_slice(self.fields);
-        out.extend_from_slice(b"Content-Type: text/html\r\nContent-Length: ");
-        out.extend_from_slice(itoa::Buffer::new().format(page.len()).as_bytes());
-        out.extend_from_slice(b"\r\n\r\n");
-        if self.method != Method::Head {
-            out.extend_from_slice(&page);
+impl<'a> Page<'a> {
+    /// Decides what head and body say.
+    pub fn compose(self) -> ErrorResponse<'a> {
+        let html = html(self.status, self.message);
+        let mut fields = FieldList::default();
+        self.fields.iter().for_each(|(name, value)| fields.push(name, value));
+        if !self.request_id.is_empty() {
+            fields.push(b"X-Request-ID", self.request_id);
         }
+        fields.push(b"Content-Type", b"text/html");
+        fields.push(b"Content-Length", itoa::Buffer::new().format(html.len()).as_bytes());
+        ErrorResponse { page: self, fields, html }
     }
 }
 
-/// The body of a response that this module has written.
-pub fn body(page: &[u8]) -> &[u8] {
-    let end = page.windows(4).position(|window| window == b"\r\n\r\n");
-    end.and_then(|end| page.get(end + 4..)).unwrap_or_default()
+impl ErrorResponse<'_> {
+    pub fn head(&self) -> ResponseHead<'_> {
+        let upgrade = self.page.fields.iter().any(|(name, _)| classify(name) == Use::Upgrade);
+        ResponseHead {
+            version: Version::Http11,
+            status: self.page.status,
+            reason: reason(self.page.status).as_bytes(),
+            server: b"",
+            date: self.page.date,
+            request_id: b"",
+            length: None,
+            framing: if self.has_body() { Framing::Length(self.html.len() as u64) } else { Framing::None },
+            connection: Connection { reuse: self.page.keep, upgrade },
+            list: &self.fields,
+            without: None,
+        }
+    }
+
+    /// Empty where there is none.
+    pub fn body(&self) -> &[u8] {
+        if self.has_body() { &self.html } else { b"" }
+    }
+
+    fn has_body(&self) -> bool {
+        self.page.method != Method::Head
+    }
+}
+
+/// The page for a status and a message, which is shown escaped.
+pub fn html(status: u16, message: &str) -> Vec<u8> {
+    let reason = reason(status);
+    let mut page = Vec::with_capacity(PAGE_BYTES + message.len());
+    page.extend_from_slice(b"<html>\n  <head>\n    <title>");
+    page.extend_from_slice(reason.as_bytes());
+    page.extend_from_slice(b"</title>\n  </head>\n  <body>\n    <h1><p>");
+    page.extend_from_slice(reason.as_bytes());
+    page.extend_from_slice(b"</p></h1>\n    ");
+    escape(message, &mut page);
+    page.extend_from_slice(b"\n  </body>\n</html>\n");
+    page
 }
 
 /// As Python's `html.escape`, in latin-1 as gunicorn encodes the page.
@@ -75,7 +104,6 @@ fn escape(message: &str, page: &mut Vec<u8>) {
 }
 
 const PAGE_BYTES: usize = 192;
-const HEAD_BYTES: usize = 192;
 
 #[cfg(test)]
 mod tests {
@@ -84,59 +112,66 @@ mod tests {
     const PAGE: Page<'_> = Page {
         status: 400,
         message: "",
-        fields: b"",
+        fields: &[],
+        request_id: b"",
         date: b"Sat, 21 Nov 2026 01:02:32 GMT",
         method: Method::Get,
         keep: false,
     };
 
-    fn bytes(page: Page<'_>) -> Vec<u8> {
-        let mut out = Vec::new();
-        page.write(&mut out);
-        out
-    }
-
-    fn page(status: u16, message: &str) -> String {
-        String::from_utf8(bytes(Page { status, message, ..PAGE })).unwrap()
+    fn text(status: u16, message: &str) -> String {
+        html(status, message).into_iter().map(char::from).collect()
     }
 
     #[test]
-    fn the_page_is_gunicorns_byte_for_byte_behind_a_date() {
-        let expected = "HTTP/1.1 400 Bad Request\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\nConnection: close\r\n\
-            Content-Type: text/html\r\nContent-Length: 157\r\n\r\n\
-            <html>\n  <head>\n    <title>Bad Request</title>\n  </head>\n  <body>\n    <h1><p>Bad Request</p></h1>\n    \
+    fn the_page_is_gunicorns_byte_for_byte() {
+        let expected = "<html>\n  <head>\n    <title>Bad Request</title>\n  </head>\n  <body>\n    <h1><p>Bad Request</p></h1>\n    \
             Invalid HTTP Header: &#x27;FOO&#x27;\n  </body>\n</html>\n";
-        assert_eq!(page(400, "Invalid HTTP Header: 'FOO'"), expected);
+        assert_eq!(text(400, "Invalid HTTP Header: 'FOO'"), expected);
     }
 
     #[test]
     fn an_application_error_has_a_page_of_141_bytes() {
-        assert!(page(500, "").contains("Content-Length: 141\r\n"));
+        let page = Page { status: 500, ..PAGE }.compose();
+        assert_eq!((page.body().len(), page.head().framing), (141, Framing::Length(141)));
     }
 
     #[test]
-    fn the_body_is_as_long_as_it_says_and_the_connection_kept_if_it_may_be() {
+    fn the_head_says_how_long_the_page_is_and_whether_the_connection_is_kept() {
+        let retry: [(&[u8], &[u8]); 1] = [(b"Retry-After", b"1")];
         for keep in [false, true] {
-            let out = bytes(Page { status: 503, message: "later", fields: b"Retry-After: 1\r\n", keep, ..PAGE });
-            let text = String::from_utf8_lossy(&out).into_owned();
-            assert!(text.contains(if keep { "\r\nConnection: keep-alive\r\n" } else { "\r\nConnection: close\r\n" }));
-            assert!(text.contains(&format!("\r\nContent-Length: {}\r\n", body(&out).len())));
-            assert!(body(&out).starts_with(b"<html>") && body(&out).ends_with(b"</html>\n"));
+            let page = Page { status: 503, fields: &retry, request_id: b"abc", keep, ..PAGE }.compose();
+            let length = page.body().len().to_string();
+            let fields: [(&[u8], &[u8]); 4] = [
+                retry[0],
+                (b"X-Request-ID", b"abc"),
+                (b"Content-Type", b"text/html"),
+                (b"Content-Length", length.as_bytes()),
+            ];
+            let head = page.head();
+            assert!(head.fields().eq(fields));
+            assert_eq!((head.status, head.reason), (503, &b"Service Unavailable"[..]));
+            assert_eq!(head.connection, Connection { reuse: keep, upgrade: false });
         }
-        assert_eq!(body(b"HTTP/1.1 200 OK\r\n"), b"");
     }
 
     #[test]
-    fn head_gets_the_head_that_get_would_have() {
-        let (get, head) = (bytes(PAGE), bytes(Page { method: Method::Head, ..PAGE }));
-        assert_eq!(head, get[..get.len() - body(&get).len()]);
-        assert!(!body(&get).is_empty() && body(&head).is_empty());
+    fn head_gets_the_fields_that_get_would_have() {
+        let (get, head) = (PAGE.compose(), Page { method: Method::Head, ..PAGE }.compose());
+        assert!(head.head().fields().eq(get.head().fields()));
+        assert_eq!((head.head().framing, head.body()), (Framing::None, &b""[..]));
+        assert!(!get.body().is_empty());
+    }
+
+    #[test]
+    fn a_page_that_names_a_protocol_offers_to_upgrade() {
+        let page = Page { status: 426, fields: &[(b"Upgrade", b"websocket")], ..PAGE }.compose();
+        assert_eq!(page.head().connection, Connection { reuse: false, upgrade: true });
     }
 
     #[test]
     fn markup_in_the_message_is_escaped() {
-        assert!(page(400, "<a href=\"x\">&'").contains("&lt;a href=&quot;x&quot;&gt;&amp;&#x27;"));
-        let out = bytes(Page { message: "\u{e9}\u{20ac}", ..PAGE });
-        assert!(out.windows(2).any(|bytes| bytes == b"\xe9?"));
+        assert!(text(400, "<a href=\"x\">&'").contains("&lt;a href=&quot;x&quot;&gt;&amp;&#x27;"));
+        assert!(text(400, "\u{e9}\u{20ac}").contains("\u{e9}?"));
     }
 }

@@ -1,16 +1,16 @@
-//! The application's fields of one response, encoded, and what they say.
+//! The application's fields of one response, checked, and what they say.
 use super::app_field::{Use, asks_to_close, classify};
 use super::fault::{Fault, bad_name, bad_value};
+use crate::message::FieldList;
 use crate::message::grammar::{decimal, is_field_value, is_token};
-use std::ops::Range;
 
 /// Reused from reply to reply.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
-    bytes: Vec<u8>,
+    list: FieldList,
     content_length: Option<u64>,
-    /// Where the Content-Length stands in `bytes`.
-    length_at: Range<usize>,
+    /// Which of the list the Content-Length is.
+    length_at: Option<usize>,
     has_server: bool,
     has_date: bool,
     has_request_id: bool,
@@ -21,9 +21,9 @@ pub(super) struct Fields {
 impl Fields {
     #[inline]
     pub fn clear(&mut self) {
-        self.bytes.clear();
+        self.list.clear();
         self.content_length = None;
-        self.length_at = 0..0;
+        self.length_at = None;
         (self.has_server, self.has_date, self.has_request_id) = (false, false, false);
         (self.wants_close, self.upgrades) = (false, false);
     }
@@ -32,14 +32,13 @@ impl Fields {
     #[inline]
     pub fn add(&mut self, status: u16, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(name, value)?;
-        let start = self.bytes.len();
         match classify(name) {
             Use::Send => {}
             Use::ContentLength => {
                 if !self.note_length(value)? {
                     return Ok(());
                 }
-                self.length_at = start..start + name.len() + value.len() + FIELD_MARKS;
+                self.length_at = Some(self.list.len());
             }
             Use::Server => self.has_server = true,
             Use::Date => self.has_date = true,
@@ -53,7 +52,7 @@ impl Fields {
             }
             Use::Drop => return Ok(()),
         }
-        push_field(&mut self.bytes, name, value);
+        self.list.push(name, value);
         Ok(())
     }
 
@@ -74,14 +73,14 @@ impl Fields {
     }
 
     #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub fn list(&self) -> &FieldList {
+        &self.list
     }
 
-    /// Those before the Content-Length, and those behind it.
+    /// Which of the list the Content-Length is.
     #[inline]
-    pub fn around_length(&self) -> [&[u8]; 2] {
-        [&self.bytes[..self.length_at.start], &self.bytes[self.length_at.end..]]
+    pub fn length_at(&self) -> Option<usize> {
+        self.length_at
     }
 
     #[inline]
@@ -129,15 +128,3 @@ pub(super) fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
     }
     Ok(())
 }
-
-#[inline]
-pub(super) fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.reserve(name.len() + value.len() + FIELD_MARKS);
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// `: ` and CRLF.
-const FIELD_MARKS: usize = 4;

@@ -5,13 +5,14 @@ use crate::message::{Method, Version};
 
 /// How the end of a response's body is told to the client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Framing {
+pub enum Framing {
     /// There is none, whatever the application sends.
     #[default]
-    NoBody,
+    None,
     /// By its length; this many bytes are still to come.
     Length(u64),
-    Chunked,
+    /// By a mark behind its last piece: the last chunk of HTTP/1.1, END_STREAM of HTTP/2.
+    Delimited,
     /// By the end of the connection.
     UntilClose,
 }
@@ -38,6 +39,7 @@ pub(super) struct Facts {
     pub known: Option<u64>,
 }
 
+#[inline]
 pub(super) fn decide(facts: Facts) -> Decision {
     let Facts { method, version, status, announced, known } = facts;
     match (method, status) {
@@ -57,7 +59,7 @@ pub(super) fn decide(facts: Facts) -> Decision {
         _ => match (announced, known) {
             (Some(length), _) => Decision::of(Framing::Length(length), true, None),
             (None, Some(length)) => Decision::of(Framing::Length(length), true, Some(length)),
-            (None, None) if version == Version::Http11 => Decision::of(Framing::Chunked, true, None),
+            (None, None) if version == Version::Http11 => Decision::of(Framing::Delimited, true, None),
             (None, None) => Decision::of(Framing::UntilClose, true, None),
         },
     }
@@ -69,21 +71,8 @@ impl Decision {
     }
 
     fn no_body(keep_length: bool, add_length: Option<u64>) -> Decision {
-        Decision::of(Framing::NoBody, keep_length, add_length)
+        Decision::of(Framing::None, keep_length, add_length)
     }
-}
-
-/// The size of a chunk; upper case, as gunicorn's.
-pub(super) fn push_hex(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0u8; 16];
-    let mut at = digits.len();
-    let mut rest = number;
-    while rest > 0 || at == digits.len() {
-        at -= 1;
-        digits[at] = b"0123456789ABCDEF"[(rest & 15) as usize];
-        rest >>= 4;
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]
@@ -104,7 +93,7 @@ mod tests {
         for method in [Method::Get, Method::Head] {
             assert_eq!(of(method, Version::Http10, 205), Decision::no_body(false, Some(0)));
         }
-        assert_eq!(of(Method::Head, Version::Http11, 200).framing, Framing::NoBody);
+        assert_eq!(of(Method::Head, Version::Http11, 200).framing, Framing::None);
         for status in [200, 206, 404, 500, 999] {
             assert_eq!(of(Method::Get, Version::Http11, status).framing, Framing::Length(5));
         }

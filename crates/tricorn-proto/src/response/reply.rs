@@ -1,18 +1,18 @@
-//! The reply machine: it decides framing, keeps lengths honest and encodes.
+//! The reply machine: it decides what a response says, and keeps lengths honest. Encoders say it (`http1::encode`).
 //!
 //! ```text
-//!   Open ──write_head──> HeadSent ──end──> Done
-//!    ^                                      │
-//!    └────────────────begin─────────────────┘
+//!   Open ───head───> HeadSent ──end──> Done
+//!    ^                                  │
+//!    └──────────────begin───────────────┘
 //! ```
 use super::app_field::{Use, classify};
-use super::body::Body;
+use super::body::{Body, Portion};
 use super::fault::{Fault, bad_status};
-use super::fields::{Fields, check, push_field};
-use super::framing::{self, Decision, Framing};
+use super::fields::{Fields, check};
+use super::framing::{self, Framing};
+use super::head::{Connection, Interim, ResponseHead};
 use crate::message::grammar::{decimal, is_field_value};
-use crate::message::status::reason;
-use crate::message::{Method, Version};
+use crate::message::{FieldList, Method, Version};
 
 /// What the head of a reply depends on besides the application's fields.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +38,14 @@ pub enum End {
     Short { missing: u64 },
 }
 
+/// The end of a reply, for an encoder to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending<'a> {
+    pub end: End,
+    /// The end of the body is to be marked, with these trailers.
+    pub mark: Option<&'a FieldList>,
+}
+
 /// Reused from reply to reply.
 #[derive(Debug, Default)]
 pub struct Reply {
@@ -53,8 +61,7 @@ pub struct Reply {
     /// Value of the X-Request-ID field to be sent unless the application has its own; empty: none.
     request_id: Vec<u8>,
     body: Body,
-    /// Trailer fields, encoded.
-    trailers: Vec<u8>,
+    trailers: FieldList,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,22 +83,13 @@ impl Reply {
         self.status = 0;
         self.fields.clear();
         self.body = Body::default();
-        self.trailers = Vec::new();
+        self.trailers.clear();
     }
 
     /// Replies are to carry this X-Request-ID, unless the application sets one; empty: none. Letters of a valid id only.
     pub fn set_request_id(&mut self, id: &[u8]) {
         self.request_id.clear();
         self.request_id.extend_from_slice(id);
-    }
-
-    /// The field it is sent in, for a response that is not this one's; empty without an id.
-    pub fn request_id_field(&self) -> Vec<u8> {
-        let mut field = Vec::new();
-        if !self.request_id.is_empty() {
-            push_field(&mut field, b"X-Request-ID", &self.request_id);
-        }
-        field
     }
 
     /// What `set_request_id` said; empty without.
@@ -121,7 +119,7 @@ impl Reply {
         self.reuse = false;
     }
 
-    /// One field of the application, checked (token, no control characters) and encoded. Hop-by-hop ones are dropped.
+    /// One field of the application, checked (token, no control characters). Hop-by-hop ones are dropped.
     #[inline]
     pub fn field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Fault> {
         self.fields.add(self.status, name, value)
@@ -149,29 +147,45 @@ impl Reply {
         self.fields.content_length()
     }
 
-    /// The application's fields as encoded, for the access log.
-    pub fn fields(&self) -> &[u8] {
-        self.fields.bytes()
+    /// The application's fields, but for those that are the connection's.
+    pub fn fields(&self) -> &FieldList {
+        self.fields.list()
     }
 
-    /// Appends the head; from here on the framing is fixed. Without a status nothing is appended.
-    pub fn write_head(&mut self, out: &mut Vec<u8>, inputs: &HeadInputs<'_>) {
+    /// Decides the head, which is then to be sent: from here on the framing is fixed. `None`: it was sent, or there is no
+    /// status.
+    #[inline]
+    pub fn head<'a>(&'a mut self, inputs: &HeadInputs<'a>) -> Option<ResponseHead<'a>> {
         if self.phase != Phase::Open || !self.has_status() {
-            return;
+            return None;
         }
+        let fields = &self.fields;
         let decision = framing::decide(framing::Facts {
             method: self.method,
             version: self.version,
             status: self.status,
-            announced: self.fields.content_length(),
+            announced: fields.content_length(),
             known: inputs.body_length,
         });
         self.phase = Phase::HeadSent;
         self.body.begin(decision.framing);
         // After a final 1xx (an upgrade) the connection speaks something else.
         let tunnel = self.status < 200 || decision.framing == Framing::UntilClose;
-        self.reuse &= !(inputs.close || self.fields.want_close() || tunnel);
-        self.encode_head(out, inputs, decision);
+        self.reuse &= !(inputs.close || fields.want_close() || tunnel);
+        let has_length = decision.keep_length && fields.content_length().is_some();
+        Some(ResponseHead {
+            version: self.version,
+            status: self.status,
+            reason: self.status_line.get(STATUS_DIGITS + 1..).unwrap_or_default(),
+            server: if fields.has_server() { b"" } else { inputs.server },
+            date: if fields.has_date() { b"" } else { inputs.date },
+            request_id: if fields.has_request_id() { b"" } else { &self.request_id },
+            length: decision.add_length.filter(|_| !has_length),
+            framing: decision.framing,
+            connection: Connection { reuse: self.reuse, upgrade: fields.upgrade() },
+            list: fields.list(),
+            without: if decision.keep_length { None } else { fields.length_at() },
+        })
     }
 
     /// A field to be sent behind the body (RFC 9112 section 7.1.2). Dropped where the framing has no place for it.
@@ -179,44 +193,35 @@ impl Reply {
         check(name, value)?;
         // RFC 9110 section 6.5.1: not what is needed to frame, route or understand the message before its end.
         let may_trail = matches!(classify(name), Use::Send | Use::RequestId);
-        if self.phase == Phase::HeadSent && self.body.framing() == Framing::Chunked && may_trail {
-            push_field(&mut self.trailers, name, value);
+        if self.phase == Phase::HeadSent && self.body.framing() == Framing::Delimited && may_trail {
+            self.trailers.push(name, value);
         }
         Ok(())
     }
 
-    /// The application offers `len` body bytes. Appends what must precede them (a chunk's size) to `out` and
-    /// returns how many of them to send (fewer than offered: no-body responses, excess over Content-Length).
+    /// The application offers `len` body bytes: how many of them to send (fewer: no-body responses, excess over
+    /// Content-Length).
     #[inline]
-    pub fn body(&mut self, out: &mut Vec<u8>, len: u64) -> u64 {
+    pub fn body(&mut self, len: u64) -> Portion {
         if self.phase != Phase::HeadSent {
             self.body.drop_all(len);
-            return 0;
+            return Portion::default();
         }
-        self.body.offer(out, len)
+        self.body.offer(len)
     }
 
-    /// What follows the bytes of the piece just sent (`\r\n` of a chunk, or nothing).
+    /// The application is done: what becomes of the connection, and whether a mark is due behind the body.
     #[inline]
-    pub fn after_body(&self) -> &'static [u8] {
-        self.body.after()
-    }
-
-    /// The application is done: appends the last chunk where one is due and says what becomes of the connection.
-    #[inline]
-    pub fn end(&mut self, out: &mut Vec<u8>) -> End {
+    pub fn end(&mut self) -> Ending<'_> {
         let was = std::mem::replace(&mut self.phase, Phase::Done);
-        match (was, self.body.framing()) {
-            (Phase::Open, _) => return End::Close,
-            (_, Framing::Length(missing @ 1..)) => return End::Short { missing },
-            (Phase::HeadSent, Framing::Chunked) => {
-                out.extend_from_slice(b"0\r\n");
-                out.extend_from_slice(&self.trailers);
-                out.extend_from_slice(b"\r\n");
-            }
-            _ => {}
-        }
-        if self.reuse { End::Reuse } else { End::Close }
+        let close = if self.reuse { End::Reuse } else { End::Close };
+        let (end, mark) = match (was, self.body.framing()) {
+            (Phase::Open, _) => (End::Close, None),
+            (_, Framing::Length(missing @ 1..)) => (End::Short { missing }, None),
+            (Phase::HeadSent, Framing::Delimited) => (close, Some(&self.trailers)),
+            _ => (close, None),
+        };
+        Ending { end, mark }
     }
 
     /// Whether the body has all the bytes that it may have: what is offered from now on is dropped.
@@ -234,13 +239,12 @@ impl Reply {
         self.body.dropped()
     }
 
-    /// Appends an interim response (100, 103), HTTP/1.1 only and before the head; otherwise appends nothing.
+    /// An interim response (100, 103): HTTP/1.1 only and before the head; otherwise there is nothing to be sent.
     pub fn interim<'f>(
-        &mut self,
-        out: &mut Vec<u8>,
+        &self,
         status: u16,
         fields: &mut dyn Iterator<Item = (&'f [u8], &'f [u8])>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<Interim>, Fault> {
         // 101 is no interim response: it ends HTTP on this connection.
         if !(100..200).contains(&status) || status == 101 {
             let text = format!("{status} is not an interim status (100, 102 to 199)");
@@ -248,80 +252,16 @@ impl Reply {
         }
         // RFC 9110 section 15.2: "a server MUST NOT send a 1xx response to an HTTP/1.0 client."
         if self.phase != Phase::Open || self.version < Version::Http11 {
-            return Ok(());
+            return Ok(None);
         }
-        let start = out.len();
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(reason(status).as_bytes());
-        out.extend_from_slice(b"\r\n");
+        let mut interim = Interim { status, fields: FieldList::default() };
         for (name, value) in fields {
-            if let Err(fault) = check(name, value) {
-                out.truncate(start);
-                return Err(fault);
-            }
+            check(name, value)?;
             if classify(name) == Use::Send {
-                push_field(out, name, value);
+                interim.fields.push(name, value);
             }
         }
-        out.extend_from_slice(b"\r\n");
-        Ok(())
-    }
-
-    #[inline]
-    fn encode_head(&self, out: &mut Vec<u8>, inputs: &HeadInputs<'_>, decision: Decision) {
-        let variable = self.status_line.len() + inputs.server.len() + inputs.date.len();
-        out.reserve(variable + self.fields.bytes().len() + HEAD_TEXT);
-        out.extend_from_slice(match self.version {
-            Version::Http10 => b"HTTP/1.0 ",
-            Version::Http11 => b"HTTP/1.1 ",
-        });
-        out.extend_from_slice(&self.status_line);
-        if self.status_line.len() == STATUS_DIGITS {
-            // RFC 9112 section 4: the SP after the code stays when there is no phrase.
-            out.push(b' ');
-        }
-        if !self.fields.has_server() && !inputs.server.is_empty() {
-            out.extend_from_slice(b"\r\nServer: ");
-            out.extend_from_slice(inputs.server);
-        }
-        if !self.fields.has_date() {
-            out.extend_from_slice(b"\r\nDate: ");
-            out.extend_from_slice(inputs.date);
-        }
-        // RFC 9110 section 7.8: "A sender of Upgrade MUST also send an "Upgrade" connection option in the Connection
-        // header field".
-        let upgrades = self.fields.upgrade();
-        out.extend_from_slice(match (self.status, self.reuse) {
-            (101, _) if upgrades => b"\r\nConnection: upgrade\r\n".as_slice(),
-            (_, true) if upgrades => b"\r\nConnection: keep-alive, upgrade\r\n",
-            (_, false) if upgrades => b"\r\nConnection: close, upgrade\r\n",
-            (_, true) => b"\r\nConnection: keep-alive\r\n",
-            (_, false) => b"\r\nConnection: close\r\n",
-        });
-        if decision.framing == Framing::Chunked {
-            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-        }
-        match decision.add_length {
-            Some(length) if self.fields.content_length().is_none() || !decision.keep_length => {
-                out.extend_from_slice(b"Content-Length: ");
-                out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
-                out.extend_from_slice(b"\r\n");
-            }
-            _ => {}
-        }
-        if !self.request_id.is_empty() && !self.fields.has_request_id() {
-            push_field(out, b"X-Request-ID", &self.request_id);
-        }
-        if decision.keep_length {
-            out.extend_from_slice(self.fields.bytes());
-        } else {
-            for part in self.fields.around_length() {
-                out.extend_from_slice(part);
-            }
-        }
-        out.extend_from_slice(b"\r\n");
+        Ok(Some(interim))
     }
 }
 
@@ -338,5 +278,3 @@ fn status_code(line: &[u8]) -> Option<u16> {
 }
 
 const STATUS_DIGITS: usize = 3;
-/// Room for all that a head says besides what is counted.
-const HEAD_TEXT: usize = 160;

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 use tricorn_proto::access_log::{DEFAULT, Format, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver};
-use tricorn_proto::message::RequestHead;
+use tricorn_proto::message::{FieldList, RequestHead};
 
 const REQUEST: &str = "GET /a%20b%22?x=1 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8 \"x\\\r\nReferer: http://r/\r\n\
     Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Two: one\r\nX-Two: two\r\n\r\n";
-const FIELDS: &[u8] = b"Content-Type: text/plain\r\nX-A: b\r\nx-a: c\r\nX-AB: no\r\n";
+const FIELDS: [(&[u8], &[u8]); 4] =
+    [(b"Content-Type", b"text/plain"), (b"X-A", b"b"), (b"x-a", b" c\t"), (b"X-AB", b"no")];
 
 fn line(format: &str) -> String {
     rendered(format, REQUEST)
@@ -29,12 +30,13 @@ fn in_format(format: &Format, request: &[u8]) -> Vec<u8> {
         "REMOTE_USER" => Some(b"me\n".to_vec()),
         _ => None,
     };
+    let fields = FieldList::from_iter(FIELDS);
     let record = Record {
         head: &head,
         bytes: &bytes,
         remote: b"127.0.0.1",
         status: 200,
-        fields: FIELDS,
+        fields: &fields,
         sent: 1234,
         micros: 12_345_678,
         time: b"[21/Nov/2026:01:02:32 +0000]",

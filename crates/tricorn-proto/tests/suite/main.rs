@@ -2,6 +2,8 @@
 //! several of them.
 #[path = "../support/websocket.rs"]
 mod peer;
+#[path = "../support/response.rs"]
+mod response;
 #[path = "../support/mod.rs"]
 mod support;
 

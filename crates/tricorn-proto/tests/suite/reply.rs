@@ -1,10 +1,10 @@
 //! RFC 9110 section 6.4 and RFC 9112 section 6, sending side; PEP 3333 on what an application may say.
 #![allow(clippy::unwrap_used)] // A test may panic.
+use crate::response;
 use tricorn_proto::message::{Method, Version};
-use tricorn_proto::response::{End, Fault, HeadInputs, Reply};
+use tricorn_proto::response::{Connection, End, Fault, Framing, HeadInputs, Reply};
 
 const DATE: &[u8] = b"Sat, 21 Nov 2026 01:02:32 GMT";
-const ALL: u64 = u64::MAX;
 
 /// One exchange: what was asked, what the application says, what the client gets.
 struct Exchange<'a> {
@@ -47,14 +47,14 @@ impl Exchange<'_> {
         }
         assert!(reply.has_status() && !reply.head_sent());
         let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: self.known, close: self.close };
-        reply.write_head(&mut out, &inputs);
+        response::head(&mut reply, &mut out, &inputs);
         assert!(reply.head_sent());
         for piece in self.body {
-            let send = reply.body(&mut out, piece.len() as u64) as usize;
-            out.extend_from_slice(&piece.as_bytes()[..send]);
-            out.extend_from_slice(reply.after_body());
+            let (send, after) = response::piece(&mut reply, &mut out, piece.len() as u64);
+            out.extend_from_slice(&piece.as_bytes()[..send as usize]);
+            out.extend_from_slice(after);
         }
-        let end = reply.end(&mut out);
+        let end = response::end(&mut reply, &mut out);
         let wire =
             String::from_utf8(out).unwrap().replace("Server: tricorn\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\n", "");
         Result { wire, end, sent: reply.body_sent(), dropped: reply.body_dropped() }
@@ -73,7 +73,7 @@ fn the_order_of_the_head_is_gunicorns() {
     reply.status(b"200 OK").unwrap();
     reply.field(b"Content-type", b"text/plain").unwrap();
     let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: None, close: false };
-    reply.write_head(&mut out, &inputs);
+    response::head(&mut reply, &mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "HTTP/1.1 200 OK\r\nServer: tricorn\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\nConnection: keep-alive\r\n\
@@ -93,23 +93,47 @@ fn a_body_of_unknown_length_is_chunked_on_1_1() {
 }
 
 #[test]
-fn chunk_sizes_are_upper_case_hexadecimal() {
+fn a_head_is_decided_once_and_whole() {
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
-    reply.status(b"200 OK").unwrap();
-    let inputs = HeadInputs { date: DATE, server: b"", body_length: None, close: false };
-    let mut out = Vec::new();
-    reply.write_head(&mut out, &inputs);
-    for (length, size) in
-        [(1, "1\r\n"), (15, "F\r\n"), (16, "10\r\n"), (0xabcdef, "ABCDEF\r\n"), (ALL, "FFFFFFFFFFFFFFFF\r\n")]
-    {
-        out.clear();
-        assert_eq!(reply.body(&mut out, length), length);
-        assert_eq!(out, size.as_bytes());
-        if length == ALL {
-            break;
-        }
+    reply.set_request_id(b"abc");
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: None, close: false };
+    assert!(reply.head(&inputs).is_none(), "there is no status");
+    reply.status(b"205 Reset Content").unwrap();
+    for (name, value) in [("Content-Length", "5"), ("Date", "now"), ("Connection", "x"), ("Upgrade", "websocket")] {
+        reply.field(name.as_bytes(), value.as_bytes()).unwrap();
     }
+    let head = reply.head(&inputs).unwrap();
+    assert_eq!((head.version, head.status, head.reason), (Version::Http11, 205, &b"Reset Content"[..]));
+    assert_eq!((head.server, head.date, head.request_id), (&b"tricorn"[..], &b""[..], &b"abc"[..]));
+    assert_eq!((head.framing, head.length), (Framing::None, Some(0)));
+    assert_eq!(head.connection, Connection { reuse: true, upgrade: true });
+    assert!(head.fields().eq([(&b"Date"[..], &b"now"[..]), (b"Upgrade", b"websocket")]));
+    assert!(reply.head(&inputs).is_none(), "it was decided");
+    assert!(reply.fields().iter().any(|field| field == (b"Content-Length", b"5")), "as the application has said");
+}
+
+#[test]
+fn trailers_stand_behind_chunks_and_nowhere_else() {
+    let ends = |version, known| {
+        let mut reply = Reply::default();
+        let mut out = Vec::new();
+        reply.begin(Method::Get, version, true);
+        reply.status(b"200 OK").unwrap();
+        reply.trailer(b"Too-Early", b"1").unwrap();
+        let inputs = HeadInputs { date: DATE, server: b"", body_length: known, close: false };
+        response::head(&mut reply, &mut out, &inputs);
+        out.clear();
+        for name in ["X-Sum", "Content-Length", "Date", "Transfer-Encoding", "Connection", "x-sum"] {
+            reply.trailer(name.as_bytes(), b"5").unwrap();
+        }
+        assert!(reply.trailer(b"A", b"1\r\nB: 2").is_err());
+        response::end(&mut reply, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(ends(Version::Http11, None), "0\r\nX-Sum: 5\r\nx-sum: 5\r\n\r\n");
+    assert_eq!(ends(Version::Http11, Some(0)), "");
+    assert_eq!(ends(Version::Http10, None), "");
 }
 
 #[test]
@@ -248,12 +272,12 @@ fn server_and_date_of_the_application_replace_ours() {
     reply.field(b"server", b"mine").unwrap();
     reply.field(b"DATE", b"now").unwrap();
     let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: Some(0), close: false };
-    reply.write_head(&mut out, &inputs);
+    response::head(&mut reply, &mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\nserver: mine\r\nDATE: now\r\n\r\n"
     );
-    assert_eq!(reply.fields(), b"server: mine\r\nDATE: now\r\n");
+    assert!(reply.fields().iter().eq([(&b"server"[..], &b"mine"[..]), (b"DATE", b"now")]));
 }
 
 #[test]
@@ -285,7 +309,7 @@ fn header_injection_is_refused() {
     }
     let text = reply.field(b"A", b"a\r\nB: c").unwrap_err().to_string();
     assert!(text.contains("'A'") && text.contains("\\r\\n") && text.contains("expected"), "{text}");
-    assert_eq!(reply.fields(), b"");
+    assert!(reply.fields().is_empty());
     assert_eq!(reply.field(b"A", b" \t\xff"), Ok(()));
 }
 
@@ -301,7 +325,7 @@ fn a_length_of_the_application_is_one_number() {
     assert_eq!(reply.field(b"content-length", b"5"), Ok(()));
     assert!(matches!(reply.field(b"Content-Length", b"6"), Err(Fault::FieldValue(_))));
     assert_eq!(reply.content_length(), Some(5));
-    assert_eq!(reply.fields(), b"Content-Length: 5\r\n");
+    assert!(reply.fields().iter().eq([(&b"Content-Length"[..], &b"5"[..])]));
 }
 
 #[test]
@@ -315,12 +339,12 @@ fn a_new_status_forgets_the_fields_until_the_head_is_sent() {
     }
     reply.status(b"500 Oops").unwrap();
     assert_eq!(reply.content_length(), None);
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
     let wire = String::from_utf8(out.clone()).unwrap();
     assert!(wire.starts_with("HTTP/1.1 500 Oops\r\nServer: s\r\nDate: Sat"), "{wire}");
     assert!(wire.ends_with("Connection: keep-alive\r\nContent-Length: 0\r\n\r\n"), "{wire}");
     assert!(matches!(reply.status(b"200 OK"), Err(Fault::Status(_))));
-    assert_eq!(reply.end(&mut out), End::Reuse);
+    assert_eq!(response::end(&mut reply, &mut out), End::Reuse);
 }
 
 #[test]
@@ -334,8 +358,8 @@ fn a_reply_is_full_when_no_more_bytes_may_be_sent() {
             reply.field(b"Content-Length", length.as_bytes()).unwrap();
         }
         assert!(!reply.is_full(), "the head is not written");
-        reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
-        reply.body(&mut out, sends);
+        response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
+        response::piece(&mut reply, &mut out, sends);
         reply.is_full()
     };
     assert!(full(Method::Head, "200 OK", None, 0) && full(Method::Head, "200 OK", Some("9"), 3));
@@ -351,9 +375,9 @@ fn a_reply_that_closes_says_so() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
     reply.close();
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false });
     assert!(String::from_utf8(out).unwrap().contains("\r\nConnection: close\r\n"));
-    assert_eq!(reply.end(&mut Vec::new()), End::Close);
+    assert_eq!(reply.end().end, End::Close);
 }
 
 #[test]
@@ -362,9 +386,9 @@ fn a_reply_that_never_began_closes_and_says_nothing() {
     let mut out = Vec::new();
     reply.begin(Method::Get, Version::Http11, true);
     assert!(!reply.has_status());
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
-    assert_eq!(reply.body(&mut out, 5), 0);
-    assert_eq!(reply.end(&mut out), End::Close);
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
+    assert_eq!(response::piece(&mut reply, &mut out, 5), (0, &b""[..]));
+    assert_eq!(response::end(&mut reply, &mut out), End::Close);
     assert!(out.is_empty() && reply.body_dropped() == 5);
 }
 
@@ -374,27 +398,27 @@ fn interim_responses_come_before_the_head_and_only_on_1_1() {
     let mut out = Vec::new();
     let hints = [(&b"Link"[..], &b"</a>; rel=preload"[..]), (b"Connection", b"close"), (b"Content-Length", b"1")];
     reply.begin(Method::Get, Version::Http11, true);
-    reply.interim(&mut out, 100, &mut std::iter::empty()).unwrap();
-    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
+    response::interim(&reply, &mut out, 100, &[]).unwrap();
+    response::interim(&reply, &mut out, 103, &hints).unwrap();
     assert_eq!(
         String::from_utf8(out.clone()).unwrap(),
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
     );
     out.clear();
     for status in [101, 99, 200] {
-        assert!(matches!(reply.interim(&mut out, status, &mut std::iter::empty()), Err(Fault::Status(_))));
+        assert!(matches!(response::interim(&reply, &mut out, status, &[]), Err(Fault::Status(_))));
     }
     let injected = [(&b"Link"[..], &b"a\r\nB: c"[..])];
-    assert!(reply.interim(&mut out, 103, &mut injected.iter().copied()).is_err());
+    assert!(response::interim(&reply, &mut out, 103, &injected).is_err());
     assert!(out.is_empty());
     reply.begin(Method::Get, Version::Http10, true);
-    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
+    response::interim(&reply, &mut out, 103, &hints).unwrap();
     assert!(out.is_empty());
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"s", body_length: None, close: false });
     let length = out.len();
-    reply.interim(&mut out, 103, &mut hints.iter().copied()).unwrap();
+    response::interim(&reply, &mut out, 103, &hints).unwrap();
     assert_eq!(out.len(), length);
 }
 
@@ -406,16 +430,16 @@ fn nothing_of_one_reply_is_left_in_the_next() {
     reply.begin(Method::Head, Version::Http10, false);
     reply.status(b"204 No Content").unwrap();
     reply.field(b"Connection", b"close").unwrap();
-    reply.write_head(&mut out, &inputs);
-    reply.body(&mut out, 3);
-    reply.end(&mut out);
+    response::head(&mut reply, &mut out, &inputs);
+    response::piece(&mut reply, &mut out, 3);
+    response::end(&mut reply, &mut out);
     out.clear();
     reply.begin(Method::Get, Version::Http11, true);
     assert!(!reply.has_status() && !reply.head_sent());
     assert_eq!((reply.body_sent(), reply.body_dropped(), reply.status_code()), (0, 0, 0));
     reply.status(b"200 OK").unwrap();
-    reply.write_head(&mut out, &inputs);
-    assert_eq!(reply.end(&mut out), End::Reuse);
+    response::head(&mut reply, &mut out, &inputs);
+    assert_eq!(response::end(&mut reply, &mut out), End::Reuse);
     assert!(String::from_utf8(out).unwrap().contains("keep-alive"));
 }
 
@@ -430,7 +454,7 @@ fn with_request_id(reply: &mut Reply, fields: &[(&str, &str)]) -> String {
     for (name, value) in fields {
         reply.field(name.as_bytes(), value.as_bytes()).unwrap();
     }
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
+    response::head(reply, &mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
     String::from_utf8(out).unwrap()
 }
 
@@ -445,6 +469,6 @@ fn a_request_id_is_sent_unless_the_application_has_its_own() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.set_request_id(b"");
     reply.status(b"200 OK").unwrap();
-    reply.write_head(&mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false });
     assert!(!String::from_utf8(out).unwrap().contains("abc"), "an id belongs to one request");
 }

@@ -27,8 +27,8 @@ impl Wrong {
         row(self).2
     }
 
-    /// What the response has to tell besides, each field with its line end.
-    pub fn fields(self) -> &'static [u8] {
+    /// What the response has to tell besides.
+    pub fn fields(self) -> Fields {
         row(self).1
     }
 }
@@ -42,23 +42,27 @@ impl std::fmt::Display for Wrong {
 impl std::error::Error for Wrong {}
 
 #[rustfmt::skip]
-fn row(wrong: Wrong) -> (u16, &'static [u8], &'static str) {
+fn row(wrong: Wrong) -> (u16, Fields, &'static str) {
     use Wrong::*;
     match wrong {
-        Method        => (405, b"Allow: GET\r\n", "WebSocket handshake: the method must be GET"),
-        Body          => (400, b"", "WebSocket handshake: a request with a body"),
-        Connection    => (400, b"", "WebSocket handshake: no 'upgrade' in Connection"),
+        Method        => (405, ALLOW, "WebSocket handshake: the method must be GET"),
+        Body          => (400, &[], "WebSocket handshake: a request with a body"),
+        Connection    => (400, &[], "WebSocket handshake: no 'upgrade' in Connection"),
         Version       => (426, UPGRADE, "WebSocket handshake: Sec-WebSocket-Version must be 13"),
-        VersionTwice  => (400, b"", "WebSocket handshake: more than one Sec-WebSocket-Version"),
-        KeyMissing    => (400, b"", "WebSocket handshake: no Sec-WebSocket-Key"),
-        KeyTwice      => (400, b"", "WebSocket handshake: more than one Sec-WebSocket-Key"),
-        Key           => (400, b"", "WebSocket handshake: Sec-WebSocket-Key is not 16 bytes in base64"),
-        Protocol      => (400, b"", "WebSocket handshake: Sec-WebSocket-Protocol is not a list of tokens"),
-        ProtocolTwice => (400, b"", "WebSocket handshake: a subprotocol is offered twice"),
-        Protocols     => (400, b"", "WebSocket handshake: more than 100 subprotocols"),
-        Extensions    => (400, b"", "WebSocket handshake: Sec-WebSocket-Extensions is malformed"),
+        VersionTwice  => (400, &[], "WebSocket handshake: more than one Sec-WebSocket-Version"),
+        KeyMissing    => (400, &[], "WebSocket handshake: no Sec-WebSocket-Key"),
+        KeyTwice      => (400, &[], "WebSocket handshake: more than one Sec-WebSocket-Key"),
+        Key           => (400, &[], "WebSocket handshake: Sec-WebSocket-Key is not 16 bytes in base64"),
+        Protocol      => (400, &[], "WebSocket handshake: Sec-WebSocket-Protocol is not a list of tokens"),
+        ProtocolTwice => (400, &[], "WebSocket handshake: a subprotocol is offered twice"),
+        Protocols     => (400, &[], "WebSocket handshake: more than 100 subprotocols"),
+        Extensions    => (400, &[], "WebSocket handshake: Sec-WebSocket-Extensions is malformed"),
     }
 }
 
-/// RFC 6455 section 4.4 asks for the version, RFC 9110 section 15.5.22 for the rest.
-const UPGRADE: &[u8] = b"Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+/// Name and value of each.
+type Fields = &'static [(&'static [u8], &'static [u8])];
+
+const ALLOW: Fields = &[(b"Allow", b"GET")];
+/// RFC 6455 section 4.4 asks for the version, RFC 9110 section 15.5.22 for the protocol.
+const UPGRADE: Fields = &[(b"Upgrade", b"websocket"), (b"Sec-WebSocket-Version", b"13")];
