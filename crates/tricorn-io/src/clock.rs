@@ -21,7 +21,7 @@ const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The wall clock as text, made anew once a second.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct WallText {
     /// Monotonic time from which the texts are stale.
     stale_at: u64,
@@ -32,6 +32,13 @@ pub struct WallText {
 }
 
 impl WallText {
+    /// There is no text before the first one: a worker that leaves before it has looked for events may still answer.
+    pub fn at(now: u64) -> WallText {
+        let mut text = WallText { stale_at: 0, date: [0; 29], log: [0; 28] };
+        text.render(now);
+        text
+    }
+
     #[inline]
     pub fn refresh(&mut self, now: u64) {
         if now >= self.stale_at {
@@ -123,8 +130,7 @@ mod tests {
 
     #[test]
     fn texts_have_their_fixed_shape() {
-        let mut text = WallText::default();
-        text.refresh(now());
+        let text = WallText::at(now());
         assert!(text.date().ends_with(b" GMT"));
         assert_eq!(text.log_time().first(), Some(&b'['));
         assert_eq!(text.log_time().last(), Some(&b']'));

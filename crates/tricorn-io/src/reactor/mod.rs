@@ -119,6 +119,7 @@ pub struct Reactor {
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
         let Surroundings { config, board, poller, access, listeners, streams, sleeper, callers } = given;
+        let now = clock::now();
         Reactor {
             board,
             conns: Conns::new(poller.clone()),
@@ -127,12 +128,12 @@ impl Reactor {
             admin: AdminGate::new(poller.clone()),
             channel: ChannelWatch::new(poller.clone()),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
-            deadlines: Deadlines::new(Timeouts::new(&config), clock::now(), sleeper),
+            deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
             bodies: Bodies::new(config.clone(), board, poller),
             extra: ExtraDescriptors::new(streams),
             log: Log::new(config.clone(), access),
-            wall: WallText::default(),
+            wall: WallText::at(now),
             chores: Chores::default(),
             config,
         }
