@@ -142,5 +142,11 @@ def sleeps(pid: int) -> bool:
     return fields is not None and fields[0] == "S"
 
 
+def voluntary_switches(pid: int) -> int:
+    """How often the main thread gave its processor up, to wait for something."""
+    text = _read(f"/proc/{pid}/task/{pid}/status").decode()
+    return int(text.rpartition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
 def threads(pid: int) -> int:
     return len(os.listdir(PROC / str(pid) / "task"))

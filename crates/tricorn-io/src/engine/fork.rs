@@ -82,7 +82,7 @@ impl Shared {
             self.waiting.signals.writer(),
         ];
         alarms.iter().for_each(|fd| each(fd.as_raw_fd()));
-        each(self.poller.as_fd().as_raw_fd());
+        self.events().into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
         self.waiting.bell().into_iter().for_each(|bell| each(bell.as_raw_fd()));
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
             [&channel.receive, &channel.send, &channel.bell].iter().for_each(|fd| each(fd.as_raw_fd()));

@@ -8,7 +8,8 @@
 //!                                                             Exchange
 //! ```
 //!
-//! The hub does not wait in our poller, it watches the poller's descriptor; so no thread waits here with a timeout, and what
+//! The hub does not wait in our poller, it watches the poller's descriptor, and new connections call it by the same name
+//! (`waiting/entrance.rs`); so no thread waits here with a timeout, and what
 //! time brings is the monitor's. Whether the hub is stuck cannot be told from the age of a call either, since most calls
 //! merely wait: it is stuck when it does not come though something happened (`waiting/hub_watch.rs`).
 use super::Engine;
@@ -17,6 +18,7 @@ use super::shared::Shared;
 use crate::clock;
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
+use crate::waiting::entrance::Entrance;
 use rustix::fd::{AsRawFd, RawFd};
 
 impl Engine {
@@ -44,6 +46,8 @@ impl Engine {
         core.reactor.send_held();
         core.joined = 0;
         core.reactor.staff(0);
+        self.shared.leave_channel(&mut core);
+        core.reactor.move_listeners(Entrance::detach);
     }
 
     /// The descriptors that the hub watches for reading: the poller's and the bell's.
@@ -60,7 +64,7 @@ impl Engine {
             return false; // a child may go on with its hub, for what it does itself
         }
         hub.come();
-        hub.answer();
+        let rung = hub.answer();
         let mut guard = shared.baton.take();
         let core = &mut *guard;
         core.hub_rests = false;
@@ -68,12 +72,14 @@ impl Engine {
         shared.stop_covering(core);
         // An unfinished batch is never replaced.
         if core.reactor.events().is_empty() {
+            if rung {
+                shared.settle(core);
+            }
             shared.open_doors(core);
-            if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
+            if shared.see_events(core).is_err() {
                 shared.end_now();
                 return true;
             }
-            core.reactor.arrived(&mut core.spare, clock::now());
         }
         self.has_things(core) || !hub.late().is_empty()
     }
@@ -153,6 +159,15 @@ impl Engine {
 }
 
 impl Shared {
+    /// Has a new connection wake this hub in its turn, if that is not so yet or no longer. The loop watches our descriptors when
+    /// the bell rings for the first time; a loop that has exchanged its epoll is rung for.
+    fn settle(&self, core: &mut Core) {
+        if core.reactor.is_unsettled() {
+            self.leave_channel(core);
+            core.reactor.move_listeners(Entrance::attach);
+        }
+    }
+
     /// Does what time has brought, in place of a hub that is not woken for it; the hub comes if there is more to do. One that
     /// `came` since the last tick and does not rest has its work in hand, and looks for more before it rests.
     pub fn tick_for(&self, now: u64, came: bool) {

@@ -86,6 +86,7 @@ impl Engine {
             config: config.clone(),
             board,
             poller: poller.clone(),
+            entrance: waiting.entrance.clone(),
             access: access.clone(),
             listeners: sockets,
             streams: waiting.streams.clone(),

@@ -187,7 +187,7 @@ impl Shared {
     pub fn open_doors(&self, core: &mut Core) {
         let may_start = core.reactor.may_start();
         let open = may_start || !self.config.siblings || self.accepts_for_all(core);
-        if core.reactor.set_gate(open) && !open && core.polling.is_some() {
+        if core.reactor.set_gate(open) && !open && (core.polling.is_some() || self.waiting.hub().is_some()) {
             core.reactor.take_missed();
         }
         if let Some((siblings, channel)) = self.channel() {
@@ -263,7 +263,9 @@ impl Shared {
     pub fn tend_gate(&self, core: &mut Core) {
         if self.config.siblings {
             let open = self.accepts_for_all(core);
-            core.reactor.set_gate(open);
+            if core.reactor.set_gate(open) && !open && self.waiting.hub().is_some() {
+                core.reactor.take_missed();
+            }
         }
     }
 

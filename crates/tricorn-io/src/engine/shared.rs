@@ -2,6 +2,7 @@
 use super::baton::{Baton, Core};
 use super::lifecycle::{Lifecycle, Stage};
 use crate::access_log::AccessLog;
+use crate::clock;
 use crate::config::Config;
 use crate::exchange::lost::Lost;
 use crate::exchange::responses::Responses;
@@ -9,6 +10,8 @@ use crate::one_queue::siblings::Siblings;
 use crate::scoreboard::Scoreboard;
 use crate::sys::poll::Poller;
 use crate::waiting::Waiting;
+use rustix::fd::BorrowedFd;
+use rustix::io;
 use std::any::Any;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -44,6 +47,20 @@ impl Shared {
     #[cold]
     pub fn end_now(&self) {
         self.life.reach(Stage::Stopping);
+    }
+
+    /// What is readable when there are events: the poller, and the entrance if that is another one.
+    pub fn events(&self) -> [Option<BorrowedFd<'_>>; 2] {
+        [Some(self.poller.as_fd()), self.waiting.entrance.accepts()]
+    }
+
+    /// Takes what events there are, without waiting.
+    pub fn see_events(&self, core: &mut Core) -> io::Result<()> {
+        self.poller.wait(&mut core.spare, Some(0))?;
+        let now = clock::now();
+        self.waiting.entrance.see(&mut core.spare, now)?;
+        core.reactor.arrived(&mut core.spare, now);
+        Ok(())
     }
 
     /// Wakes up to `count` parked app threads.

@@ -107,7 +107,7 @@ impl Monitor<'_> {
                 // A call that began before the word said so is seen here; one that begins later rings.
                 match shared.waiting.monitors_sleep() {
                     None if self.in_flight() || self.is_app_thread_coming() || self.log_waits() => {}
-                    None => self.wait(None, self.log_retry()),
+                    None => self.wait([None; 2], self.log_retry()),
                     Some(sleep) => self.sleep_beside_hub(sleep),
                 }
                 shared.waiting.watch.get_up();
@@ -115,7 +115,7 @@ impl Monitor<'_> {
                 self.idle = 0;
             }
             Mode::Ticking if self.calm => self.rest_long(),
-            Mode::Ticking => self.wait(None, Some(TICK)),
+            Mode::Ticking => self.wait([None; 2], Some(TICK)),
             Mode::Covering => {
                 let sleep = shared.waiting.monitors_sleep();
                 if let Some(sleep) = sleep {
@@ -133,7 +133,7 @@ impl Monitor<'_> {
                 if let Some(sleep) = sleep {
                     sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
                 }
-                self.wait(Some(shared.poller.as_fd()), timeout);
+                self.wait(shared.events(), timeout);
                 if let Some(sleep) = sleep {
                     sleep.get_up();
                 }
@@ -147,7 +147,7 @@ impl Monitor<'_> {
         shared.waiting.watch.rest();
         // A stream that begins before the word said so is seen here; one that begins later rings.
         let is_wanted = shared.waiting.streams.any() || self.is_app_thread_coming() || self.watchdog.is_reporting();
-        self.wait(None, Some(if is_wanted { TICK } else { LONG_TICK }));
+        self.wait([None; 2], Some(if is_wanted { TICK } else { LONG_TICK }));
         shared.waiting.watch.get_up();
     }
 
@@ -175,13 +175,13 @@ impl Monitor<'_> {
         ];
         let timeout = dues.into_iter().flatten().min();
         sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
-        self.wait(Some(shared.poller.as_fd()), timeout);
+        self.wait(shared.events(), timeout);
         sleep.get_up();
     }
 
-    fn wait(&mut self, other: Option<BorrowedFd<'_>>, timeout: Option<u64>) {
+    fn wait(&mut self, events: [Option<BorrowedFd<'_>>; 2], timeout: Option<u64>) {
         self.expected = timeout.map_or(u64::MAX, |timeout| self.looked.saturating_add(timeout));
-        if self.shared.waiting.alarm.wait(other, self.life, timeout) {
+        if self.shared.waiting.alarm.wait(events, self.life, timeout) {
             self.life = None;
             orphan::leave(self.shared);
         }
@@ -381,8 +381,7 @@ impl Monitor<'_> {
 /// Reads, parses, queues, flushes; starts nothing.
 fn serve_io(shared: &Shared, core: &mut Core) {
     core.reactor.pump(Runner::Monitor);
-    if shared.poller.wait(&mut core.spare, Some(0)).is_ok() {
-        core.reactor.arrived(&mut core.spare, clock::now());
+    if shared.see_events(core).is_ok() {
         core.reactor.pump(Runner::Monitor);
     }
     shared.take_in_place(core);

@@ -28,6 +28,12 @@ impl Pages {
         &self.all[..used.min(self.all.len())]
     }
 
+    /// A gauge, summed over the workers that serve, and how many they are.
+    pub fn serving(&self, gauge: Word) -> (u64, u64) {
+        let serving = self.used().iter().filter(|page| page.get(Word::State) == State::Serving as u64);
+        serving.fold((0, 0), |(sum, workers), page| (sum + page.get(gauge), workers + 1))
+    }
+
     /// A gauge, summed over all workers that are not gone.
     pub fn sum(&self, gauge: Word) -> u64 {
         let is_gone = |page: &&Scoreboard| page.get(Word::State) == State::Stopped as u64;

@@ -1,4 +1,4 @@
-//! The gate before the listeners, and what a new connection meets.
+//! The gate before the listeners, the place of this worker in their wait queue, and what a new connection meets.
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
 use super::phase::Change;
@@ -10,6 +10,7 @@ use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
+use crate::waiting::entrance::Entrance;
 use rustix::fd::{BorrowedFd, OwnedFd};
 
 impl Reactor {
@@ -32,6 +33,26 @@ impl Reactor {
             self.log.warn(Incident::Unwatched(error));
             self.deadlines.wake_by(again);
             self.tell_shortage(clock::now());
+        }
+    }
+
+    /// Whether the event loop is to be found in which the hub waits.
+    pub fn is_unsettled(&self) -> bool {
+        self.gate.entrance().is_unsettled(self.gate.watched())
+    }
+
+    /// Changes where listeners are watched. The channel must not be watched meanwhile.
+    pub fn move_listeners(&mut self, change: impl FnOnce(&Entrance)) {
+        self.gate.step_back();
+        change(self.gate.entrance());
+        self.watch_listeners();
+    }
+
+    /// A connection is waited for, and may stay for long: other workers come first for the next ones, if they have fewer.
+    pub(super) fn connection_stays(&mut self) {
+        if self.gate.is_ahead(self.connections() as u64) {
+            self.gate.step_back();
+            self.watch_listeners();
         }
     }
 
@@ -108,11 +129,11 @@ impl Reactor {
         self.gate.close();
     }
 
-    /// Takes those for whom nobody else was woken. For each connection the kernel wakes one of the threads that sleep on its
-    /// listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
-    /// on. There is one such connection at most: who was woken is not woken again before it has looked.
+    /// Takes the connections for which no other worker was woken. For each connection the kernel wakes one of the threads that wait
+    /// for its listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
+    /// on. There is one such connection at most: a thread that was woken is not woken again before it has looked.
     pub(crate) fn take_missed(&mut self) {
-        if !self.admission.capacity().sleeps_in_poller() {
+        if !self.gate.entrance().wakes_one() {
             return;
         }
         for index in 0..self.gate.listeners().len() {

@@ -4,12 +4,13 @@ use super::spare::Spare;
 use super::tokens::{FIRST, admin_token};
 use crate::config;
 use crate::sys::poll::Poller;
+use crate::waiting::entrance::Entrance;
 use rustix::io::Errno;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct AdminGate {
-    poller: Arc<Poller>,
+    entrance: Entrance,
     /// Their indices begin at `FIRST`.
     listeners: Vec<Listener>,
     /// Until then they are not in the poller: there is no descriptor left, not even a reserved one. 0: they are there.
@@ -21,13 +22,14 @@ pub(super) struct AdminGate {
 
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
-        AdminGate { poller, listeners: Vec::new(), paused: 0, spare: Spare::default(), position: 0 }
+        let entrance = Entrance::of_threads(poller);
+        AdminGate { entrance, listeners: Vec::new(), paused: 0, spare: Spare::default(), position: 0 }
     }
 
     /// Takes these listeners, and watches them from now on.
     pub fn open(&mut self, mut listeners: Vec<Listener>) -> Result<(), Errno> {
         for (index, listener) in listeners.iter_mut().enumerate() {
-            listener.watch(&self.poller, admin_token(index), true)?;
+            listener.watch(&self.entrance, admin_token(index), true)?;
         }
         if !listeners.is_empty() {
             self.spare.keep();
@@ -78,7 +80,7 @@ impl AdminGate {
 
     fn unwatch(&mut self) {
         for (index, listener) in self.listeners.iter_mut().enumerate() {
-            let _ = listener.watch(&self.poller, admin_token(index), false);
+            let _ = listener.watch(&self.entrance, admin_token(index), false);
         }
     }
 
@@ -88,7 +90,7 @@ impl AdminGate {
         self.paused = 0;
         let mut result = Ok(());
         for (index, listener) in self.listeners.iter_mut().enumerate() {
-            if let Err(error) = listener.watch(&self.poller, admin_token(index), true) {
+            if let Err(error) = listener.watch(&self.entrance, admin_token(index), true) {
                 self.paused = now + config::ACCEPT_PAUSE;
                 result = Err((error, self.paused));
             }

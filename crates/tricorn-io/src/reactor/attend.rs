@@ -69,8 +69,9 @@ impl Reactor {
         let what = match self.conns.watch_lent(exchange.token, exchange.socket()) {
             // No memory in the kernel: as good as broken.
             Err(_) => What { hangup: true, broken: true, ..What::default() },
+            Ok(true) => return self.connection_stays(),
             Ok(false) if hangup || readable => What { readable: true, hangup, ..What::default() },
-            Ok(_) => return,
+            Ok(false) => return,
         };
         self.tell(exchange.token, what);
     }

@@ -1,6 +1,7 @@
 //! The channel of the group and its bell, as events of the poller.
 use super::tokens::{BELL, CHANNEL};
 use crate::sys::poll::Poller;
+use crate::waiting::entrance::Entrance;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct ChannelWatch {
     poller: Arc<Poller>,
+    entrance: Arc<Entrance>,
     channel: bool,
     bell: bool,
     /// There was a message in the channel.
@@ -17,8 +19,8 @@ pub(super) struct ChannelWatch {
 }
 
 impl ChannelWatch {
-    pub fn new(poller: Arc<Poller>) -> ChannelWatch {
-        ChannelWatch { poller, channel: false, bell: false, offered: false, way_out: false }
+    pub fn new(poller: Arc<Poller>, entrance: Arc<Entrance>) -> ChannelWatch {
+        ChannelWatch { poller, entrance, channel: false, bell: false, offered: false, way_out: false }
     }
 
     /// Has the poller watch the channel, or leaves it to those who can serve what comes. What fails is to be tried again.
@@ -27,9 +29,9 @@ impl ChannelWatch {
             return Ok(());
         }
         if watch {
-            self.poller.add_listener(channel, CHANNEL)?
+            self.entrance.add(channel, CHANNEL)?
         } else {
-            self.poller.remove(channel)?
+            self.entrance.remove(channel)?
         }
         self.channel = watch;
         Ok(())

@@ -155,12 +155,16 @@ impl Conns {
         Some(conn)
     }
 
-    /// Has the poller watch a connection from now on. An edge that came before is reported by the first wait.
+    /// Has the poller watch a connection from now on. An edge that came before is reported by the first wait. Whether it is new.
     #[inline]
-    pub fn watch(&mut self, token: Token) -> io::Result<()> {
-        let Some(conn) = find(&mut self.entries, token) else { return Ok(()) };
-        let Some(stream) = &conn.stream else { return Ok(()) };
-        if conn.edges.register() { self.poller.add_connection(stream.socket(), token) } else { Ok(()) }
+    pub fn watch(&mut self, token: Token) -> io::Result<bool> {
+        let Some(conn) = find(&mut self.entries, token) else { return Ok(false) };
+        let Some(stream) = &conn.stream else { return Ok(false) };
+        let is_new = conn.edges.register();
+        if is_new {
+            self.poller.add_connection(stream.socket(), token)?;
+        }
+        Ok(is_new)
     }
 
     /// The same while an exchange has the socket. Whether it is new.
@@ -255,11 +259,9 @@ mod tests {
     fn a_connection_is_in_the_poller_once() {
         let mut conns = conns();
         let token = conns.insert(conn(0));
-        for _ in 0..2 {
-            assert_eq!(conns.watch(token), Ok(()), "a second epoll_ctl(2) would fail");
-        }
+        assert_eq!([(); 2].map(|()| conns.watch(token)), [Ok(true), Ok(false)], "a second epoll_ctl(2) would fail");
         conns.unwatch(token, None);
-        assert_eq!(conns.watch(token), Ok(()));
+        assert_eq!(conns.watch(token), Ok(true));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The listeners, and whether they are in the poller.
+//! The listeners, and whether they are watched.
 //!
 //! ```text
 //!              set(true)                     no descriptor, no place
@@ -9,18 +9,23 @@
 //! Open means "this worker could serve a new connection at once".
 use super::listener::{Listener, watch_all};
 use crate::config;
-use crate::sys::poll::Poller;
+use crate::one_queue::siblings::Pages;
+use crate::scoreboard::Word;
+use crate::waiting::entrance::Entrance;
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Gate {
-    poller: Arc<Poller>,
+    entrance: Arc<Entrance>,
+    /// Of all workers that have the same listeners.
+    pages: Option<Pages>,
     listeners: Vec<Listener>,
     open: bool,
     /// Until when nothing is taken; 0: it does not pause.
     paused: u64,
-    /// When listeners are tried again that the poller did not take; 0: there are none.
+    /// When listeners are tried again that could not be watched; 0: there are none.
     watch_again: u64,
     /// When the listeners are closed; 0: they stay.
     last_call: u64,
@@ -33,13 +38,27 @@ pub(super) struct Gate {
 pub(super) struct Ended {
     pub last_call: bool,
     pub pause: bool,
-    /// Listeners that the poller did not take are to be tried again.
+    /// Listeners that could not be watched are to be tried again.
     pub retry: bool,
 }
 
 impl Gate {
-    pub fn new(listeners: Vec<Listener>, poller: Arc<Poller>) -> Gate {
-        Gate { poller, listeners, open: false, paused: 0, watch_again: 0, last_call: 0, round: None }
+    pub fn new(listeners: Vec<Listener>, entrance: Arc<Entrance>) -> Gate {
+        Gate { entrance, pages: None, listeners, open: false, paused: 0, watch_again: 0, last_call: 0, round: None }
+    }
+
+    /// The workers with these pages have the same listeners.
+    pub fn join(&mut self, pages: Pages) {
+        self.pages = Some(pages);
+    }
+
+    pub fn entrance(&self) -> &Entrance {
+        &self.entrance
+    }
+
+    /// A listener that is watched.
+    pub fn watched(&self) -> Option<BorrowedFd<'_>> {
+        self.listeners.iter().find_map(Listener::watched)
     }
 
     pub fn listener(&self, index: u16) -> Option<&Listener> {
@@ -76,14 +95,27 @@ impl Gate {
         true
     }
 
-    /// Has the poller watch every listener, or none. Those that it does not take (ENOMEM, ENOSPC: epoll_ctl(2)) are to be tried
+    /// Watches every listener, or none. Those that the kernel does not take (ENOMEM, ENOSPC: epoll_ctl(2)) are to be tried
     /// again, or a worker without siblings would never hear of them: why, and when.
     pub fn watch(&mut self, now: impl FnOnce() -> u64) -> Result<(), (Errno, u64)> {
         self.watch_again = 0;
-        watch_all(&mut self.listeners, &self.poller, self.open).map_err(|error| {
+        watch_all(&mut self.listeners, &self.entrance, self.open).map_err(|error| {
             self.watch_again = now() + config::ACCEPT_PAUSE;
             (error, self.watch_again)
         })
+    }
+
+    /// Whether this worker has more connections than its siblings on average. The kernel wakes the first in the wait queue that waits, and a
+    /// hub waits again soon, however many connections it has.
+    pub fn is_ahead(&self, connections: u64) -> bool {
+        let Some(pages) = self.pages.as_ref().filter(|_| self.open && self.entrance.is_direct()) else { return false };
+        let (sum, workers) = pages.serving(Word::Connections);
+        connections * workers > sum
+    }
+
+    /// Takes the listeners out. To be followed by `watch`, which puts this worker at the end of their wait queue.
+    pub fn step_back(&mut self) {
+        let _ = watch_all(&mut self.listeners, &self.entrance, false); // what cannot be taken out was not there
     }
 
     /// Takes nothing for a moment; until when. To be followed by `watch` if it was open.
@@ -147,9 +179,11 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::poll::Poller;
 
     fn gate() -> Gate {
-        Gate::new(Vec::new(), Arc::new(Poller::new().expect("a poller")))
+        let poller = Arc::new(Poller::new().expect("a poller"));
+        Gate::new(Vec::new(), Arc::new(Entrance::of_threads(poller)))
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! A listener, in the poller or not, and what it brings.
+//! A listener, watched or not, and what it brings.
 use super::tokens::SPECIAL;
 use crate::peer::Peer;
-use crate::sys::poll::{Poller, Token, ready};
+use crate::sys::poll::{Token, ready};
+use crate::waiting::entrance::Entrance;
 use rustix::event::PollFlags;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, acceptfrom_with, getsockname, sockopt};
 use std::net::SocketAddr;
@@ -15,7 +16,6 @@ pub struct Listener {
     /// The address it is bound to; `None` for unix sockets.
     pub(crate) address: Option<SocketAddr>,
     is_tcp: bool,
-    /// It is in the poller.
     watched: bool,
 }
 
@@ -36,12 +36,12 @@ impl Listener {
         Ok(Listener { socket, address, is_tcp, watched: false })
     }
 
-    /// Puts it into the poller or takes it out. What cannot be taken out was not there.
-    pub(super) fn watch(&mut self, poller: &Poller, token: Token, watch: bool) -> rustix::io::Result<()> {
+    /// Has it watched, or no longer. What cannot be taken out was not there.
+    pub(super) fn watch(&mut self, entrance: &Entrance, token: Token, watch: bool) -> rustix::io::Result<()> {
         if watch && !self.watched {
-            poller.add_listener(self.socket.as_fd(), token)?;
+            entrance.add(self.socket.as_fd(), token)?;
         } else if !watch && self.watched {
-            let _ = poller.remove(self.socket.as_fd());
+            let _ = entrance.remove(self.socket.as_fd());
         }
         self.watched = watch;
         Ok(())
@@ -68,6 +68,11 @@ impl Listener {
         }
     }
 
+    /// The socket, while it is watched.
+    pub(super) fn watched(&self) -> Option<BorrowedFd<'_>> {
+        self.watched.then(|| self.socket.as_fd())
+    }
+
     /// Whether a connection waits to be accepted.
     #[cold]
     pub(super) fn has_some(&self) -> bool {
@@ -75,11 +80,11 @@ impl Listener {
     }
 }
 
-/// Puts all listeners into the poller that are not there yet, or takes all out.
-pub(super) fn watch_all(listeners: &mut [Listener], poller: &Poller, watch: bool) -> rustix::io::Result<()> {
+/// Has all listeners watched that are not yet, or none any more.
+pub(super) fn watch_all(listeners: &mut [Listener], entrance: &Entrance, watch: bool) -> rustix::io::Result<()> {
     let mut result = Ok(());
     for (index, listener) in listeners.iter_mut().enumerate() {
-        result = result.and(listener.watch(poller, SPECIAL + index as Token, watch));
+        result = result.and(listener.watch(entrance, SPECIAL + index as Token, watch));
     }
     result
 }
@@ -88,29 +93,31 @@ pub(super) fn watch_all(listeners: &mut [Listener], poller: &Poller, watch: bool
 mod tests {
     use super::*;
     use crate::clock;
-    use crate::sys::poll::Events;
+    use crate::sys::poll::{Events, Poller};
     use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
 
     #[test]
     fn a_listener_that_the_poller_did_not_take_is_taken_by_the_next_try() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = socket.local_addr().expect("an address");
         let mut listeners = [Listener::new(socket.into()).expect("a listener")];
-        let poller = Poller::new().expect("a poller");
+        let poller = Arc::new(Poller::new().expect("a poller"));
+        let entrance = Entrance::of_threads(poller.clone());
         // A second epoll_ctl(2) for the same open file and number fails (EEXIST).
         poller.add_edge(listeners[0].socket.as_fd(), 7).expect("room in the poller");
         for _ in 0..2 {
-            assert_eq!(watch_all(&mut listeners, &poller, true), Err(Errno::EXIST));
+            assert_eq!(watch_all(&mut listeners, &entrance, true), Err(Errno::EXIST));
         }
         poller.remove(listeners[0].socket.as_fd()).expect("it was there");
         for _ in 0..2 {
-            assert_eq!(watch_all(&mut listeners, &poller, true), Ok(()));
+            assert_eq!(watch_all(&mut listeners, &entrance, true), Ok(()));
         }
         let _client = TcpStream::connect(address).expect("a connection");
         let mut events = Events::default();
         poller.wait(&mut events, Some(clock::SECOND)).expect("a poller");
         assert_eq!(events.pop().map(|event| event.token), Some(SPECIAL));
-        assert_eq!(watch_all(&mut listeners, &poller, false), Ok(()));
+        assert_eq!(watch_all(&mut listeners, &entrance, false), Ok(()));
         poller.wait(&mut events, Some(0)).expect("a poller");
         assert!(events.is_empty());
     }

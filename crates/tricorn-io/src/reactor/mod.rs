@@ -64,6 +64,7 @@ use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
 use crate::waiting::capacity::Callers;
+use crate::waiting::entrance::Entrance;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::streams::Streams;
 use admin_gate::AdminGate;
@@ -91,6 +92,7 @@ pub struct Surroundings {
     pub config: Arc<Config>,
     pub board: Scoreboard,
     pub poller: Arc<Poller>,
+    pub entrance: Arc<Entrance>,
     pub access: Option<Arc<AccessLog>>,
     pub listeners: Vec<Listener>,
     pub streams: Arc<Streams>,
@@ -118,15 +120,15 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, access, listeners, streams, sleeper, callers } = given;
+        let Surroundings { config, board, poller, entrance, access, listeners, streams, sleeper, callers } = given;
         let now = clock::now();
         Reactor {
             board,
             conns: Conns::new(poller.clone()),
             work: Work::new(),
-            gate: Gate::new(listeners, poller.clone()),
+            gate: Gate::new(listeners, entrance.clone()),
             admin: AdminGate::new(poller.clone()),
-            channel: ChannelWatch::new(poller.clone()),
+            channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
             deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
@@ -294,8 +296,9 @@ impl Reactor {
                 self.accept_admins(index);
                 return None;
             }
-            let burst = if self.config.siblings { 1 } else { config::ACCEPT_BURST };
-            self.gate.begin_round(index, burst);
+            // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.
+            let leaves_others = self.config.siblings && !self.config.hub;
+            self.gate.begin_round(index, if leaves_others { 1 } else { config::ACCEPT_BURST });
             let listener = self.next_accept()?;
             return self.accept_one(listener);
         }
@@ -396,6 +399,7 @@ impl Reactor {
 
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
+        self.gate.join(pages.clone());
         self.bodies.join(pages);
     }
 }

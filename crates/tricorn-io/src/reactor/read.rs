@@ -252,8 +252,10 @@ impl Reactor {
 
     /// Puts a connection into the poller, once; an edge that came before is reported by the first wait.
     pub(super) fn register(&mut self, token: Token) {
-        if self.conns.watch(token).is_err() {
-            self.close(token);
+        match self.conns.watch(token) {
+            Ok(true) => self.connection_stays(),
+            Ok(false) => {}
+            Err(_) => self.close(token),
         }
     }
 

@@ -15,6 +15,13 @@ pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     io::fcntl_dupfd_cloexec(borrowed, 3)
 }
 
+/// Does something with a descriptor that another library owns, by its number.
+pub fn with_borrowed<T>(fd: RawFd, work: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+    // SAFETY: the borrow lasts for this call only, and the number is one that was open. A system call on a number that is open
+    // no longer fails with EBADF and touches nothing.
+    work(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
 /// Bytes the peer has not acknowledged yet (`SIOCOUTQ`; tcp(7) and unix(7)).
 pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut count: libc::c_int = 0;

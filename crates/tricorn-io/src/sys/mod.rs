@@ -3,6 +3,7 @@ pub mod channel;
 pub mod fds;
 pub mod files;
 pub mod fork;
+pub mod loop_poller;
 pub mod poll;
 pub mod processor;
 mod random;

@@ -102,6 +102,15 @@ impl Poller {
     pub fn wait(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         events.next = 0;
         events.batch.clear();
+        self.append(events, timeout)
+    }
+
+    /// Adds the events that there are to those of another poller.
+    pub fn add_events(&self, events: &mut Events) -> io::Result<()> {
+        self.append(events, Some(0))
+    }
+
+    fn append(&self, events: &mut Events, timeout: Option<u64>) -> io::Result<()> {
         let mut buffer = [const { MaybeUninit::<epoll::Event>::uninit() }; BATCH];
         let timespec = timeout.map(timespec);
         let raw = match epoll::wait(&self.epoll, &mut buffer, timespec.as_ref()) {

@@ -71,13 +71,18 @@ impl Alarm {
         let _ = io::write(&self.fd, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a ring, for `other` to become readable, for the pipe `life` to end, or for `timeout` nanoseconds. Whether
-    /// the pipe has ended.
-    pub fn wait(&self, other: Option<BorrowedFd<'_>>, life: Option<BorrowedFd<'_>>, timeout: Option<u64>) -> bool {
+    /// Waits for a ring, for one of `others` to become readable, for the pipe `life` to end, or for `timeout` nanoseconds.
+    /// Whether the pipe has ended.
+    pub fn wait(
+        &self,
+        others: [Option<BorrowedFd<'_>>; 2],
+        life: Option<BorrowedFd<'_>>,
+        timeout: Option<u64>,
+    ) -> bool {
         let timespec = timeout.map(super::poll::timespec);
         // Of the pipe only its end is asked for, which is always reported (poll(2), POLLHUP).
-        let others = [(other, PollFlags::IN), (life, PollFlags::empty())];
-        let mut fds: [_; 3] = std::array::from_fn(|_| PollFd::new(&self.fd, PollFlags::IN));
+        let others = [(others[0], PollFlags::IN), (others[1], PollFlags::IN), (life, PollFlags::empty())];
+        let mut fds: [_; 4] = std::array::from_fn(|_| PollFd::new(&self.fd, PollFlags::IN));
         let mut count = 1;
         for (fd, flags) in others {
             let Some(fd) = fd else { continue };

@@ -124,11 +124,6 @@ impl Capacity {
         self.is_hub() && self.busy > POOLED
     }
 
-    /// App threads sleep in the poller, and the kernel wakes one of them for a connection. What wakes a hub wakes all.
-    pub fn sleeps_in_poller(&self) -> bool {
-        !self.is_hub()
-    }
-
     #[inline]
     fn is_hub(&self) -> bool {
         self.callers == Callers::Hub

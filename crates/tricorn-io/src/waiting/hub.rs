@@ -76,12 +76,15 @@ impl Hub {
     }
 
     /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. (The other
-    /// way round a ring in between would be cleared and still count as under way: the bell would be dumb for ever.)
-    pub fn answer(&self) {
-        if self.rung.load(Ordering::SeqCst) {
+    /// way round a ring in between would be cleared and still count as under way: the bell would be dumb for ever.) Whether
+    /// it was rung.
+    pub fn answer(&self) -> bool {
+        let rung = self.rung.load(Ordering::SeqCst);
+        if rung {
             self.bell.clear();
             self.rung.store(false, Ordering::SeqCst);
         }
+        rung
     }
 
     pub fn is_rung(&self) -> bool {
@@ -162,7 +165,7 @@ mod tests {
         hub.ring();
         hub.ring();
         assert!(hub.is_rung());
-        hub.answer();
+        assert!(hub.answer() && !hub.answer());
         assert!(!hub.is_rung());
         assert_eq!(ready(hub.bell.as_fd(), PollFlags::IN, 0), PollFlags::empty());
     }

@@ -1,5 +1,6 @@
 //! What the threads of a worker and its monitor share, and the questions whose answers differ with threads and a hub.
 use super::capacity::Callers;
+use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
 use super::progress::Silence;
 use super::sleeper::Sleeper;
@@ -24,6 +25,8 @@ pub struct Waiting {
     pub slots: Slots,
     /// The corks that are open.
     pub streams: Arc<Streams>,
+    /// Where listeners are watched.
+    pub entrance: Arc<Entrance>,
     /// Ends the wait of the polling thread.
     pub kick: Arc<Alarm>,
     /// Ends the wait of the monitor.
@@ -54,10 +57,11 @@ pub enum Subject {
 impl Waiting {
     pub fn new(config: Arc<Config>, board: Scoreboard, poller: Arc<Poller>) -> io::Result<Waiting> {
         let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
-        let (manner, slots, sleeper) = if config.hub {
-            (Manner::Hub(Hub::new()?), Slots::new(config.threads), alarm.clone())
+        let (manner, slots, sleeper, entrance) = if config.hub {
+            let entrance = Entrance::of_hub(poller.clone())?;
+            (Manner::Hub(Hub::new()?), Slots::new(config.threads), alarm.clone(), entrance)
         } else {
-            (Manner::Threads, Slots::all(config.threads), kick.clone())
+            (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
         Ok(Waiting {
             config,
@@ -65,6 +69,7 @@ impl Waiting {
             poller,
             slots,
             streams: Arc::default(),
+            entrance: Arc::new(entrance),
             kick,
             alarm,
             sleeper: Arc::new(Sleeper::new(sleeper)),
@@ -275,7 +280,8 @@ impl Waiting {
 
     /// Whether something waits for the hub.
     pub(super) fn awaits_hub(&self, hub: &Hub) -> bool {
-        hub.is_rung() || !ready(self.poller.as_fd(), PollFlags::IN, 0).is_empty()
+        let has_events = |fd| !ready(fd, PollFlags::IN, 0).is_empty();
+        hub.is_rung() || has_events(self.poller.as_fd()) || self.entrance.accepts().is_some_and(has_events)
     }
 
     /// The call a slot is at: its number, and when it began.

@@ -7,12 +7,14 @@
 //! |---|---|---|
 //! | a call has | its thread's slot | a slot while it lasts |
 //! | events are waited for by | an app thread in `Engine::wait`, or the monitor that covers | the hub's own event loop, beside the bell |
+//! | listeners are watched in | the poller | the event loop's epoll |
 //! | deadlines are kept by | that app thread | the monitor |
 //! | stuck is | a call that is the same after a tick | a hub that does not come for what waits |
 //! | `timeout` is about | each call | the hub |
 //! | a late call is ended by | its thread, or the main thread | the hub, in the call's greenlet or task |
 
 pub mod capacity;
+pub mod entrance;
 mod eye;
 pub mod hub;
 mod hub_watch;

@@ -268,7 +268,7 @@ impl Response {
     }
 }
 
-fn group_page() -> (&'static [AtomicU64], Group) {
+pub fn group_page() -> (&'static [AtomicU64], Group) {
     let words: &'static [AtomicU64] = Vec::leak((0..tricorn_io::GROUP_BYTES / 8).map(|_| AtomicU64::new(0)).collect());
     // SAFETY: the words are aligned, leaked (mapped for good), and only used as atomic words.
     (words, unsafe { Group::at(words.as_ptr().cast_mut().cast()) })

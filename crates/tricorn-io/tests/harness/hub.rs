@@ -1,11 +1,15 @@
 //! An engine under a hub: a thread that waits for the engine's descriptors, as gevent's or eventlet's hub does, and
 //! whose calls wait as greenlets do: the exchange stays open, and the hub goes on.
+use super::group::group_page;
 use super::*;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::ops::Deref;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tricorn_io::{Stir, What};
+use tricorn_io::{Siblings, Stir, What};
 
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
@@ -33,6 +37,8 @@ struct View {
     stirs: Mutex<Vec<Stir>>,
     /// Times that the engine's descriptors have woken the hub.
     turns: AtomicUsize,
+    /// The next time it is held up before it looks, until `gate` is opened.
+    holds: AtomicBool,
 }
 
 /// The hub's own.
@@ -60,10 +66,26 @@ impl HubServer {
         let address = listener.local_addr().expect("an address");
         let config = Config { hub: true, ..config };
         let (words, board) = page(config.threads);
-        HubServer::with(engine(config, vec![listener.into()], board, None), address, words)
+        HubServer::with(engine(config, vec![listener.into()], board, None), address, words, Way::Epoll)
     }
 
-    pub fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64]) -> HubServer {
+    /// Workers that share a listener; nothing is handed over.
+    pub fn side_by_side(count: usize, config: &Config, way: Way) -> Vec<HubServer> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let (words, boards): (Vec<_>, Vec<_>) = (0..count).map(|_| page(config.threads)).unzip();
+        let (_, group) = group_page();
+        let start = |index: usize| {
+            let siblings = Siblings::new(group, None, boards.clone(), index);
+            let common = listener.try_clone().expect("a descriptor");
+            let config = Config { hub: true, ..config.clone() };
+            let engine = engine(config, vec![common.into()], boards[index], Some(siblings));
+            HubServer::with(engine, address, words[index], way)
+        };
+        (0..count).map(start).collect()
+    }
+
+    pub fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64], way: Way) -> HubServer {
         let (gate, tally, view) = (Gate::default(), Arc::new(Tally::default()), Arc::new(View::default()));
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let bell = Arc::new(eventfd(0, flags).expect("an eventfd"));
@@ -77,7 +99,7 @@ impl HubServer {
             ended: false,
         };
         let rung = bell.clone();
-        let thread = std::thread::spawn(move || hub.run(&rung, &to_do));
+        let thread = std::thread::spawn(move || hub.run(way, &rung, &to_do));
         until("the hub has joined", || words[Word::Free as usize].load(Ordering::Relaxed) > 0);
         let server = Server { engine, address, words, threads: vec![thread], tally };
         HubServer { server, gate, tasks, bell, view }
@@ -246,6 +268,11 @@ impl HubServer {
         lock(&self.view.late).clone()
     }
 
+    /// The hub is held up when it is woken the next time, until `gate` is opened.
+    pub fn hold_next_turn(&self) {
+        self.view.holds.store(true, Ordering::SeqCst);
+    }
+
     /// Times that the engine has woken the hub.
     pub fn turns(&self) -> usize {
         self.view.turns.load(Ordering::SeqCst)
@@ -271,27 +298,59 @@ impl Drop for HubServer {
     }
 }
 
+/// How a hub waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// In an epoll of its own, as libev, libuv and asyncio do.
+    Epoll,
+    /// By poll(2): there is no epoll that the engine could find.
+    Poll,
+}
+
+impl Way {
+    /// What waits for the engine's descriptors and for the test's: whether each of the two has something.
+    fn watch<'f>(self, engine: &Engine, bell: &'f OwnedFd) -> Box<dyn Fn() -> (bool, bool) + 'f> {
+        let (poller, rung) = engine.hub_descriptors().expect("descriptors");
+        // SAFETY: both belong to the engine, which the hub's thread holds.
+        let fds = unsafe { [BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung), bell.as_fd()] };
+        match self {
+            Way::Epoll => {
+                let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll");
+                for (name, fd) in fds.iter().enumerate() {
+                    epoll::add(&epoll, fd, EventData::new_u64(name as u64), EventFlags::IN).expect("room");
+                }
+                Box::new(move || {
+                    let mut events = Vec::with_capacity(8);
+                    epoll::wait(&epoll, spare_capacity(&mut events), None).expect("descriptors to wait for");
+                    let has =
+                        |wanted: &[u64]| events.iter().any(|event: &epoll::Event| wanted.contains(&event.data.u64()));
+                    (has(&[0, 1]), has(&[2]))
+                })
+            }
+            Way::Poll => Box::new(move || {
+                let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                poll(&mut fds, None).expect("descriptors to wait for");
+                (fds[..2].iter().any(|fd| !fd.revents().is_empty()), !fds[2].revents().is_empty())
+            }),
+        }
+    }
+}
+
 impl Loop {
-    fn run(mut self, bell: &OwnedFd, tasks: &Receiver<Task>) {
+    fn run(mut self, way: Way, bell: &OwnedFd, tasks: &Receiver<Task>) {
         assert!(self.engine.join_hub(usize::MAX), "an engine for a hub");
-        let (poller, rung) = self.engine.hub_descriptors().expect("descriptors");
-        // SAFETY: both belong to the engine, which this thread holds.
-        let (poller, rung) = unsafe { (BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung)) };
+        let wait = way.watch(&self.engine, bell);
         while !self.ended {
-            let mut fds = [
-                PollFd::from_borrowed_fd(poller, PollFlags::IN),
-                PollFd::from_borrowed_fd(rung, PollFlags::IN),
-                PollFd::new(bell, PollFlags::IN),
-            ];
-            poll(&mut fds, None).expect("descriptors to wait for");
-            let is_woken = fds[..2].iter().any(|fd| !fd.revents().is_empty());
-            let has_tasks = !fds[2].revents().is_empty();
+            let (is_woken, has_tasks) = wait();
             if has_tasks {
                 rustix::io::read(bell, &mut [0u8; 8]).expect("a count");
                 tasks.try_iter().for_each(|task| task(&mut self));
             }
             if is_woken && !self.ended {
                 self.view.turns.fetch_add(1, Ordering::SeqCst);
+                if self.view.holds.swap(false, Ordering::SeqCst) {
+                    self.gate.pass();
+                }
                 self.turn();
             }
         }

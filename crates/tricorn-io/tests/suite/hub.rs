@@ -2,7 +2,7 @@
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
 use harness::group::*;
-use harness::hub::HubServer;
+use harness::hub::{HubServer, Way};
 use harness::*;
 use std::time::Duration;
 use tricorn_io::{Config, DRAIN, Sent};
@@ -421,7 +421,7 @@ fn a_hub_that_never_comes_is_found_though_no_client_says_anything() {
 fn pair() -> (Workers, HubServer) {
     let workers = Workers::echo(Plan { by_hand: Some(0), hub: true, ..plan(2) });
     let Server { engine, address, .. } = &workers.servers[0];
-    let hub = HubServer::with(engine.clone(), *address, workers.pages[0]);
+    let hub = HubServer::with(engine.clone(), *address, workers.pages[0], Way::Epoll);
     (workers, hub)
 }
 
@@ -523,4 +523,86 @@ fn nothing_is_forgotten_in_any_order() {
     });
     server.until(Word::InFlight, 0);
     assert!(server.get(Word::Entries) <= 8);
+}
+
+/// Hubs that share a listener, when each of them has come for the first time.
+fn hubs(count: usize, way: Way) -> Vec<HubServer> {
+    let config = Config { siblings: true, ..room_for(4) };
+    let hubs = HubServer::side_by_side(count, &config, way);
+    quiet(&hubs);
+    hubs
+}
+
+/// How often each hub had been woken when all rested.
+fn quiet(hubs: &[HubServer]) -> Vec<usize> {
+    hubs.iter().map(HubServer::turns_when_quiet).collect()
+}
+
+fn taken(hubs: &[HubServer]) -> Vec<u64> {
+    hubs.iter().map(|hub| hub.get(Word::Accepted)).collect()
+}
+
+#[test]
+fn a_connection_wakes_one_hub() {
+    let hubs = hubs(3, Way::Epoll);
+    for _ in 0..8 {
+        let before = quiet(&hubs);
+        let mut client = hubs[0].connect();
+        client.send(b"GET /now HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+        assert_eq!(client.response().body, b"/now");
+        let woken = quiet(&hubs).iter().zip(before).filter(|(now, before)| *now != before).count();
+        assert_eq!(woken, 1);
+    }
+}
+
+#[test]
+fn a_connection_wakes_another_hub_while_the_first_is_busy() {
+    let hubs = hubs(2, Way::Epoll);
+    let blocked = hubs[0].block();
+    assert_eq!(hubs[0].connect().get("/now").status, 200);
+    assert_eq!(taken(&hubs), [1, 1]);
+    hubs[0].release(blocked);
+}
+
+#[test]
+fn connections_that_stay_go_to_the_hubs_in_turn() {
+    let hubs = hubs(3, Way::Epoll);
+    let clients: Vec<Client> = (0..9)
+        .map(|_| {
+            let mut client = hubs[0].connect();
+            assert_eq!(client.get("/now").status, 200);
+            quiet(&hubs);
+            client
+        })
+        .collect();
+    assert_eq!(taken(&hubs), [3, 3, 3]);
+    drop(clients);
+}
+
+#[test]
+fn a_hub_whose_epoll_is_not_found_is_woken_by_the_poller() {
+    let hubs = hubs(2, Way::Poll);
+    for _ in 0..4 {
+        assert_eq!(hubs[0].connect().get("/now").status, 200);
+        quiet(&hubs);
+    }
+    assert_eq!(hubs.iter().map(|hub| hub.get(Word::Rescues)).sum::<u64>(), 0, "no monitor came in their place");
+}
+
+#[test]
+fn a_connection_for_which_a_hub_was_woken_that_is_held_up_goes_to_a_sibling() {
+    let (workers, hub) = pair();
+    hub.turns_when_quiet();
+    // A worker that was busy for long comes back to the end of the row.
+    workers.block(1);
+    workers.servers[1].until_at_least(Word::Rescues, 1);
+    workers.unblock(1);
+    workers.servers[1].until(Word::Free, 1);
+    hub.hold_next_turn();
+    let mut client = workers.connect_to_all();
+    client.ask("/w");
+    hub.gate.until_held(1); // no other worker was woken for it
+    assert_eq!(client.response().answer().worker, Some(1));
+    hub.gate.open(1);
+    assert_eq!(workers.get(1, Word::TakenOver), 1);
 }
