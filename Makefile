@@ -196,6 +196,10 @@ bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand 
 bench-loops: build .venvs/bench/.setup ## Event-loop workers: ASGI, WebSockets, ten thousand that sleep, tornado, aiohttp; about 20 minutes
 	@$(BIN)/python -m benches.loops $(BENCH_ARGS)
 
+.PHONY: bench-herd
+bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes
+	@$(BIN)/python -m benches.herd $(BENCH_ARGS)
+
 .PHONY: bench-versions
 bench-versions: build ## CPU per request of this checkout beside another revision's (BENCH_ARGS="--base REVISION"); about 15 minutes
 	@$(BIN)/python -m benches.versions $(BENCH_ARGS)
