@@ -180,7 +180,7 @@ REACTOR = (
         "cork_is_closed",
         "after a reply's end its cork keeps no descriptor",
         f"{SRC}/exchange/cork.rs",
-        "self.held().socket = None;",
+        "self.held().stream = None;",
         "",
         (f"{LIB} cork", f"{SUITE} streaming"),
     ),
