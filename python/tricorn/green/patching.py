@@ -40,6 +40,8 @@ def patch(alias: str, log: Log) -> None:
     global _patched
     if _patched is None:
         _patch(alias, log)
+        if os.getpid() != _IMPORTED_BY:  # a configuration file may have patched the arbiter, and used its hub
+            _OWNERS[alias]()
     elif _patched[0] != alias:
         raise ConfigError(
             f"The worker class {alias!r} cannot take over from {_patched[0]!r}, for which the arbiter is patched "
@@ -96,6 +98,9 @@ def watch_forks() -> None:
 
 _patched: tuple[str, int] | None = None
 """The class, and the process that it is set up for."""
+
+_IMPORTED_BY = os.getpid()
+"""The arbiter, which imports this for its workers (`prepare`)."""
 
 
 def _patch(alias: str, log: Log) -> None:

@@ -45,6 +45,11 @@ impl Reactor {
     pub fn move_listeners(&mut self, change: impl FnOnce(&Entrance)) {
         self.gate.step_back();
         change(self.gate.entrance());
+        if self.gate.watch(clock::now).is_err() && self.gate.entrance().is_direct() {
+            // The epoll is not the loop's alone: a process that was forked with it has the same listeners there (EEXIST).
+            self.gate.step_back();
+            self.gate.entrance().detach();
+        }
         self.watch_listeners();
     }
 
