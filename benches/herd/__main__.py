@@ -108,7 +108,7 @@ def measure(
                 cost(server, connections)  # what is made for the first requests only
         turns: dict[str, list[Turn]] = {version: [] for version in trees}
         for number in range(arguments.rounds):
-            for version in trees if number % 2 == 0 else reversed(trees):
+            for version in list(trees) if number % 2 == 0 else reversed(list(trees)):
                 one, many = servers[version]
                 turns[version].append(Turn(cost(one, connections), cost(many, connections)))
     return turns
