@@ -1,12 +1,18 @@
 //! The baton: the right to run the reactor, and who waits for what.
 //!
-//! Held for microseconds: never across a wait, never across Python, never while waiting for the GIL. A thread may take it
-//! while it holds the GIL; a thread that holds it never asks for the GIL.
+//! Held for microseconds: never across a wait, never across Python, never across disk I/O, never while waiting for the GIL. A
+//! thread may take it while it holds the GIL; a thread that holds it never asks for the GIL. Builds with the feature
+//! `baton-tracking` complain of a hold that works for more than a millisecond (`holds.rs`).
+#[cfg(feature = "baton-tracking")]
+use super::holds::Hold;
 use crate::clock::MILLI;
 use crate::config;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
 use crate::waiting::slots::Places;
+use std::ops::{Deref, DerefMut};
+#[cfg(feature = "baton-tracking")]
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -71,6 +77,30 @@ impl Core {
     }
 }
 
+/// The baton, as its holder has it.
+pub struct Held<'b> {
+    core: MutexGuard<'b, Core>,
+    /// Measured until the lock is open again: what is said of a hold delays no other thread.
+    #[cfg(feature = "baton-tracking")]
+    _hold: Option<Hold>,
+}
+
+impl Deref for Held<'_> {
+    type Target = Core;
+
+    #[inline]
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Held<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
 pub struct Baton {
     core: Mutex<Core>,
     /// Something panicked while it held the baton: the tables may lie, the worker must go.
@@ -83,7 +113,26 @@ impl Baton {
     }
 
     #[inline]
-    pub fn take(&self) -> MutexGuard<'_, Core> {
+    #[cfg_attr(feature = "baton-tracking", track_caller)]
+    pub fn take(&self) -> Held<'_> {
+        Held {
+            core: self.lock(),
+            #[cfg(feature = "baton-tracking")]
+            _hold: Some(Hold::begin(Location::caller())),
+        }
+    }
+
+    /// For as long as a fork(2) takes, which is the longer the larger the process is.
+    pub fn take_for_fork(&self) -> Held<'_> {
+        Held {
+            core: self.lock(),
+            #[cfg(feature = "baton-tracking")]
+            _hold: None,
+        }
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(|poison| {
             self.broken.store(true, Ordering::Relaxed);
             PoisonError::into_inner(poison)

@@ -16,7 +16,7 @@
 //! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
 //! before the fork, and may wait for other threads while the first of them would hold the baton.
 use super::Engine;
-use super::baton::Core;
+use super::baton::Held;
 use super::shared::Shared;
 use crate::sys;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -34,7 +34,7 @@ struct Guarded {
 }
 
 /// The monitor works at corks under the first lock, and at everything else under the second.
-type Locks = (MutexGuard<'static, Vec<usize>>, MutexGuard<'static, Core>);
+type Locks = (MutexGuard<'static, Vec<usize>>, Held<'static>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
@@ -53,7 +53,7 @@ impl Engine {
 
 extern "C" fn prepare() {
     let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let locks = (shared.waiting.streams.places(), shared.baton.take());
+    let locks = (shared.waiting.streams.places(), shared.baton.take_for_fork());
     HELD.set(Some(locks));
 }
 

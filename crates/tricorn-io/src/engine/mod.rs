@@ -6,6 +6,8 @@ pub mod baton;
 pub mod buffering;
 mod calls;
 mod fork;
+#[cfg(any(test, feature = "baton-tracking"))]
+pub(crate) mod holds;
 mod hub;
 mod lateness;
 pub mod lifecycle;

@@ -54,6 +54,8 @@ impl Engine {
             shared.board.set(Word::LogLost, access.lost());
         }
         shared.board.state(State::Stopped);
+        #[cfg(feature = "baton-tracking")]
+        crate::engine::holds::tell_all();
         (lost > 0)
             .then(|| format!("The access log could not be written before the worker ended: {lost} lines are lost"))
     }

@@ -1,0 +1,156 @@
+//! How long the baton is held, and by which of the places that take it.
+//!
+//! Only builds with the feature `baton-tracking` measure, as quinn's do with `lock_tracking`. The limit is one of processor
+//! time (CLOCK_THREAD_CPUTIME_ID): a holder that is preempted has not worked for longer, and no code of ours can help it.
+use crate::clock::{self, MILLI};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
+
+/// Processor time for which the baton may be held.
+const LIMIT: u64 = MILLI;
+
+/// A hold that is measured until it is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    place: &'static Location<'static>,
+    began: Times,
+}
+
+impl Hold {
+    pub fn begin(place: &'static Location<'static>) -> Hold {
+        Hold { place, began: Times::now() }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let took = Times::now().since(self.began);
+        HOLDS.lock().unwrap_or_else(PoisonError::into_inner).entry(place_of(self.place)).or_default().add(took);
+        if let Some(text) = complaint(self.place, took) {
+            tell(&text);
+        }
+    }
+}
+
+/// Writes what was measured of each place into stderr, if the environment asks for it.
+pub fn tell_all() {
+    if std::env::var_os("TRICORN_BATON_REPORT").is_none() {
+        return;
+    }
+    for (place, holds) in &*HOLDS.lock().unwrap_or_else(PoisonError::into_inner) {
+        tell(&format!("baton taken at {place}: {holds}\n"));
+    }
+}
+
+static HOLDS: Mutex<BTreeMap<String, Holds>> = Mutex::new(BTreeMap::new());
+
+/// Nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Times {
+    processor: u64,
+    wall: u64,
+}
+
+impl Times {
+    fn now() -> Times {
+        let spent = clock_gettime(ClockId::ThreadCPUTime);
+        Times { processor: spent.tv_sec as u64 * clock::SECOND + spent.tv_nsec as u64, wall: clock::now() }
+    }
+
+    fn since(self, began: Times) -> Times {
+        // A child of fork(2) has a processor clock of its own, which begins at 0.
+        Times { processor: self.processor.saturating_sub(began.processor), wall: self.wall.saturating_sub(began.wall) }
+    }
+}
+
+/// The holds of one place.
+#[derive(Debug, Default)]
+struct Holds {
+    count: u64,
+    processor: u64,
+    longest: Times,
+}
+
+impl Holds {
+    fn add(&mut self, took: Times) {
+        self.count += 1;
+        self.processor += took.processor;
+        self.longest.processor = self.longest.processor.max(took.processor);
+        self.longest.wall = self.longest.wall.max(took.wall);
+    }
+}
+
+impl std::fmt::Display for Holds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Holds { count, processor, longest } = self;
+        let mean = processor / (*count).max(1) / 1000;
+        let (most, wall) = (longest.processor / 1000, longest.wall / 1000);
+        write!(f, "{count} times, {mean} µs of processor time on average, {most} µs at most; {wall} µs in all at most")
+    }
+}
+
+fn place_of(place: &Location<'_>) -> String {
+    format!("{}:{}", place.file(), place.line())
+}
+
+/// What is said of a hold; nothing of one within the limit.
+fn complaint(place: &Location<'_>, took: Times) -> Option<String> {
+    (took.processor > LIMIT).then(|| {
+        let (processor, wall) = (took.processor / 1000, took.wall / 1000);
+        let place = place_of(place);
+        format!(
+            "tricorn: the baton was held for {processor} µs of processor time ({wall} µs in all), taken at {place}\n"
+        )
+    })
+}
+
+/// One write, so that lines of several processes do not mix.
+fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spin(nanos: u64) -> Times {
+        let began = Times::now();
+        while Times::now().since(began).processor < nanos {
+            std::hint::spin_loop();
+        }
+        Times::now().since(began)
+    }
+
+    #[test]
+    fn work_counts_and_sleep_does_not() {
+        let worked = spin(2 * MILLI);
+        assert!(worked.processor >= 2 * MILLI && worked.wall > 0);
+        let began = Times::now();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let slept = Times::now().since(began);
+        assert!(slept.wall >= 5 * MILLI && slept.processor < slept.wall);
+    }
+
+    #[test]
+    fn a_hold_is_complained_of_by_its_place_when_it_works_for_too_long() {
+        let place = Location::caller();
+        let preempted = Times { processor: LIMIT, wall: 900 * LIMIT };
+        assert_eq!(complaint(place, preempted), None);
+        let text = complaint(place, Times { processor: LIMIT + 1000, wall: 2 * LIMIT }).expect("a complaint");
+        assert!(text.contains("1001 µs of processor time (2000 µs in all)"), "{text}");
+        assert!(text.contains(&format!("holds.rs:{}", place.line())), "{text}");
+    }
+
+    #[test]
+    fn the_holds_of_a_place_are_added_up() {
+        let mut holds = Holds::default();
+        for (processor, wall) in [(1_000, 9_000), (5_000, 6_000)] {
+            holds.add(Times { processor, wall });
+        }
+        let text = "2 times, 3 µs of processor time on average, 5 µs at most; 9 µs in all at most";
+        assert_eq!(holds.to_string(), text);
+    }
+}
