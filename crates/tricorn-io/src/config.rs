@@ -207,7 +207,13 @@ pub const LINGER: u64 = 2 * crate::clock::SECOND;
 /// Most connections taken from one listener's queue in a row.
 pub const ACCEPT_BURST: u32 = 64;
 /// Most body bytes read from one connection in a row.
-pub const READ_BURST: usize = 512 * 1024;
+pub const READ_BURST: usize = 256 * 1024;
+/// Steps of work while the baton is held once: an event, a new connection, an end by a deadline. Each takes up to some 20 µs.
+pub const STEPS: u32 = 16;
+/// Bytes that are read or sent in the time of a step.
+pub const STEP_BYTES: usize = 16 * 1024;
+/// Places of the table of connections that are looked at while the baton is held once.
+pub const SWEEP: usize = 1024;
 /// Bytes that are read and sent between two looks at the events. Copying so many takes well under a millisecond; then newcomers,
 /// deadlines and other threads have their turn, however much more there is.
 pub const TURN: usize = 2 << 20;

@@ -13,7 +13,7 @@ use crate::waiting::slots::Places;
 use std::ops::{Deref, DerefMut};
 #[cfg(feature = "baton-tracking")]
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the baton protects.
@@ -103,20 +103,24 @@ impl DerefMut for Held<'_> {
 
 pub struct Baton {
     core: Mutex<Core>,
+    /// Threads that wait for it.
+    wanted: AtomicUsize,
     /// Something panicked while it held the baton: the tables may lie, the worker must go.
     broken: AtomicBool,
 }
 
 impl Baton {
     pub fn new(core: Core) -> Baton {
-        Baton { core: Mutex::new(core), broken: AtomicBool::new(false) }
+        Baton { core: Mutex::new(core), wanted: AtomicUsize::new(0), broken: AtomicBool::new(false) }
     }
 
     #[inline]
     #[cfg_attr(feature = "baton-tracking", track_caller)]
     pub fn take(&self) -> Held<'_> {
+        let mut core = self.lock();
+        core.reactor.begin_hold();
         Held {
-            core: self.lock(),
+            core,
             #[cfg(feature = "baton-tracking")]
             _hold: Some(Hold::begin(Location::caller())),
         }
@@ -133,10 +137,27 @@ impl Baton {
 
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(|poison| {
+        match self.core.try_lock() {
+            Ok(core) => core,
+            Err(_) => self.wait(),
+        }
+    }
+
+    #[cold]
+    fn wait(&self) -> MutexGuard<'_, Core> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let core = self.core.lock().unwrap_or_else(|poison| {
             self.broken.store(true, Ordering::Relaxed);
             PoisonError::into_inner(poison)
-        })
+        });
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        core
+    }
+
+    /// Another thread waits for it. A holder that has more to do lets it have its turn: a Mutex that is unlocked for a moment
+    /// only is locked again before a thread that waits for it has woken.
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) > 0
     }
 
     /// As if something had panicked while it held the baton.

@@ -28,7 +28,12 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         let took = Times::now().since(self.began);
-        HOLDS.lock().unwrap_or_else(PoisonError::into_inner).entry(place_of(self.place)).or_default().add(took);
+        HOLDS
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry((self.place.file(), self.place.line()))
+            .or_default()
+            .add(took);
         if let Some(text) = complaint(self.place, took) {
             tell(&text);
         }
@@ -40,12 +45,15 @@ pub fn tell_all() {
     if std::env::var_os("TRICORN_BATON_REPORT").is_none() {
         return;
     }
-    for (place, holds) in &*HOLDS.lock().unwrap_or_else(PoisonError::into_inner) {
-        tell(&format!("baton taken at {place}: {holds}\n"));
+    for ((file, line), holds) in &*HOLDS.lock().unwrap_or_else(PoisonError::into_inner) {
+        tell(&format!("baton taken at {file}:{line}: {holds}\n"));
     }
 }
 
-static HOLDS: Mutex<BTreeMap<String, Holds>> = Mutex::new(BTreeMap::new());
+/// File and line.
+type Place = (&'static str, u32);
+
+static HOLDS: Mutex<BTreeMap<Place, Holds>> = Mutex::new(BTreeMap::new());
 
 /// Nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -92,17 +100,13 @@ impl std::fmt::Display for Holds {
     }
 }
 
-fn place_of(place: &Location<'_>) -> String {
-    format!("{}:{}", place.file(), place.line())
-}
-
 /// What is said of a hold; nothing of one within the limit.
 fn complaint(place: &Location<'_>, took: Times) -> Option<String> {
     (took.processor > LIMIT).then(|| {
         let (processor, wall) = (took.processor / 1000, took.wall / 1000);
-        let place = place_of(place);
+        let (file, line) = (place.file(), place.line());
         format!(
-            "tricorn: the baton was held for {processor} µs of processor time ({wall} µs in all), taken at {place}\n"
+            "tricorn: the baton was held for {processor} µs of processor time ({wall} µs in all), taken at {file}:{line}\n"
         )
     })
 }
@@ -142,6 +146,15 @@ mod tests {
         let text = complaint(place, Times { processor: LIMIT + 1000, wall: 2 * LIMIT }).expect("a complaint");
         assert!(text.contains("1001 µs of processor time (2000 µs in all)"), "{text}");
         assert!(text.contains(&format!("holds.rs:{}", place.line())), "{text}");
+    }
+
+    #[test]
+    fn a_hold_is_noted_under_its_place() {
+        let place = Location::caller();
+        drop([Hold::begin(place), Hold::begin(place)]);
+        let count = HOLDS.lock().expect("holds").get(&(place.file(), place.line())).map(|holds| holds.count);
+        assert_eq!(count, Some(2));
+        tell_all();
     }
 
     #[test]

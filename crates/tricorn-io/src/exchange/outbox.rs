@@ -220,7 +220,7 @@ impl Outbox {
             let step = match (self.segments.front_mut(), &mut self.overflow) {
                 (Some(Segment::File { file, offset, left }), _) => stream.send_file(file.as_fd(), offset, left, room),
                 (Some(Segment::Stored { left }), Some(overflow)) => send_stored(stream, overflow, left, room),
-                _ => self.send_memory(stream),
+                _ => self.send_memory(stream, room as usize),
             };
             match step {
                 Ok(0) => return Some(Flush::Truncated),
@@ -244,14 +244,16 @@ impl Outbox {
         }
     }
 
-    /// One system call for all leading segments in memory (as many as fit one call).
-    fn send_memory(&self, stream: &mut Stream) -> io::Result<usize> {
+    /// One system call for leading segments in memory: as many as fit one call and make up to `room` bytes.
+    fn send_memory(&self, stream: &mut Stream, mut room: usize) -> io::Result<usize> {
         const MOST: usize = 16;
         let mut slices = [IoSlice::new(&[]); MOST];
         let mut count = 0;
         for segment in self.segments.iter().take(MOST) {
-            let Some(bytes) = segment.bytes() else { break };
+            let Some(bytes) = segment.bytes().filter(|_| room > 0) else { break };
+            let bytes = &bytes[..bytes.len().min(room)];
             slices[count] = IoSlice::new(bytes);
+            room -= bytes.len();
             count += 1;
         }
         stream.send_slices(&slices[..count])

@@ -42,7 +42,12 @@ impl Engine {
         }
         let shared = &*self.shared;
         self.end_monitor();
-        let spooler = shared.baton.take().reactor.close_all();
+        shared.baton.take().reactor.close_doors();
+        let mut next = Some(0);
+        while let Some(place) = next {
+            next = shared.baton.take().reactor.close_from(place);
+        }
+        let spooler = shared.baton.take().reactor.take_spooler();
         if let Some(spooler) = spooler {
             spooler.end();
         }

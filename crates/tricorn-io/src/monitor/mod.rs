@@ -41,8 +41,8 @@ const PAUSED: u64 = clock::SECOND;
 
 /// Heartbeats of a covering monitor within `timeout`, after which the arbiter takes a silent worker for stuck.
 const HEARTBEATS: u64 = 4;
-/// How long it lets go of the baton while there is more to read. A thread that waits for a Mutex needs so long to wake up, and
-/// finds it locked again if it was unlocked for a moment only.
+/// How long it lets go of the baton while there is more to read, or another thread waits for the baton
+/// (`Baton::is_wanted`). A thread that waits for a Mutex needs so long to wake up.
 const BREATH: u64 = MILLI / 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,7 +296,7 @@ impl Monitor<'_> {
     fn queue_timeout(&self, now: u64) -> Option<u64> {
         let shared = self.shared;
         let core = shared.baton.take();
-        if core.reactor.has_leftovers() {
+        if core.reactor.has_leftovers() || core.reactor.is_cut_short() {
             return Some(BREATH);
         }
         [core.reactor.timeout(now), shared.queue_look(&core, now)].into_iter().flatten().min()
@@ -367,13 +367,20 @@ impl Monitor<'_> {
         }
         shared.tend_gate(&mut guard);
         serve_io(shared, &mut guard);
+        while guard.reactor.is_cut_short() && !shared.baton.is_wanted() {
+            drop(guard);
+            guard = shared.baton.take();
+            serve_io(shared, &mut guard);
+        }
         let now = clock::now();
         let covered = now.saturating_sub(self.covering_since);
         let stranded = self.watchdog.is_stranded(shared, covered, now)
             || shared.is_draining() && self.eye.is_hub_stuck(&shared.waiting, now);
-        if guard.reactor.queued() > 0 && stranded {
+        while guard.reactor.queued() > 0 && stranded {
             guard.reactor.turn_away();
             shared.note_queued(&guard);
+            drop(guard);
+            guard = shared.baton.take();
         }
     }
 }
@@ -381,7 +388,8 @@ impl Monitor<'_> {
 /// Reads, parses, queues, flushes; starts nothing.
 fn serve_io(shared: &Shared, core: &mut Core) {
     core.reactor.pump(Runner::Monitor);
-    if shared.see_events(core).is_ok() {
+    // An unfinished batch is never replaced.
+    if core.reactor.events().is_empty() && shared.see_events(core).is_ok() {
         core.reactor.pump(Runner::Monitor);
     }
     shared.take_in_place(core);

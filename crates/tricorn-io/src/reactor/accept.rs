@@ -103,8 +103,8 @@ impl Reactor {
     /// The end of a pause opens the gate again; the end of a drain's last call closes it for good.
     pub(super) fn end_pause(&mut self, now: u64) {
         let ended = self.gate.ended(now);
-        if ended.last_call {
-            self.close_listeners();
+        if ended.last_call && !self.close_listeners() {
+            self.gate.goes_on(now);
         }
         if ended.pause {
             // With siblings an app thread opens it when it has nothing to do: only then may this worker accept.
@@ -118,13 +118,18 @@ impl Reactor {
         }
     }
 
-    /// Takes no more connections: those in the queue now are the last.
-    fn close_listeners(&mut self) {
+    /// Takes no more connections: those in the queue now are the last. False if the baton must be let go of before all are taken.
+    fn close_listeners(&mut self) -> bool {
         self.set_gate(false);
         for index in 0..self.gate.listeners().len() {
-            while self.take_for_later(index as u16) {}
+            while self.take_for_later(index as u16) {
+                if !self.work.takes_step() {
+                    return false;
+                }
+            }
         }
         self.gate.close();
+        true
     }
 
     /// Takes no more connections: those in the queue now are for the others that listen there.

@@ -29,7 +29,7 @@ impl Reactor {
     /// for them.
     pub(super) fn leave_admin(&mut self) {
         for index in self.admin.leave() {
-            self.accept_admins(index);
+            self.accept_admins(index, config::ACCEPT_BURST);
         }
         self.admin.close();
     }
@@ -44,11 +44,11 @@ impl Reactor {
         self.admin.has_any() && now.saturating_sub(self.work.looked_at()) > config::ADMIN_PATIENCE
     }
 
-    /// Takes every connection that waits: they cost nothing that others need. When the application has used up the
-    /// descriptors, one at a time is taken with those in reserve.
-    pub(super) fn accept_admins(&mut self, listener: u16) {
+    /// Takes connections that wait, up to `most`: the listener is level-triggered, so that more make another event. When the
+    /// application has used up the descriptors, one at a time is taken with those in reserve.
+    pub(super) fn accept_admins(&mut self, listener: u16, most: u32) {
         let mut borrowed = false;
-        for _ in 0..config::ACCEPT_BURST {
+        for _ in 0..most {
             let Some(door) = self.door(listener) else { return };
             let (socket, peer) = match door.accept() {
                 Accepted::Connection(socket, peer) => (socket, peer),

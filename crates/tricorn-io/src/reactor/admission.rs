@@ -75,9 +75,9 @@ impl Admission {
         self.queue.take_oldest()
     }
 
-    /// Takes all that have waited too long, the oldest first.
-    pub fn take_late(&mut self, now: u64) -> Vec<Token> {
-        self.queue.take_late(now)
+    /// Takes those that have waited too long, the oldest first, so many at most.
+    pub fn take_late(&mut self, now: u64, most: usize) -> Vec<Token> {
+        self.queue.take_late(now, most)
     }
 
     /// Takes the request that would be served last, if more wait than may. `looked_at`: the time by which the queue is ordered.
@@ -174,8 +174,8 @@ mod tests {
     fn a_request_is_late_from_when_it_began_to_wait() {
         let mut admission = of(Callers::Threads, 0, LIMITS);
         admission.insert(1, 50, 20, 50);
-        assert_eq!((admission.due(), admission.take_late(119)), (Some(120), vec![]));
-        assert_eq!(admission.take_late(120), [1]);
+        assert_eq!((admission.due(), admission.take_late(119, 9)), (Some(120), vec![]));
+        assert_eq!(admission.take_late(120, 9), [1]);
         assert!(!admission.is_too_late(20, 120) && admission.is_too_late(20, 121));
         let unlimited = of(Callers::Threads, 0, Limits { wait: 0, ..LIMITS });
         assert!(!unlimited.is_too_late(20, u64::MAX) && unlimited.due().is_none());

@@ -187,12 +187,6 @@ impl Conns {
         }
     }
 
-    /// All tokens, for sweeps.
-    pub fn tokens(&self) -> Vec<Token> {
-        let held = |(index, entry): (usize, &Entry)| entry.conn.as_ref().map(|_| token(index as u32, entry.generation));
-        self.entries.iter().enumerate().filter_map(held).collect()
-    }
-
     /// The connection at a position of the table, for round-robin sweeps.
     pub fn at(&self, position: usize) -> Option<(Token, &Conn)> {
         let entry = self.entries.get(position)?;

@@ -2,8 +2,11 @@
 use super::phase::{Change, Phase};
 use super::timeouts::Timeouts;
 use super::wheel::{Tick, Wheel, tick_at, time_of};
+use crate::config;
 use crate::sys::poll::Token;
 use crate::waiting::sleeper::Sleeper;
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The phase of a connection, and until when it may last.
@@ -45,13 +48,15 @@ pub(super) struct Deadlines {
     wheel: Wheel,
     /// Waits for the wheel.
     sleeper: Arc<Sleeper>,
-    /// Room for those that have fired.
-    fired: Vec<(Tick, Token)>,
+    /// Those that have fired and were not acted upon.
+    fired: VecDeque<(Tick, Token)>,
+    /// Where in the table the connections begin whose idle time is not yet that of a worker that leaves.
+    unhurried: Option<usize>,
 }
 
 impl Deadlines {
     pub fn new(timeouts: Timeouts, now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
-        Deadlines { timeouts, wheel: Wheel::new(now), sleeper, fired: Vec::new() }
+        Deadlines { timeouts, wheel: Wheel::new(now), sleeper, fired: VecDeque::new(), unhurried: None }
     }
 
     #[inline]
@@ -59,9 +64,18 @@ impl Deadlines {
         &self.timeouts
     }
 
-    /// The worker leaves: what is set from now on is sooner.
+    /// The worker leaves: what is set from now on is sooner, and what was set for idle connections is to be.
     pub fn drain(&mut self) {
         self.timeouts.drain();
+        self.unhurried = Some(0);
+    }
+
+    /// The next places of a table of so many, whose idle connections are to have the time of a worker that leaves.
+    pub fn take_unhurried(&mut self, places: usize) -> Range<usize> {
+        let Some(start) = self.unhurried.take() else { return 0..0 };
+        let end = places.min(start + config::SWEEP);
+        self.unhurried = (end < places).then_some(end);
+        start..end
     }
 
     /// A connection goes on to its next phase, whose deadline counts from now on.
@@ -90,16 +104,14 @@ impl Deadlines {
         self.sleeper.wake_by(at);
     }
 
-    /// Takes all that have fired. To be given back when they are done with.
-    pub fn take_fired(&mut self, now: u64) -> Vec<(Tick, Token)> {
-        let mut fired = std::mem::take(&mut self.fired);
-        self.wheel.advance(now, &mut fired);
-        fired
+    /// Sees what has fired.
+    pub fn advance(&mut self, now: u64) {
+        self.wheel.advance(now, &mut self.fired);
     }
 
-    pub fn give_back(&mut self, mut fired: Vec<(Tick, Token)>) {
-        fired.clear();
-        self.fired = fired;
+    /// The next that has fired.
+    pub fn next_fired(&mut self) -> Option<(Tick, Token)> {
+        self.fired.pop_front()
     }
 
     /// An entry has come out of the wheel: whether its connection's deadline has passed. It has not if an earlier entry was made
@@ -119,6 +131,9 @@ impl Deadlines {
 
     /// For how long nothing fires.
     pub fn until_next(&self, now: u64) -> Option<u64> {
+        if !self.fired.is_empty() || self.unhurried.is_some() {
+            return Some(0);
+        }
         self.wheel.until_next(now)
     }
 }

@@ -107,13 +107,17 @@ impl Reactor {
         self.start(token)
     }
 
-    /// Turns away what is beyond `queue_limit` and `queue_timeout`.
+    /// Turns away what is beyond `queue_limit` and `queue_timeout`: as much as the baton may be held for. The rest is due at
+    /// once.
     pub fn trim_queue(&mut self, now: u64) {
         let before = self.admission.waiting();
-        for token in self.admission.take_late(now) {
+        for token in self.admission.take_late(now, config::STEPS as usize) {
+            self.work.takes_step();
             self.shed(token, Word::QueueLate);
         }
-        while let Some(token) = self.admission.take_excess(self.work.looked_at(), clock::now) {
+        while self.work.takes_step()
+            && let Some(token) = self.admission.take_excess(self.work.looked_at(), clock::now)
+        {
             self.shed(token, Word::QueueFull);
         }
         if self.admission.waiting() < before {

@@ -14,8 +14,10 @@ use crate::config;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 
-/// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer.
+/// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer, and no more than this:
+/// the baton is held meanwhile.
 const SHARE: usize = 32;
+const MOST: usize = config::STEPS as usize;
 
 const CROWDED: Rejection<'_> =
     Rejection::for_now("This server has more connections than it can hold; the request was not begun.", After::Close);
@@ -84,7 +86,7 @@ impl Reactor {
 
     /// Closes a share of the connections, those with the least claim; no fewer than `least` if there are so many. How many.
     pub(super) fn evict(&mut self, least: usize) -> usize {
-        let wanted = (self.connections() / SHARE).max(least);
+        let wanted = (self.connections() / SHARE).min(MOST).max(least);
         // Deadlines of silent connections and of unfinished heads are this long after their beginning.
         let grace = self.config.header_timeout.saturating_sub(config::HEAD_DUE);
         let due = tick_at(clock::now().saturating_add(grace));

@@ -16,17 +16,30 @@ impl Reactor {
         }
     }
 
-    /// Acts on every deadline that has passed.
+    /// Acts on deadlines that have passed: as many as the baton may be held for. The rest is due at once.
     pub(super) fn expire(&mut self, now: u64) {
         self.end_pause(now);
-        let fired = self.deadlines.take_fired(now);
-        for (tick, token) in fired.iter().copied() {
+        self.deadlines.advance(now);
+        while !self.work.is_hold_over()
+            && let Some((tick, token)) = self.deadlines.next_fired()
+        {
             let Some(conn) = self.conns.get_mut(token) else { continue };
             if self.deadlines.is_due(token, &mut conn.phase, tick) {
+                self.work.takes_step();
                 self.expired(token, now);
             }
         }
-        self.deadlines.give_back(fired);
+    }
+
+    /// The worker leaves: connections that are idle have less time from now on.
+    pub(super) fn hurry_idle(&mut self, now: u64) {
+        let last = self.deadlines.timeouts().last_of_idle(now);
+        for position in self.deadlines.take_unhurried(self.conns.positions()) {
+            let Some((token, conn)) = self.conns.at(position) else { continue };
+            if matches!(conn.phase.get(), Phase::Idle) && !conn.is_admin() {
+                self.set_deadline(token, last);
+            }
+        }
     }
 
     fn expired(&mut self, token: Token, now: u64) {

@@ -145,11 +145,15 @@ impl Reactor {
     ///
     /// Order: requests that wait already, then connections to be looked at again, then new connections, then events, one
     /// at a time, so that a request is answered while its bytes are still warm. Connections that have more bytes than fit
-    /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]); all else is done.
+    /// the turn wait in `again` for the next look at the events ([`Reactor::has_leftovers`]). What is more work than the baton
+    /// may be held for is left to the next holder ([`Reactor::has_work`]).
     pub fn pump(&mut self, runner: Runner) -> Option<Box<Exchange>> {
         self.work.begin(runner);
         let starts = runner == Runner::AppThread && self.may_start();
         loop {
+            if !self.work.takes_step() {
+                return None;
+            }
             if starts && let Some(token) = self.next_ready() {
                 if let Some(exchange) = self.begin_waiting(token) {
                     return Some(exchange);
@@ -196,6 +200,17 @@ impl Reactor {
     pub fn has_work(&self) -> bool {
         let has_request = self.admission.has_waiting() || self.channel.is_offered();
         has_request && self.may_start() || self.work.has_any() || self.gate.has_round()
+    }
+
+    /// The baton was taken: so much work may be done until it is let go of.
+    #[inline]
+    pub fn begin_hold(&mut self) {
+        self.work.begin_hold();
+    }
+
+    /// The baton is to be let go of, and there is more to do.
+    pub fn is_cut_short(&self) -> bool {
+        self.work.is_hold_over() && (self.work.has_any() || self.gate.has_round())
     }
 
     /// Whether there is something to be read that makes no event.
@@ -271,6 +286,7 @@ impl Reactor {
         self.work.looked(now);
         self.wall.refresh(now);
         self.expire(now);
+        self.hurry_idle(now);
         self.tell_overload(now);
         self.tell_shortage(now);
     }
@@ -293,7 +309,7 @@ impl Reactor {
             }
             let index = (event.token - SPECIAL) as u16;
             if is_admin(index) {
-                self.accept_admins(index);
+                self.accept_admins(index, config::STEPS / 2);
                 return None;
             }
             // A hub takes the next one when the call before it has ended or waits: no sibling was quicker.

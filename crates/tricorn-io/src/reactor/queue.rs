@@ -70,19 +70,20 @@ impl Queue {
     }
 
     /// Takes all that have waited too long, the oldest first.
-    pub fn take_late(&mut self, now: u64) -> Vec<Token> {
+    pub fn take_late(&mut self, now: u64, most: usize) -> Vec<Token> {
         if now < self.due {
             return Vec::new();
         }
         self.due = u64::MAX;
         let mut late = Vec::new();
         self.waiting.retain(|waiting| {
-            if waiting.due > now {
+            let stays = waiting.due > now || late.len() == most;
+            if stays {
                 self.due = self.due.min(waiting.due);
             } else {
                 late.push(waiting.token);
             }
-            waiting.due > now
+            stays
         });
         late
     }
@@ -171,11 +172,12 @@ mod tests {
         for (token, due) in [(1, 50), (2, 90), (3, 40)] {
             queue.insert(token, token, due, 0);
         }
-        assert_eq!((queue.due(), queue.take_late(39)), (40, vec![]));
-        assert_eq!(queue.take_late(50), [1, 3]);
+        assert_eq!((queue.due(), queue.take_late(39, 9)), (40, vec![]));
+        assert_eq!(queue.take_late(50, 1), [1], "no more than were asked for");
+        assert_eq!((queue.due(), queue.take_late(50, 9)), (40, vec![3]));
         assert_eq!((queue.due(), queue.len()), (90, 1));
         assert_eq!(queue.next(60), Some(2));
-        assert_eq!(queue.take_late(90), [], "it is not there any more");
+        assert_eq!(queue.take_late(90, 9), [], "it is not there any more");
         assert_eq!((queue.due(), queue.oldest(), queue.is_empty()), (NEVER, 0, true));
     }
 

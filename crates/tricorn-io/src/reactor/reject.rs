@@ -101,9 +101,12 @@ impl Reactor {
         (!is_admin).then_some(peer)
     }
 
-    /// Answers every request that waits, and tells its client that another try is safe: none of them was begun.
+    /// Answers requests that wait, as many as the baton may be held for, and tells their clients that another try is safe: none
+    /// of them was begun.
     pub fn turn_away(&mut self) {
-        while let Some(token) = self.admission.take_oldest() {
+        while self.work.takes_step()
+            && let Some(token) = self.admission.take_oldest()
+        {
             if let Some(peer) = self.reject(token, &STRANDED, Word::Refused) {
                 self.notice(true, || {
                     format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")

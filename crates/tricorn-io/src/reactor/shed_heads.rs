@@ -6,6 +6,7 @@ use super::Reactor;
 use super::reject::{After, Rejection};
 use super::warnings::Incident;
 use crate::clock;
+use crate::config;
 use crate::exchange::buffers::INPUT;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -41,10 +42,12 @@ impl Reactor {
             })
             .collect();
         found.sort_unstable();
-        for (_, _, token) in found {
+        // The longest of them takes no less than what is too much: the limit holds however few are given up.
+        for (_, _, token) in found.into_iter().take(config::STEPS as usize) {
             if self.buffers.are_heads_relieved() {
                 break;
             }
+            self.work.takes_step();
             self.log.warn(Incident::HeadRefused);
             self.reject(token, &TOO_MANY, Word::HeadsShed);
         }

@@ -93,15 +93,14 @@ impl Worker {
         loop {
             let next = self.deadlines.until_next(self.now).map_or(end, |wait| self.now + wait);
             self.now = next.min(end);
-            let fired = self.deadlines.take_fired(self.now);
-            for (tick, token) in fired.iter().copied() {
+            self.deadlines.advance(self.now);
+            while let Some((tick, token)) = self.deadlines.next_fired() {
                 if let Some(phase) = self.phases.get_mut(&token)
                     && self.deadlines.is_due(token, phase, tick)
                 {
                     due.push((self.now, token, name(phase.get())));
                 }
             }
-            self.deadlines.give_back(fired);
             if self.now == end {
                 return due;
             }
@@ -234,11 +233,11 @@ fn requests_wait_for_threads_within_their_limits_and_their_connections_live_on()
     assert_eq!([2, 3, 4, 5].map(|token| worker.name(token)), ["queued", "queued", "idle", "idle"]);
     let first = worker.admission.due().expect("they wait");
     assert_eq!(worker.pass(first - worker.now), []);
-    assert_eq!(worker.admission.take_late(worker.now), [], "the first has begun");
+    assert_eq!(worker.admission.take_late(worker.now, 9), [], "the first has begun");
     let due = worker.admission.due().expect("they wait");
     assert_eq!(due, first + SECOND / 2);
     assert_eq!(worker.pass(due - worker.now), []);
-    assert_eq!(worker.admission.take_late(worker.now), [2]);
+    assert_eq!(worker.admission.take_late(worker.now, 9), [2]);
     worker.change(2, Change::Shut);
     worker.end(1, Change::Kept);
     assert_eq!((worker.begin(), worker.admission.due()), (Some(3), Some(due + SECOND / 2)));
@@ -256,6 +255,7 @@ fn a_drain_shortens_what_clients_may_wait() {
     let first = worker.now;
     worker.change(3, Change::Bytes { first });
     worker.deadlines.drain();
+    assert_eq!(worker.deadlines.take_unhurried(0), 0..0, "there is no table");
     let last = worker.deadlines.timeouts().last_of_idle(worker.now);
     assert_eq!(last, worker.now + config::LINGER);
     [1, 4].into_iter().for_each(|token| worker.set(token, last));

@@ -4,6 +4,7 @@
 //! connection's real deadline by the reactor. Moving a deadline thus costs one store.
 
 use crate::clock;
+use std::collections::VecDeque;
 
 /// log2 of a tick in nanoseconds: 2^26 ns = 67 ms.
 const SHIFT: u32 = 26;
@@ -56,7 +57,7 @@ impl Wheel {
     }
 
     /// Moves all that is due at `now` to `fired`.
-    pub fn advance(&mut self, now: u64, fired: &mut Vec<(Tick, u64)>) {
+    pub fn advance(&mut self, now: u64, fired: &mut VecDeque<(Tick, u64)>) {
         let end = (now >> SHIFT) as u32;
         if self.entries == 0 {
             self.current = self.current.max(end.saturating_add(1));
@@ -97,7 +98,7 @@ mod tests {
     }
 
     fn fired(wheel: &mut Wheel, now: u64) -> Vec<u64> {
-        let mut out = Vec::new();
+        let mut out = VecDeque::new();
         wheel.advance(now, &mut out);
         out.into_iter().map(|(_, token)| token).collect()
     }

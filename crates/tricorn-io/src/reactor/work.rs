@@ -20,6 +20,8 @@ pub(super) struct Work {
     again: VecDeque<Token>,
     /// Bytes that may be read and sent until the events are looked at again.
     turn: usize,
+    /// Steps that may be taken before the baton is let go of.
+    steps: u32,
     /// When the events were last looked at.
     looked_at: u64,
     /// There may be pieces of bodies that were written.
@@ -38,6 +40,7 @@ impl Work {
             events: Events::default(),
             again: VecDeque::new(),
             turn: config::TURN,
+            steps: config::STEPS,
             looked_at: 0,
             written: false,
             woken: false,
@@ -102,11 +105,33 @@ impl Work {
     #[inline]
     pub fn spend(&mut self, bytes: usize) {
         self.turn = self.turn.saturating_sub(bytes);
+        self.steps = self.steps.saturating_sub((bytes / config::STEP_BYTES) as u32);
     }
 
+    /// No more bytes are to be moved, in this turn or before the baton is let go of.
     #[inline]
     pub fn is_turn_over(&self) -> bool {
-        self.turn == 0
+        self.turn == 0 || self.steps == 0
+    }
+
+    /// The baton was taken.
+    #[inline]
+    pub fn begin_hold(&mut self) {
+        self.steps = config::STEPS;
+    }
+
+    /// Whether one more step may be taken before the baton is let go of.
+    #[inline]
+    pub fn takes_step(&mut self) -> bool {
+        let may = self.steps > 0;
+        self.steps = self.steps.saturating_sub(1);
+        may
+    }
+
+    /// The holder of the baton has done what it may.
+    #[inline]
+    pub fn is_hold_over(&self) -> bool {
+        self.steps == 0
     }
 
     pub fn pieces_are_written(&mut self, written: bool) {
@@ -181,6 +206,18 @@ mod tests {
         work.arrived(&mut Events::default());
         assert!(work.has_any());
         assert_eq!((work.next_again(), work.has_again()), (Some(7), false));
+    }
+
+    #[test]
+    fn bytes_and_steps_use_up_the_same_hold() {
+        let mut work = Work::new();
+        work.spend((config::STEPS as usize - 2) * config::STEP_BYTES);
+        assert!(work.takes_step() && !work.is_turn_over() && work.takes_step());
+        assert!(work.is_hold_over() && work.is_turn_over() && !work.takes_step());
+        work.add_again(7);
+        assert!(work.has_any(), "for the next holder");
+        work.begin_hold();
+        assert!(!work.is_hold_over() && work.takes_step());
     }
 
     #[test]

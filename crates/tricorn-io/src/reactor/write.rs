@@ -1,11 +1,12 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
 use super::outgoing::Outgoing;
-use super::phase::{Change, Phase};
+use super::phase::Change;
 use super::spooler::Spooler;
 use super::{Chores, Reactor};
 use crate::clock;
 use crate::config;
+use crate::exchange::body::Body;
 use crate::exchange::buffers::Request;
 use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
@@ -141,6 +142,12 @@ impl Reactor {
             self.wake_line();
         }
         self.extra.closed(request.counted.has_file);
+        if let Body::Memory(bytes) = &mut request.body
+            && bytes.capacity() >= config::READ_BURST
+        {
+            // Giving much memory back to the system takes milliseconds.
+            self.chores.spent.push(Box::new(std::mem::take(bytes)));
+        }
         self.buffers.give(request);
     }
 
@@ -274,27 +281,36 @@ impl Reactor {
         if self.board.orders_replaced() {
             self.leave_admin();
         }
-        let last = self.deadlines.timeouts().last_of_idle(now);
-        for token in self.conns.tokens() {
-            if self.conns.get_mut(token).is_some_and(|conn| matches!(conn.phase.get(), Phase::Idle) && !conn.is_admin())
-            {
-                self.set_deadline(token, last);
-            }
-        }
+        self.hurry_idle(now);
     }
 
-    /// Closes every connection that no exchange holds. The thread that writes bodies is to be ended without the baton.
-    pub fn close_all(&mut self) -> Option<Spooler> {
+    /// Closes the listeners. To be followed by `close_from`.
+    pub fn close_doors(&mut self) {
         self.send_held();
         self.deadlines.drain();
         self.set_gate(false);
         self.gate.close();
         self.admin.close();
-        for token in self.conns.tokens() {
-            if self.conns.get_mut(token).is_some_and(|conn| !conn.phase.get().is_busy()) {
+    }
+
+    /// Closes connections that no exchange holds, from this place of the table on; where to go on.
+    pub fn close_from(&mut self, start: usize) -> Option<usize> {
+        let positions = self.conns.positions();
+        for position in start..positions.min(start + config::SWEEP) {
+            if self.work.is_hold_over() {
+                return Some(position);
+            }
+            let found = self.conns.at(position).filter(|(_, conn)| !conn.phase.get().is_busy());
+            if let Some((token, _)) = found {
+                self.work.takes_step();
                 self.close(token);
             }
         }
+        (start + config::SWEEP < positions).then_some(start + config::SWEEP)
+    }
+
+    /// The thread that writes bodies, to be ended without the baton.
+    pub fn take_spooler(&mut self) -> Option<Spooler> {
         self.bodies.take_spooler()
     }
 

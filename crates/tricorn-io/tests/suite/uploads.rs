@@ -14,8 +14,9 @@ use std::thread::JoinHandle;
 use tricorn_io::{Config, Fault, Wake};
 
 const MIB: u64 = 1 << 20;
-/// Bytes read between two looks at the events: a turn, one connection's share of it, and a head of each newcomer.
-const TURN: u64 = 2 * MIB + MIB / 2 + 100 * INPUT;
+/// Bytes read while the baton is held once: so many steps of 16 KiB, one connection's share, and a head of each newcomer.
+const STEPS: u64 = 16;
+const HOLD: u64 = STEPS * 16 * 1024 + MIB / 4 + STEPS * INPUT;
 /// Bytes on their way to the disk, and what is read of a connection before anything is known of its body.
 const AHEAD: u64 = 8 * MIB;
 const INPUT: u64 = 16 * 1024;
@@ -94,15 +95,15 @@ fn uploads_do_not_keep_the_events_from_being_looked_at() {
         stream.set_nonblocking(true).expect("a socket");
         sent += flood(stream);
     }
-    assert!(sent > 2 * TURN, "{sent} bytes wait in the kernel");
+    assert!(sent > 4 * MIB, "{sent} bytes wait in the kernel");
     let slot = server.engine.join(true).expect("a place");
-    let mut turns = 0;
+    let mut holds = 0;
     let exchange = until_some(|| {
         let before = server.get(Word::BytesIn);
         let wake = server.engine.next(slot, None);
         let read = server.get(Word::BytesIn) - before;
-        assert!(read <= TURN, "{read} bytes without a look at the events");
-        turns += 1;
+        assert!(read <= HOLD, "{read} bytes under the baton");
+        holds += 1;
         match wake {
             Wake::Request(exchange) => return Some(exchange),
             Wake::Nothing if !server.engine.poll_now() => server.engine.wait(slot),
@@ -116,7 +117,32 @@ fn uploads_do_not_keep_the_events_from_being_looked_at() {
     server.engine.leave(slot, Some(exchange));
     let mut status = [0; 12];
     client.read_exact(&mut status).expect("an answer");
-    assert_eq!(&status, b"HTTP/1.1 200", "after {turns} turns");
+    assert_eq!(&status, b"HTTP/1.1 200", "after {holds} holds");
+}
+
+#[test]
+fn a_crowd_is_dealt_with_in_many_holds_of_the_baton() {
+    let path = std::env::temp_dir().join(format!("tricorn-crowd-{}", std::process::id()));
+    let server = Server::by_hand(config(), UnixListener::bind(&path).expect("a socket"));
+    let mut crowd: Vec<_> = (0..200).map(|_| UnixStream::connect(&path).expect("a connection")).collect();
+    std::fs::remove_file(&path).expect("the socket's name");
+    let slot = server.engine.join(true).expect("a place");
+    let step = |most: u64, word: Word| {
+        let before = server.get(word);
+        match server.engine.next(slot, None) {
+            Wake::Nothing if !server.engine.poll_now() => server.engine.wait(slot),
+            _ => {}
+        }
+        let count = server.get(word) - before;
+        assert!(count <= most, "{count} under the baton");
+        server.get(word)
+    };
+    until("all are accepted", || step(STEPS, Word::Accepted) == 200);
+    let head = "GET / HTTP/1.1\r\n";
+    crowd.iter_mut().for_each(|client| client.write_all(head.as_bytes()).expect("a socket"));
+    let all = 200 * head.len() as u64;
+    until("all are read", || step(STEPS * head.len() as u64, Word::BytesIn) == all);
+    server.engine.leave(slot, None);
 }
 
 #[test]
