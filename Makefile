@@ -43,6 +43,7 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
 	@$(MAKE) -j 3 rust-tests check-wheel tools  # side by side, since pip and most Rust tests wait
 	@$(MAKE) pytest
+	@$(MAKE) baton
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
@@ -85,6 +86,11 @@ SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integrati
 .PHONY: pytest-smoke
 pytest-smoke: build
 	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE) $(call again,$(SMOKE))
+
+.PHONY: baton
+baton: $(VENV)/.setup ## Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work
+	$(call say,How long the baton is held)
+	@$(BIN)/python scripts/baton.py
 
 ##@ Building
 

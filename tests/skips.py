@@ -34,6 +34,8 @@ def lacking() -> list[str]:
     reasons += [f"{program} is not installed" for program in ("zsh", "fish", "openssl") if not shutil.which(program)]
     if not os.path.exists("/proc/net/if_inet6"):
         reasons.append("no IPv6 here")
+    if not os.environ.get("TRICORN_TEST_TRACKED"):
+        reasons.append("needs a core that measures the baton: make baton")
     if sys.version_info < (3, 11):
         reasons.append("needs a parser for TOML")
     return reasons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import signal
 import threading
 import time
@@ -258,6 +259,33 @@ def test_one_that_never_reads_is_let_go() -> None:
             else:
                 raise AssertionError("it may send for ever")
         assert ask(core, "/healthz").status == 200
+
+
+def test_answers_that_do_not_fit_the_socket_are_sent_as_they_are_read() -> None:
+    """A client that asks much before it reads loses no answer, not even a part of one."""
+    question = b"GET /healthz HTTP/1.1\r\nHost: t\r\n\r\n"
+    with serving(hello, admin=True) as core:
+        assert core.admin is not None
+        with Wire(core.admin, receive_buffer=1 << 18) as wire:
+            wire.sock.setblocking(False)
+            asked = 0
+            questions = memoryview(question * 1000)
+            while select.select([], [wire.sock], [], 0.3)[1]:
+                asked += wire.sock.send(questions[asked % len(question) :])
+            rest = -asked % len(question)
+            count, received, expected = (asked + rest) // len(question), bytearray(), 1
+            while len(received) < expected:
+                readable, writable, _ = select.select([wire.sock], [wire.sock] if rest else [], [], 20)
+                assert readable or writable, f"{len(received)} bytes of answers, and then nothing"
+                if writable:
+                    rest -= wire.sock.send(question[-rest:])
+                if readable:
+                    piece = wire.sock.recv(1 << 20)
+                    assert piece, f"closed after {len(received)} bytes of answers"
+                    received += piece
+                    expected = count * (received.find(b"ok\n") + len(b"ok\n")) or 1
+            assert len(received) > 8_000_000, "more than sockets hold, so that the server had to wait"
+            assert received.count(b"\r\n\r\nok\n") == received.count(b"HTTP/1.1 200 OK\r\n") == count
 
 
 def test_paths_are_settings() -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.harness import Server
 from tests.harness.core import Serving, serving
 from tests.harness.deadline import until
-from tests.harness.wire import Reply
+from tests.harness.wire import Reply, request
 
 FRESH = re.compile(r"[0-9a-f]{32}")
 
@@ -148,3 +148,12 @@ def test_workers_never_make_the_same_ids() -> None:
         ids = [server.get("/hello").get("X-Request-ID") for _ in range(60)]
     assert len(set(ids)) == 60
     assert all(id_ and FRESH.fullmatch(id_) for id_ in ids)
+
+
+def test_what_the_application_never_sees_is_answered_with_the_clients_id() -> None:
+    """The one it gave; a request that is refused gets none of ours."""
+    with serving(application, request_id=True, limit_request_body=10) as core:
+        for fields, expected in [((("X-Request-ID", "from-the-client"),), "from-the-client"), ((), None)]:
+            with core.wire() as wire:
+                reply = wire.send(request("POST", "/", [*fields, ("Content-Length", "11")])).reply()
+                assert (reply.status, reply.get("X-Request-ID"), reply.closes) == (413, expected, True)

@@ -12,6 +12,22 @@ LIB = f"{CRATE} lib"
 
 REACTOR = (
     Fault(
+        "holds_end",
+        "a holder of the baton leaves the rest of a crowd to the next",
+        f"{REACT}/work.rs",
+        "let may = self.steps > 0;",
+        "let may = true;",
+        (f"{SUITE} uploads",),
+    ),
+    Fault(
+        "native_answers_are_whole",
+        "what the socket does not take of an answer of the server's own is sent as the client reads",
+        f"{REACT}/respond.rs",
+        "sent == response.len()",
+        "sent > 0",
+        ("tests/integration/test_admin.py::test_answers_that_do_not_fit_the_socket_are_sent_as_they_are_read",),
+    ),
+    Fault(
         "slowloris",
         "a byte does not move the deadline of a head",
         f"{REACT}/read.rs",
@@ -73,7 +89,7 @@ REACTOR = (
     Fault(
         "drain_closes_idle",
         "a drain ends connections that wait for a request",
-        f"{REACT}/write.rs",
+        f"{REACT}/expiry.rs",
         "self.set_deadline(token, last);",
         "",
         (f"{SUITE} leaving",),

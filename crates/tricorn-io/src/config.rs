@@ -183,6 +183,8 @@ pub enum Fault {
     StallDisk,
     /// The disk of the access log's file hangs while the same path with the extension `stall` is such a FIFO.
     StallLog,
+    /// A thread that joins works for longer than the baton may be held.
+    LongHold,
 }
 
 /// A queue stands that has not been empty for so long.
@@ -212,8 +214,8 @@ pub const READ_BURST: usize = 256 * 1024;
 pub const STEPS: u32 = 16;
 /// Bytes that are read or sent in the time of a step.
 pub const STEP_BYTES: usize = 16 * 1024;
-/// Places of the table of connections that are looked at while the baton is held once.
-pub const SWEEP: usize = 1024;
+/// Places of the table of connections, or deadlines, that are looked at while the baton is held once.
+pub const SWEEP: usize = 256;
 /// Bytes that are read and sent between two looks at the events. Copying so many takes well under a millisecond; then newcomers,
 /// deadlines and other threads have their turn, however much more there is.
 pub const TURN: usize = 2 << 20;
@@ -236,6 +238,8 @@ pub const ADMIN_CONNECTIONS: usize = 64;
 pub const ADMIN_IDLE: u64 = 60 * crate::clock::SECOND;
 /// The longest the events are not looked at while requests follow one another without a pause, if there are admin listeners.
 pub const ADMIN_PATIENCE: u64 = 20 * crate::clock::MILLI;
+/// How long the client of an admin connection may take for an answer that does not fit the socket at once.
+pub const ADMIN_WRITE: u64 = 5 * crate::clock::SECOND;
 /// How long an admin connection that was accepted with a reserved descriptor may take for its question.
 pub const ADMIN_HASTE: u64 = crate::clock::SECOND;
 /// How long accepting pauses after the system ran out of descriptors, or no room could be made.

@@ -187,6 +187,7 @@ fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
         Some("monitor_panics") => Some(Fault::MonitorPanics),
         Some("stall_disk") => Some(Fault::StallDisk),
         Some("stall_log") => Some(Fault::StallLog),
+        Some("long_hold") => Some(Fault::LongHold),
         Some(other) => match other.split_once(':').and_then(|(kind, most)| Some((kind, most.parse().ok()?))) {
             Some(("panics", most)) => Some(Fault::Panics(most, "a test asked for it")),
             Some(("no_object", most)) => Some(Fault::Panics(most, crate::panics::NO_OBJECT)),

@@ -4,6 +4,7 @@ use super::baton::Core;
 use super::lifecycle::Stage;
 use super::shared::Shared;
 use crate::clock;
+use crate::config::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::counted::Counted;
 use crate::exchange::lost::Lent;
@@ -24,6 +25,12 @@ impl Engine {
         core.joined += 1;
         let joined = core.joined;
         core.reactor.staff(joined);
+        if self.shared.config.fault == Some(Fault::LongHold) {
+            let end = clock::now() + 20 * clock::MILLI;
+            while clock::now() < end {
+                std::hint::spin_loop();
+            }
+        }
         Some(slot)
     }
 
@@ -98,6 +105,7 @@ impl Shared {
     pub fn introduce(&self, exchange: &mut Exchange) {
         if let Some(ids) = &self.ids {
             exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
+            exchange.output.name_claim(exchange.request.reply.request_id());
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
     }

@@ -10,13 +10,16 @@
 //! Only with `request_timeout`: without it no exchange has a claim. The monitor takes while it holds the baton, so that the
 //! exchange cannot be given back meanwhile; should it be dropped all the same (something panicked), its socket is open for
 //! as long as the claim says Taking.
-use super::encoding;
+//!
+//! The bytes are the responder's; the write is the monitor's own. The connection is the exchange's, which the application's
+//! thread may hold for ever: there is no outbox here to leave a rest in. Nothing was sent of this reply, so that a page of 200
+//! bytes finds room unless the client has not read the replies before it.
+use super::responder::Responder;
 use crate::stream::{Lent, Stream};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tricorn_proto::message::Method;
-use tricorn_proto::response::error_page::Page;
 
 const OVER: u8 = 0;
 const OPEN: u8 = 1;
@@ -31,26 +34,28 @@ pub struct Claim {
     stream: Lent,
     /// The client asked with HEAD, whose answer has no body.
     head_only: AtomicBool,
+    /// The request's X-Request-ID; empty: none.
+    request_id: Mutex<Vec<u8>>,
 }
 
 impl Claim {
-    /// Answers in place of an exchange that has sent nothing: writes `page` and closes our side. Whether it was so.
-    pub fn take(&self, page: &[u8]) -> bool {
+    /// Answers in place of an exchange that has sent nothing: writes a 504 and closes our side. Whether it was so.
+    pub fn take(&self, date: &[u8]) -> bool {
         if !self.step(OPEN, TAKING) {
             return false;
         }
+        let method = if self.head_only.load(Acquire) { Method::Head } else { Method::Get };
+        let page = late_page(date, method, &self.request_id());
         if let Ok(mut stream) = self.stream.handle() {
-            // A page fits any send buffer; if it does not the client has stopped reading long ago.
-            let _ = stream.send(page);
+            let _ = stream.send(&page);
             let _ = stream.end_sending();
         }
         self.state.store(TAKEN, Release);
         true
     }
 
-    /// HEAD, or any other.
-    pub fn method(&self) -> Method {
-        if self.head_only.load(Acquire) { Method::Head } else { Method::Get }
+    fn request_id(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.request_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn step(&self, from: u8, to: u8) -> bool {
@@ -66,8 +71,14 @@ impl Held {
     pub fn open(claim: &Arc<Claim>, stream: &Stream, method: Method) -> Held {
         claim.stream.lend(stream);
         claim.head_only.store(method == Method::Head, Release);
+        claim.request_id().clear();
         claim.state.store(OPEN, Release);
         Held(claim.clone())
+    }
+
+    /// The request got its id.
+    pub fn name(&self, request_id: &[u8]) {
+        self.0.request_id().extend_from_slice(request_id);
     }
 
     /// The exchange is about to write; whether it still may.
@@ -99,11 +110,10 @@ impl Drop for Held {
 }
 
 /// The answer to a request that took too long. Its length does not depend on the date.
-pub fn late_page(date: &[u8], method: Method) -> Vec<u8> {
-    let mut out = Vec::new();
-    let page = Page { status: 504, message: "", fields: &[], request_id: b"", date, method, keep: false };
-    encoding::page(&mut out, page);
-    out
+pub fn late_page(date: &[u8], method: Method, request_id: &[u8]) -> Vec<u8> {
+    let mut page = Vec::new();
+    Responder { request_id, ..Responder::of_errors(date, method) }.write_page(&mut page, 504, "", &[]);
+    page
 }
 
 #[cfg(test)]
@@ -118,18 +128,22 @@ mod tests {
         let ours = Stream::new(ours.into());
         let claim = Arc::new(Claim::default());
         assert!(!claim.take(b"no exchange"));
+        let before = Held::open(&claim, &ours, Method::Get);
+        before.name(b"another request");
+        drop(before);
         let held = Held::open(&claim, &ours, Method::Head);
-        assert_eq!(claim.method(), Method::Head);
+        held.name(b"id");
         assert!(held.begin() && held.begin());
         assert!(!claim.take(b"begun"));
         held.reopen();
-        assert!(claim.take(b"page"));
+        assert!(claim.take(b"date"));
         assert!(!held.begin() && held.was_taken());
         assert!(!claim.take(b"again"));
         drop(held);
         assert!(!claim.take(b"over"));
         let mut got = String::new();
         theirs.read_to_string(&mut got).expect("our side is closed");
-        assert_eq!(got, "page");
+        assert_eq!(got.as_bytes(), late_page(b"date", Method::Head, b"id"));
+        assert!(got.contains("\r\nX-Request-ID: id\r\n") && got.ends_with("\r\n\r\n"), "{got}");
     }
 }

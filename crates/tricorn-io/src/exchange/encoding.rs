@@ -2,7 +2,6 @@
 //!
 //! Rule: no other file of the crate knows an encoder.
 use tricorn_proto::http1::encode;
-use tricorn_proto::response::error_page::Page;
 use tricorn_proto::response::{End, Fault, HeadInputs, Reply};
 
 /// The interim response to a client that waits with its body.
@@ -42,12 +41,4 @@ pub fn interim<'f>(
         encode::interim(out, &interim);
     }
     Ok(())
-}
-
-/// Appends an error response. How many bytes its body has.
-pub fn page(out: &mut Vec<u8>, page: Page<'_>) -> usize {
-    let response = page.compose();
-    encode::head(out, &response.head());
-    out.extend_from_slice(response.body());
-    response.body().len()
 }

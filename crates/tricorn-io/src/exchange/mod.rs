@@ -17,6 +17,7 @@ pub mod output;
 pub mod overflow;
 mod pace;
 pub mod patience;
+pub mod responder;
 pub mod responses;
 pub mod room;
 mod settle;
@@ -36,13 +37,13 @@ use lost::Lease;
 use outbox::{Outbox, SharedBytes};
 use output::Output;
 use overflow::Overflow;
+use responder::Responder;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use timers::Timers;
 use tricorn_proto::http1::Receiver;
 use tricorn_proto::message::status;
-use tricorn_proto::response::error_page::Page;
 use tricorn_proto::response::{End, Fault, HeadInputs};
 
 pub use client::{Attachment, Client};
@@ -272,9 +273,10 @@ impl Exchange {
         let _ = request.reply.status(line.as_bytes());
         request.out.clear();
         self.wall.refresh(self.timing.answered);
-        let (request_id, date, method) = (request.reply.request_id(), self.wall.date(), request.head.kind);
-        let page = Page { status, message, fields, request_id, date, method, keep: false };
-        encoding::page(&mut request.out, page);
+        let errors = Responder::of_errors(self.wall.date(), request.head.kind);
+        let responder = Responder { request_id: request.reply.request_id(), ..errors };
+        let sent = responder.write_page(&mut request.out, status, message, fields).body;
+        request.reply.replaced(sent);
         self.send_out();
         self.output.set_last();
     }

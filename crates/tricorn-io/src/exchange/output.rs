@@ -314,6 +314,13 @@ impl Output {
         self.claim = Some(Held::open(claim, &self.stream, method));
     }
 
+    /// The request got its id, for what the monitor may answer.
+    pub fn name_claim(&self, request_id: &[u8]) {
+        if let Some(claim) = &self.claim {
+            claim.name(request_id);
+        }
+    }
+
     /// Only the exchange writes from now on; false if the monitor has.
     #[inline]
     pub fn may_write(&self) -> bool {
@@ -534,7 +541,7 @@ mod tests {
             let claim = Arc::new(Claim::default());
             output.open_claim(&claim, Method::Get);
             output.may_hold(true);
-            assert!(claim.take(b"late"));
+            assert!(claim.take(b"late"), "the date");
             assert!(!output.hold_back([b"whole", b"", b""]), "an answer to be sent later is one, too");
             assert_eq!(output.send(&mut b"application".to_vec(), bytes, b"", none), Sent::Gone);
             assert!(output.end_claim() && !output.is_answered_for());
@@ -544,7 +551,7 @@ mod tests {
             drop(output);
             let mut got = String::new();
             peer.read_to_string(&mut got).expect("socket");
-            assert_eq!(got, "late");
+            assert_eq!(got.as_bytes(), super::super::claim::late_page(b"late", Method::Get, b""));
         }
     }
 

@@ -17,7 +17,7 @@ impl Exchange {
             // Whatever the application said since, this is what the client got.
             reply.begin(head.kind, head.version, false);
             let _ = reply.status(b"504 Gateway Timeout");
-            self.output.answered_for(late_page(self.wall.date(), head.kind).len());
+            self.output.answered_for(late_page(self.wall.date(), head.kind, reply.request_id()).len());
         }
         self.output.is_answered_for()
     }

@@ -14,7 +14,6 @@
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
-use crate::exchange::claim::late_page;
 use crate::scoreboard::Word;
 use crate::sys::poll::ready;
 use crate::sys::signals::{self};
@@ -272,8 +271,7 @@ fn answer(shared: &Shared, slot: usize, call: u32) {
     if shared.waiting.slots[slot].calls() == call {
         let wall = &mut guard.reactor.wall;
         wall.refresh(clock::now());
-        let claim = &shared.waiting.slots[slot].claim;
-        claim.take(&late_page(wall.date(), claim.method()));
+        shared.waiting.slots[slot].claim.take(wall.date());
     }
     drop(guard);
 }

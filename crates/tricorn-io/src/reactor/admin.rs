@@ -1,23 +1,23 @@
 //! Admin connections: questions about this worker, answered by whoever runs the reactor, while every app thread may be busy.
 //!
-//! They never meet the application, are never queued, and count for no limit and no statistics of the others. Answers are
-//! small; a client that does not take them at once is let go.
+//! They never meet the application, are never queued, and count for no limit and no statistics of the others.
 use super::Reactor;
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
+use super::outgoing::Then;
 use super::phase::Change;
+use super::respond::Delivery;
 use super::tokens::is_admin;
 use super::warnings::Incident;
 use crate::clock;
 use crate::config::{self, AdminPaths};
-use crate::exchange::buffers::Request;
-use crate::exchange::encoding;
+use crate::exchange::responder::{Field, Responder};
 use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::fd::OwnedFd;
 use tricorn_proto::message::{Method, RequestHead};
-use tricorn_proto::response::{End, HeadInputs, Reply};
+use tricorn_proto::response::End;
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
@@ -137,57 +137,54 @@ impl Reactor {
             () => None,
         };
         let conn = self.conns.get_mut(token)?;
-        let (request, stream) = (conn.request.as_deref_mut()?, conn.stream.as_mut()?);
+        let request = conn.request.as_deref_mut()?;
+        let head = &request.head;
         // A body is not read: what follows the head on this connection is not looked at.
-        let (borrowed, has_body) = (conn.borrowed, request.head.framing.has_body());
-        let close = has_body || is_replaced || borrowed;
-        let inputs = HeadInputs { date: self.wall.date(), server: &self.config.server, body_length: None, close };
-        let end = compose(request, &self.config.admin, not_ready, &inputs);
-        let sent = stream.send(&request.out);
-        if sent != Ok(request.out.len()) || borrowed {
+        let (borrowed, has_body) = (conn.borrowed, head.framing.has_body());
+        let responder = Responder {
+            date: self.wall.date(),
+            server: &self.config.server,
+            method: head.kind,
+            version: head.version,
+            keep: head.keep_alive && !(has_body || is_replaced || borrowed),
+            request_id: b"",
+        };
+        let (status, text) = decide(head, request.head_bytes(), &self.config.admin, not_ready);
+        let mut out = std::mem::take(&mut request.out);
+        out.clear();
+        let end = responder.write(&mut out, status, fields_of(status), text.as_bytes()).end;
+        // What was looked at makes room for what follows.
+        request.input.drain(..request.start);
+        request.times.first_byte = if request.input.is_empty() { 0 } else { now };
+        (request.start, request.head_at, request.head_end) = (0, 0, 0);
+        let then = if end == End::Reuse { Then::Next } else { Then::Linger };
+        let delivery = self.respond(token, &out, then, now);
+        if delivery == Delivery::Failed || borrowed {
             self.close(token);
             return None;
         }
-        if end != End::Reuse {
+        let request = self.conns.get_mut(token)?.request.as_deref_mut()?;
+        request.out = out;
+        if delivery == Delivery::Begun {
+            return None;
+        }
+        if then == Then::Linger {
             self.linger(token);
             return None;
         }
+        let conn = self.conns.get_mut(token)?;
         conn.phase.enter(Change::Kept);
         conn.receiver.next_request();
-        request.times.first_byte = 0;
-        // What was looked at makes room for what follows.
-        request.input.drain(..request.start);
-        (request.start, request.head_at, request.head_end) = (0, 0, 0);
         self.set_deadline(token, now + config::ADMIN_IDLE);
         Some(())
     }
 }
 
-/// Puts the whole answer into `request.out`.
-fn compose(request: &mut Request, admin: &AdminPaths, not_ready: Option<&'static str>, inputs: &HeadInputs<'_>) -> End {
-    let Request { head, input, head_at, reply, out, .. } = request;
-    let (status, text) = decide(head, &input[*head_at..], admin, not_ready);
-    out.clear();
-    reply.begin(head.kind, head.version, head.keep_alive);
-    let inputs = HeadInputs { body_length: Some(text.len() as u64), ..*inputs };
-    if set(reply, status).is_err() {
-        return End::Close; // a defect of ours: these are constants
-    }
-    encoding::head(reply, out, &inputs);
-    let (count, after) = encoding::piece(reply, out, text.len() as u64);
-    out.extend_from_slice(&text.as_bytes()[..count as usize]);
-    out.extend_from_slice(after);
-    encoding::end(reply, out)
-}
-
-fn set(reply: &mut Reply, status: &str) -> Result<(), tricorn_proto::response::Fault> {
-    reply.status(status.as_bytes())?;
-    reply.field(b"Content-Type", b"text/plain")?;
-    reply.field(b"Cache-Control", b"no-store")?;
-    if status == NOT_ALLOWED {
-        reply.field(b"Allow", b"GET, HEAD")?;
-    }
-    Ok(())
+/// Besides those that every response has.
+fn fields_of(status: u16) -> &'static [Field<'static>] {
+    const ALL: [Field<'_>; 3] =
+        [(b"Content-Type", b"text/plain"), (b"Cache-Control", b"no-store"), (b"Allow", b"GET, HEAD")];
+    if status == NOT_ALLOWED { &ALL } else { &ALL[..2] }
 }
 
 /// Status and text.
@@ -196,20 +193,20 @@ fn decide(
     bytes: &[u8],
     admin: &AdminPaths,
     not_ready: Option<&'static str>,
-) -> (&'static str, &'static str) {
+) -> (u16, &'static str) {
     let path = head.path.of(bytes);
     let (health, ready) = (path == admin.health, path == admin.ready);
     if !health && !ready {
-        return ("404 Not Found", "not found\n");
+        return (404, "not found\n");
     }
     if !matches!(head.kind, Method::Get | Method::Head) {
         return (NOT_ALLOWED, "method not allowed\n");
     }
     match not_ready {
-        Some(why) if ready => ("503 Service Unavailable", why),
-        _ if ready => ("200 OK", "ready\n"),
-        _ => ("200 OK", "ok\n"),
+        Some(why) if ready => (503, why),
+        _ if ready => (200, "ready\n"),
+        _ => (200, "ok\n"),
     }
 }
 
-const NOT_ALLOWED: &str = "405 Method Not Allowed";
+const NOT_ALLOWED: u16 = 405;

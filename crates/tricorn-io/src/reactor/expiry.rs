@@ -3,6 +3,7 @@ use super::Reactor;
 use super::phase::Phase;
 use super::timeouts::BodyVerdict;
 use crate::clock::SECOND;
+use crate::config;
 use crate::exchange::incoming::late_body;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -20,9 +21,11 @@ impl Reactor {
     pub(super) fn expire(&mut self, now: u64) {
         self.end_pause(now);
         self.deadlines.advance(now);
-        while !self.work.is_hold_over()
-            && let Some((tick, token)) = self.deadlines.next_fired()
-        {
+        for _ in 0..config::SWEEP {
+            if self.work.is_hold_over() {
+                return;
+            }
+            let Some((tick, token)) = self.deadlines.next_fired() else { return };
             let Some(conn) = self.conns.get_mut(token) else { continue };
             if self.deadlines.is_due(token, &mut conn.phase, tick) {
                 self.work.takes_step();

@@ -39,7 +39,7 @@ impl Log {
     }
 
     /// An access-log line for a request that never met the application; the body of its answer has `sent` bytes.
-    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, sent: usize, now: u64, wall: &WallText) {
+    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, sent: u64, now: u64, wall: &WallText) {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
         let empty = Request::default();
         let request = request.unwrap_or(&empty);
@@ -52,7 +52,7 @@ impl Log {
             remote: remote.as_bytes(),
             status,
             fields: &FieldList::default(),
-            sent: sent as u64,
+            sent,
             micros: since(request.times.first_byte),
             time: wall.log_time(),
             pid: std::process::id(),

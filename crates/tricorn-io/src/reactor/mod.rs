@@ -33,6 +33,7 @@ mod phase;
 mod queue;
 mod read;
 mod reject;
+mod respond;
 mod shed_heads;
 #[cfg(test)]
 mod simulation;

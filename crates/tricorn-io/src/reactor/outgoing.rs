@@ -2,11 +2,28 @@
 use crate::exchange::outbox::Outbox;
 use crate::stream::Stream;
 
+/// What a connection does when all of a response is sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The next request may come.
+    Next,
+    /// It ends, with a time to linger if the client may still be sending.
+    #[default]
+    End,
+    /// It lingers: more of a refused request is likely to come.
+    Linger,
+}
+
+impl Then {
+    pub fn of(reuse: bool) -> Then {
+        if reuse { Then::Next } else { Then::End }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     pub outbox: Outbox,
-    /// The connection is kept when all is sent.
-    pub reuse: bool,
+    pub then: Then,
     /// The outbox holds a file, which counts as a descriptor.
     holds_file: bool,
     /// Bytes acknowledged when the deadline was last set.
@@ -14,10 +31,10 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn new(outbox: Outbox, reuse: bool, stream: &Stream) -> Outgoing {
+    pub fn new(outbox: Outbox, then: Then, stream: &Stream) -> Outgoing {
         // What a stream sent before is no progress of its rest.
         let acknowledged = if outbox.sent() > 0 { acknowledged(&outbox, stream) } else { 0 };
-        Outgoing { holds_file: outbox.has_file(), outbox, reuse, acknowledged }
+        Outgoing { holds_file: outbox.has_file(), outbox, then, acknowledged }
     }
 
     pub fn holds_file(&self) -> bool {

@@ -10,6 +10,7 @@
 //!    │                                                                    │ Left
 //!    └──── Kept ─────────────── Flushing ◀────────────────────────────────┘
 //!
+//!   Idle, Head, Body, Storing, Queued ── Answered ──▶ Flushing
 //!   any ── Shut ──▶ Lingering ──▶ closed
 //! ```
 //!
@@ -67,6 +68,8 @@ pub(super) enum Change {
     Begun(RawFd),
     /// The exchange is over, and the client has not taken all of the reply.
     Left(Box<Outgoing>),
+    /// The request never meets the application, and the client has not taken all of the answer.
+    Answered(Box<Outgoing>),
     /// The reply is with the kernel, and another request may follow.
     Kept,
     /// Our side of the connection was closed.
@@ -86,6 +89,11 @@ impl Phase {
             (Phase::Body | Phase::Storing, Change::Complete) => Phase::Queued,
             (Phase::Queued, Change::Begun(socket)) => Phase::Busy(Lent { socket, attended: Attended::default() }),
             (Phase::Busy(_), Change::Left(outgoing)) => Phase::Flushing(outgoing),
+            (Phase::Busy(_) | Phase::Flushing(_) | Phase::Lingering, change @ Change::Answered(_)) => {
+                debug_assert!(false, "{change:?} where a reply is sent");
+                return;
+            }
+            (_, Change::Answered(outgoing)) => Phase::Flushing(outgoing),
             // Requests that wait may be turned away. Heads are answered at once on admin connections.
             (Phase::Queued | Phase::Busy(_) | Phase::Flushing(_), Change::Kept) => Phase::Idle,
             (Phase::Idle | Phase::Head, Change::Kept) => Phase::Idle,
@@ -176,6 +184,14 @@ mod tests {
     fn a_request_that_waits_may_be_turned_away() {
         assert_eq!(after([Change::TakenOver, Change::Kept]), "Idle");
         assert_eq!(after([Change::TakenOver, Change::Shut]), "Lingering");
+    }
+
+    #[test]
+    fn a_request_may_be_answered_before_the_application_has_it() {
+        for before in [vec![], vec![Change::Bytes { first: 1 }], vec![Change::Head], vec![Change::TakenOver]] {
+            let answered = Change::Answered(Box::default());
+            assert_eq!(after(before.into_iter().chain([answered])), "Flushing");
+        }
     }
 
     #[test]

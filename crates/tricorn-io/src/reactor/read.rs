@@ -57,6 +57,11 @@ impl Reactor {
                 }
                 Look::Admin => {
                     self.answer_admin(token)?;
+                    // One read may bring hundreds of questions.
+                    if !self.work.takes_step() {
+                        self.later(token);
+                        return None;
+                    }
                     continue;
                 }
                 Look::Refused(refusal) => {

@@ -1,15 +1,17 @@
 //! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or nobody will
 //! ever serve them: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
+use super::outgoing::Then;
 use super::phase::Phase;
+use super::respond::Delivery;
 use crate::clock;
 use crate::exchange::buffers::Request;
-use crate::exchange::encoding;
+use crate::exchange::responder::Responder;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use tricorn_proto::message::Method;
-use tricorn_proto::response::error_page::Page;
+use tricorn_proto::peer::request_id;
 
 pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
@@ -74,12 +76,12 @@ impl Reactor {
         let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase.get()));
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
-        let answer = Page { status, message, fields, request_id: b"", date: self.wall.date(), method, keep };
-        let length = encoding::page(&mut page, answer);
-        // A fresh answer fits any send buffer; if it does not the client has stopped reading long ago.
-        let sent = conn.stream.as_mut().and_then(|stream| stream.send(&page).ok()).unwrap_or(0);
+        let named = request.as_deref().filter(|_| self.config.request_id);
+        let request_id = named.and_then(|request| request_id::given(&request.head, request.head_bytes()));
+        let errors = Responder::of_errors(self.wall.date(), method);
+        let responder = Responder { keep, request_id: request_id.unwrap_or_default(), ..errors };
+        let length = responder.write_page(&mut page, status, message, fields).body;
         let (peer, is_admin) = (conn.origin.peer, conn.is_admin());
-        self.board.add(Word::BytesOut, sent as u64);
         if !is_admin {
             self.board.add(counter, 1);
             self.board.status(rejection.status);
@@ -91,12 +93,12 @@ impl Reactor {
             }
             self.recycle(request);
         }
-        if is_read {
-            self.settle(token, keep && sent == page.len(), now);
-        } else if rejection.after == After::Close {
-            self.close(token);
-        } else {
-            self.linger(token);
+        let then = if is_read { Then::of(keep) } else { Then::Linger };
+        match self.respond(token, &page, then, now) {
+            // A descriptor that is needed is not kept for a client that does not read.
+            Delivery::Whole | Delivery::Begun if rejection.after == After::Close => self.close(token),
+            Delivery::Whole => self.go_on(token, then, now),
+            Delivery::Begun | Delivery::Failed => {}
         }
         (!is_admin).then_some(peer)
     }

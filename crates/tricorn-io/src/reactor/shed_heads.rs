@@ -17,6 +17,9 @@ const TOO_MANY: Rejection<'_> = Rejection::for_now(
     After::Linger,
 );
 
+/// Most heads that are given up at a time.
+const MOST: usize = config::STEPS as usize / 2;
+
 impl Reactor {
     /// More of this connection's head is still to come: counts what there is so far.
     pub(super) fn count_head(&mut self, token: Token) {
@@ -41,12 +44,18 @@ impl Reactor {
                 Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), token))
             })
             .collect();
+        if found.len() > MOST {
+            found.select_nth_unstable(MOST);
+            found.truncate(MOST);
+        }
         found.sort_unstable();
         // The longest of them takes no less than what is too much: the limit holds however few are given up.
-        for (_, _, token) in found.into_iter().take(config::STEPS as usize) {
-            if self.buffers.are_heads_relieved() {
+        for (nr, (_, _, token)) in found.into_iter().enumerate() {
+            if self.buffers.are_heads_relieved() || nr > 0 && self.work.is_hold_over() {
                 break;
             }
+            // A page is written, a line logged, and our side closed.
+            self.work.takes_step();
             self.work.takes_step();
             self.log.warn(Incident::HeadRefused);
             self.reject(token, &TOO_MANY, Word::HeadsShed);

@@ -88,7 +88,7 @@ impl Timeouts {
             // While draining no longer than a request takes that is on its way already: a reply begun before may have
             // promised to keep the connection.
             Change::Kept => now + self.limited(self.keepalive),
-            Change::Left(_) => now + self.write,
+            Change::Left(_) | Change::Answered(_) => now + self.write,
             Change::Shut => now + config::LINGER,
             Change::TakenOver | Change::Head | Change::Unwritten | Change::Complete | Change::Begun(_) => return None,
         })

@@ -1,6 +1,6 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, Then};
 use super::phase::Change;
 use super::spooler::Spooler;
 use super::{Chores, Reactor};
@@ -67,7 +67,7 @@ impl Reactor {
                 self.settle(token, link.may_reuse(), now);
             }
             (None, false) => {
-                let outgoing = Outgoing::new(outbox, link.may_reuse(), stream);
+                let outgoing = Outgoing::new(outbox, Then::of(link.may_reuse()), stream);
                 self.extra.opened(outgoing.holds_file());
                 self.deadlines.enter(token, &mut conn.phase, Change::Left(Box::new(outgoing)), now);
                 self.register(token);
@@ -173,6 +173,9 @@ impl Reactor {
         conn.served = true;
         conn.receiver.next_request();
         self.deadlines.enter(token, &mut conn.phase, Change::Kept, now);
+        if conn.is_admin() {
+            self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_IDLE);
+        }
         if conn.edges.is_readable() || conn.request.is_some() {
             self.later(token);
         } else if !conn.edges.is_registered() {
@@ -196,8 +199,8 @@ impl Reactor {
             Flush::Empty => {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
                 self.extra.closed(outgoing.release_file());
-                let reuse = outgoing.reuse;
-                self.settle(token, reuse, clock::now());
+                let then = outgoing.then;
+                self.go_on(token, then, clock::now());
             }
             Flush::Blocked if !broken => {}
             Flush::Blocked | Flush::Gone => {

@@ -28,6 +28,11 @@ impl Body {
         self.framing
     }
 
+    /// Another response was sent in place of this one, with so many bytes.
+    pub fn replaced(&mut self, sent: u64) {
+        self.sent = sent;
+    }
+
     /// Drops bytes that have no place.
     pub fn drop_all(&mut self, len: u64) {
         self.dropped = self.dropped.saturating_add(len);

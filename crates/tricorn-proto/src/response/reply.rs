@@ -229,6 +229,11 @@ impl Reply {
         self.phase == Phase::HeadSent && self.body.is_full()
     }
 
+    /// The server has sent a response of its own in place of this one, with so many body bytes.
+    pub fn replaced(&mut self, sent: u64) {
+        self.body.replaced(sent);
+    }
+
     /// Body bytes of the application that were counted (sent) so far.
     pub fn body_sent(&self) -> u64 {
         self.body.sent()

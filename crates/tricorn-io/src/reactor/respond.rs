@@ -1,0 +1,67 @@
+//! How a response leaves that no application gave (`exchange/responder.rs`), and what its connection does then.
+//!
+//! ```text
+//!   respond ── the socket takes all of it ───────────────────────────▶ Then
+//!      └────── the rest ──▶ Flushing, under `write_timeout` ── sent ──▶ Then
+//!                           (`ADMIN_WRITE` on an admin connection)
+//! ```
+use super::Reactor;
+use super::outgoing::{Outgoing, Then};
+use super::phase::Change;
+use crate::config;
+use crate::exchange::outbox::Outbox;
+use crate::scoreboard::Word;
+use crate::sys::poll::Token;
+use rustix::io::Errno;
+
+/// What became of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// All of it is with the kernel.
+    Whole,
+    /// The connection is flushing the rest.
+    Begun,
+    /// The client has left, and its connection is closed.
+    Failed,
+}
+
+impl Reactor {
+    /// Sends a response on a connection that nothing is being sent on. What the socket does not take is sent as the client
+    /// reads, and `then` done after it. After [`Delivery::Whole`] it is the caller's to do.
+    pub(super) fn respond(&mut self, token: Token, response: &[u8], then: Then, now: u64) -> Delivery {
+        let Some(conn) = self.conns.get_mut(token) else { return Delivery::Failed };
+        let Some(stream) = &mut conn.stream else { return Delivery::Failed };
+        let sent = match stream.send(response) {
+            Ok(count) => count,
+            Err(Errno::AGAIN) => 0,
+            Err(_) => {
+                self.close(token);
+                return Delivery::Failed;
+            }
+        };
+        self.board.add(Word::BytesOut, sent as u64);
+        if sent == response.len() {
+            return Delivery::Whole;
+        }
+        let mut outbox = Outbox::default();
+        outbox.push(&response[sent..]);
+        let outgoing = Outgoing::new(outbox, then, stream);
+        self.deadlines.enter(token, &mut conn.phase, Change::Answered(Box::new(outgoing)), now);
+        if conn.is_admin() {
+            self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_WRITE);
+        }
+        self.register(token);
+        // Room that came before the poller watched made no edge.
+        self.later(token);
+        Delivery::Begun
+    }
+
+    /// All of a response is with the kernel.
+    pub(super) fn go_on(&mut self, token: Token, then: Then, now: u64) {
+        match then {
+            Then::Next => self.settle(token, true, now),
+            Then::End => self.settle(token, false, now),
+            Then::Linger => self.linger(token),
+        }
+    }
+}
