@@ -209,6 +209,30 @@ impl Outbox {
         flush
     }
 
+    /// What is sent next lies in a file.
+    #[inline]
+    pub fn begins_with_file(&self) -> bool {
+        self.segments.front().is_some_and(|first| first.bytes().is_none())
+    }
+
+    /// As [`Outbox::flush_some`] until a file is next, which is `None` as well.
+    pub fn flush_memory(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
+        let end = self.sent.saturating_add(most as u64);
+        loop {
+            let room = end.saturating_sub(self.sent);
+            if self.begins_with_file() || room == 0 {
+                return None;
+            }
+            let before = self.segments.len();
+            let in_row = self.segments.iter().take_while(|segment| segment.bytes().is_some());
+            let in_memory: usize = in_row.filter_map(Segment::bytes).map(<[u8]>::len).sum();
+            let flush = self.flush_some(stream, spent, in_memory.min(room as usize));
+            if flush.is_some() || before == 0 {
+                return flush;
+            }
+        }
+    }
+
     fn send_some(&mut self, stream: &mut Stream, spent: &mut Vec<SharedBytes>, most: usize) -> Option<Flush> {
         let end = self.sent.saturating_add(most as u64);
         while !self.segments.is_empty() {
@@ -364,6 +388,29 @@ mod tests {
         assert_eq!(outbox.flush_some(&mut socket, &mut spent, 20_000), None, "there is more");
         assert_eq!(outbox.sent(), 20_000);
         assert_eq!(outbox.flush_some(&mut socket, &mut spent, 40_000), Some(Flush::Empty));
+    }
+
+    #[test]
+    fn what_is_in_memory_is_sent_without_the_file_behind_it() {
+        let (mut socket, mut peer) = pair();
+        let mut outbox = Outbox::default();
+        let mut spent = Vec::new();
+        outbox.push(b"head ");
+        outbox.push_shared(Box::new(b"and more ".to_vec()), 0, 9);
+        outbox.push_file(file_of(b"file"), 0, 4);
+        outbox.push(b" end");
+        assert!(!outbox.begins_with_file());
+        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), None);
+        assert!(outbox.begins_with_file() && outbox.sent() == 14);
+        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), None, "it stays");
+        assert_eq!(outbox.flush_some(&mut socket, &mut spent, 4), None);
+        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 2), None);
+        assert_eq!(outbox.sent(), 20, "no more than was asked for");
+        assert_eq!(outbox.flush_memory(&mut socket, &mut spent, 1 << 20), Some(Flush::Empty));
+        drop(socket);
+        let mut got = String::new();
+        peer.read_to_string(&mut got).expect("socket");
+        assert_eq!(got, "head and more file end");
     }
 
     #[test]

@@ -51,6 +51,11 @@ impl Engine {
         if let Some(spooler) = spooler {
             spooler.end();
         }
+        let sender = shared.baton.take().reactor.take_sender();
+        if let Some(sender) = sender {
+            let owners = sender.end();
+            shared.baton.take().reactor.take_owners(owners);
+        }
         let mut lost = 0;
         if let Some(access) = &shared.access {
             let before = access.lost();

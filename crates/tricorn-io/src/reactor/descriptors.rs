@@ -7,6 +7,6 @@ impl Reactor {
         for listener in self.gate.listeners().iter().chain(self.admin.listeners()) {
             each(listener.socket.as_raw_fd());
         }
-        self.conns.descriptors().for_each(each);
+        self.conns.descriptors().chain(self.extra.sender.descriptors()).for_each(each);
     }
 }

@@ -88,6 +88,12 @@ impl Reactor {
     fn flush_expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &conn.stream) else { return };
+        if outgoing.is_lent() {
+            // The thread that sends files waits for no client: the time is the disk's.
+            let until = now.saturating_add(self.config.write_timeout);
+            self.set_deadline(token, until);
+            return;
+        }
         let acknowledged = outgoing.acknowledged(stream);
         match self.deadlines.timeouts().judge_reply(outgoing, acknowledged, now) {
             Some(until) => self.set_deadline(token, until),

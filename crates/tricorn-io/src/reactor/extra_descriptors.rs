@@ -1,17 +1,19 @@
-//! Descriptors that clients hold beside those of their connections.
+//! Descriptors that clients hold beside those of their connections, and the thread that some of them are lent to.
+use super::sender::Sender;
 use crate::waiting::streams::Streams;
 use std::sync::Arc;
 
 pub(super) struct ExtraDescriptors {
     /// Of bodies, and of replies that wait for their clients.
     files: usize,
+    pub sender: Sender,
     /// Each has one of its own.
     streams: Arc<Streams>,
 }
 
 impl ExtraDescriptors {
-    pub fn new(streams: Arc<Streams>) -> ExtraDescriptors {
-        ExtraDescriptors { files: 0, streams }
+    pub fn new(streams: Arc<Streams>, sender: Sender) -> ExtraDescriptors {
+        ExtraDescriptors { files: 0, sender, streams }
     }
 
     /// A file, if it is one.

@@ -34,6 +34,7 @@ mod queue;
 mod read;
 mod reject;
 mod respond;
+pub mod sender;
 mod shed_heads;
 #[cfg(test)]
 mod simulation;
@@ -82,6 +83,7 @@ use log::Log;
 use phase::{Change, Phase};
 use queue::Queue;
 use rustix::fd::AsRawFd;
+use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
@@ -133,8 +135,8 @@ impl Reactor {
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
             deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
-            bodies: Bodies::new(config.clone(), board, poller),
-            extra: ExtraDescriptors::new(streams),
+            bodies: Bodies::new(config.clone(), board, poller.clone()),
+            extra: ExtraDescriptors::new(streams, Sender::new(&config, poller.clone())),
             log: Log::new(config.clone(), access),
             wall: WallText::at(now),
             chores: Chores::default(),

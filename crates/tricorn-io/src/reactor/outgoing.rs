@@ -20,10 +20,16 @@ impl Then {
     }
 }
 
+/// Something happened to the connection while its outbox was lent: there may be room that made its edge then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stirred(pub bool);
+
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     pub outbox: Outbox,
     pub then: Then,
+    /// The outbox is with the thread that sends files (`sender.rs`).
+    loan: Option<Stirred>,
     /// The outbox holds a file, which counts as a descriptor.
     holds_file: bool,
     /// Bytes acknowledged when the deadline was last set.
@@ -34,7 +40,29 @@ impl Outgoing {
     pub fn new(outbox: Outbox, then: Then, stream: &Stream) -> Outgoing {
         // What a stream sent before is no progress of its rest.
         let acknowledged = if outbox.sent() > 0 { acknowledged(&outbox, stream) } else { 0 };
-        Outgoing { holds_file: outbox.has_file(), outbox, then, acknowledged }
+        Outgoing { holds_file: outbox.has_file(), outbox, then, loan: None, acknowledged }
+    }
+
+    /// Gives the outbox away for a while.
+    pub fn lend(&mut self) -> Outbox {
+        self.loan = Some(Stirred(false));
+        std::mem::take(&mut self.outbox)
+    }
+
+    pub fn is_lent(&self) -> bool {
+        self.loan.is_some()
+    }
+
+    /// Something happens to the connection. Whether the outbox is away: it is told when that is back.
+    pub fn stirs(&mut self) -> bool {
+        self.loan = self.loan.map(|_| Stirred(true));
+        self.is_lent()
+    }
+
+    /// The outbox is back.
+    pub fn give_back(&mut self, outbox: Outbox) -> Stirred {
+        self.outbox = outbox;
+        self.loan.take().unwrap_or(Stirred(true))
     }
 
     pub fn holds_file(&self) -> bool {
@@ -68,6 +96,19 @@ fn acknowledged(outbox: &Outbox, stream: &Stream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_happens_while_the_outbox_is_away_is_told_when_it_is_back() {
+        let mut outgoing = Outgoing::default();
+        assert!(!outgoing.stirs());
+        let outbox = outgoing.lend();
+        assert!(outgoing.is_lent());
+        assert_eq!(outgoing.give_back(outbox), Stirred(false));
+        let outbox = outgoing.lend();
+        assert!(outgoing.stirs());
+        assert_eq!(outgoing.give_back(outbox), Stirred(true));
+        assert!(!outgoing.is_lent());
+    }
 
     #[test]
     fn bytes_count_as_progress_once() {

@@ -27,8 +27,12 @@ impl Reactor {
         }
     }
 
-    /// A piece is on disk: its connection is read from again. Returns the connection if its request is complete by that.
+    /// A piece is on disk: its connection is read from again. Returns the connection if its request is complete by that. The
+    /// thread that sends files rings the same bell.
     pub(super) fn take_written(&mut self) -> Option<Token> {
+        if self.take_back_loan() {
+            return None;
+        }
         let conns = &self.conns;
         let is_awaited = |token| {
             let request = conns.get(token).and_then(|conn| conn.request.as_deref());

@@ -1,7 +1,8 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
-use super::outgoing::{Outgoing, Then};
+use super::outgoing::{Outgoing, Stirred, Then};
 use super::phase::Change;
+use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
 use super::{Chores, Reactor};
 use crate::clock;
@@ -10,7 +11,7 @@ use crate::exchange::body::Body;
 use crate::exchange::buffers::Request;
 use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
-use crate::exchange::outbox::Flush;
+use crate::exchange::outbox::{Flush, SharedBytes};
 use crate::exchange::{Exchange, Returned};
 use crate::scoreboard::{self, Word};
 use crate::sys::poll::Token;
@@ -186,15 +187,56 @@ impl Reactor {
     pub(super) fn flush(&mut self, token: Token, broken: bool) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &mut conn.stream) else { return };
+        if outgoing.stirs() {
+            return;
+        }
         let before = outgoing.outbox.sent();
-        let result = outgoing.outbox.flush_some(stream, &mut self.chores.spent, config::READ_BURST);
+        let spent = &mut self.chores.spent;
+        let result = if outgoing.outbox.begins_with_file() {
+            match self.extra.sender.lend(token, stream, outgoing.lend()) {
+                Ok(()) => {
+                    self.extra.opened(true);
+                    return;
+                }
+                Err(outbox) => {
+                    outgoing.give_back(outbox);
+                    outgoing.outbox.flush_some(stream, spent, config::READ_BURST)
+                }
+            }
+        } else {
+            outgoing.outbox.flush_memory(stream, spent, config::READ_BURST)
+        };
         let sent = outgoing.outbox.sent() - before;
         self.work.spend(sent as usize);
         self.board.add(Word::BytesOut, sent);
+        self.flushed(token, result, broken);
+    }
+
+    /// The thread that sends files gives the rest of a reply back, if there is one. Whether it did.
+    pub(super) fn take_back_loan(&mut self) -> bool {
+        let Some(Loan { token, mut outbox, mut spent, sent, flush, .. }) = self.extra.sender.take() else {
+            return false;
+        };
+        self.extra.closed(true);
+        self.chores.spent.append(&mut spent);
+        self.board.add(Word::BytesOut, sent);
+        let outgoing = self.conns.get_mut(token).and_then(|conn| conn.phase.get_mut().outgoing());
+        let Some(outgoing) = outgoing.filter(|outgoing| outgoing.is_lent()) else {
+            self.chores.end(&mut outbox);
+            return true;
+        };
+        let Stirred(again) = outgoing.give_back(outbox);
+        self.flushed(token, flush.filter(|flush| !(again && *flush == Flush::Blocked)), false);
+        true
+    }
+
+    /// `result`: what came of sending; `None`: more can be sent.
+    fn flushed(&mut self, token: Token, result: Option<Flush>, broken: bool) {
         let Some(result) = result else {
             self.later(token);
             return;
         };
+        let Some(outgoing) = self.conns.get_mut(token).and_then(|conn| conn.phase.get_mut().outgoing()) else { return };
         match result {
             Flush::Empty => {
                 self.chores.files.extend(outgoing.outbox.take_overflow());
@@ -315,6 +357,16 @@ impl Reactor {
     /// The thread that writes bodies, to be ended without the baton.
     pub fn take_spooler(&mut self) -> Option<Spooler> {
         self.bodies.take_spooler()
+    }
+
+    /// The same of the thread that sends files.
+    pub fn take_sender(&mut self) -> Option<Ending> {
+        self.extra.sender.part()
+    }
+
+    /// Owners of bytes that were with that thread.
+    pub fn take_owners(&mut self, mut owners: Vec<SharedBytes>) {
+        self.chores.spent.append(&mut owners);
     }
 
     pub fn take_chores(&mut self) -> Chores {

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use tricorn_io::{Config, Fault, Wake};
+use tricorn_proto::response::HeadInputs;
 
 const MIB: u64 = 1 << 20;
 /// Bytes read while the baton is held once: so many steps of 16 KiB, one connection's share, and a head of each newcomer.
@@ -143,6 +144,45 @@ fn a_crowd_is_dealt_with_in_many_holds_of_the_baton() {
     let all = 200 * head.len() as u64;
     until("all are read", || step(STEPS * head.len() as u64, Word::BytesIn) == all);
     server.engine.leave(slot, None);
+}
+
+#[test]
+fn a_disk_that_hangs_holds_up_the_reader_of_its_own_file_alone() {
+    let disk = HungDisk::new("file");
+    let body = noise(20_000_000);
+    let name = disk.0.join("large");
+    std::fs::write(&name, &body).expect("a file");
+    let (length, threads) = (body.len() as u64, 2);
+    let server =
+        Server::start(Config { threads, write_timeout: 300 * MILLI, ..disk.config() }, move |engine, exchange| {
+            if path(exchange) != "/file" {
+                answer(engine, exchange, b"");
+                return;
+            }
+            exchange.request.reply.status(b"200 OK").expect("a status");
+            let wall = exchange.wall.clone();
+            let inputs = HeadInputs { date: wall.date(), server: b"", body_length: Some(length), close: false };
+            let file = File::open(&name).expect("the file");
+            exchange.write_file(&inputs, file.into(), 0, length);
+            exchange.end();
+        });
+    let mut client = server.connect();
+    client.ask("/file");
+    server.until(Word::Requests, 1);
+    assert!(server.get(Word::BytesOut) < length, "the socket does not take it at once");
+    let begun = std::time::Instant::now();
+    let reader = std::thread::spawn(move || client.response());
+    let mut others = 0;
+    until("others are served for longer than the client of the file may take", || {
+        others += 1;
+        assert_eq!(server.connect().get("/").status, 200);
+        begun.elapsed() > std::time::Duration::from_millis(700)
+    });
+    assert!(server.get(Word::BytesOut) < length, "the rest of the file is on the disk, after {others} others");
+    let mended = disk.mend();
+    assert!(reader.join().expect("a client").body == body);
+    assert_eq!(server.get(Word::WriteTimeouts), 0, "the time was the disk's");
+    drop(mended);
 }
 
 #[test]
