@@ -43,7 +43,6 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
 	@$(MAKE) -j 3 rust-tests check-wheel tools  # side by side, since pip and most Rust tests wait
 	@$(MAKE) pytest
-	@$(MAKE) baton
 	$(call say,Another Python)
 	@scripts/test_pythons --smoke
 
