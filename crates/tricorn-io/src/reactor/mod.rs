@@ -16,6 +16,7 @@ mod chores;
 mod conn;
 mod deadlines;
 mod descriptors;
+mod disk_thread;
 mod edges;
 mod enqueue;
 mod evict;

@@ -1,36 +1,16 @@
 //! The spooler: a native thread that writes request bodies to disk.
 //!
-//! ```text
-//!   reactor ── piece, file ──▶ spooler's thread: write(2)
-//!      ▲                            │ file, result; the bell is an event of the poller
-//!      └────────────────────────────┘
-//! ```
-//!
 //! A write to a file waits where the disk is slow, the quota of dirty pages is used up or the server of a network file
 //! system is away, whatever O_NONBLOCK says (open(2)). So nothing that holds the baton or the GIL touches a body's file: it
-//! is made, written and closed here. The thread is made for the first body that goes to disk, in a process that forks no
-//! more, and ends with the engine.
-use crate::clock::MILLI;
+//! is made, written and closed by a thread of its own (`disk_thread.rs`).
+use super::disk_thread::{DiskThread, stall};
 use crate::config::Fault;
 use crate::exchange::body::{self, Pending};
 use crate::sys::poll::{Poller, Token};
-use crate::sys::signals;
-use crate::sys::wake::Alarm;
 use rustix::fd::OwnedFd;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// The thread needs no more than this for a `write`, and address space may be short.
-const STACK: usize = 128 * 1024;
-/// For how long the end of the worker waits for a write that has begun. Then the thread is left to itself: it owns all that
-/// it touches.
-const PATIENCE: Duration = Duration::from_nanos(1000 * MILLI);
 
 /// A piece of a body, to be written to the end of its file.
 #[derive(Debug)]
@@ -63,12 +43,7 @@ enum Order {
 
 /// What the reactor holds of the thread.
 #[derive(Debug)]
-pub struct Spooler {
-    orders: Sender<Order>,
-    written: Receiver<Written>,
-    closed: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
-}
+pub struct Spooler(DiskThread<Order, Written>);
 
 impl Spooler {
     /// Makes the thread. `token` names the event that says that pieces were written.
@@ -78,86 +53,42 @@ impl Spooler {
         directory: Option<PathBuf>,
         fault: Option<Fault>,
     ) -> io::Result<Spooler> {
-        let (orders, inbox) = channel();
-        let (outbox, written) = channel();
-        let bell = Alarm::new()?;
-        poller.add_edge(bell.as_fd(), token)?;
-        let closed = Arc::new(AtomicBool::new(false));
-        let writer = Writer { inbox, outbox, bell, directory, closed: closed.clone(), fault };
-        let thread = std::thread::Builder::new().name("tricorn-spooler".into()).stack_size(STACK);
-        let thread = thread.spawn(move || writer.run())?;
-        Ok(Spooler { orders, written, closed, thread })
+        let write = move |order: Order, is_closed: bool| match order {
+            Order::Write(Piece { token, file, bytes, len }) if !is_closed => {
+                if let (Some(Fault::StallDisk), Some(directory)) = (fault, &directory) {
+                    stall(directory);
+                }
+                let result = append(file, bytes.as_ref(), directory.as_deref());
+                Some(Written { token, result, bytes, len })
+            }
+            Order::Write(_) => None,
+            Order::Close(file) => {
+                drop(file);
+                None
+            }
+        };
+        DiskThread::start("tricorn-spooler", poller, token, write).map(Spooler)
     }
 
     /// False if the thread is gone.
     pub fn write(&self, piece: Piece) -> bool {
-        self.orders.send(Order::Write(piece)).is_ok()
+        self.0.order(Order::Write(piece)).is_ok()
     }
 
     /// Closes a file.
     pub fn close(&self, file: OwnedFd) {
-        // Without the thread it is closed with the message.
-        let _ = self.orders.send(Order::Close(file));
+        // Without the thread it is closed with the order that comes back.
+        let _ = self.0.order(Order::Close(file));
     }
 
     /// The next piece that was written.
     pub fn take_written(&self) -> Option<Written> {
-        self.written.try_recv().ok()
+        self.0.take()
     }
 
     /// Ends the thread: pieces that wait are dropped, as their connections are gone.
     pub fn end(self) {
-        let Spooler { orders, written, closed, thread } = self;
-        closed.store(true, Ordering::Relaxed);
-        drop(orders);
-        let end = Instant::now() + PATIENCE;
-        loop {
-            match written.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) => return,
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        let _ = thread.join(); // a panic there has been told by the hook
-    }
-}
-
-/// What the thread owns.
-struct Writer {
-    inbox: Receiver<Order>,
-    outbox: Sender<Written>,
-    bell: Alarm,
-    directory: Option<PathBuf>,
-    closed: Arc<AtomicBool>,
-    fault: Option<Fault>,
-}
-
-impl Writer {
-    fn run(self) {
-        signals::block_others();
-        for order in &self.inbox {
-            if self.closed.load(Ordering::Relaxed) {
-                continue;
-            }
-            match order {
-                Order::Close(file) => drop(file),
-                Order::Write(Piece { token, file, bytes, len }) => {
-                    self.stall();
-                    let result = append(file, bytes.as_ref(), self.directory.as_deref());
-                    if self.outbox.send(Written { token, result, bytes, len }).is_err() {
-                        return;
-                    }
-                    self.bell.ring();
-                }
-            }
-        }
-    }
-
-    /// For tests: a disk that hangs. Opening a FIFO waits in the kernel until the other end is opened (fifo(7)).
-    fn stall(&self) {
-        if let (Some(Fault::StallDisk), Some(directory)) = (self.fault, &self.directory) {
-            let _ = File::open(directory.join("stall"));
-        }
+        self.0.end(drop);
     }
 }
 
@@ -173,6 +104,7 @@ fn append(file: Option<File>, bytes: &[u8], directory: Option<&Path>) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::MILLI;
     use crate::sys::poll::{Events, ready};
     use rustix::event::PollFlags;
     use std::io::{Read, Seek, SeekFrom};
