@@ -374,6 +374,16 @@ def half_closed_later(stage: Stage, tag: str) -> bytes:
         return wire.ended()
 
 
+@case(Kind.LATE)
+def half_closed_for_good(stage: Stage, tag: str) -> bytes:
+    """Where a half-closed client has no grace, and the application goes on for longer than `request_timeout`."""
+    with stage.gate() as gate, stage.connect() as wire:
+        wire.send(request("GET", f"/works/{tag}?{gate}"))
+        stage.told(tag, "in")
+        wire.finish_sending()
+        return wire.ended()
+
+
 @case()
 def half_closed_begun(stage: Stage, tag: str) -> bytes:
     """In the middle of the response."""

@@ -517,6 +517,13 @@ LEFT = [
         on=HTTP,
         absent=NO_HALF,
     ),
+    Row(
+        "a half-close: asgi_disconnect_grace_period is how long the client may wait",
+        "half_closed_for_good",
+        heard(b""),
+        LOOPS,
+        each(WSGI, "a call on a thread or greenlet goes on, and its client may wait for as long") | NO_HALF,
+    ),
     *ending(
         "a half-close in the middle of the response",
         "half_closed_begun",

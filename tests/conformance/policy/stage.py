@@ -77,7 +77,8 @@ class Kind(Enum):
 SETTINGS: dict[Kind, dict[str, Any]] = {
     Kind.MAIN: {},
     Kind.OBSERVED: {"no_request_buffering": True},
-    Kind.LATE: {"request_timeout": LATE_SECONDS},
+    # Without a grace: what is not ended for its client's half-close is ended for its age.
+    Kind.LATE: {"request_timeout": LATE_SECONDS, "asgi_disconnect_grace_period": 0},
 }
 
 
