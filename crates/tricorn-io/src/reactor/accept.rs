@@ -139,9 +139,11 @@ impl Reactor {
         self.gate.close();
     }
 
-    /// Takes the connections for which no other worker was woken. For each connection the kernel wakes one of the threads that wait
-    /// for its listener (EPOLLEXCLUSIVE); if that is one of this worker, which finds the gate closed when it looks, the others sleep
-    /// on. There is one such connection at most: a thread that was woken is not woken again before it has looked.
+    /// Takes the connections for which no other worker was woken.
+    ///
+    /// For each connection the kernel wakes one of the threads that wait for its listener (EPOLLEXCLUSIVE). If that is one of this
+    /// worker, which finds the gate closed when it looks, the others sleep on. There is one such connection at most: a thread
+    /// that was woken is not woken again before it has looked.
     pub(crate) fn take_missed(&mut self) {
         if !self.gate.entrance().wakes_one() {
             return;

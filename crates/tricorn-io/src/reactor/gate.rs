@@ -105,8 +105,9 @@ impl Gate {
         })
     }
 
-    /// Whether this worker has more connections than its siblings on average. The kernel wakes the first in the wait queue that waits, and a
-    /// hub waits again soon, however many connections it has.
+    /// Whether this worker has more connections than its siblings on average.
+    ///
+    /// The kernel wakes the first in the wait queue that waits, and a hub waits again soon, however many connections it has.
     pub fn is_ahead(&self, connections: u64) -> bool {
         let Some(pages) = self.pages.as_ref().filter(|_| self.open && self.entrance.is_direct()) else { return false };
         let (sum, workers) = pages.serving(Word::Connections);

@@ -21,8 +21,8 @@
 //! A worker that is woken and does not accept keeps the connection from all others: `Reactor::take_missed`, and the monitor that
 //! covers, accept in its place.
 //!
-//! Nested is the way where the loop's epoll cannot be found: the loop waits by poll(2) or io_uring(7), or /proc is missing. A loop may exchange its
-//! epoll. Its hub is no longer woken then, but its monitor is, and covers and rings; the hub finds out by `is_unsettled`.
+//! Nested is the way where the loop's epoll cannot be found: the loop waits by poll(2) or io_uring(7), or /proc is missing.
+//! A loop may exchange its epoll. Its hub is no longer woken then, but its monitor is, and covers and rings; the hub finds out by `is_unsettled`.
 use crate::config::TICK;
 use crate::sys::loop_poller::LoopPoller;
 use crate::sys::poll::{Events, Poller, Token};

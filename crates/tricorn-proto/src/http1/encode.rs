@@ -93,7 +93,9 @@ fn is_chunk(portion: Portion) -> bool {
     portion.delimited && portion.length > 0
 }
 
-/// `HTTP-version SP status-code SP [ reason-phrase ]`, without its end. The second SP stays when there is no phrase (RFC 9112 section 4).
+/// `HTTP-version SP status-code SP [ reason-phrase ]`, without its end.
+///
+/// The second SP stays when there is no phrase (RFC 9112 section 4).
 #[inline]
 fn status_line(out: &mut Vec<u8>, version: Version, status: u16, reason: &[u8]) {
     let minor = match version {

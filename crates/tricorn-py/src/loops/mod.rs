@@ -1,8 +1,8 @@
 //! Requests on an event loop: many calls under way at once on one thread, each a task.
 //!
 //! `loop_server.rs` takes what the loop's descriptors announce and gives it to a [`Gateway`], which knows what a request is
-//! called with. `shared.rs` has what gateways share (`beginning.rs`, `places.rs`), `tasks.rs`, `awaitable.rs` and `bell.rs` what those for
-//! coroutines do.
+//! called with. `shared.rs` has what all gateways share, out of `beginning.rs` and `places.rs`. `tasks.rs`, `awaitable.rs` and
+//! `bell.rs` are for gateways that call coroutines.
 mod awaitable;
 mod beginning;
 mod bell;

@@ -6,10 +6,11 @@
 //!     └──websocket.http.response.start──▶ Denying ──body──▶ Closed
 //! ```
 //!
-//! `socket.rs` has its state and its end. `send.rs` and `deny.rs` move it, `receive.rs` hands out events, `opening.rs` of
-//! the folder above calls the application. The connection may be over before that is told to the application, or the application before the connection:
-//! the last Close frame is waited for without it. Python is never run while something is locked: what is worked on is taken out
-//! meanwhile.
+//! * `socket.rs`: its state, and its end. `opening.rs` in the folder above calls the application.
+//! * `send.rs` and `deny.rs` move it, `receive.rs` hands out events, `room.rs` waits for the client.
+//!
+//! The connection may be over before the application is told so, or the application before the connection: the last Close
+//! frame is waited for without it. Python is never run while the state is locked: what is worked on is taken out meanwhile.
 mod deny;
 mod events;
 mod receive;
