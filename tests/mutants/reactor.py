@@ -167,6 +167,14 @@ REACTOR = (
         (f"{SUITE} queue",),
     ),
     Fault(
+        "late_ids",
+        "the id of a request that is over means nothing to the next one of its connection",
+        f"{REACT}/wire/http1.rs",
+        "self.request.as_deref().filter(|_| self.is_current(id))",
+        "self.request.as_deref()",
+        (f"{LIB} wire",),
+    ),
+    Fault(
         "left_while_waiting",
         "the request of a client that has left is not begun",
         f"{REACT}/enqueue.rs",

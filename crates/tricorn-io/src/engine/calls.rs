@@ -6,8 +6,6 @@ use super::shared::Shared;
 use crate::clock;
 use crate::config::Fault;
 use crate::exchange::Exchange;
-use crate::exchange::counted::Counted;
-use crate::exchange::lost::Lent;
 use crate::reactor::WAKE;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
@@ -90,9 +88,7 @@ impl Shared {
     #[inline]
     pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
-        let Counted { memory, disk, has_file, .. } = exchange.request.counted;
-        let lent = Lent { token: exchange.token, slot, counted: memory, spooled: disk, filed: has_file };
-        exchange.lease.begin(lent, &self.lost);
+        exchange.lease.begin(slot, &exchange.request.counted, &self.lost);
         if self.config.request_timeout > 0 {
             self.waiting.slots[slot].lateness.reset();
             exchange.claim_reply(&self.waiting.slots[slot].claim);

@@ -23,7 +23,7 @@ use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::one_queue::siblings::Siblings;
-use crate::reactor::{Chores, Listener, Reactor, Runner, Stir, Surroundings, WAKE};
+use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, Stir, Surroundings, WAKE};
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::group::GroupWord;
 use crate::sys::fork::is_child;
@@ -78,7 +78,7 @@ impl Engine {
         let access = access.map(|access| Arc::new(access.with_fault(config.fault)));
         let mut sockets = Vec::with_capacity(listeners.len());
         for socket in listeners {
-            sockets.push(Listener::new(socket)?);
+            sockets.push(Listener::new(socket, Protocol::Http1)?);
         }
         let addresses = sockets.iter().map(|listener| listener.address).collect();
         let waiting = Waiting::new(config.clone(), board, poller.clone())?;
@@ -118,7 +118,8 @@ impl Engine {
 
     /// Answers questions about this worker on these listeners, before it starts.
     pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
-        let doors = listeners.into_iter().map(Listener::new).collect::<io::Result<Vec<_>>>()?;
+        let doors = listeners.into_iter().map(|socket| Listener::new(socket, Protocol::Http1));
+        let doors = doors.collect::<io::Result<Vec<_>>>()?;
         self.shared.has_admin.store(!doors.is_empty(), Ordering::Relaxed);
         self.shared.baton.take().reactor.open_admin(doors)
     }

@@ -4,12 +4,12 @@ use super::shared::Shared;
 use crate::clock::{self, MILLI};
 use crate::config::SHARE_TICK;
 use crate::exchange::Exchange;
+use crate::exchange::id::RequestId;
 use crate::one_queue::rules::{RECENT, is_our_turn, may_send, nudge, ring};
 use crate::one_queue::siblings::{Siblings, Survey};
 use crate::reactor::{Front, Handed};
 use crate::scoreboard::group::GroupWord;
 use crate::sys::channel::Channel;
-use crate::sys::poll::Token;
 use rustix::fd::AsFd;
 use rustix::io::IoSlice;
 
@@ -92,8 +92,8 @@ impl Shared {
             if front == Front::Waits {
                 return;
             }
-            while let Some(token) = self.take_one(core, siblings, channel) {
-                core.reactor.enqueue(token);
+            while let Some(id) = self.take_one(core, siblings, channel) {
+                core.reactor.enqueue(id);
                 if front == Front::Over {
                     break;
                 }
@@ -123,22 +123,22 @@ impl Shared {
             return None;
         }
         loop {
-            let token = self.take_one(core, siblings, channel)?;
-            if let Some(exchange) = core.reactor.begin_waiting(token) {
+            let id = self.take_one(core, siblings, channel)?;
+            if let Some(exchange) = core.reactor.begin_waiting(id) {
                 return Some(exchange);
             }
         }
     }
 
-    fn take_one(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<Token> {
+    fn take_one(&self, core: &mut Core, siblings: &Siblings, channel: &Channel) -> Option<RequestId> {
         let sent = siblings.group.get(GroupWord::Sent);
         let taken = || siblings.count(GroupWord::Taken);
-        let token = core.reactor.take_over(channel, taken);
-        match token {
+        let id = core.reactor.take_over(channel, taken);
+        match id {
             Some(_) => ring(siblings, channel, clock::now()),
             None => siblings.is_empty_after(channel, sent),
         }
-        token
+        id
     }
 
     /// The siblings. A newer generation may have its scoreboards elsewhere: that it serves is what the arbiter says.
@@ -176,9 +176,9 @@ impl Shared {
         }
         if let Some((siblings, channel)) = self.channel()
             && !self.leaves_channel(siblings)
-            && let Some(token) = self.take_one(core, siblings, channel)
+            && let Some(id) = self.take_one(core, siblings, channel)
         {
-            core.reactor.enqueue(token);
+            core.reactor.enqueue(id);
         }
     }
 
@@ -249,8 +249,8 @@ impl Shared {
             return false;
         }
         let mut any = false;
-        while let Some(token) = self.take_one(core, siblings, channel) {
-            core.reactor.enqueue(token);
+        while let Some(id) = self.take_one(core, siblings, channel) {
+            core.reactor.enqueue(id);
             any = true;
         }
         if any {

@@ -17,7 +17,7 @@ impl Engine {
         let slot = &self.shared.waiting.slots[exchange.slot];
         slot.progress.exempt(slot.calls());
         exchange.timers = Timers::default();
-        self.shared.baton.take().reactor.let_go(exchange.token, exchange.socket())
+        self.shared.baton.take().reactor.let_go(exchange.id(), exchange.socket())
     }
 }
 

@@ -3,8 +3,9 @@
 //! The reactor has lent an exchange a socket, a place, and a share of the bytes that bodies may take. If it is dropped all that
 //! is noted here, and the next holder of the baton takes it back (`Shared::reclaim`). The monitor is
 //! woken for that: no other thread may come by.
+use super::counted::Counted;
+use super::id::RequestId;
 use crate::sys::fork::is_child;
-use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What an exchange had of the reactor's.
 #[derive(Debug, Clone, Copy)]
 pub struct Lent {
-    pub token: Token,
+    pub request: RequestId,
     pub slot: usize,
     /// Bytes of its body, as they are counted against the bound of all.
     pub counted: usize,
@@ -53,19 +54,35 @@ impl Lost {
     }
 }
 
-/// An exchange's; it ends when the exchange is given back.
-#[derive(Debug, Default)]
-pub struct Lease(Option<(Lent, Arc<Lost>)>);
+/// An exchange's: from the beginning of its call until it is given back.
+#[derive(Debug)]
+pub struct Lease {
+    lent: Lent,
+    /// Who is told if the exchange is dropped; `None`: nothing is lent.
+    lost: Option<Arc<Lost>>,
+}
 
 impl Lease {
     #[inline]
-    pub fn begin(&mut self, lent: Lent, lost: &Arc<Lost>) {
-        self.0 = Some((lent, lost.clone()));
+    pub fn of(request: RequestId) -> Lease {
+        Lease { lent: Lent { request, slot: 0, counted: 0, spooled: 0, filed: false }, lost: None }
+    }
+
+    #[inline]
+    pub fn request(&self) -> RequestId {
+        self.lent.request
+    }
+
+    #[inline]
+    pub fn begin(&mut self, slot: usize, counted: &Counted, lost: &Arc<Lost>) {
+        let Counted { memory, disk, has_file, .. } = *counted;
+        self.lent = Lent { slot, counted: memory, spooled: disk, filed: has_file, ..self.lent };
+        self.lost = Some(lost.clone());
     }
 
     #[inline]
     pub fn end(&mut self) {
-        self.0 = None;
+        self.lost = None;
     }
 }
 
@@ -73,10 +90,10 @@ impl Drop for Lease {
     #[inline]
     fn drop(&mut self) {
         // What a child of the application drops is its parent's.
-        if let Some((lent, lost)) = self.0.take()
+        if let Some(lost) = self.lost.take()
             && !is_child()
         {
-            lost.add(lent);
+            lost.add(self.lent);
         }
     }
 }

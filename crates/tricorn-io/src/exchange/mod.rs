@@ -9,6 +9,7 @@ pub mod cork;
 mod corked;
 pub mod counted;
 pub mod encoding;
+pub mod id;
 pub mod incoming;
 pub mod link;
 pub mod lost;
@@ -27,11 +28,11 @@ pub mod times;
 use crate::clock::{self, WallText};
 use crate::config::Config;
 use crate::stream::Stream;
-use crate::sys::poll::Token;
 use body::Body;
 use body_reader::BodyReader;
 use buffers::Request;
 use cork::Cork;
+use id::RequestId;
 use link::Link;
 use lost::Lease;
 use outbox::{Outbox, SharedBytes};
@@ -63,7 +64,6 @@ pub struct Timing {
 }
 
 pub struct Exchange {
-    pub(crate) token: Token,
     pub(crate) output: Output,
     pub request: Box<Request>,
     pub client: Client,
@@ -76,13 +76,13 @@ pub struct Exchange {
     pub wall: WallText,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
-    /// What is the reactor's comes back to it, whatever becomes of the exchange.
+    /// Which request it is. What is the reactor's comes back to it, whatever becomes of the exchange.
     pub(crate) lease: Lease,
 }
 
 /// The parts of an exchange that the reactor takes back.
 pub(crate) struct Returned {
-    pub token: Token,
+    pub id: RequestId,
     pub stream: Stream,
     pub outbox: Outbox,
     pub spent: Vec<SharedBytes>,
@@ -94,7 +94,7 @@ pub(crate) struct Returned {
 
 impl Exchange {
     pub(crate) fn new(
-        token: Token,
+        id: RequestId,
         stream: Stream,
         mut request: Box<Request>,
         receiver: Receiver,
@@ -106,7 +106,6 @@ impl Exchange {
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.times.complete, ..Timing::default() };
         Box::new(Exchange {
-            token,
             output: Output::new(stream),
             request,
             client,
@@ -115,14 +114,14 @@ impl Exchange {
             timing,
             wall,
             slot: 0,
-            lease: Lease::default(),
+            lease: Lease::of(id),
         })
     }
 
     #[inline]
     pub(crate) fn into_returned(self: Box<Exchange>) -> Returned {
+        let id = self.id();
         let Exchange {
-            token,
             output: Output { stream, outbox, spent, .. },
             request,
             client: Client { attachment, .. },
@@ -131,7 +130,12 @@ impl Exchange {
             ..
         } = *self;
         let receiver = body.into_receiver();
-        Returned { token, stream, outbox, spent, request, attachment, receiver, timing }
+        Returned { id, stream, outbox, spent, request, attachment, receiver, timing }
+    }
+
+    #[inline]
+    pub(crate) fn id(&self) -> RequestId {
+        self.lease.request()
     }
 
     pub fn slot(&self) -> usize {

@@ -3,15 +3,26 @@ use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
 use super::phase::Change;
 use super::warnings::Incident;
+use super::wire::{Protocol, Wire};
 use super::{Reactor, Runner};
 use crate::clock;
 use crate::config;
+use crate::exchange::id::RequestId;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use crate::waiting::entrance::Entrance;
 use rustix::fd::{BorrowedFd, OwnedFd};
+
+/// A connection that was accepted.
+struct Newcomer {
+    socket: OwnedFd,
+    peer: Peer,
+    /// The listener that it came by, and what is spoken there.
+    listener: u16,
+    protocol: Protocol,
+}
 
 impl Reactor {
     /// Opens or closes the gate: puts the listeners into the poller or takes them out.
@@ -158,8 +169,8 @@ impl Reactor {
         if !self.has_room_for(listener) {
             return false;
         }
-        let Some((socket, peer)) = self.take_connection(listener) else { return false };
-        let token = self.welcome(socket, peer, listener, clock::now());
+        let Some(newcomer) = self.take_connection(listener) else { return false };
+        let token = self.welcome(newcomer, clock::now());
         self.later(token);
         true
     }
@@ -170,7 +181,7 @@ impl Reactor {
     }
 
     /// Takes one connection and reads from it at once: with `TCP_DEFER_ACCEPT` its request is there already.
-    pub(super) fn accept_one(&mut self, listener: u16) -> Option<Token> {
+    pub(super) fn accept_one(&mut self, listener: u16) -> Option<RequestId> {
         let full = self.admission.is_full();
         // What can be handed over may be taken: the sleeping sibling was not woken for it.
         let passes_on = self.channel.is_way_out() && (self.work.runner() == Runner::Monitor || !self.may_start());
@@ -182,11 +193,11 @@ impl Reactor {
             }
             return None;
         }
-        let Some((socket, peer)) = self.take_connection(listener) else {
+        let Some(newcomer) = self.take_connection(listener) else {
             self.gate.end_round();
             return None;
         };
-        let token = self.welcome(socket, peer, listener, clock::now());
+        let token = self.welcome(newcomer, clock::now());
         self.read(token)
     }
 
@@ -197,9 +208,11 @@ impl Reactor {
         !self.is_crowded() || listener.is_some_and(Listener::has_some) && self.has_room()
     }
 
-    fn take_connection(&mut self, listener: u16) -> Option<(OwnedFd, Peer)> {
-        match self.gate.listener(listener)?.accept() {
-            Accepted::Connection(socket, peer) => Some((socket, peer)),
+    fn take_connection(&mut self, listener: u16) -> Option<Newcomer> {
+        let door = self.gate.listener(listener)?;
+        let protocol = door.protocol();
+        match door.accept() {
+            Accepted::Connection(socket, peer) => Some(Newcomer { socket, peer, listener, protocol }),
             Accepted::Nothing => None,
             Accepted::NoDescriptor => {
                 self.out_of_descriptors();
@@ -227,9 +240,10 @@ impl Reactor {
         self.deadlines.wake_by(end);
     }
 
-    fn welcome(&mut self, socket: OwnedFd, peer: Peer, listener: u16, now: u64) -> Token {
-        let trusted = self.config.policy.trust.allows(peer.ip());
-        let token = self.conns.insert(Conn::new(Stream::new(socket), Origin { peer, listener, trusted }));
+    fn welcome(&mut self, newcomer: Newcomer, now: u64) -> Token {
+        let Newcomer { socket, peer, listener, protocol } = newcomer;
+        let origin = Origin { peer, listener, trusted: self.config.policy.trust.allows(peer.ip()) };
+        let token = self.conns.insert(Conn::new(Stream::new(socket), origin, Wire::new(protocol)));
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
         if let Some(conn) = self.conns.get_mut(token) {

@@ -9,13 +9,13 @@ use super::phase::Change;
 use super::respond::Delivery;
 use super::tokens::is_admin;
 use super::warnings::Incident;
+use super::wire::Wire;
 use crate::clock;
 use crate::config::{self, AdminPaths};
+use crate::exchange::id::RequestId;
 use crate::exchange::responder::{Field, Responder};
-use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
-use rustix::fd::OwnedFd;
 use tricorn_proto::message::{Method, RequestHead};
 use tricorn_proto::response::End;
 
@@ -50,6 +50,7 @@ impl Reactor {
         let mut borrowed = false;
         for _ in 0..most {
             let Some(door) = self.door(listener) else { return };
+            let wire = Wire::new(door.protocol());
             let (socket, peer) = match door.accept() {
                 Accepted::Connection(socket, peer) => (socket, peer),
                 Accepted::Nothing => break,
@@ -66,7 +67,8 @@ impl Reactor {
             if self.conns.admins() >= config::ADMIN_CONNECTIONS && !self.evict_admin() {
                 continue; // dropped, and thereby closed
             }
-            let token = self.welcome_admin(socket, peer, listener, borrowed);
+            let origin = Origin { peer, listener, trusted: false };
+            let token = self.welcome_admin(Conn::new(Stream::new(socket), origin, wire), borrowed);
             borrowed = false;
             self.read(token);
         }
@@ -75,8 +77,7 @@ impl Reactor {
         }
     }
 
-    fn welcome_admin(&mut self, socket: OwnedFd, peer: Peer, listener: u16, borrowed: bool) -> Token {
-        let mut conn = Conn::new(Stream::new(socket), Origin { peer, listener, trusted: false });
+    fn welcome_admin(&mut self, mut conn: Conn, borrowed: bool) -> Token {
         conn.borrowed = borrowed;
         let token = self.conns.insert(conn);
         let patience = if borrowed { config::ADMIN_HASTE } else { config::ADMIN_IDLE };
@@ -125,7 +126,8 @@ impl Reactor {
     }
 
     /// Answers the head that was just read; nothing if the connection ended with it.
-    pub(super) fn answer_admin(&mut self, token: Token) -> Option<()> {
+    pub(super) fn answer_admin(&mut self, id: RequestId) -> Option<()> {
+        let token = id.connection();
         let now = clock::now();
         self.wall.refresh(now);
         // Who asks wants to know of the server: it is ready as long as others serve on.
@@ -137,7 +139,8 @@ impl Reactor {
             () => None,
         };
         let conn = self.conns.get_mut(token)?;
-        let request = conn.request.as_deref_mut()?;
+        let Wire::Http1(http1) = &mut conn.wire;
+        let request = http1.request_mut(id)?;
         let head = &request.head;
         // A body is not read: what follows the head on this connection is not looked at.
         let (borrowed, has_body) = (conn.borrowed, head.framing.has_body());
@@ -153,18 +156,15 @@ impl Reactor {
         let mut out = std::mem::take(&mut request.out);
         out.clear();
         let end = responder.write(&mut out, status, fields_of(status), text.as_bytes()).end;
-        // What was looked at makes room for what follows.
-        request.input.drain(..request.start);
-        request.times.first_byte = if request.input.is_empty() { 0 } else { now };
-        (request.start, request.head_at, request.head_end) = (0, 0, 0);
+        http1.answered_in_place(now);
         let then = if end == End::Reuse { Then::Next } else { Then::Linger };
         let delivery = self.respond(token, &out, then, now);
         if delivery == Delivery::Failed || borrowed {
             self.close(token);
             return None;
         }
-        let request = self.conns.get_mut(token)?.request.as_deref_mut()?;
-        request.out = out;
+        let Wire::Http1(http1) = &mut self.conns.get_mut(token)?.wire;
+        http1.reading()?.request.out = out;
         if delivery == Delivery::Begun {
             return None;
         }
@@ -174,7 +174,8 @@ impl Reactor {
         }
         let conn = self.conns.get_mut(token)?;
         conn.phase.enter(Change::Kept);
-        conn.receiver.next_request();
+        let Wire::Http1(http1) = &mut conn.wire;
+        http1.next_request();
         self.set_deadline(token, now + config::ADMIN_IDLE);
         Some(())
     }

@@ -9,7 +9,7 @@
 //! [`Capacity`] knows what could begin, [`Queue`] what waits. What depends on both stands here.
 use super::queue::Queue;
 use crate::config::Config;
-use crate::sys::poll::Token;
+use crate::exchange::id::RequestId;
 use crate::waiting::capacity::{Callers, Capacity};
 
 #[derive(Debug)]
@@ -59,39 +59,39 @@ impl Admission {
     }
 
     /// The request waits from now on. `since`: when it began to wait, perhaps before it was complete.
-    pub fn insert(&mut self, token: Token, complete: u64, since: u64, now: u64) {
+    pub fn insert(&mut self, id: RequestId, complete: u64, since: u64, now: u64) {
         let due = if self.limits.wait > 0 { since.saturating_add(self.limits.wait) } else { u64::MAX };
-        self.queue.insert(token, complete, due, now);
+        self.queue.insert(id, complete, due, now);
     }
 
     /// Takes the request that is served next.
     #[inline]
-    pub fn next(&mut self, now: u64) -> Option<Token> {
+    pub fn next(&mut self, now: u64) -> Option<RequestId> {
         self.queue.next(now)
     }
 
     /// Takes the request that has waited longest.
-    pub fn take_oldest(&mut self) -> Option<Token> {
+    pub fn take_oldest(&mut self) -> Option<RequestId> {
         self.queue.take_oldest()
     }
 
     /// Takes those that have waited too long, the oldest first, so many at most.
-    pub fn take_late(&mut self, now: u64, most: usize) -> Vec<Token> {
+    pub fn take_late(&mut self, now: u64, most: usize) -> Vec<RequestId> {
         self.queue.take_late(now, most)
     }
 
     /// Takes the request that would be served last, if more wait than may. `looked_at`: the time by which the queue is ordered.
-    pub fn take_excess(&mut self, looked_at: u64, now: impl FnOnce() -> u64) -> Option<Token> {
+    pub fn take_excess(&mut self, looked_at: u64, now: impl FnOnce() -> u64) -> Option<RequestId> {
         if self.is_over_limit(now) { self.queue.last(looked_at) } else { None }
     }
 
     /// Takes this request out; whether it was there.
-    pub fn remove(&mut self, token: Token) -> bool {
-        self.queue.remove(token)
+    pub fn remove(&mut self, id: RequestId) -> bool {
+        self.queue.remove(id)
     }
 
     /// The requests that wait, in the order in which they would be served.
-    pub fn in_service_order(&self, now: u64) -> impl Iterator<Item = Token> {
+    pub fn in_service_order(&self, now: u64) -> impl Iterator<Item = RequestId> {
         self.queue.in_service_order(now)
     }
 
@@ -149,6 +149,11 @@ mod tests {
     use super::*;
     use crate::config::{self, QueueOrder};
 
+    /// The only request of a connection.
+    fn id(connection: u64) -> RequestId {
+        RequestId::new(connection, 0)
+    }
+
     fn of(callers: Callers, joined: usize, limits: Limits) -> Admission {
         let mut admission = Admission::new(Queue::new(QueueOrder::Fifo), callers, limits);
         admission.capacity_mut().staff(joined);
@@ -160,22 +165,22 @@ mod tests {
     #[test]
     fn what_a_free_thread_will_take_does_not_count_for_the_limit() {
         let mut admission = of(Callers::Threads, 1, LIMITS);
-        for token in 1..=4 {
-            admission.insert(token, token, token, 10);
+        for nr in 1..=4 {
+            admission.insert(id(nr), nr, nr, 10);
         }
-        assert_eq!(admission.take_excess(10, || 10), Some(4), "one will begin, two may wait");
+        assert_eq!(admission.take_excess(10, || 10), Some(id(4)), "one will begin, two may wait");
         assert_eq!(admission.take_excess(10, || 10), None);
         admission.capacity_mut().began();
-        assert_eq!(admission.take_excess(10, || 10), Some(3));
+        assert_eq!(admission.take_excess(10, || 10), Some(id(3)));
         assert_eq!((admission.waiting(), admission.oldest()), (2, 1));
     }
 
     #[test]
     fn a_request_is_late_from_when_it_began_to_wait() {
         let mut admission = of(Callers::Threads, 0, LIMITS);
-        admission.insert(1, 50, 20, 50);
+        admission.insert(id(1), 50, 20, 50);
         assert_eq!((admission.due(), admission.take_late(119, 9)), (Some(120), vec![]));
-        assert_eq!(admission.take_late(120, 9), [1]);
+        assert_eq!(admission.take_late(120, 9), [id(1)]);
         assert!(!admission.is_too_late(20, 120) && admission.is_too_late(20, 121));
         let unlimited = of(Callers::Threads, 0, Limits { wait: 0, ..LIMITS });
         assert!(!unlimited.is_too_late(20, u64::MAX) && unlimited.due().is_none());
@@ -184,13 +189,13 @@ mod tests {
     #[test]
     fn a_hub_that_is_held_up_is_waited_for_before_requests_are_one_too_many() {
         let mut admission = of(Callers::Hub, 9, Limits { wait: 0, ..LIMITS });
-        for token in 1..=3 {
-            admission.insert(token, token, token, 10);
+        for nr in 1..=3 {
+            admission.insert(id(nr), nr, nr, 10);
         }
         admission.capacity_mut().set_stuck(true, 1_000);
         let end = 1_000 + config::MOMENT;
         assert_eq!((admission.due(), admission.is_over_limit(|| end - 1)), (Some(end), false));
-        assert_eq!(admission.take_excess(10, || end), Some(3));
+        assert_eq!(admission.take_excess(10, || end), Some(id(3)));
         assert_eq!(admission.due(), None, "two may wait");
     }
 
@@ -199,8 +204,8 @@ mod tests {
         let mut admission = of(Callers::Threads, 3, LIMITS);
         (0..3).for_each(|_| admission.capacity_mut().began());
         assert!(!admission.waits_in_vain() && !admission.is_full());
-        admission.insert(1, 10, 10, 10);
-        admission.insert(2, 11, 11, 11);
+        admission.insert(id(1), 10, 10, 10);
+        admission.insert(id(2), 11, 11, 11);
         assert!(admission.waits_in_vain() && admission.is_full() && admission.offered() == 0);
     }
 }

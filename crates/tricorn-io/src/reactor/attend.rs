@@ -2,17 +2,21 @@
 //! none of them waits for its own socket.
 use super::Reactor;
 use super::attended::{Attended, Stir, What};
+use super::wire::Wire;
 use crate::exchange::Exchange;
+use crate::exchange::id::RequestId;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
-use crate::sys::poll::{Event, Token};
+use crate::sys::poll::Event;
 use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
     /// Something happened to a connection that is with an exchange.
     pub(super) fn stir_busy(&mut self, event: Event) {
-        let Some(conn) = self.conns.get_mut(event.token) else { return };
-        let Some(attended) = conn.phase.get_mut().attended() else { return };
+        let Some(conn) = self.conns.get(event.token) else { return };
+        let Wire::Http1(http1) = &conn.wire;
+        let id = http1.begun(event.token);
+        let Some(attended) = self.attended(id) else { return };
         let Attended { place, room, .. } = *attended;
         let hangup = event.hangup || event.error;
         if place == 0 || !(event.readable || hangup || room) {
@@ -20,37 +24,39 @@ impl Reactor {
         }
         attended.room = false;
         let what = What { readable: event.readable, writable: room, hangup, broken: event.error, expired: false };
-        self.tell(event.token, what);
+        self.tell(id, what);
     }
 
-    fn attended(&mut self, token: Token) -> Option<&mut Attended> {
-        self.conns.get_mut(token)?.phase.get_mut().attended()
+    fn attended(&mut self, id: RequestId) -> Option<&mut Attended> {
+        let conn = self.conns.get_mut(id.connection())?;
+        let Wire::Http1(http1) = &conn.wire;
+        if http1.is_begun(id) { conn.phase.get_mut().attended() } else { None }
     }
 
-    /// Lists the connection, once: while the hub is away a client may make any number of edges.
-    fn tell(&mut self, token: Token, what: What) {
-        let Some(attended) = self.attended(token) else { return };
+    /// Lists the request, once: while the hub is away a client may make any number of edges.
+    fn tell(&mut self, id: RequestId, what: What) {
+        let Some(attended) = self.attended(id) else { return };
         match &mut attended.news {
             Some(news) => *news = news.and(what),
             news => {
                 *news = Some(what);
-                self.work.add_stirred(token);
+                self.work.add_stirred(id);
             }
         }
     }
 
     /// The exchange's earliest timer has come.
-    pub(super) fn remind(&mut self, token: Token) {
-        let Some(attended) = self.attended(token) else { return };
+    pub(super) fn remind(&mut self, id: RequestId) {
+        let Some(attended) = self.attended(id) else { return };
         attended.reminded = false;
-        self.tell(token, What { expired: true, ..What::default() });
+        self.tell(id, What { expired: true, ..What::default() });
     }
 
     /// The next of them, if its exchange is still there.
     pub fn next_stir(&mut self) -> Option<Stir> {
         loop {
-            let token = self.work.next_stirred()?;
-            if let Some(attended) = self.attended(token)
+            let id = self.work.next_stirred()?;
+            if let Some(attended) = self.attended(id)
                 && let Some(what) = attended.news.take()
                 && let Some(place) = (attended.place as usize).checked_sub(1)
             {
@@ -61,33 +67,33 @@ impl Reactor {
 
     /// From now on the exchange is told what happens to its connection. Bytes and room are edges.
     pub(crate) fn attend(&mut self, exchange: &Exchange) {
-        let Some(conn) = self.conns.get_mut(exchange.token) else { return };
-        if let Some(attended) = conn.phase.get_mut().attended() {
-            attended.place = exchange.slot as u32 + 1;
-        }
+        let id = exchange.id();
+        let Some(attended) = self.attended(id) else { return };
+        attended.place = exchange.slot as u32 + 1;
+        let Some(conn) = self.conns.get(id.connection()) else { return };
         let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
-        let what = match self.conns.watch_lent(exchange.token, exchange.socket()) {
+        let what = match self.conns.watch_lent(id.connection(), exchange.socket()) {
             // No memory in the kernel: as good as broken.
             Err(_) => What { hangup: true, broken: true, ..What::default() },
             Ok(true) => return self.connection_stays(),
             Ok(false) if hangup || readable => What { readable: true, hangup, ..What::default() },
             Ok(false) => return,
         };
-        self.tell(exchange.token, what);
+        self.tell(id, what);
     }
 
     /// The next thing that happens to the connection is told, whatever it is.
-    pub(crate) fn await_room(&mut self, token: Token) {
-        if let Some(attended) = self.attended(token) {
+    pub(crate) fn await_room(&mut self, id: RequestId) {
+        if let Some(attended) = self.attended(id) {
             attended.room = true;
         }
     }
 
     /// The exchange's earliest timer comes then.
-    pub(crate) fn remind_at(&mut self, token: Token, at: u64) {
-        let Some(attended) = self.attended(token) else { return };
+    pub(crate) fn remind_at(&mut self, id: RequestId, at: u64) {
+        let Some(attended) = self.attended(id) else { return };
         attended.reminded = true;
-        self.set_deadline(token, at);
+        self.set_deadline(id.connection(), at);
     }
 
     /// A body that came while its request was under way was refused: counted, and told to the log.
@@ -98,10 +104,9 @@ impl Reactor {
     }
 
     /// What was read of the next request, which a protocol that follows gets instead.
-    pub(crate) fn take_unread(&mut self, token: Token) -> Vec<u8> {
-        let Some(mut next) = self.conns.get_mut(token).and_then(|conn| conn.request.take()) else {
-            return Vec::new();
-        };
+    pub(crate) fn take_unread(&mut self, id: RequestId) -> Vec<u8> {
+        let conn = self.conns.get_mut(id.connection());
+        let Some(mut next) = conn.and_then(|conn| conn.wire.take_unread(id)) else { return Vec::new() };
         let unread = std::mem::take(&mut next.input);
         self.recycle(next);
         unread

@@ -9,7 +9,7 @@ pub struct Attended {
     pub(super) room: bool,
     /// At the connection's deadline.
     pub reminded: bool,
-    /// What has happened and was not told yet. Its connection is listed in `Reactor::stirred`.
+    /// What has happened and was not told yet. Its request is listed in `Work::stirred`.
     pub(super) news: Option<What>,
 }
 

@@ -5,10 +5,11 @@ use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory, Pending, Spool};
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
-use crate::sys::poll::{Poller, Token};
+use crate::sys::poll::Poller;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -32,8 +33,8 @@ pub struct Bodies {
     /// Bytes on disk and on their way there.
     on_disk: u64,
     spooler: Option<Spooler>,
-    /// Connections that are not read from until less is on its way to the disk.
-    line: VecDeque<Token>,
+    /// Requests whose bodies are not read until less is on its way to the disk.
+    line: VecDeque<RequestId>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -168,19 +169,19 @@ impl Bodies {
 
     /// How much may be read of this body. Of one that goes to disk, what is pending goes to the writer when it is a whole piece, or when nothing
     /// more may be added to it.
-    pub fn ahead(&mut self, token: Token, request: &mut Request) -> Result<Ahead, Box<Refusal>> {
+    pub fn ahead(&mut self, id: RequestId, request: &mut Request) -> Result<Ahead, Box<Refusal>> {
         let Body::Spooled(spool) = &mut request.body else { return Ok(Ahead::Room(config::READ_BURST)) };
         if spool.waits_since().is_some() {
             return Ok(Ahead::Wait); // for the writer, or in the line
         }
         let pending = spool.pending();
         if pending >= config::SPOOL_PIECE || self.is_full() && pending > 0 {
-            self.write(token, request)?;
+            self.write(id, request)?;
             return Ok(Ahead::Wait);
         }
         if self.is_full() {
             spool.wait(clock::now());
-            self.line.push_back(token);
+            self.line.push_back(id);
             return Ok(Ahead::Wait);
         }
         Ok(Ahead::Room(config::SPOOL_PIECE - pending))
@@ -192,22 +193,22 @@ impl Bodies {
 
     /// The client's socket is empty: what is pending is written if that is worth it. Else it waits for more bytes; all that
     /// waits so is at most half of what may be on its way, so that the other half goes on.
-    pub fn pause(&mut self, token: Token, request: &mut Request) -> Result<(), Box<Refusal>> {
+    pub fn pause(&mut self, id: RequestId, request: &mut Request) -> Result<(), Box<Refusal>> {
         let Body::Spooled(spool) = &request.body else { return Ok(()) };
         let is_worth_it = spool.pending() >= config::SPOOL_PIECE / 4 || self.leaving > config::SPOOL_AHEAD / 2;
         if is_worth_it && spool.pending() > 0 && !spool.is_lent() {
-            self.write(token, request)?;
+            self.write(id, request)?;
         }
         Ok(())
     }
 
     /// Gives the pending bytes to the writer.
-    pub fn write(&mut self, token: Token, request: &mut Request) -> Result<(), Box<Refusal>> {
+    pub fn write(&mut self, id: RequestId, request: &mut Request) -> Result<(), Box<Refusal>> {
         let Request { body: Body::Spooled(spool), counted, .. } = request else { return Ok(()) };
         let spooler = spooler(&mut self.spooler, &self.config, &self.poller).map_err(no_thread)?;
         let (file, bytes) = spool.lend(clock::now());
         counted.memory = 0; // the writer's from now on, and counted until they are written
-        if spooler.write(Piece { token, file, bytes, len: spool.len() }) {
+        if spooler.write(Piece { id, file, bytes, len: spool.len() }) {
             return Ok(());
         }
         let detail = "the thread that writes request bodies to disk has ended";
@@ -216,11 +217,11 @@ impl Bodies {
 
     /// The next piece that was written and that a connection waits for. The memory it took is free; the disk as well, if
     /// its connection is gone.
-    pub fn take_written(&mut self, is_awaited: impl Fn(Token) -> bool) -> Option<Written> {
+    pub fn take_written(&mut self, is_awaited: impl Fn(RequestId) -> bool) -> Option<Written> {
         loop {
             let mut written = self.spooler.as_ref()?.take_written()?;
             self.has_left(std::mem::take(&mut written.bytes));
-            if is_awaited(written.token) {
+            if is_awaited(written.id) {
                 return Some(written);
             }
             self.on_disk = self.on_disk.saturating_sub(written.len);
@@ -250,12 +251,12 @@ impl Bodies {
         !self.line.is_empty()
     }
 
-    /// How many connections of the line may be read from now.
+    /// How many bodies of the line may be read now.
     pub fn room(&self) -> usize {
         config::SPOOL_AHEAD.saturating_sub(self.leaving) / config::SPOOL_PIECE
     }
 
-    pub fn next_in_line(&mut self) -> Option<Token> {
+    pub fn next_in_line(&mut self) -> Option<RequestId> {
         self.line.pop_front()
     }
 

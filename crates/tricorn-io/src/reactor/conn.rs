@@ -3,15 +3,16 @@ use super::deadlines::TimedPhase;
 use super::edges::Edges;
 use super::phase::Phase;
 use super::tokens;
+use super::wire::Wire;
 use crate::exchange::Attachment;
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::peer::Peer;
 use crate::stream::Stream;
 use crate::sys::poll::{Poller, Token};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io;
 use std::sync::Arc;
-use tricorn_proto::http1::Receiver;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
@@ -29,9 +30,8 @@ pub(super) struct Conn {
     pub origin: Origin,
     pub phase: TimedPhase,
     pub edges: Edges,
-    pub receiver: Receiver,
-    /// The request that is being read; none while idle, so that an idle connection costs little.
-    pub request: Option<Box<Request>>,
+    /// Its requests, but for those that exchanges have.
+    pub wire: Wire,
     pub attachment: Option<Attachment>,
     /// A reply was sent here, and the connection kept.
     pub served: bool,
@@ -40,14 +40,13 @@ pub(super) struct Conn {
 }
 
 impl Conn {
-    pub fn new(stream: Stream, origin: Origin) -> Conn {
+    pub fn new(stream: Stream, origin: Origin, wire: Wire) -> Conn {
         Conn {
             stream: Some(stream),
             origin,
             phase: TimedPhase::default(),
             edges: Edges::unknown(),
-            receiver: Receiver::default(),
-            request: None,
+            wire,
             attachment: None,
             served: false,
             borrowed: false,
@@ -66,7 +65,7 @@ impl Conn {
 
     /// Whether the peer may still be sending, so that closing at once would reset what we sent last.
     pub fn has_unread_input(&self) -> bool {
-        (self.edges.is_readable() && !self.edges.is_hangup()) || self.request.is_some()
+        (self.edges.is_readable() && !self.edges.is_hangup()) || self.wire.holds_input()
     }
 
     /// The number of its socket, which an exchange may have.
@@ -138,6 +137,16 @@ impl Conns {
     pub fn get(&self, token: Token) -> Option<&Conn> {
         let entry = self.entries.get(token as u32 as usize)?;
         if entry.generation == (token >> 32) as u32 { entry.conn.as_ref() } else { None }
+    }
+
+    /// A request that is being read, or waits.
+    pub fn request(&self, id: RequestId) -> Option<&Request> {
+        self.get(id.connection())?.wire.request(id)
+    }
+
+    #[inline]
+    pub fn request_mut(&mut self, id: RequestId) -> Option<&mut Request> {
+        self.get_mut(id.connection())?.wire.request_mut(id)
     }
 
     pub fn remove(&mut self, token: Token) -> Option<Conn> {
@@ -215,6 +224,7 @@ fn token(index: u32, generation: u32) -> Token {
 
 #[cfg(test)]
 mod tests {
+    use super::super::wire::Protocol;
     use super::*;
 
     fn conns() -> Conns {
@@ -223,7 +233,8 @@ mod tests {
 
     fn conn(listener: u16) -> Conn {
         let (socket, _) = rustix::pipe::pipe().expect("pipe");
-        Conn::new(Stream::new(socket), Origin { peer: Peer::Unix, listener, trusted: true })
+        let origin = Origin { peer: Peer::Unix, listener, trusted: true };
+        Conn::new(Stream::new(socket), origin, Wire::new(Protocol::Http1))
     }
 
     #[test]
@@ -237,6 +248,25 @@ mod tests {
         assert!(conns.get_mut(first).is_none());
         assert!(conns.remove(first).is_none());
         assert_eq!(conns.clients(), 1);
+    }
+
+    #[test]
+    fn a_late_id_does_not_reach_the_next_connection() {
+        let mut conns = conns();
+        let read = |conns: &mut Conns, token| {
+            let Wire::Http1(http1) = &mut conns.get_mut(token).expect("a connection").wire;
+            http1.begin_reading(Box::default);
+            http1.current(token)
+        };
+        let first = conns.insert(conn(0));
+        let late = read(&mut conns, first);
+        assert!(conns.request(late).is_some());
+        conns.remove(first);
+        let second = conns.insert(conn(0));
+        let id = read(&mut conns, second);
+        assert_eq!(first as u32, second as u32, "the place is used again");
+        assert!(conns.request(late).is_none() && conns.request_mut(late).is_none());
+        assert!(conns.request(id).is_some());
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! How complete requests enter the queue and leave it: begun, turned away, or left by their clients.
 use super::Reactor;
+use super::conn::Conn;
 use super::reject::{After, Rejection};
 use super::warnings::Incident;
+use super::wire::Wire;
 use crate::clock;
 use crate::config;
 use crate::exchange::Exchange;
+use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
 use crate::sys::fds;
-use crate::sys::poll::{Token, ready};
+use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
 
@@ -16,22 +19,22 @@ const OVERLOADED: Rejection<'_> =
 
 impl Reactor {
     /// The request waits from now on, and its client is watched.
-    pub fn enqueue(&mut self, token: Token) {
+    pub fn enqueue(&mut self, id: RequestId) {
         let now = clock::now();
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let Some(request) = conn.request.as_deref_mut() else { return };
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return };
+        let Some(request) = conn.wire.request_mut(id) else { return };
         request.note_wait(conn.origin.trusted, now);
-        self.admission.insert(token, request.times.complete, request.times.waits_since, now);
-        self.count_file(token);
+        self.admission.insert(id, request.times.complete, request.times.waits_since, now);
+        self.count_file(id);
         self.tell_queue();
-        self.register(token);
+        self.register(id.connection());
     }
 
     /// The request that is served next. The clock as it was when the events came is good enough here.
-    pub(super) fn next_ready(&mut self) -> Option<Token> {
-        let token = self.admission.next(self.work.looked_at())?;
+    pub(super) fn next_ready(&mut self) -> Option<RequestId> {
+        let id = self.admission.next(self.work.looked_at())?;
         self.tell_queue();
-        Some(token)
+        Some(id)
     }
 
     pub(super) fn tell_queue(&mut self) {
@@ -88,37 +91,42 @@ impl Reactor {
     }
 
     /// A complete request becomes an exchange, unless it waited too long or its client has left.
-    pub(super) fn begin(&mut self, token: Token, now: u64) -> Option<Box<Exchange>> {
-        let conn = self.conns.get_mut(token)?;
-        let request = conn.request.as_deref_mut()?;
+    pub(super) fn begin(&mut self, id: RequestId, now: u64) -> Option<Box<Exchange>> {
+        let conn = self.conns.get_mut(id.connection())?;
+        let request = conn.wire.request_mut(id)?;
         request.note_wait(conn.origin.trusted, now);
         if self.admission.is_too_late(request.times.waits_since, now) {
-            self.shed(token, Word::QueueLate);
+            self.shed(id, Word::QueueLate);
             return None;
         }
         let waited = now.saturating_sub(request.times.complete);
-        if waited > config::HALF_CLOSE
-            && let Some(stream) = &conn.stream
-            && has_left(stream.socket(), conn.edges.is_hangup(), request.times.complete, now)
-        {
-            self.left_queue(token);
+        if waited > config::HALF_CLOSE && conn.client_has_left(id, conn.edges.is_hangup(), now) {
+            self.left_queue(id);
             return None;
         }
-        self.start(token)
+        self.start(id)
+    }
+
+    /// The client of a waiting request did something; `half`: it had closed its sending side before.
+    pub(super) fn stir(&mut self, id: RequestId, half: bool) {
+        let conn = self.conns.get(id.connection());
+        if conn.is_some_and(|conn| conn.client_has_left(id, half, clock::now())) {
+            self.left_queue(id);
+        }
     }
 
     /// Turns away what is beyond `queue_limit` and `queue_timeout`: as much as the baton may be held for. The rest is due at
     /// once.
     pub fn trim_queue(&mut self, now: u64) {
         let before = self.admission.waiting();
-        for token in self.admission.take_late(now, config::STEPS as usize) {
+        for id in self.admission.take_late(now, config::STEPS as usize) {
             self.work.takes_step();
-            self.shed(token, Word::QueueLate);
+            self.shed(id, Word::QueueLate);
         }
         while self.work.takes_step()
-            && let Some(token) = self.admission.take_excess(self.work.looked_at(), clock::now)
+            && let Some(id) = self.admission.take_excess(self.work.looked_at(), clock::now)
         {
-            self.shed(token, Word::QueueFull);
+            self.shed(id, Word::QueueFull);
         }
         if self.admission.waiting() < before {
             self.tell_queue();
@@ -136,8 +144,8 @@ impl Reactor {
     }
 
     /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
-    fn shed(&mut self, token: Token, why: Word) {
-        if self.reject(token, &OVERLOADED, why).is_none() {
+    fn shed(&mut self, id: RequestId, why: Word) {
+        if self.reject(id, &OVERLOADED, why).is_none() {
             return;
         }
         let is_full = matches!(why, Word::QueueFull);
@@ -146,12 +154,21 @@ impl Reactor {
     }
 
     /// The client of a waiting request has gone: nobody would read the answer.
-    pub(super) fn left_queue(&mut self, token: Token) {
-        if self.admission.remove(token) {
+    fn left_queue(&mut self, id: RequestId) {
+        if self.admission.remove(id) {
             self.tell_queue();
         }
         self.board.add(Word::LeftQueue, 1);
-        self.close(token);
+        self.close(id.connection());
+    }
+}
+
+impl Conn {
+    /// Whether the client of a request has left that has not begun. `half` as for [`has_left`].
+    fn client_has_left(&self, id: RequestId, half: bool, now: u64) -> bool {
+        let Wire::Http1(http1) = &self.wire;
+        let (Some(request), Some(stream)) = (http1.request(id), &self.stream) else { return false };
+        has_left(stream.socket(), half, request.times.complete, now)
     }
 }
 

@@ -9,6 +9,7 @@ use super::phase::Phase;
 use super::reject::{After, Rejection};
 use super::warnings::Incident;
 use super::wheel::{Tick, tick_at};
+use super::wire::Wire;
 use crate::clock;
 use crate::config;
 use crate::scoreboard::Word;
@@ -110,17 +111,19 @@ impl Reactor {
     }
 
     fn close_for_others(&mut self, token: Token) {
-        match self.conns.get(token).map(|conn| conn.phase.get()) {
-            Some(Phase::Head) => {
+        let Some(conn) = self.conns.get(token) else { return };
+        match conn.phase.get() {
+            Phase::Head => {
+                let Wire::Http1(http1) = &conn.wire;
+                let id = http1.current(token);
                 self.log.warn(Incident::HeadClosed);
-                self.reject(token, &CROWDED, Word::Evicted);
+                self.reject(id, &CROWDED, Word::Evicted);
             }
-            Some(Phase::Lingering) => self.close(token),
-            Some(_) => {
+            Phase::Lingering => self.close(token),
+            _ => {
                 self.board.add(Word::Evicted, 1);
                 self.close(token);
             }
-            None => {}
         }
     }
 }

@@ -2,8 +2,10 @@
 use super::Reactor;
 use super::phase::Phase;
 use super::timeouts::BodyVerdict;
+use super::wire::Wire;
 use crate::clock::SECOND;
 use crate::config;
+use crate::exchange::id::RequestId;
 use crate::exchange::incoming::late_body;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
@@ -47,6 +49,8 @@ impl Reactor {
 
     fn expired(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
+        let Wire::Http1(http1) = &conn.wire;
+        let (current, begun) = (http1.current(token), http1.begun(token));
         match conn.phase.get() {
             _ if conn.is_admin() => self.close(token),
             Phase::Idle => {
@@ -57,30 +61,30 @@ impl Reactor {
                 self.board.add(Word::HeadTimeouts, 1);
                 let seconds = self.config.header_timeout / SECOND;
                 let detail = format!(" ({seconds} s)");
-                self.refuse(token, &Refusal::new(RefusalKind::HeadTimeout, detail));
+                self.refuse(current, &Refusal::new(RefusalKind::HeadTimeout, detail));
             }
-            Phase::Body | Phase::Storing => self.body_expired(token, now),
+            Phase::Body | Phase::Storing => self.body_expired(current, now),
             Phase::Flushing(_) => self.flush_expired(token, now),
             Phase::Lingering => self.close(token),
-            Phase::Busy(_) => self.remind(token),
+            Phase::Busy(_) => self.remind(begun),
             Phase::Queued => {}
         }
     }
 
-    fn body_expired(&mut self, token: Token, now: u64) {
-        let Some(conn) = self.conns.get_mut(token) else { return };
-        let (Some(request), Some(stream)) = (conn.request.as_deref(), &conn.stream) else { return };
+    fn body_expired(&mut self, id: RequestId, now: u64) {
+        let Some(conn) = self.conns.get_mut(id.connection()) else { return };
+        let (Some(request), Some(stream)) = (conn.wire.request(id), &conn.stream) else { return };
         let has_unread = || stream.is_readable();
         match self.deadlines.timeouts().judge_body(request, now, has_unread) {
-            BodyVerdict::Until(until) => self.set_deadline(token, until),
+            BodyVerdict::Until(until) => self.set_deadline(id.connection(), until),
             BodyVerdict::DiskHangs => {
                 let detail = format!(": the disk has taken nothing for {} s", self.config.body_timeout / SECOND);
-                self.refuse(token, &Refusal::new(RefusalKind::SpoolFailed, detail));
+                self.refuse(id, &Refusal::new(RefusalKind::SpoolFailed, detail));
             }
             BodyVerdict::Late { is_slow } => {
                 self.board.add(Word::BodyTimeouts, 1);
                 let refusal = late_body(request.body.len(), is_slow, &self.config);
-                self.refuse(token, &refusal);
+                self.refuse(id, &refusal);
             }
         }
     }

@@ -4,11 +4,12 @@ use super::bodies::no_memory;
 use super::conn::{Conn, Origin};
 use super::edges::Edges;
 use super::enqueue::has_left;
+use super::listener::Listener;
 use super::phase::Change;
-use crate::clock;
+use super::wire::{Protocol, Reading, Wire};
 use crate::config::Fault;
 use crate::exchange::body::{Body, NoMemory, Spool};
-use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::one_queue::parcel::{HEADER, INLINE, MESSAGE, Parcel};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
@@ -47,16 +48,16 @@ impl Reactor {
     /// Sends the request that would be served next, with its connection, into the channel.
     pub fn hand_over(&mut self, channel: &Channel, most_hops: u64, sent: impl FnOnce()) -> Handed {
         let mut next = self.admission.in_service_order(self.work.looked_at());
-        let Some(token) = next.find(|token| self.may_move(*token, most_hops)) else { return Handed::Nothing };
+        let Some(id) = next.find(|id| self.may_move(*id, most_hops)) else { return Handed::Nothing };
         drop(next);
         self.strike(Fault::BeforeSend);
-        if self.post(token, channel).is_err() {
+        if self.post(id, channel).is_err() {
             return Handed::Full;
         }
         sent();
         self.strike(Fault::AfterSend);
-        self.admission.remove(token);
-        self.forget(token);
+        self.admission.remove(id);
+        self.forget(id.connection());
         // In this order a reader sees too few requests for a moment, but none twice.
         self.tell_queue();
         self.board.add(Word::HandedOver, 1);
@@ -64,25 +65,26 @@ impl Reactor {
     }
 
     /// Trailers are kept in no form that could be sent, the reader of a body that still comes neither, and a request that was passed from hand to hand stays.
-    fn may_move(&self, token: Token, most_hops: u64) -> bool {
-        let request = self.conns.get(token).and_then(|conn| conn.request.as_deref());
-        request.is_some_and(|request| {
+    fn may_move(&self, id: RequestId, most_hops: u64) -> bool {
+        self.conns.request(id).is_some_and(|request| {
             request.head.trailers.is_empty() && !request.partial && u64::from(request.hops) < most_hops
         })
     }
 
-    fn post(&self, token: Token, channel: &Channel) -> io::Result<()> {
-        match self.post_as(token, channel, false) {
+    fn post(&self, id: RequestId, channel: &Channel) -> io::Result<()> {
+        match self.post_as(id, channel, false) {
             // The channel's buffer is smaller than the message, however empty it is.
-            Err(io::Errno::MSGSIZE) => self.post_as(token, channel, true),
+            Err(io::Errno::MSGSIZE) => self.post_as(id, channel, true),
             result => result,
         }
     }
 
     /// `apart`: with its payload in a file, whatever its size.
-    fn post_as(&self, token: Token, channel: &Channel, apart: bool) -> io::Result<()> {
-        let conn = self.conns.get(token).ok_or(io::Errno::BADF)?;
-        let request = conn.request.as_deref().ok_or(io::Errno::BADF)?;
+    fn post_as(&self, id: RequestId, channel: &Channel, apart: bool) -> io::Result<()> {
+        let conn = self.conns.get(id.connection()).ok_or(io::Errno::BADF)?;
+        // The connection goes with its request: it has no other.
+        let Wire::Http1(http1) = &conn.wire;
+        let request = http1.request(id).ok_or(io::Errno::BADF)?;
         let stream = conn.stream.as_ref().ok_or(io::Errno::BADF)?;
         let head = request.input.get(request.head_at..request.head_end).unwrap_or_default();
         let (body, file) = match &request.body {
@@ -127,7 +129,7 @@ impl Reactor {
     }
 
     /// Takes the first message of the channel; `None`: there is none. `taken` is called once there was one.
-    pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<Token> {
+    pub fn take_over(&mut self, channel: &Channel, taken: impl Fn()) -> Option<RequestId> {
         if self.is_crowded() && !(channel.holds_any() && self.has_room()) {
             return None;
         }
@@ -135,7 +137,7 @@ impl Reactor {
             self.strike(Fault::BeforeTake);
             let mut message = self.buffers.take_scratch(MESSAGE);
             let descriptors = channel.take(&mut message);
-            let token = match descriptors {
+            let id = match descriptors {
                 Ok(None) => {
                     self.buffers.give_scratch(message);
                     return None;
@@ -158,9 +160,9 @@ impl Reactor {
                 }
             };
             self.buffers.give_scratch(message);
-            if token.is_some() {
+            if id.is_some() {
                 self.strike(Fault::BeforeStart);
-                return token;
+                return id;
             }
         }
     }
@@ -182,56 +184,62 @@ impl Reactor {
     }
 
     /// A connection out of a message, with a complete request.
-    fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<Token> {
+    fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<RequestId> {
         let mut descriptors = descriptors.into_iter();
         let socket = descriptors.next()?;
         let Some((parcel, payload, spool)) = open(message, descriptors) else {
             self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
             return None;
         };
-        let listener =
-            self.gate.listeners().iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
+        let listeners = self.gate.listeners();
+        let listener = listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
+        // The parcel names the listener: its protocol is the same here.
+        let protocol = listeners.get(listener).map_or_else(Protocol::default, Listener::protocol);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
-        let mut conn = Conn::new(Stream::new(socket), Origin { peer: parcel.peer, listener: listener as u16, trusted });
+        let origin = Origin { peer: parcel.peer, listener: listener as u16, trusted };
+        let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
         conn.edges = Edges::known(parcel.readable, parcel.hangup);
         conn.phase.enter(Change::TakenOver);
-        let mut request = self.buffers.take();
-        let refusal = self.fill_in(&mut request, &mut conn, &parcel, &payload, spool).err();
-        conn.request = Some(request);
+        let Wire::Http1(http1) = &mut conn.wire;
+        let mut reading = http1.begin_reading(|| self.buffers.take());
+        let refusal = self.fill_in(&mut reading, trusted, &parcel, &payload, spool).err();
         let token = self.conns.insert(conn);
+        let Wire::Http1(http1) = &self.conns.get(token)?.wire;
+        let id = http1.current(token);
         self.board.add(Word::TakenOver, 1);
         self.board.set(Word::Connections, self.connections() as u64);
         if let Some(refusal) = refusal {
-            self.refuse(token, &refusal);
+            self.refuse(id, &refusal);
             return None;
         }
-        Some(token)
+        Some(id)
     }
 
     /// The head is read again, by this worker's rules; the body and what follows are as they were read.
     fn fill_in(
         &mut self,
-        request: &mut Request,
-        conn: &mut Conn,
+        reading: &mut Reading<'_>,
+        trusted: bool,
         parcel: &Parcel,
         payload: &[u8],
         spool: Option<Spool>,
     ) -> Result<(), Box<Refusal>> {
         let (head, rest) = payload.split_at_checked(parcel.head as usize).unwrap_or_default();
         let (body, next) = rest.split_at_checked(parcel.body as usize).unwrap_or_default();
+        let request = &mut *reading.request;
         request.input.extend_from_slice(head);
         request.times.first_byte = parcel.first_byte;
         request.times.head_complete = parcel.head_complete;
         request.times.complete = parcel.complete;
         request.times.waits_since = parcel.waits_since;
         request.hops = parcel.hops.saturating_add(1);
-        let progress =
-            conn.receiver.advance(&mut request.input, &self.config.policy, conn.origin.trusted, &mut request.head)?;
-        if progress.step != Step::Head || progress.consumed != head.len() {
+        let (_, step) = reading.advance(&self.config.policy, trusted)?;
+        if step != Step::Head || reading.request.start != head.len() {
             return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
         }
-        conn.receiver.took_body();
-        (request.head_end, request.start) = (head.len(), head.len());
+        reading.took_body();
+        let request = &mut *reading.request;
+        request.head_end = head.len();
         request.input.extend_from_slice(next);
         if let Some(spool) = spool {
             request.body = Body::Spooled(spool);
@@ -244,15 +252,6 @@ impl Reactor {
             self.bodies.adopt(request);
         }
         Ok(())
-    }
-
-    /// The client of a waiting request did something; `half`: it had closed its sending side before.
-    pub(super) fn stir(&mut self, token: Token, half: bool) {
-        let Some(conn) = self.conns.get(token) else { return };
-        let (Some(request), Some(stream)) = (&conn.request, &conn.stream) else { return };
-        if has_left(stream.socket(), half, request.times.complete, clock::now()) {
-            self.left_queue(token);
-        }
     }
 
     #[inline]

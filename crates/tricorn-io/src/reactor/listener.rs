@@ -1,5 +1,6 @@
 //! A listener, watched or not, and what it brings.
 use super::tokens::SPECIAL;
+use super::wire::Protocol;
 use crate::peer::Peer;
 use crate::sys::poll::{Token, ready};
 use crate::waiting::entrance::Entrance;
@@ -15,6 +16,8 @@ pub struct Listener {
     pub(crate) socket: OwnedFd,
     /// The address it is bound to; `None` for unix sockets.
     pub(crate) address: Option<SocketAddr>,
+    /// What its clients speak.
+    protocol: Protocol,
     is_tcp: bool,
     watched: bool,
 }
@@ -28,12 +31,16 @@ pub(super) enum Accepted {
 }
 
 impl Listener {
-    pub fn new(socket: OwnedFd) -> rustix::io::Result<Listener> {
+    pub fn new(socket: OwnedFd, protocol: Protocol) -> rustix::io::Result<Listener> {
         let name = getsockname(&socket)?;
         let is_tcp = matches!(name.address_family(), AddressFamily::INET | AddressFamily::INET6);
         let address = SocketAddr::try_from(name).ok();
         rustix::io::ioctl_fionbio(&socket, true)?;
-        Ok(Listener { socket, address, is_tcp, watched: false })
+        Ok(Listener { socket, address, protocol, is_tcp, watched: false })
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// Has it watched, or no longer. What cannot be taken out was not there.
@@ -101,7 +108,7 @@ mod tests {
     fn a_listener_that_the_poller_did_not_take_is_taken_by_the_next_try() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = socket.local_addr().expect("an address");
-        let mut listeners = [Listener::new(socket.into()).expect("a listener")];
+        let mut listeners = [Listener::new(socket.into(), Protocol::Http1).expect("a listener")];
         let poller = Arc::new(Poller::new().expect("a poller"));
         let entrance = Entrance::of_threads(poller.clone());
         // A second epoll_ctl(2) for the same open file and number fails (EEXIST).

@@ -46,6 +46,7 @@ mod timeouts;
 mod tokens;
 mod warnings;
 mod wheel;
+mod wire;
 mod work;
 mod write;
 
@@ -56,12 +57,14 @@ pub use chores::{Chores, Notice};
 pub use hand_over::{Front, Handed};
 pub use listener::Listener;
 pub use tokens::WAKE;
+pub use wire::Protocol;
 pub use work::Runner;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::exchange::{Client, Exchange};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
@@ -88,7 +91,7 @@ use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
 use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
-use tricorn_proto::http1::Receiver;
+use wire::Wire;
 use work::Work;
 
 /// What a reactor is given by the engine.
@@ -158,8 +161,8 @@ impl Reactor {
             if !self.work.takes_step() {
                 return None;
             }
-            if starts && let Some(token) = self.next_ready() {
-                if let Some(exchange) = self.begin_waiting(token) {
+            if starts && let Some(id) = self.next_ready() {
+                if let Some(exchange) = self.begin_waiting(id) {
                     return Some(exchange);
                 }
                 continue;
@@ -178,24 +181,23 @@ impl Reactor {
             } else {
                 return None;
             };
-            let Some(token) = complete else { continue };
+            let Some(id) = complete else { continue };
             if starts && !self.admission.has_waiting() {
-                let complete =
-                    self.conns.get_mut(token).and_then(|conn| conn.request.as_deref()).map_or(0, |r| r.times.complete);
-                if let Some(exchange) = self.begin(token, complete) {
+                let complete = self.conns.request(id).map_or(0, |request| request.times.complete);
+                if let Some(exchange) = self.begin(id, complete) {
                     return Some(exchange);
                 }
                 continue;
             }
-            self.enqueue(token);
+            self.enqueue(id);
         }
     }
 
     /// A request that has waited becomes an exchange, unless it has waited too long.
-    pub fn begin_waiting(&mut self, token: Token) -> Option<Box<Exchange>> {
+    pub fn begin_waiting(&mut self, id: RequestId) -> Option<Box<Exchange>> {
         let now = clock::now();
         self.wall.refresh(now);
-        let mut exchange = self.begin(token, now)?;
+        let mut exchange = self.begin(id, now)?;
         exchange.timing.started = now;
         Some(exchange)
     }
@@ -295,7 +297,7 @@ impl Reactor {
         self.tell_shortage(now);
     }
 
-    fn on_event(&mut self, event: Event) -> Option<Token> {
+    fn on_event(&mut self, event: Event) -> Option<RequestId> {
         if event.token >= SPECIAL {
             if event.token == WAKE {
                 self.work.wake();
@@ -342,7 +344,9 @@ impl Reactor {
                 None
             }
             Phase::Queued => {
-                self.stir(event.token, half);
+                let Wire::Http1(http1) = &conn.wire;
+                let id = http1.current(event.token);
+                self.stir(id, half);
                 None
             }
             Phase::Busy(_) => {
@@ -353,7 +357,7 @@ impl Reactor {
         }
     }
 
-    fn look_again(&mut self, token: Token) -> Option<Token> {
+    fn look_again(&mut self, token: Token) -> Option<RequestId> {
         let conn = self.conns.get_mut(token)?;
         conn.edges.unlist();
         match conn.phase.get() {
@@ -379,21 +383,21 @@ impl Reactor {
     }
 
     /// A complete request becomes an exchange, with its socket.
-    fn start(&mut self, token: Token) -> Option<Box<Exchange>> {
-        let conn = self.conns.get_mut(token)?;
-        let mut request = conn.request.take()?;
+    fn start(&mut self, id: RequestId) -> Option<Box<Exchange>> {
+        let conn = self.conns.get_mut(id.connection())?;
+        let Wire::Http1(http1) = &mut conn.wire;
+        let (mut request, receiver) = http1.begin(id)?;
         self.extra.opened(request.takes_file());
         let stream = conn.stream.take()?;
         conn.phase.enter(Change::Begun(stream.socket().as_raw_fd()));
         self.admission.capacity_mut().began();
         self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
-        let receiver = if request.partial { std::mem::take(&mut conn.receiver) } else { Receiver::default() };
         self.tell_free();
         let client = Client { peer, listener, trusted, attachment };
-        let mut exchange = Exchange::new(token, stream, request, receiver, client, self.wall.clone());
+        let mut exchange = Exchange::new(id, stream, request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
-        self.keep_excess(token, &mut exchange.request);
+        self.keep_excess(id, &mut exchange.request);
         if exchange.request.counted.disk > 0 {
             self.bodies.lend_out(&mut exchange.request);
         }
@@ -404,7 +408,7 @@ impl Reactor {
     }
 
     /// Bytes after the request (pipelined ones) stay with the connection.
-    fn keep_excess(&mut self, token: Token, request: &mut Request) {
+    fn keep_excess(&mut self, id: RequestId, request: &mut Request) {
         if request.partial || request.unread().is_empty() {
             return;
         }
@@ -412,8 +416,9 @@ impl Reactor {
         next.input.extend_from_slice(request.unread());
         next.times.first_byte = request.times.complete;
         request.input.truncate(request.start);
-        if let Some(conn) = self.conns.get_mut(token) {
-            conn.request = Some(next);
+        if let Some(conn) = self.conns.get_mut(id.connection()) {
+            let Wire::Http1(http1) = &mut conn.wire;
+            http1.keep_excess(next);
         }
     }
 

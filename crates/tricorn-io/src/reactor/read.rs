@@ -4,12 +4,14 @@ use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
+use super::wire::Wire;
 use super::{Reactor, Runner};
 use crate::clock;
 use crate::config::{self, Config, Received};
 use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::encoding::CONTINUE;
+use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -21,12 +23,12 @@ use tricorn_proto::message::{Framing, Refusal};
 /// What looking at the bytes at hand came to.
 enum Look {
     NeedMore,
-    Complete,
+    Complete(RequestId),
     /// The request is complete but for bytes that are not on disk yet.
-    Unwritten,
+    Unwritten(RequestId),
     /// A head came on an admin connection.
-    Admin,
-    Refused(Box<Refusal>),
+    Admin(RequestId),
+    Refused(RequestId, Box<Refusal>),
 }
 
 /// What a read brought.
@@ -34,29 +36,29 @@ enum Fill {
     Bytes(usize),
     Dry,
     /// The disk is waited for; it will be told when to read on.
-    Storing,
+    Storing(RequestId),
     Ended,
     Broken,
-    Refused(Box<Refusal>),
+    Refused(RequestId, Box<Refusal>),
 }
 
 /// Bodies from this length on that came with their heads go straight to the gateway's own buffers.
 const BYTES: u64 = 1024;
 
 impl Reactor {
-    /// Reads and parses until a request is complete (its token is returned), or there is nothing more to read.
-    pub(super) fn read(&mut self, token: Token) -> Option<Token> {
+    /// Reads and parses until a request is complete (its id is returned), or there is nothing more to read.
+    pub(super) fn read(&mut self, token: Token) -> Option<RequestId> {
         let mut taken = 0;
         let mut now = 0;
         loop {
             match self.look(token, now)? {
-                Look::Complete => return Some(token),
-                Look::Unwritten => {
-                    self.store(token);
+                Look::Complete(id) => return Some(id),
+                Look::Unwritten(id) => {
+                    self.store(id);
                     return None;
                 }
-                Look::Admin => {
-                    self.answer_admin(token)?;
+                Look::Admin(id) => {
+                    self.answer_admin(id)?;
                     // One read may bring hundreds of questions.
                     if !self.work.takes_step() {
                         self.later(token);
@@ -64,14 +66,14 @@ impl Reactor {
                     }
                     continue;
                 }
-                Look::Refused(refusal) => {
-                    self.refuse(token, &refusal);
+                Look::Refused(id, refusal) => {
+                    self.refuse(id, &refusal);
                     return None;
                 }
                 Look::NeedMore => {}
             }
             if taken >= config::READ_BURST || taken > 0 && self.work.is_turn_over() {
-                self.count_head(token);
+                self.count_reading(token);
                 self.later(token);
                 return None;
             }
@@ -85,16 +87,16 @@ impl Reactor {
                     self.await_more(token, now);
                     return None;
                 }
-                Fill::Storing => {
-                    self.await_disk(token);
+                Fill::Storing(id) => {
+                    self.await_disk(id);
                     return None;
                 }
                 Fill::Ended | Fill::Broken => {
                     self.peer_left(token);
                     return None;
                 }
-                Fill::Refused(refusal) => {
-                    self.refuse(token, &refusal);
+                Fill::Refused(id, refusal) => {
+                    self.refuse(id, &refusal);
                     return None;
                 }
             }
@@ -104,33 +106,33 @@ impl Reactor {
     /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
-        let Some(request) = conn.request.as_deref_mut() else { return Some(Look::NeedMore) };
-        request.times.first_byte = if request.times.first_byte == 0 { now } else { request.times.first_byte };
+        let Wire::Http1(http1) = &mut conn.wire;
+        let id = http1.current(token);
+        let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+        reading.came(now);
         loop {
-            let unread = request.input.get_mut(request.start..).unwrap_or_default();
-            if unread.is_empty() && !conn.phase.get().is_body() {
+            if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
             }
-            let step = match conn.receiver.advance(unread, &self.config.policy, conn.origin.trusted, &mut request.head)
-            {
-                Ok(step) => step,
+            let advanced = reading.advance(&self.config.policy, conn.origin.trusted);
+            let request = &mut *reading.request;
+            let (from, step) = match advanced {
+                Ok(advanced) => advanced,
                 Err(refusal) => {
                     if !conn.phase.get().is_body() {
                         request.head_at = request.start; // for the log: as far as it was read
                     }
-                    return Some(Look::Refused(refusal));
+                    return Some(Look::Refused(id, refusal));
                 }
             };
-            let from = request.start;
-            request.start += step.consumed;
-            match step.step {
+            match step {
                 Step::NeedMore => {
                     compact(request);
                     if self.config.streaming && conn.phase.get().is_body() {
                         request.partial = true;
                         request.times.complete = if now == 0 { clock::now() } else { now };
                         conn.phase.enter(Change::Complete);
-                        return Some(Look::Complete);
+                        return Some(Look::Complete(id));
                     }
                     return Some(Look::NeedMore);
                 }
@@ -139,13 +141,13 @@ impl Reactor {
                     request.head_end = request.start;
                     self.buffers.head_is_complete(request);
                     if is_admin(conn.origin.listener) {
-                        return Some(Look::Admin);
+                        return Some(Look::Admin(id));
                     }
                     request.times.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase.enter(Change::Head);
                     if request.head.framing != Framing::None {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
-                            return Some(Look::Refused(refusal));
+                            return Some(Look::Refused(id, refusal));
                         }
                         let continues = !self.config.streaming && request.awaits_continue();
                         if let Some(stream) = conn.stream.as_mut().filter(|_| continues) {
@@ -157,17 +159,17 @@ impl Reactor {
                 Step::Body(range) => {
                     let piece = from + range.start..from + range.end;
                     if let Err(refusal) = keep(request, piece, &self.config, &mut self.bodies) {
-                        return Some(Look::Refused(refusal));
+                        return Some(Look::Refused(id, refusal));
                     }
                 }
                 Step::End => {
                     if matches!(&request.body, Body::Spooled(spool) if spool.is_unwritten()) {
                         conn.phase.enter(Change::Unwritten);
-                        return Some(Look::Unwritten);
+                        return Some(Look::Unwritten(id));
                     }
                     request.times.complete = if now == 0 { clock::now() } else { now };
                     conn.phase.enter(Change::Complete);
-                    return Some(Look::Complete);
+                    return Some(Look::Complete(id));
                 }
             }
         }
@@ -179,29 +181,32 @@ impl Reactor {
         if !conn.edges.is_readable() {
             return Some(Fill::Dry);
         }
-        let request = conn.request.get_or_insert_with(|| self.buffers.take());
+        let Wire::Http1(http1) = &mut conn.wire;
+        let id = http1.current(token);
+        let mut reading = http1.begin_reading(|| self.buffers.take());
+        let request = &mut *reading.request;
         let stream = conn.stream.as_mut()?;
         if self.bodies.is_over_memory()
             && conn.phase.get().is_body()
             && request.head.framing != Framing::None
             && let Err(refusal) = self.bodies.spill(request)
         {
-            return Some(Fill::Refused(refusal));
+            return Some(Fill::Refused(id, refusal));
         }
-        let room = match self.bodies.ahead(token, request) {
+        let room = match self.bodies.ahead(id, request) {
             Ok(Ahead::Room(room)) => room,
-            Ok(Ahead::Wait) => return Some(Fill::Storing),
-            Err(refusal) => return Some(Fill::Refused(refusal)),
+            Ok(Ahead::Wait) => return Some(Fill::Storing(id)),
+            Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };
-        let left = conn.receiver.fixed_remaining();
-        let (result, wanted) = match receive(request, left, room, stream, &mut self.bodies) {
+        let left = reading.body_left();
+        let (result, wanted) = match receive(reading.request, left, room, stream, &mut self.bodies) {
             Ok(Filled { result, wanted, of_body }) => {
                 if of_body && let Ok(count) = result {
-                    conn.receiver.took_fixed(count as u64);
+                    reading.took(count);
                 }
                 (result, wanted)
             }
-            Err(refusal) => return Some(Fill::Refused(refusal)),
+            Err(refusal) => return Some(Fill::Refused(id, refusal)),
         };
         match result {
             Ok(0) => Some(Fill::Ended),
@@ -222,34 +227,37 @@ impl Reactor {
     /// Nothing more to read for now: the deadline of the phase, and an edge to wait for. `now` as for `look`.
     fn await_more(&mut self, token: Token, now: u64) {
         let Some(conn) = self.conns.get_mut(token) else { return };
-        if let Some(request) = conn.request.as_deref_mut().filter(|request| matches!(request.body, Body::Spooled(_))) {
-            let paused = self.bodies.pause(token, request);
+        let Wire::Http1(http1) = &mut conn.wire;
+        let id = http1.current(token);
+        if let Some(request) = http1.request_mut(id).filter(|request| matches!(request.body, Body::Spooled(_))) {
+            let paused = self.bodies.pause(id, request);
             self.wake_line();
             if let Err(refusal) = paused {
-                self.refuse(token, &refusal);
+                self.refuse(id, &refusal);
                 return;
             }
         }
         let Some(conn) = self.conns.get_mut(token) else { return };
-        match (&mut conn.request, conn.phase.get()) {
+        let Wire::Http1(http1) = &mut conn.wire;
+        match (http1.request_mut(id), conn.phase.get()) {
             (Some(request), Phase::Idle) if request.input.is_empty() => {
-                if let Some(request) = conn.request.take() {
+                if let Some(request) = http1.end() {
                     self.recycle(request);
                 }
             }
             (Some(request), Phase::Idle) => {
                 let change = Change::Bytes { first: request.times.first_byte };
                 self.deadlines.enter(token, &mut conn.phase, change, now);
-                self.count_head(token);
+                self.count_head(id);
             }
             // Whatever was read together with the head: the deadline so far was that of a head or an idle connection.
             (Some(request), Phase::Body) => {
                 note_progress(request, now);
                 let deadline = self.deadlines.timeouts().body(request);
                 self.set_deadline(token, deadline);
-                self.count_file(token);
+                self.count_file(id);
             }
-            (Some(_), Phase::Head) => self.count_head(token),
+            (Some(_), Phase::Head) => self.count_head(id),
             _ => {}
         }
         self.register(token);
@@ -267,9 +275,11 @@ impl Reactor {
     /// The peer closed its side or broke the connection before its request was complete.
     fn peer_left(&mut self, token: Token) {
         let Some(conn) = self.conns.get_mut(token) else { return };
+        let Wire::Http1(http1) = &mut conn.wire;
+        let has_begun = http1.reading().is_some_and(|reading| !reading.request.input.is_empty());
         if conn.is_admin() {
             // A probe that hung up has its answer.
-        } else if conn.phase.get().is_body() || conn.request.as_ref().is_some_and(|request| !request.input.is_empty()) {
+        } else if conn.phase.get().is_body() || has_begun {
             self.board.add(Word::ClientGone, 1);
             let peer = conn.origin.peer;
             self.notice(false, || format!("{peer} left before its request was complete"));
@@ -278,11 +288,11 @@ impl Reactor {
     }
 
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
-    pub(super) fn refuse(&mut self, token: Token, refusal: &Refusal) {
+    pub(super) fn refuse(&mut self, id: RequestId, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
         let fields = if status == STATUS { RETRY_AFTER } else { &[] };
         let rejection = Rejection { status, message: &message, fields, after: After::Linger };
-        if let Some(peer) = self.reject(token, &rejection, Word::Refused) {
+        if let Some(peer) = self.reject(id, &rejection, Word::Refused) {
             let what = if status < 500 { "Invalid request" } else { "Request refused" };
             self.notice(true, || format!("{what} from ip={peer}: {}", refusal.log_text()));
         }

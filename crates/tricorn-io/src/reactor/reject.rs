@@ -6,10 +6,10 @@ use super::phase::Phase;
 use super::respond::Delivery;
 use crate::clock;
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::exchange::responder::Responder;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
-use crate::sys::poll::Token;
 use tricorn_proto::message::Method;
 use tricorn_proto::peer::request_id;
 
@@ -61,11 +61,12 @@ fn method_of(request: &Request, phase: &Phase) -> Method {
 impl Reactor {
     /// Answers, counts, writes the access log, and keeps the connection or closes it. Who it was that asked, if the log
     /// should be told: admin connections are not counted.
-    pub(super) fn reject(&mut self, token: Token, rejection: &Rejection<'_>, counter: Word) -> Option<Peer> {
+    pub(super) fn reject(&mut self, id: RequestId, rejection: &Rejection<'_>, counter: Word) -> Option<Peer> {
         let now = clock::now();
         self.wall.refresh(now);
+        let token = id.connection();
         let conn = self.conns.get_mut(token)?;
-        let mut request = conn.request.take();
+        let mut request = conn.wire.take_request(id);
         let is_whole = rejection.after == After::Keep;
         let head = request.as_deref().filter(|_| is_whole).map(|request| &request.head);
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
@@ -89,7 +90,7 @@ impl Reactor {
         }
         if let Some(mut request) = request.take() {
             if is_read {
-                self.keep_excess(token, &mut request);
+                self.keep_excess(id, &mut request);
             }
             self.recycle(request);
         }
@@ -107,9 +108,9 @@ impl Reactor {
     /// of them was begun.
     pub fn turn_away(&mut self) {
         while self.work.takes_step()
-            && let Some(token) = self.admission.take_oldest()
+            && let Some(id) = self.admission.take_oldest()
         {
-            if let Some(peer) = self.reject(token, &STRANDED, Word::Refused) {
+            if let Some(peer) = self.reject(id, &STRANDED, Word::Refused) {
                 self.notice(true, || {
                     format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")
                 });

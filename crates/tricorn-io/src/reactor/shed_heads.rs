@@ -5,9 +5,11 @@
 use super::Reactor;
 use super::reject::{After, Rejection};
 use super::warnings::Incident;
+use super::wire::Wire;
 use crate::clock;
 use crate::config;
 use crate::exchange::buffers::INPUT;
+use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use std::cmp::Reverse;
@@ -21,15 +23,20 @@ const TOO_MANY: Rejection<'_> = Rejection::for_now(
 const MOST: usize = config::STEPS as usize / 2;
 
 impl Reactor {
-    /// More of this connection's head is still to come: counts what there is so far.
-    pub(super) fn count_head(&mut self, token: Token) {
-        let Some(conn) = self.conns.get_mut(token).filter(|conn| conn.phase.get().is_before_body()) else {
-            return;
-        };
-        let Some(request) = conn.request.as_deref_mut() else { return };
-        if self.buffers.count_head(request) {
+    /// More of this head is still to come: counts what there is so far.
+    pub(super) fn count_head(&mut self, id: RequestId) {
+        if let Some(request) = self.conns.request_mut(id)
+            && self.buffers.count_head(request)
+        {
             self.shed_heads();
         }
+    }
+
+    /// The same of the head that is being read, if one is.
+    pub(super) fn count_reading(&mut self, token: Token) {
+        let Some(conn) = self.conns.get(token).filter(|conn| conn.phase.get().is_before_body()) else { return };
+        let Wire::Http1(http1) = &conn.wire;
+        self.count_head(http1.current(token));
     }
 
     #[cold]
@@ -39,9 +46,11 @@ impl Reactor {
             .filter_map(|position| conns.at(position))
             .filter(|(_, conn)| !conn.is_admin())
             .filter_map(|(token, conn)| {
-                let request = conn.request.as_deref().filter(|request| request.counted.head > 0)?;
+                let Wire::Http1(http1) = &conn.wire;
+                let id = http1.current(token);
+                let request = http1.request(id).filter(|request| request.counted.head > 0)?;
                 // What was sent counts, not how large a buffer of the pool it got.
-                Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), token))
+                Some((Reverse(request.input.len() / INPUT), conn.phase.deadline(), id))
             })
             .collect();
         if found.len() > MOST {
@@ -50,7 +59,7 @@ impl Reactor {
         }
         found.sort_unstable();
         // The longest of them takes no less than what is too much: the limit holds however few are given up.
-        for (nr, (_, _, token)) in found.into_iter().enumerate() {
+        for (nr, (_, _, id)) in found.into_iter().enumerate() {
             if self.buffers.are_heads_relieved() || nr > 0 && self.work.is_hold_over() {
                 break;
             }
@@ -58,7 +67,7 @@ impl Reactor {
             self.work.takes_step();
             self.work.takes_step();
             self.log.warn(Incident::HeadRefused);
-            self.reject(token, &TOO_MANY, Word::HeadsShed);
+            self.reject(id, &TOO_MANY, Word::HeadsShed);
         }
         self.tell_shortage(clock::now());
     }

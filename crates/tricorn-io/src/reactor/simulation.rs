@@ -10,6 +10,7 @@ use crate::clock::{MILLI, SECOND};
 use crate::config::{self, BodyRate, QueueOrder};
 use crate::exchange::body::{Body, Pending, Spool};
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::exchange::times::Times;
 use crate::sys::poll::Token;
 use crate::sys::wake::Alarm;
@@ -69,13 +70,13 @@ impl Worker {
     fn ask(&mut self, token: Token) {
         self.change(token, Change::Head);
         self.change(token, Change::Complete);
-        self.admission.insert(token, self.now, self.now, self.now);
+        self.admission.insert(RequestId::new(token, 0), self.now, self.now, self.now);
     }
 
     /// A thread takes the request that is served next.
     fn begin(&mut self) -> Option<Token> {
         let has_thread = self.admission.capacity().ready() > 0;
-        let token = if has_thread { self.admission.next(self.now) } else { None }?;
+        let token = if has_thread { self.admission.next(self.now) } else { None }?.connection();
         self.change(token, Change::Begun(9));
         self.admission.capacity_mut().began();
         Some(token)
@@ -227,8 +228,8 @@ fn requests_wait_for_threads_within_their_limits_and_their_connections_live_on()
     assert_eq!(worker.begin(), Some(1));
     assert_eq!(worker.begin(), None, "the thread is busy");
     // Two may wait, and the last to come is one too many.
-    while let Some(token) = worker.admission.take_excess(worker.now, || worker.now) {
-        worker.change(token, Change::Kept);
+    while let Some(id) = worker.admission.take_excess(worker.now, || worker.now) {
+        worker.change(id.connection(), Change::Kept);
     }
     assert_eq!([2, 3, 4, 5].map(|token| worker.name(token)), ["queued", "queued", "idle", "idle"]);
     let first = worker.admission.due().expect("they wait");
@@ -237,7 +238,7 @@ fn requests_wait_for_threads_within_their_limits_and_their_connections_live_on()
     let due = worker.admission.due().expect("they wait");
     assert_eq!(due, first + SECOND / 2);
     assert_eq!(worker.pass(due - worker.now), []);
-    assert_eq!(worker.admission.take_late(worker.now, 9), [2]);
+    assert_eq!(worker.admission.take_late(worker.now, 9), [RequestId::new(2, 0)]);
     worker.change(2, Change::Shut);
     worker.end(1, Change::Kept);
     assert_eq!((worker.begin(), worker.admission.due()), (Some(3), Some(due + SECOND / 2)));

@@ -6,6 +6,7 @@
 use super::disk_thread::{DiskThread, stall};
 use crate::config::Fault;
 use crate::exchange::body::{self, Pending};
+use crate::exchange::id::RequestId;
 use crate::sys::poll::{Poller, Token};
 use rustix::fd::OwnedFd;
 use std::fs::File;
@@ -15,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// A piece of a body, to be written to the end of its file.
 #[derive(Debug)]
 pub struct Piece {
-    pub token: Token,
+    /// Whose body it is.
+    pub id: RequestId,
     /// `None`: the body has no file yet.
     pub file: Option<File>,
     pub bytes: Pending,
@@ -26,7 +28,7 @@ pub struct Piece {
 /// What became of a piece.
 #[derive(Debug)]
 pub struct Written {
-    pub token: Token,
+    pub id: RequestId,
     pub result: io::Result<File>,
     /// Its bytes, so that their memory can be used again.
     pub bytes: Pending,
@@ -54,12 +56,12 @@ impl Spooler {
         fault: Option<Fault>,
     ) -> io::Result<Spooler> {
         let write = move |order: Order, is_closed: bool| match order {
-            Order::Write(Piece { token, file, bytes, len }) if !is_closed => {
+            Order::Write(Piece { id, file, bytes, len }) if !is_closed => {
                 if let (Some(Fault::StallDisk), Some(directory)) = (fault, &directory) {
                     stall(directory);
                 }
                 let result = append(file, bytes.as_ref(), directory.as_deref());
-                Some(Written { token, result, bytes, len })
+                Some(Written { id, result, bytes, len })
             }
             Order::Write(_) => None,
             Order::Close(file) => {
@@ -112,8 +114,13 @@ mod tests {
     const BELL: Token = 7;
     const WAIT: u64 = 20_000 * MILLI;
 
-    fn piece(token: Token, file: Option<File>, bytes: &[u8]) -> Piece {
-        Piece { token, file, bytes: Pending::Owned(bytes.to_vec()), len: bytes.len() as u64 }
+    fn piece(connection: u64, file: Option<File>, bytes: &[u8]) -> Piece {
+        Piece {
+            id: RequestId::new(connection, 0),
+            file,
+            bytes: Pending::Owned(bytes.to_vec()),
+            len: bytes.len() as u64,
+        }
     }
 
     fn next(spooler: &Spooler, poller: &Poller) -> Written {
@@ -136,7 +143,7 @@ mod tests {
         let file = next(&spooler, &poller).result.expect("a file");
         assert!(spooler.write(piece(1, Some(file), b"two")));
         let mut written = next(&spooler, &poller);
-        assert_eq!((written.token, written.len, written.bytes.as_ref()), (1, 3, b"two".as_slice()));
+        assert_eq!((written.id.connection(), written.len, written.bytes.as_ref()), (1, 3, b"two".as_slice()));
         let file = written.result.as_mut().expect("a file");
         file.seek(SeekFrom::Start(0)).expect("disk");
         let mut text = String::new();

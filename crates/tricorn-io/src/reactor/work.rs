@@ -1,6 +1,7 @@
 //! What is to be done before the next look at the events: what the last one has brought, and what is held back.
 use super::held::HeldAnswers;
 use crate::config;
+use crate::exchange::id::RequestId;
 use crate::sys::poll::{Event, Events, Token};
 use std::collections::VecDeque;
 
@@ -29,8 +30,8 @@ pub(super) struct Work {
     /// The wake pipe had something.
     woken: bool,
     runner: Runner,
-    /// Connections under way to which something happened that their exchanges want to be told of.
-    stirred: VecDeque<Token>,
+    /// Requests under way to whose connections something happened that their exchanges want to be told of.
+    stirred: VecDeque<RequestId>,
     held: HeldAnswers,
 }
 
@@ -157,13 +158,13 @@ impl Work {
         std::mem::take(&mut self.woken)
     }
 
-    /// Something happened to this connection, which its exchange is to be told.
-    pub fn add_stirred(&mut self, token: Token) {
-        self.stirred.push_back(token);
+    /// Something happened that the exchange of this request is to be told.
+    pub fn add_stirred(&mut self, id: RequestId) {
+        self.stirred.push_back(id);
     }
 
     #[inline]
-    pub fn next_stirred(&mut self) -> Option<Token> {
+    pub fn next_stirred(&mut self) -> Option<RequestId> {
         self.stirred.pop_front()
     }
 

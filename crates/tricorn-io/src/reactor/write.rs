@@ -4,11 +4,13 @@ use super::outgoing::{Outgoing, Stirred, Then};
 use super::phase::Change;
 use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
+use super::wire::Wire;
 use super::{Chores, Reactor};
 use crate::clock;
 use crate::config;
 use crate::exchange::body::Body;
 use crate::exchange::buffers::Request;
+use crate::exchange::id::RequestId;
 use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
 use crate::exchange::outbox::{Flush, SharedBytes};
@@ -29,7 +31,7 @@ impl Reactor {
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
         let (link, sent, hold) = (exchange.output.link(), exchange.output.sent(), exchange.output.is_held_back());
-        let Returned { token, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
+        let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
         if link.is_taken() {
             stream.unblock();
@@ -39,14 +41,14 @@ impl Reactor {
         self.chores.spent.append(&mut spent);
         let partial = request.partial;
         if link.may_reuse() && !partial {
-            self.keep_excess(token, &mut request);
+            self.keep_excess(id, &mut request);
         }
         self.recycle(request);
+        let token = id.connection();
         let Some(conn) = self.conns.get_mut(token) else { return };
         conn.attachment = attachment;
-        if !receiver.is_idle() {
-            conn.receiver = receiver; // the body was read by the exchange
-        }
+        let Wire::Http1(http1) = &mut conn.wire;
+        http1.take_back(receiver);
         // What is still to come of a body, or of the protocol that followed, nobody has looked for.
         if partial || link == Link::Switched {
             conn.edges.may_be_readable();
@@ -92,18 +94,13 @@ impl Reactor {
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
         self.tell_free();
-        self.close(lent.token);
+        self.close(lent.request.connection());
     }
 
     /// The application has taken this socket: nothing is waited for there any more. Returns what was read already.
-    pub fn let_go(&mut self, token: Token, socket: BorrowedFd<'_>) -> Vec<u8> {
-        let Some(conn) = self.conns.get_mut(token) else { return Vec::new() };
-        let request = conn.request.take();
-        self.conns.unwatch(token, Some(socket));
-        let Some(mut request) = request else { return Vec::new() };
-        let unread = std::mem::take(&mut request.input);
-        self.recycle(request);
-        unread
+    pub fn let_go(&mut self, id: RequestId, socket: BorrowedFd<'_>) -> Vec<u8> {
+        self.conns.unwatch(id.connection(), Some(socket));
+        self.take_unread(id)
     }
 
     fn hold(&mut self, token: Token, now: u64) {
@@ -152,9 +149,9 @@ impl Reactor {
         self.buffers.give(request);
     }
 
-    /// The body of this connection's request may be in a file by now.
-    pub(super) fn count_file(&mut self, token: Token) {
-        if let Some(request) = self.conns.get_mut(token).and_then(|conn| conn.request.as_deref_mut()) {
+    /// The body of this request may be in a file by now.
+    pub(super) fn count_file(&mut self, id: RequestId) {
+        if let Some(request) = self.conns.request_mut(id) {
             self.extra.opened(request.takes_file());
         }
     }
@@ -172,12 +169,13 @@ impl Reactor {
             return;
         }
         conn.served = true;
-        conn.receiver.next_request();
+        let Wire::Http1(http1) = &mut conn.wire;
+        http1.next_request();
         self.deadlines.enter(token, &mut conn.phase, Change::Kept, now);
         if conn.is_admin() {
             self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_IDLE);
         }
-        if conn.edges.is_readable() || conn.request.is_some() {
+        if conn.edges.is_readable() || conn.wire.holds_input() {
             self.later(token);
         } else if !conn.edges.is_registered() {
             self.register(token);
@@ -264,7 +262,7 @@ impl Reactor {
         }
         conn.edges.may_be_readable();
         self.deadlines.enter(token, &mut conn.phase, Change::Shut, clock::now());
-        if let Some(request) = conn.request.take() {
+        for request in conn.wire.end() {
             self.recycle(request);
         }
         self.register(token);
@@ -297,9 +295,9 @@ impl Reactor {
     /// Ends a connection. What Python owns goes to the chores: this may be the monitor's thread.
     pub(super) fn close(&mut self, token: Token) {
         let Some(conn) = self.conns.remove(token) else { return };
-        let Conn { stream, mut phase, request, attachment, .. } = conn;
+        let Conn { stream, mut phase, mut wire, attachment, .. } = conn;
         drop(stream);
-        if let Some(request) = request {
+        for request in wire.end() {
             self.recycle(request);
         }
         if let Some(outgoing) = phase.get_mut().outgoing() {
