@@ -128,7 +128,7 @@ impl Active {
     pub fn on(&mut self, engine: &Engine, what: What) -> Effects {
         let mut effects = Effects::default();
         let Some(exchange) = &mut self.exchange else { return effects };
-        let is_tunnel = exchange.has_switched();
+        let is_tunnel = exchange.lane.has_switched();
         let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
         if what.broken {
             exchange.client_left();

@@ -43,6 +43,7 @@ pub use exchange::body::{Body, can_spool_to, spools_to_memory};
 pub use exchange::buffers::Request;
 pub use exchange::cork::Cork;
 pub use exchange::incoming::{Awaited, Incoming};
+pub use exchange::lane::Descriptor;
 pub use exchange::outbox::SharedBytes;
 pub use exchange::overflow::Overflow;
 pub use exchange::patience::Patience;

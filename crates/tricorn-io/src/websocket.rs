@@ -88,7 +88,7 @@ impl<M> WebSocket<M> {
             hangup: false,
             is_held: false,
             patience: None,
-            before: exchange.output.sent(),
+            before: exchange.lane.output().sent(),
         };
         if sent == Sent::Gone {
             socket.session.lost();
@@ -184,7 +184,7 @@ impl<M> WebSocket<M> {
         let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut desk.shelf.out)?.is_some();
         if apart {
             self.is_held = false;
-            let sent = desk.exchange.output.send_apart(&desk.shelf.out, data, b"", keep);
+            let sent = desk.exchange.lane.output_mut().send_apart(&desk.shelf.out, data, b"", keep);
             desk.shelf.out.clear();
             return Ok(self.sent(desk, sent));
         }
@@ -214,7 +214,7 @@ impl<M> WebSocket<M> {
         if self.patience.is_some() {
             desk.engine.await_room(desk.exchange);
         }
-        let sent = desk.exchange.output.flush();
+        let sent = desk.exchange.lane.output_mut().flush();
         self.sent(desk, sent)
     }
 
@@ -226,12 +226,12 @@ impl<M> WebSocket<M> {
 
     /// Whether so much waits for the peer that the application should, too.
     pub fn is_full(&self, exchange: &Exchange) -> bool {
-        self.patience.is_some() && exchange.output.in_memory() > LOW_WATER
+        self.patience.is_some() && exchange.lane.output().in_memory() > LOW_WATER
     }
 
     /// Bytes of frames sent so far.
     pub fn bytes_sent(&self, exchange: &Exchange) -> u64 {
-        exchange.output.sent() - self.before
+        exchange.lane.output().sent() - self.before
     }
 
     pub fn session(&self) -> &Session<M> {
@@ -258,15 +258,15 @@ impl<M> WebSocket<M> {
         let Desk { exchange, shelf, .. } = desk;
         if self.session.has_messages() && self.session.is_open() {
             self.is_held = true;
-            exchange.output.queue(&shelf.out);
+            exchange.lane.output_mut().queue(&shelf.out);
             shelf.out.clear();
-            if exchange.output.in_memory() < APART {
+            if exchange.lane.output().in_memory() < APART {
                 return Sent::Accepted;
             }
             return self.flush(desk);
         }
         self.is_held = false;
-        let sent = exchange.output.send(&mut shelf.out, b"", b"", || Box::new(Vec::new()));
+        let sent = exchange.lane.output_mut().send(&mut shelf.out, b"", b"", || Box::new(Vec::new()));
         shelf.out.clear();
         self.sent(desk, sent)
     }
@@ -278,7 +278,7 @@ impl<M> WebSocket<M> {
             self.patience = None;
             return sent;
         }
-        if !desk.exchange.output.is_behind() {
+        if !desk.exchange.lane.output().is_behind() {
             if self.patience.take().is_some() {
                 desk.exchange.stop_timer(Timer::Room);
                 self.session.caught_up(&mut desk.shelf.out);
@@ -323,8 +323,8 @@ fn turn<'a>(desk: &'a mut Desk<'_>, now: u64, is_behind: bool) -> Turn<'a> {
 impl Exchange {
     /// Sends the head of the reply, a 101: from now on the connection speaks something else, for as long as it likes.
     fn switch(&mut self, inputs: &HeadInputs<'_>) -> Sent {
-        self.output.may_hold(false);
-        self.switched();
+        self.lane.output_mut().may_hold(false);
+        self.lane.switch();
         let request = &mut *self.request;
         request.out.clear();
         encoding::head(&mut request.reply, &mut request.out, inputs);

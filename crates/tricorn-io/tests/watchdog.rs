@@ -484,7 +484,7 @@ fn nothing_is_answered_into_a_connection_that_the_application_has_taken() {
     let held = gate.clone();
     let server = Server::start(Config { request_timeout: 100 * MILLI, ..config() }, move |engine, exchange| {
         engine.let_go(exchange);
-        let socket = tricorn_io::duplicate(std::os::fd::AsRawFd::as_raw_fd(&exchange.socket())).expect("a descriptor");
+        let socket = exchange.lane.descriptor().duplicate().expect("a descriptor");
         rustix::io::write(&socket, b"before;").expect("a socket");
         held.pass();
         rustix::io::write(&socket, b"after").expect("a socket");

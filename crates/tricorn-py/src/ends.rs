@@ -45,7 +45,7 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
     };
     let client = peer_address(exchange);
     let remote = client.map(|address| address.ip().to_string()).unwrap_or_default();
-    let server = match (local_address(engine, exchange), exchange.local_path()) {
+    let server = match (local_address(engine, exchange), exchange.lane.local_path()) {
         (Some(address), _) => Some(pair(address)?),
         (None, Some(path)) => Some((String::from_utf8_lossy(&path), py.None()).into_pyobject(py)?.unbind()),
         (None, None) => None,
@@ -65,7 +65,7 @@ pub fn peer_address(exchange: &Exchange) -> Option<SocketAddr> {
 pub fn local_address(engine: &Engine, exchange: &Exchange) -> Option<SocketAddr> {
     let bound = engine.listener_address(exchange.client.listener)?;
     if bound.ip().is_unspecified() {
-        return exchange.local_address().map(canonical).or(Some(bound));
+        return exchange.lane.local_address().map(canonical).or(Some(bound));
     }
     Some(canonical(bound))
 }

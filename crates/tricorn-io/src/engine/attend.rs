@@ -21,7 +21,7 @@ impl Engine {
     /// The next thing that happens to an attended connection is told, since it may be that there is room for output. To be
     /// called before the socket is tried once more.
     pub(crate) fn await_room(&self, exchange: &Exchange) {
-        self.shared.baton.take().reactor.await_room(exchange.id());
+        self.shared.baton.take().reactor.await_room(exchange.lane.id());
     }
 
     /// How a wait for room has ended; `None`: it goes on, or begins (with a patience of its own), and something is told when the
@@ -61,7 +61,7 @@ impl Engine {
     }
 
     fn arm(&self, exchange: &Exchange, at: u64) {
-        self.shared.baton.take().reactor.remind_at(exchange.id(), at);
+        self.shared.baton.take().reactor.remind_at(exchange.lane.id(), at);
     }
 
     /// Reads what has come of the body. What has not is waited for from now on, at most until it is late. For exchanges that are attended.
@@ -94,7 +94,7 @@ impl Engine {
 
     /// What the client sent behind the request that is with this exchange, for a protocol that follows it.
     pub fn take_unread(&self, exchange: &Exchange) -> Vec<u8> {
-        self.shared.baton.take().reactor.take_unread(exchange.id())
+        self.shared.baton.take().reactor.take_unread(exchange.lane.id())
     }
 
     /// Blocks until there are bytes for the call in this slot, or its client has left, for so long at most. `socket` is a

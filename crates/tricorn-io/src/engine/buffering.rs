@@ -14,6 +14,7 @@ use super::Engine;
 use super::shared::Shared;
 use crate::clock;
 use crate::config::TELL;
+use crate::exchange::lane::Descriptor;
 use crate::exchange::overflow::{Store, Unstored};
 use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
@@ -38,7 +39,7 @@ impl Engine {
     /// The exchange is over its mark ([`Sent::OverMark`]): how long its client may take, for [`Engine::room`].
     pub fn fall_behind(&self, exchange: &mut Exchange) -> Behind {
         let fresh = exchange.patience(self.config());
-        let patience = exchange.output.patience_since_file().unwrap_or(fresh);
+        let patience = exchange.lane.output_mut().patience_since_file().unwrap_or(fresh);
         Behind { patience, since: clock::now(), full: false }
     }
 
@@ -46,19 +47,19 @@ impl Engine {
     pub fn room(&self, exchange: &mut Exchange, behind: &mut Behind) -> Room {
         let room = exchange.room(self.config(), &mut behind.patience);
         let Room::Wanted(nanos) = room else { return room };
-        exchange.output.share(&self.shared.responses.held);
+        exchange.lane.output_mut().share(&self.shared.responses.held);
         if !self.config().response_buffering || behind.full {
             return room;
         }
         let waited = clock::now().saturating_sub(behind.since);
-        if waited < MOMENT && exchange.output.in_file() == 0 {
+        if waited < MOMENT && exchange.lane.output().in_file() == 0 {
             return Room::Wanted(nanos.min(MOMENT - waited));
         }
         if !self.shared.store(exchange) {
             behind.full = true;
             return room;
         }
-        exchange.output.goes_on(behind.patience);
+        exchange.lane.output_mut().goes_on(behind.patience);
         Room::Over(Sent::Accepted)
     }
 
@@ -72,7 +73,8 @@ impl Engine {
         let sent = loop {
             match self.room(exchange, &mut behind) {
                 Room::Wanted(nanos) => {
-                    ready(exchange.socket(), PollFlags::OUT, nanos);
+                    let Descriptor::Own(socket) = exchange.lane.descriptor();
+                    ready(socket, PollFlags::OUT, nanos);
                 }
                 Room::Over(sent) => break sent,
             }
@@ -85,11 +87,11 @@ impl Engine {
     /// much, else it goes to disk. Without the GIL.
     pub fn keep_rest(&self, exchange: &mut Exchange) {
         let shared = &*self.shared;
-        let total = shared.responses.held.memory() + exchange.output.in_memory() as u64;
+        let total = shared.responses.held.memory() + exchange.lane.output().in_memory() as u64;
         if shared.config.response_buffering && total > shared.config.response_buffer_total as u64 {
             shared.store(exchange);
         }
-        exchange.output.share(&shared.responses.held);
+        exchange.lane.output_mut().share(&shared.responses.held);
     }
 }
 
@@ -102,7 +104,7 @@ impl Shared {
             each: self.config.response_disk_size,
             total: self.config.response_disk_total,
         };
-        let outcome = exchange.output.store(&store);
+        let outcome = exchange.lane.output_mut().store(&store);
         if let Err(Unstored::Failed(error)) = &outcome {
             self.tell_of_disk(error);
         }

@@ -88,7 +88,7 @@ impl Shared {
     #[inline]
     pub fn begin_call(&self, slot: usize, exchange: &mut Exchange) {
         exchange.slot = slot;
-        exchange.lease.begin(slot, &exchange.request.counted, &self.lost);
+        exchange.lane.begin_lease(slot, &exchange.request.counted, &self.lost);
         if self.config.request_timeout > 0 {
             self.waiting.slots[slot].lateness.reset();
             exchange.claim_reply(&self.waiting.slots[slot].claim);
@@ -101,7 +101,7 @@ impl Shared {
     pub fn introduce(&self, exchange: &mut Exchange) {
         if let Some(ids) = &self.ids {
             exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
-            exchange.output.name_claim(exchange.request.reply.request_id());
+            exchange.lane.output().name_claim(exchange.request.reply.request_id());
         }
         exchange.timing.queue = exchange.timing.started.saturating_sub(exchange.request.times.waits_since);
     }

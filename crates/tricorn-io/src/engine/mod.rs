@@ -234,7 +234,7 @@ impl Engine {
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
         let slot = shared.waiting.take_slot(&mut core.places, slot);
         shared.begin_call(slot, &mut exchange);
-        exchange.output.may_hold(core.gathers_answers());
+        exchange.lane.output_mut().may_hold(core.gathers_answers());
         if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
@@ -258,8 +258,8 @@ impl Engine {
             self.cork(exchange);
         }
         let sent = exchange.write(inputs, piece, keep);
-        self.shared.waiting.slots[exchange.slot].progress.made(exchange.output.last_piece());
-        if exchange.wants_cork() && exchange.output.is_behind() {
+        self.shared.waiting.slots[exchange.slot].progress.made(exchange.lane.output().last_piece());
+        if exchange.wants_cork() && exchange.lane.output().is_behind() {
             self.cork(exchange);
         }
         sent

@@ -62,7 +62,7 @@ impl Exchange {
                 return Incoming::Bytes { last: false };
             }
             self.allow();
-            match self.body.fill(self.output.stream(), &mut self.request.input, out) {
+            match self.body.fill(self.lane.output_mut().stream(), &mut self.request.input, out) {
                 Ok(0) => return self.left(),
                 Ok(_) if self.body.is_at_end() => {
                     self.request.partial = false;
@@ -82,7 +82,7 @@ impl Exchange {
     pub fn read_raw(&mut self, out: &mut Vec<u8>, most: usize) -> Incoming {
         out.reserve(most);
         loop {
-            match self.output.stream().read(out, most) {
+            match self.lane.output_mut().stream().read(out, most) {
                 Ok(0) => return self.left(),
                 Ok(_) => return Incoming::Bytes { last: false },
                 Err(Errno::INTR) => {}
@@ -95,29 +95,29 @@ impl Exchange {
     /// After a switch of protocols: sends bytes as they are. `keep` as for [`crate::Engine::write`].
     pub fn write_raw(&mut self, bytes: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
         self.request.out.clear();
-        self.output.send(&mut self.request.out, bytes, b"", keep)
+        self.lane.output_mut().send(&mut self.request.out, bytes, b"", keep)
     }
 
     /// The connection is known to be broken: what is written from now on is dropped.
     pub fn client_left(&mut self) {
-        self.output.lose(Loss::Gone);
+        self.lane.output_mut().lose(Loss::Gone);
     }
 
     /// Tells a client that waits for it that it may send its body.
     fn allow(&mut self) {
         let head = &mut self.request.head;
         if std::mem::take(&mut head.expect_continue) && !self.request.reply.head_sent() {
-            self.output.send_optional(CONTINUE);
+            self.lane.output_mut().send_optional(CONTINUE);
         }
     }
 
     fn left(&mut self) -> Incoming {
-        self.output.set_last();
+        self.lane.output_mut().set_last();
         Incoming::Gone
     }
 
     fn refused(&mut self, refusal: Box<Refusal>) -> Incoming {
-        self.output.set_last();
+        self.lane.output_mut().set_last();
         Incoming::Refused(refusal)
     }
 
@@ -130,9 +130,9 @@ impl Exchange {
         // A client that waits for 100 is not told to send any more once it has its reply.
         let mut is_lost = self.request.head.expect_continue;
         if is_whole && !is_lost {
-            self.output.link_mut().set_reuse(true);
+            self.lane.output_mut().link_mut().set_reuse(true);
             self.end_of_body(config);
-            is_lost = !self.output.link().may_reuse();
+            is_lost = !self.lane.output().link().may_reuse();
         }
         if is_lost {
             self.request.reply.close();
@@ -141,20 +141,20 @@ impl Exchange {
 
     /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.
     pub(crate) fn end_of_body(&mut self, config: &Config) {
-        if !self.request.partial || !self.output.link().may_reuse() {
+        if !self.request.partial || !self.lane.output().link().may_reuse() {
             return;
         }
         // A client that was not told to send will not, or has begun without: nobody knows which.
         let mut unwanted = Vec::new();
-        while self.output.link().may_reuse() && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
+        while self.lane.output().link().may_reuse() && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
             match self.receive(config, &mut unwanted) {
                 Incoming::Bytes { last: true } => break,
                 Incoming::Bytes { last: false } => {}
-                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.output.set_last(),
+                Incoming::Wait | Incoming::Gone | Incoming::Refused(_) => self.lane.output_mut().set_last(),
             }
         }
         if self.request.partial {
-            self.output.set_last();
+            self.lane.output_mut().set_last();
         }
     }
 
@@ -178,7 +178,7 @@ impl Exchange {
     /// Whether all the rest of the body is there to be read when the exchange is over.
     fn is_rest_there(&self) -> bool {
         let Some(left) = self.body.fixed_remaining() else { return false };
-        let there = self.output.unread();
+        let there = self.lane.output().unread();
         left <= UNWANTED as u64 && left <= there
     }
 
@@ -209,14 +209,14 @@ impl Exchange {
     /// The time for the body is over: what the client is told, unless the reply has begun. `None`: bytes are there. If they are
     /// none of the body, the next [`Exchange::await_body`] says that it is late.
     pub fn body_is_late(&mut self, config: &Config) -> Option<Refusal> {
-        if self.output.stream().is_readable() {
+        if self.lane.output_mut().stream().is_readable() {
             return None;
         }
         Some(self.late(config))
     }
 
     fn late(&mut self, config: &Config) -> Refusal {
-        self.output.set_last();
+        self.lane.output_mut().set_last();
         let (bytes, is_slow) = self.body.progress(&config.body_rate());
         late_body(bytes, is_slow, config)
     }

@@ -11,6 +11,7 @@ pub mod counted;
 pub mod encoding;
 pub mod id;
 pub mod incoming;
+pub mod lane;
 pub mod link;
 pub mod lost;
 pub mod outbox;
@@ -33,14 +34,12 @@ use body_reader::BodyReader;
 use buffers::Request;
 use cork::Cork;
 use id::RequestId;
-use link::Link;
-use lost::Lease;
+use lane::Lane;
 use outbox::{Outbox, SharedBytes};
 use output::Output;
 use overflow::Overflow;
 use responder::Responder;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use std::net::SocketAddr;
+use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use timers::Timers;
 use tricorn_proto::http1::Receiver;
@@ -64,7 +63,6 @@ pub struct Timing {
 }
 
 pub struct Exchange {
-    pub(crate) output: Output,
     pub request: Box<Request>,
     pub client: Client,
     /// Of a body that is still to come.
@@ -76,8 +74,8 @@ pub struct Exchange {
     pub wall: WallText,
     /// The app thread this exchange is with.
     pub(crate) slot: usize,
-    /// Which request it is. What is the reactor's comes back to it, whatever becomes of the exchange.
-    pub(crate) lease: Lease,
+    /// Dropped last: then the reactor is told.
+    pub lane: Lane,
 }
 
 /// The parts of an exchange that the reactor takes back.
@@ -94,8 +92,7 @@ pub(crate) struct Returned {
 
 impl Exchange {
     pub(crate) fn new(
-        id: RequestId,
-        stream: Stream,
+        lane: Lane,
         mut request: Box<Request>,
         receiver: Receiver,
         client: Client,
@@ -106,7 +103,7 @@ impl Exchange {
         request.reply.begin(kind, version, keep_alive);
         let timing = Timing { started: request.times.complete, ..Timing::default() };
         Box::new(Exchange {
-            output: Output::new(stream),
+            lane,
             request,
             client,
             body: BodyReader::new(receiver),
@@ -114,15 +111,14 @@ impl Exchange {
             timing,
             wall,
             slot: 0,
-            lease: Lease::of(id),
         })
     }
 
     #[inline]
     pub(crate) fn into_returned(self: Box<Exchange>) -> Returned {
-        let id = self.id();
+        let id = self.lane.id();
         let Exchange {
-            output: Output { stream, outbox, spent, .. },
+            lane: Lane { output: Output { stream, outbox, spent, .. }, .. },
             request,
             client: Client { attachment, .. },
             body,
@@ -133,29 +129,8 @@ impl Exchange {
         Returned { id, stream, outbox, spent, request, attachment, receiver, timing }
     }
 
-    #[inline]
-    pub(crate) fn id(&self) -> RequestId {
-        self.lease.request()
-    }
-
     pub fn slot(&self) -> usize {
         self.slot
-    }
-
-    pub fn socket(&self) -> BorrowedFd<'_> {
-        self.output.socket()
-    }
-
-    /// Our end's address.
-    pub fn local_address(&self) -> Option<SocketAddr> {
-        SocketAddr::try_from(rustix::net::getsockname(self.output.socket()).ok()?).ok()
-    }
-
-    /// The path of our end, if it is a unix socket that has one.
-    pub fn local_path(&self) -> Option<Vec<u8>> {
-        let address =
-            rustix::net::SocketAddrUnix::try_from(rustix::net::getsockname(self.output.socket()).ok()?).ok()?;
-        address.path_bytes().map(<[u8]>::to_vec)
     }
 
     /// All of the body, or what came of it with the head.
@@ -169,7 +144,7 @@ impl Exchange {
 
     /// The client is known to be gone; what is written from now on is dropped.
     pub fn is_gone(&self) -> bool {
-        self.output.link().is_lost()
+        self.lane.output().link().is_lost()
     }
 
     /// The application is done; what remains is the last write.
@@ -186,17 +161,6 @@ impl Exchange {
         self.settle();
     }
 
-    /// The connection speaks another protocol since the reply (101).
-    #[inline]
-    pub fn has_switched(&self) -> bool {
-        self.output.link() == Link::Switched
-    }
-
-    /// From now on the connection speaks another protocol.
-    pub fn switched(&mut self) {
-        self.output.link_mut().switch();
-    }
-
     /// Microseconds since the request's first byte, for the access log.
     pub fn micros(&self, now: u64) -> u64 {
         now.saturating_sub(self.request.times.first_byte) / 1000
@@ -205,14 +169,14 @@ impl Exchange {
     /// What the outbox may hold.
     #[inline]
     pub(crate) fn bound(&mut self, config: &Config) {
-        self.output.bound(config.response_buffer_size);
+        self.lane.output_mut().bound(config.response_buffer_size);
     }
 
     /// Sends a piece of the body, and the head before the first one.
     ///
     /// `keep` is called if the bytes must outlive this call; it gives an owner of the same bytes.
     pub(crate) fn write(&mut self, inputs: &HeadInputs<'_>, piece: &[u8], keep: impl FnOnce() -> SharedBytes) -> Sent {
-        self.output.may_hold(false);
+        self.lane.output_mut().may_hold(false);
         let request = &mut *self.request;
         request.out.clear();
         if !request.reply.head_sent() {
@@ -220,7 +184,7 @@ impl Exchange {
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, piece.len() as u64);
         let piece = &piece[..(count as usize).min(piece.len())];
-        self.output.send_piece(&mut request.out, piece, after, keep)
+        self.lane.output_mut().send_piece(&mut request.out, piece, after, keep)
     }
 
     /// Sends a piece that is all the rest of the body, and ends the reply with it.
@@ -236,10 +200,10 @@ impl Exchange {
         tail.extend_from_slice(after);
         let end = encoding::end(&mut request.reply, &mut tail);
         let piece = &piece[..(count as usize).min(piece.len())];
-        if !self.output.hold_back([&request.out, piece, &tail]) {
-            self.output.send(&mut request.out, piece, &tail, keep);
+        if !self.lane.output_mut().hold_back([&request.out, piece, &tail]) {
+            self.lane.output_mut().send(&mut request.out, piece, &tail, keep);
         }
-        self.output.conclude(end == End::Reuse);
+        self.lane.output_mut().conclude(end == End::Reuse);
         end
     }
 
@@ -249,13 +213,13 @@ impl Exchange {
         request.out.clear();
         let end = encoding::end(&mut request.reply, &mut request.out);
         self.send_out();
-        self.output.conclude(end == End::Reuse);
+        self.lane.output_mut().conclude(end == End::Reuse);
         end
     }
 
     /// The answer must not be held back, to be sent with others.
     pub fn send_at_once(&mut self) {
-        self.output.may_hold(false);
+        self.lane.output_mut().may_hold(false);
     }
 
     /// The application failed, for the scoreboard.
@@ -282,7 +246,7 @@ impl Exchange {
         let sent = responder.write_page(&mut request.out, status, message, fields).body;
         request.reply.replaced(sent);
         self.send_out();
-        self.output.set_last();
+        self.lane.output_mut().set_last();
     }
 
     /// The server's own page if nothing was sent yet; the connection is closed in either case.
@@ -298,8 +262,8 @@ impl Exchange {
     pub fn abort(&mut self) {
         self.request.out.clear();
         self.send_out();
-        self.output.close_cork();
-        self.output.set_last();
+        self.lane.output_mut().close_cork();
+        self.lane.output_mut().set_last();
     }
 
     /// Sends `length` bytes of a file from `offset` as one piece of the body.
@@ -310,7 +274,7 @@ impl Exchange {
             encoding::head(&mut request.reply, &mut request.out, inputs);
         }
         let (count, after) = encoding::piece(&mut request.reply, &mut request.out, length);
-        self.output.send_file(&request.out, (file, offset, count), after)
+        self.lane.output_mut().send_file(&request.out, (file, offset, count), after)
     }
 
     /// An interim response (103); nothing is sent where the protocol or the state of the reply does not allow it.
@@ -324,40 +288,40 @@ impl Exchange {
         encoding::interim(&request.reply, &mut request.out, status, fields)?;
         let sent = self.send_out();
         if !self.request.reply.head_sent() {
-            self.output.reopen_claim();
+            self.lane.output().reopen_claim();
         }
         Ok(sent)
     }
 
     /// Sends `request.out`.
     pub(crate) fn send_out(&mut self) -> Sent {
-        self.output.send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
+        self.lane.output_mut().send(&mut self.request.out, b"", b"", || Box::new(Vec::new()))
     }
 
     /// The head is out and there is no cork yet: another piece makes the reply a stream.
     #[inline]
     pub(crate) fn wants_cork(&self) -> bool {
-        !self.output.has_cork() && self.request.reply.head_sent()
+        !self.lane.output().has_cork() && self.request.reply.head_sent()
     }
 
     pub(crate) fn open_cork(&mut self, cork: &Arc<Cork>) {
-        self.output.open_cork(cork);
+        self.lane.output_mut().open_cork(cork);
     }
 
     /// The client has not taken all of a reply that is complete; it was not held back for others either.
     #[inline]
     pub fn has_rest(&self) -> bool {
-        self.output.has_rest()
+        self.lane.output().has_rest()
     }
 
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
-        self.output.take_idle_file()
+        self.lane.output_mut().take_idle_file()
     }
 
     /// Owners of bytes that are sent or on disk, to be dropped by a thread that holds the GIL.
     pub fn take_spent(&mut self) -> Vec<SharedBytes> {
-        self.output.take_spent()
+        self.lane.output_mut().take_spent()
     }
 }
 

@@ -35,18 +35,19 @@ impl Exchange {
     /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
     /// the socket takes bytes, until that is over.
     pub fn patience(&mut self, config: &Config) -> Patience {
-        self.output.uncork();
+        self.lane.output_mut().uncork();
         let late = if config.request_timeout > 0 { self.timing.started + config.request_timeout } else { u64::MAX };
-        Patience::begin(config, self.output.queued_sent(), late, clock::now())
+        Patience::begin(config, self.lane.output().queued_sent(), late, clock::now())
     }
 
     /// Sends what the socket takes; then there is room, or no hope, or so long to be waited.
     pub fn room(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        self.output.room_at(self.output.low(), config, patience)
+        let output = self.lane.output_mut();
+        output.room_at(output.low(), config, patience)
     }
 
     /// The same; there is room when all is sent.
     pub(crate) fn room_for_all(&mut self, config: &Config, patience: &mut Patience) -> Room {
-        self.output.room_at(0, config, patience)
+        self.lane.output_mut().room_at(0, config, patience)
     }
 }

@@ -7,18 +7,18 @@ use std::sync::Arc;
 impl Exchange {
     /// From now on the monitor may answer, as long as nothing was sent.
     pub(crate) fn claim_reply(&mut self, claim: &Arc<Claim>) {
-        self.output.open_claim(claim, self.request.head.kind);
+        self.lane.output_mut().open_claim(claim, self.request.head.kind);
     }
 
     /// The application is done with the exchange: whether the monitor answered in its place, with 504.
     pub fn settle(&mut self) -> bool {
-        if self.output.end_claim() {
+        if self.lane.output_mut().end_claim() {
             let Request { head, reply, .. } = &mut *self.request;
             // Whatever the application said since, this is what the client got.
             reply.begin(head.kind, head.version, false);
             let _ = reply.status(b"504 Gateway Timeout");
-            self.output.answered_for(late_page(self.wall.date(), head.kind, reply.request_id()).len());
+            self.lane.output_mut().answered_for(late_page(self.wall.date(), head.kind, reply.request_id()).len());
         }
-        self.output.is_answered_for()
+        self.lane.output().is_answered_for()
     }
 }

@@ -5,6 +5,7 @@ use super::attended::{Attended, Stir, What};
 use super::wire::Wire;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
+use crate::exchange::lane::Descriptor;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use crate::sys::poll::Event;
@@ -67,12 +68,13 @@ impl Reactor {
 
     /// From now on the exchange is told what happens to its connection. Bytes and room are edges.
     pub(crate) fn attend(&mut self, exchange: &Exchange) {
-        let id = exchange.id();
+        let id = exchange.lane.id();
+        let Descriptor::Own(socket) = exchange.lane.descriptor();
         let Some(attended) = self.attended(id) else { return };
         attended.place = exchange.slot as u32 + 1;
         let Some(conn) = self.conns.get(id.connection()) else { return };
         let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
-        let what = match self.conns.watch_lent(id.connection(), exchange.socket()) {
+        let what = match self.conns.watch_lent(id.connection(), socket) {
             // No memory in the kernel: as good as broken.
             Err(_) => What { hangup: true, broken: true, ..What::default() },
             Ok(true) => return self.connection_stays(),

@@ -65,6 +65,7 @@ use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
+use crate::exchange::lane::Lane;
 use crate::exchange::{Client, Exchange};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
@@ -395,7 +396,7 @@ impl Reactor {
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
         self.tell_free();
         let client = Client { peer, listener, trusted, attachment };
-        let mut exchange = Exchange::new(id, stream, request, receiver, client, self.wall.clone());
+        let mut exchange = Exchange::new(Lane::new(id, stream), request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
         self.keep_excess(id, &mut exchange.request);
         if exchange.request.counted.disk > 0 {

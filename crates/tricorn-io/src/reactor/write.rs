@@ -26,11 +26,12 @@ const DISCARD: usize = 64 * 1024;
 impl Reactor {
     /// Takes an exchange back: its socket, its buffers, and what is left to be sent.
     pub fn finish(&mut self, mut exchange: Box<Exchange>, now: u64) {
-        exchange.lease.end();
+        exchange.lane.end_lease();
         exchange.settle();
         let elsewhere = exchange.is_elsewhere();
         exchange.end_of_body(&self.config);
-        let (link, sent, hold) = (exchange.output.link(), exchange.output.sent(), exchange.output.is_held_back());
+        let output = exchange.lane.output();
+        let (link, sent, hold) = (output.link(), output.sent(), output.is_held_back());
         let Returned { id, stream, mut outbox, mut spent, mut request, attachment, receiver, timing } =
             exchange.into_returned();
         if link.is_taken() {

@@ -10,19 +10,26 @@ pub mod hub;
 pub use client::{Client, Response, post, request};
 pub use ear::{Ear, pipe};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tricorn_io::{
-    AccessLog, Chores, Config, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake, page_bytes,
+    AccessLog, Chores, Config, Descriptor, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake,
+    page_bytes,
 };
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::response::{End, HeadInputs};
 
 pub use tricorn_io::clock::{MILLI, SECOND};
+
+/// The socket of an exchange's client.
+pub fn socket(exchange: &Exchange) -> BorrowedFd<'_> {
+    let Descriptor::Own(socket) = exchange.lane.descriptor();
+    socket
+}
 
 /// When a test stops hoping.
 pub const DEADLINE: Duration = Duration::from_secs(20);

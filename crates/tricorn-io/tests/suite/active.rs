@@ -218,7 +218,7 @@ fn a_broken_connection_ends_every_wait() {
 #[test]
 fn after_a_switch_of_protocols_the_end_of_input_is_read_like_input() {
     let mut scene = Scene::new(get(), GRACE);
-    scene.active.exchange_mut().expect("a request").switched();
+    scene.active.exchange_mut().expect("a request").lane.switch();
     scene.client.stream.shutdown(Shutdown::Write).expect("a socket");
     until("it is told", || {
         let effects = scene.next();

@@ -204,7 +204,7 @@ fn what_the_socket_did_not_take_is_sent_while_the_handler_goes_on_blocking() {
     let held = gate.clone();
     let server = Server::start(config(), move |engine, exchange| {
         // The socket takes a part; the rest is less than an application may be ahead, so nothing waits for room.
-        rustix::net::sockopt::set_socket_send_buffer_size(exchange.socket(), 4096).expect("a socket");
+        rustix::net::sockopt::set_socket_send_buffer_size(socket(exchange), 4096).expect("a socket");
         write(engine, exchange, &[b'x'; PIECE]);
         held.pass();
         exchange.end();

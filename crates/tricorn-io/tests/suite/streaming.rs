@@ -153,7 +153,7 @@ fn a_body_that_nobody_read_costs_the_connection_only_if_it_is_not_there() {
         server.until_open(&["/up"]);
         client.send(sent);
         until("it has come", || {
-            server.at("/up", |_, exchange| rustix::io::ioctl_fionread(exchange.socket()).expect("a socket") as usize)
+            server.at("/up", |_, exchange| rustix::io::ioctl_fionread(socket(exchange)).expect("a socket") as usize)
                 == sent.len()
         });
         server.at("/up", |engine, exchange| {

@@ -85,7 +85,7 @@ fn measured() -> Config {
 #[test]
 fn a_reader_below_the_minimum_rate_is_closed_though_it_takes_some_at_each_deadline() {
     let server = Server::start(measured(), |engine, exchange| {
-        set_socket_send_buffer_size(exchange.socket(), 64 * 1024).expect("a socket");
+        set_socket_send_buffer_size(socket(exchange), 64 * 1024).expect("a socket");
         answer(engine, exchange, &vec![0; BIG]);
     });
     let mut client = server.connect();
@@ -99,7 +99,7 @@ fn a_reader_below_the_minimum_rate_is_closed_though_it_takes_some_at_each_deadli
 #[test]
 fn a_reader_below_the_minimum_rate_does_not_hold_a_producer() {
     let server = Server::start(measured(), |engine, exchange| {
-        set_socket_send_buffer_size(exchange.socket(), 64 * 1024).expect("a socket");
+        set_socket_send_buffer_size(socket(exchange), 64 * 1024).expect("a socket");
         let piece = vec![0; 1 << 20];
         while write(engine, exchange, &piece) != Sent::Gone {}
         exchange.end();
@@ -117,7 +117,7 @@ fn a_reader_above_the_minimum_rate_is_served_for_as_long_as_it_takes() {
     const LENGTH: usize = 3 << 20;
     let config = Config { body_min_rate: 100_000, ..measured() };
     let server = Server::start(config, |engine, exchange| {
-        set_socket_send_buffer_size(exchange.socket(), 64 * 1024).expect("a socket");
+        set_socket_send_buffer_size(socket(exchange), 64 * 1024).expect("a socket");
         answer(engine, exchange, &vec![0; LENGTH]);
     });
     let mut client = server.connect();

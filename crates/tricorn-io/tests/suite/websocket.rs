@@ -63,7 +63,7 @@ fn the_last_bytes_of_a_websocket_have_a_deadline_though_the_application_does_not
     let link = Link::default();
     let begun = link.clone();
     server.at("/ws", move |engine, exchange| {
-        set_socket_send_buffer_size(exchange.socket(), 4096).expect("a socket");
+        set_socket_send_buffer_size(socket(exchange), 4096).expect("a socket");
         begun.begin(engine, exchange);
     });
     let (mut sent, mut taken) = (0, 0);

@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::fd::{IntoRawFd, RawFd};
 use tricorn_proto::message::{Framing, Method, Scheme};
 use tricorn_proto::peer::client_of;
 use tricorn_proto::response::End;
@@ -171,8 +171,8 @@ impl Call {
 
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
         self.with(|_, exchange| {
-            let fd = tricorn_io::duplicate(exchange.socket().as_raw_fd())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?;
+            let fd = exchange.lane.descriptor().duplicate();
+            let fd = fd.map_err(|error| PyOSError::new_err(error.to_string()))?;
             let unread = self.ground.shared.engine.let_go(exchange);
             Ok((fd.into_raw_fd(), PyBytes::new(py, &unread)))
         })

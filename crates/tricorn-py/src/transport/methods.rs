@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::fd::IntoRawFd;
 
 #[pymethods]
 impl Transport {
@@ -115,7 +115,7 @@ impl Transport {
 /// A `socket.socket` over a duplicate of the descriptor, while there is a request.
 fn socket<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<'py, PyAny>>> {
     let duplicate = match transport.state().active.exchange() {
-        Some(exchange) => tricorn_io::duplicate(exchange.socket().as_raw_fd()).map_err(std::io::Error::from)?,
+        Some(exchange) => exchange.lane.descriptor().duplicate().map_err(std::io::Error::from)?,
         None => return Ok(None),
     };
     py.import("tricorn.gateway.taken_socket")?.call_method1("show", (duplicate.into_raw_fd(),)).map(Some)

@@ -137,7 +137,7 @@ impl Speech<'_, '_> {
                     if self.exchange.request.reply.status_code() == 101 {
                         sent = worse(sent, self.piece(0, 0));
                         waits = None;
-                        self.exchange.switched();
+                        self.exchange.lane.switch();
                         self.state.tunnel = true;
                         self.state.unread = self.engine.take_unread(self.exchange);
                         self.state.reading = Reading::Done;

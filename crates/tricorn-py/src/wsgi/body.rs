@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyType};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Mutex;
 use tricorn_io::clock::{self, SECOND};
 use tricorn_io::{Awaited, Body, Engine, Exchange, Incoming};
@@ -175,7 +175,7 @@ impl State {
     /// Nothing has come. The wait goes on over several looks.
     fn await_more(&mut self, engine: &Engine, exchange: &mut Exchange, now: u64) -> PyResult<Look> {
         if self.awaited.is_none() {
-            let socket = tricorn_io::duplicate(exchange.socket().as_raw_fd());
+            let socket = exchange.lane.descriptor().duplicate();
             let socket = socket.map_err(|error| PyOSError::new_err(error.to_string()))?;
             self.awaited = Some((exchange.slot(), socket));
         }

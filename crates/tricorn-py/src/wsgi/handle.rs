@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueErr
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::response::Fault;
@@ -120,9 +120,10 @@ impl Handle {
 
     pub fn duplicate_socket(&self) -> Result<RawFd, String> {
         match self.place().exchange.as_ref() {
-            Some(exchange) => tricorn_io::duplicate(exchange.socket().as_raw_fd())
-                .map(IntoRawFd::into_raw_fd)
-                .map_err(|error| error.to_string()),
+            Some(exchange) => {
+                let fd = exchange.lane.descriptor().duplicate();
+                fd.map(IntoRawFd::into_raw_fd).map_err(|error| error.to_string())
+            }
             None => Err("it is closed or serves another request".into()),
         }
     }
@@ -131,7 +132,7 @@ impl Handle {
     pub fn take_socket(&self) -> Result<(RawFd, Vec<u8>), String> {
         let mut place = self.place();
         let exchange = place.exchange.as_mut().ok_or("it is closed or serves another request")?;
-        let fd = tricorn_io::duplicate(exchange.socket().as_raw_fd()).map_err(|error| error.to_string())?;
+        let fd = exchange.lane.descriptor().duplicate().map_err(|error| error.to_string())?;
         Ok((fd.into_raw_fd(), self.engine.let_go(exchange)))
     }
 

@@ -3,7 +3,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Engine, Exchange, Room, Sent};
+use tricorn_io::{Descriptor, Engine, Exchange, Room, Sent};
 
 pub enum Wait {
     Thread,
@@ -35,7 +35,8 @@ impl Hub {
     }
 
     fn wait_writable(&self, py: Python<'_>, exchange: &Exchange, nanos: u64) -> PyResult<()> {
-        let arguments = (exchange.socket().as_raw_fd(), nanos as f64 / SECOND as f64);
+        let Descriptor::Own(socket) = exchange.lane.descriptor();
+        let arguments = (socket.as_raw_fd(), nanos as f64 / SECOND as f64);
         self.0.bind(py).call_method1(intern!(py, "wait_writable"), arguments).map(drop)
     }
 }
