@@ -39,10 +39,8 @@ impl Log {
     }
 
     /// An access-log line for a request that never met the application; the body of its answer has `sent` bytes.
-    pub fn refused(&self, peer: Peer, request: Option<&Request>, status: u16, sent: u64, now: u64, wall: &WallText) {
+    pub fn refused(&self, peer: Peer, request: &Request, status: u16, sent: u64, now: u64, wall: &WallText) {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
-        let empty = Request::default();
-        let request = request.unwrap_or(&empty);
         let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
         let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
         let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };

@@ -66,19 +66,18 @@ impl Reactor {
         self.wall.refresh(now);
         let token = id.connection();
         let conn = self.conns.get_mut(token)?;
-        let mut request = conn.wire.take_request(id);
+        let mut request = conn.wire.take_request(id)?;
         let is_whole = rejection.after == After::Keep;
-        let head = request.as_deref().filter(|_| is_whole).map(|request| &request.head);
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
-        let is_read = is_whole && request.as_deref().is_some_and(|request| !request.partial);
+        let is_read = is_whole && !request.partial;
         let is_draining = self.deadlines.timeouts().is_draining();
         let may_keep = is_read && !is_draining && self.config.keepalive > 0;
-        let keep = may_keep && head.is_some_and(|head| head.keep_alive);
-        let method = request.as_deref().map_or(Method::Get, |request| method_of(request, conn.phase.get()));
+        let keep = may_keep && request.head.keep_alive;
+        let method = method_of(&request, conn.phase.get());
         let Rejection { status, message, fields, .. } = *rejection;
         let mut page = Vec::with_capacity(512);
-        let named = request.as_deref().filter(|_| self.config.request_id);
-        let request_id = named.and_then(|request| request_id::given(&request.head, request.head_bytes()));
+        let names = self.config.request_id;
+        let request_id = names.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
         let errors = Responder::of_errors(self.wall.date(), method);
         let responder = Responder { keep, request_id: request_id.unwrap_or_default(), ..errors };
         let length = responder.write_page(&mut page, status, message, fields).body;
@@ -86,14 +85,12 @@ impl Reactor {
         if !is_admin {
             self.board.add(counter, 1);
             self.board.status(rejection.status);
-            self.log.refused(peer, request.as_deref(), rejection.status, length, now, &self.wall);
+            self.log.refused(peer, &request, rejection.status, length, now, &self.wall);
         }
-        if let Some(mut request) = request.take() {
-            if is_read {
-                self.keep_excess(id, &mut request);
-            }
-            self.recycle(request);
+        if is_read {
+            self.keep_excess(id, &mut request);
         }
+        self.recycle(request);
         let then = if is_read { Then::of(keep) } else { Then::Linger };
         match self.respond(token, &page, then, now) {
             // A descriptor that is needed is not kept for a client that does not read.
