@@ -15,9 +15,10 @@ REACTOR = (
         "holds_end",
         "a holder of the baton leaves the rest of a crowd to the next",
         f"{REACT}/work.rs",
-        "let may = self.steps > 0;",
-        "let may = true;",
+        "self.steps > 0",
+        "true",
         (f"{SUITE} uploads",),
+        at="let may = ",
     ),
     Fault(
         "native_answers_are_whole",
@@ -32,7 +33,7 @@ REACTOR = (
         "a byte does not move the deadline of a head",
         f"{REACT}/read.rs",
         "self.register(token);",
-        "if self.conns.get_mut(token).is_some_and(|conn| conn.phase == Phase::Head) {"
+        "if self.conns.get_mut(token).is_some_and(|conn| matches!(conn.phase.get(), Phase::Head)) {"
         " self.set_deadline(token, clock::now() + self.config.header_timeout); } self.register(token);",
         (f"{SUITE} limits", "tests/attacks/test_slow_clients.py::test_slowloris_heads"),
         at="(Some(request), Phase::Body) => {",
@@ -138,9 +139,10 @@ REACTOR = (
         "held_up_hub",
         "a connection for which a hub was woken that is held up goes to a sibling",
         f"{SRC}/engine/one_queue.rs",
-        "!open && self.waiting.hub().is_some() {",
-        "!open && false {",
+        "self.waiting.hub().is_some()",
+        "false",
         (f"{SUITE} a_connection_for_which",),
+        at="fn tend_gate",
     ),
     Fault(
         "queue_limit",
