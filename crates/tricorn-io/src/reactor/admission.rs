@@ -98,7 +98,7 @@ impl Admission {
     /// Whether a request that waits since then has waited too long to begin.
     #[inline]
     pub fn is_too_late(&self, since: u64, now: u64) -> bool {
-        self.limits.wait > 0 && now.saturating_sub(since) > self.limits.wait
+        self.limits.wait > 0 && now.saturating_sub(since) >= self.limits.wait
     }
 
     /// More requests wait than may. `now` is asked for only if it matters.
@@ -181,7 +181,10 @@ mod tests {
         admission.insert(id(1), 50, 20, 50);
         assert_eq!((admission.due(), admission.take_late(119, 9)), (Some(120), vec![]));
         assert_eq!(admission.take_late(120, 9), [id(1)]);
-        assert!(!admission.is_too_late(20, 120) && admission.is_too_late(20, 121));
+        assert!(
+            !admission.is_too_late(20, 119) && admission.is_too_late(20, 120),
+            "the same moment as for those that wait"
+        );
         let unlimited = of(Callers::Threads, 0, Limits { wait: 0, ..LIMITS });
         assert!(!unlimited.is_too_late(20, u64::MAX) && unlimited.due().is_none());
     }

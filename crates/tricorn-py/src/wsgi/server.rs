@@ -90,6 +90,16 @@ impl Kit {
     }
 }
 
+/// A call that the application is about to get, or has.
+struct Begun<'py> {
+    kit: Kit,
+    context: Entered,
+    environ: Bound<'py, PyDict>,
+    /// What `before` has returned.
+    token: Option<Bound<'py, PyAny>>,
+    slot: usize,
+}
+
 /// What a server's calls stand on.
 pub struct Ground {
     pub wait: Wait,
@@ -194,18 +204,38 @@ impl Server {
     /// error is a defect of ours.
     ///
     /// `conclude` is called when the application has returned: nothing may be raised in this call any more.
+    ///
+    /// Apart stands what comes before the application, and what comes after: a greenlet that waits keeps every byte of the
+    /// frames above it.
     pub fn answer(
         &self,
         py: Python<'_>,
-        mut exchange: Box<Exchange>,
+        exchange: Box<Exchange>,
         conclude: impl FnOnce(&Engine, usize),
     ) -> (Box<Exchange>, PyResult<()>) {
+        let mut begun = match self.begin(py, exchange) {
+            Ok(begun) => begun,
+            Err(refused) => return refused,
+        };
+        let outcome = self.run(py, &mut begun);
+        forked::leave_if_child(py, &outcome);
+        conclude(&self.engine, begun.slot);
+        (self.end(py, begun, outcome), Ok(()))
+    }
+
+    /// Makes what the application is called with. The error is an answer that needs no application.
+    #[inline(never)]
+    fn begin<'py>(
+        &self,
+        py: Python<'py>,
+        mut exchange: Box<Exchange>,
+    ) -> Result<Begun<'py>, (Box<Exchange>, PyResult<()>)> {
         let prepared = self.take_kit(py).and_then(|kit| Ok((kit, Entered::copy_of(py, self.context.as_ref())?)));
         let (mut kit, context) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 exchange.answer_error(500, "");
-                return (exchange, Err(error));
+                return Err((exchange, Err(error)));
             }
         };
         let built = match &kit.template {
@@ -221,12 +251,12 @@ impl Server {
                 exchange.answer_error(500, &why.0);
                 self.log(py, &exchange, None);
                 self.give_kit(py, kit);
-                return (exchange, Ok(()));
+                return Err((exchange, Ok(())));
             }
             Err(error) => {
                 self.failed(py, &mut exchange, error);
                 self.give_kit(py, kit);
-                return (exchange, Ok(()));
+                return Err((exchange, Ok(())));
             }
         };
         if self.gateway.get().after.is_some() {
@@ -234,11 +264,20 @@ impl Server {
         }
         let slot = exchange.slot();
         kit.handle.get().put(py, exchange);
-        let mut token = None;
-        let called = self.before(py, &environ, &mut token).and_then(|()| self.call(py, &kit, &environ));
-        let outcome = called.and_then(|result| self.respond(py, &kit, &result));
-        forked::leave_if_child(py, &outcome);
-        conclude(&self.engine, slot);
+        Ok(Begun { kit, context, environ, token: None, slot })
+    }
+
+    #[inline]
+    fn run<'py>(&self, py: Python<'py>, begun: &mut Begun<'py>) -> PyResult<Option<End>> {
+        self.before(py, &begun.environ, &mut begun.token)?;
+        let result = self.call(py, &begun.kit, &begun.environ)?;
+        self.respond(py, &begun.kit, &result)
+    }
+
+    /// The application has returned: what it has left to be done.
+    #[inline(never)]
+    fn end(&self, py: Python<'_>, begun: Begun<'_>, outcome: PyResult<Option<End>>) -> Box<Exchange> {
+        let Begun { kit, context, environ, token, .. } = begun;
         let mut exchange = kit.handle.get().take_back(py);
         match outcome {
             outcome if exchange.is_elsewhere() => self.was_taken(py, &mut exchange, outcome),
@@ -256,7 +295,7 @@ impl Server {
         drop(environ);
         self.give_kit(py, kit);
         drop(context);
-        (exchange, Ok(()))
+        exchange
     }
 
     #[inline]
@@ -377,7 +416,8 @@ impl Server {
         self.reporter.panicked(py, text);
     }
 
-    /// Drops and logs what other threads could not.
+    /// Drops and logs what other threads could not. Apart from what answers requests, as a greenlet's stack is kept while it waits.
+    #[inline(never)]
     pub fn do_chores(&self, py: Python<'_>, chores: Chores) {
         self.reporter.do_chores(py, chores);
     }
