@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -77,6 +78,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         promise = item.get_closest_marker("beyond_reference")
         if promise and REFERENCE:
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests have a million objects, which no collection needs to look at again
 
 
 @cache

@@ -1,7 +1,8 @@
 """Requests that do not come back: `/python`, `/sleep`, `/blocks` (in C), `/c` (which keeps the GIL), each until the
 process ends.
 
-`/short?s=0.2` and `/pid` come back. The functions have names that a stack in the log shows.
+`/short?s=0.2` and `/pid` come back; `/short?s=0.2&tell=1` says that it has begun. The functions have names that a stack
+in the log shows.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     if function := STUCK.get(environ["PATH_INFO"]):
         function()
     if environ["PATH_INFO"] == "/short":
+        if "tell" in given:
+            print("begun", flush=True)
         time.sleep(float(given["s"]))
     if environ["PATH_INFO"] == "/catches":
         try:

@@ -59,7 +59,7 @@ def test_clients_that_never_read_are_cut_off_and_hold_up_nobody(worker_class: st
 
 @pytest.fixture(scope="module", params=each(*GREEN))
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    with Server(worker_class=request.param) as server:
+    with Server(worker_class=request.param, keep_alive=80) as server:
         yield server
 
 

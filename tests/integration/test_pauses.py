@@ -61,9 +61,8 @@ def test_a_worker_that_stays_stopped_is_replaced() -> None:
         server.connect(timeout=30) as wire,
     ):
         worker = server.worker_pid()
-        wire.send(request("GET", "/short?s=1"))
-        began = time.monotonic()
-        until(lambda: time.monotonic() > began + 0.3, "the call is under way")
+        wire.send(request("GET", "/short?s=20&tell=1"))
+        server.out.wait("begun")
         pause([server.pid, worker])
         go_on([server.pid])
         server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)", within=20)

@@ -24,7 +24,7 @@ from tests.harness import until
 
 HAS_WATCHFILES = importlib.util.find_spec("watchfiles") is not None
 needs_watchfiles = pytest.mark.skipif(not HAS_WATCHFILES, reason="watchfiles is not installed")
-WITHIN = 10.0
+WITHIN = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -369,10 +369,15 @@ def test_what_is_read_while_it_is_written_is_whole(start: Any) -> None:
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(hammer)
         seen: set[str] = set()
-        until(
-            lambda: seen.update(each.text for each in process.snapshot().requests) or len(seen) > 8, "requests", every=0
-        )
-        stop.set()
+        try:
+            until(
+                lambda: seen.update(each.text for each in process.snapshot().requests) or len(seen) > 8,
+                "requests",
+                within=60,
+                every=0.0001,  # so that the other thread gets its turn
+            )
+        finally:
+            stop.set()
         working.result()
     assert seen <= set(texts)
 
