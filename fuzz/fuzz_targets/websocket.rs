@@ -3,7 +3,7 @@
 use libfuzzer_sys::fuzz_target;
 use tricorn_fuzz::{Choices, agreed, masked};
 use tricorn_proto::websocket::receiver::Settings;
-use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, Spare, Violation};
+use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, ContextPool, Violation};
 
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
@@ -14,7 +14,7 @@ enum Seen {
 }
 
 fn feed<'p>(settings: &Settings<'_>, pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<Seen> {
-    let (mut receiver, mut spare) = (Receiver::new(settings), Spare::default());
+    let (mut receiver, mut spare) = (Receiver::new(settings), ContextPool::default());
     let (mut buffer, mut message, mut seen) = (Vec::new(), Vec::new(), Vec::new());
     for piece in pieces {
         buffer.extend_from_slice(piece);

@@ -17,7 +17,7 @@ use tricorn_proto::websocket::close::may_be_sent;
 use tricorn_proto::websocket::deflate::Agreed;
 use tricorn_proto::websocket::session::{Goodbye, MAX_REST, Settings};
 use tricorn_proto::websocket::{
-    Delivery, Event, Kind, Receiver, Role, Session, Spare, Turn, Unsendable, Violation, receiver,
+    Delivery, Event, Kind, Receiver, Role, Session, ContextPool, StepInput, Unsendable, Violation, receiver,
 };
 
 type Message = (Kind, Vec<u8>);
@@ -43,7 +43,7 @@ fn weight(data: &[u8]) -> usize {
 struct End<'a> {
     session: Session<Kept>,
     settings: Settings<'a>,
-    spare: Spare,
+    spare: ContextPool,
     /// All that it ever said: the network took so much of it, and so much has arrived.
     out: Vec<u8>,
     taken: usize,
@@ -80,7 +80,7 @@ impl<'a> End<'a> {
             session: Session::new(&settings, 0),
             settings,
             // Nothing that one message leaves behind serves another: so what is held is this session's.
-            spare: Spare::new(0, usize::from(choices.byte() % 2)),
+            spare: ContextPool::new(0, usize::from(choices.byte() % 2)),
             out: Vec::new(),
             taken: 0,
             arrived: 0,
@@ -94,10 +94,10 @@ impl<'a> End<'a> {
         }
     }
 
-    fn turn<T>(&mut self, now: u64, step: impl FnOnce(&mut Session<Kept>, &mut Turn<'_>) -> T) -> T {
+    fn turn<T>(&mut self, now: u64, step: impl FnOnce(&mut Session<Kept>, &mut StepInput<'_>) -> T) -> T {
         let is_behind = self.taken < self.out.len();
         let End { session, out, spare, .. } = self;
-        step(session, &mut Turn { out, spare, now, is_behind })
+        step(session, &mut StepInput { out, spare, now, is_behind })
     }
 
     /// What makes a message of its bytes, and sees that it may be one.
@@ -272,7 +272,7 @@ enum Ending {
 
 fn read_all(role: Role, most: u64, deflate: Option<&Agreed>, bytes: &[u8]) -> (Vec<Message>, Ending) {
     let settings = receiver::Settings { role, delivery: Delivery::Whole, max_message_size: most, deflate };
-    let (mut receiver, mut spare) = (Receiver::new(&settings), Spare::default());
+    let (mut receiver, mut spare) = (Receiver::new(&settings), ContextPool::default());
     let (mut bytes, mut at, mut messages) = (bytes.to_vec(), 0, Vec::new());
     loop {
         let progress = match receiver.advance(&mut bytes[at..], &mut spare) {

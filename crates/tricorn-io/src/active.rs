@@ -1,7 +1,7 @@
 //! One request under way at an event loop: what the events of its connection mean for it. No Python.
 //!
 //! ```text
-//!   events, timers (`What`) ──▶ on ──▶ Effects: bytes, room, a departure, a refusal ──▶ the gateway's own words:
+//!   events, timers (`Readiness`) ──▶ on ──▶ Effects: bytes, room, a departure, a refusal ──▶ the gateway's own words:
 //!                                                                   futures, a listener, methods of a protocol
 //!   the application asks for its body ──▶ read ──▶ Read
 //!   a write found its client too far behind ──▶ stall ──▶ Effects::writable, or a departure
@@ -23,7 +23,7 @@ use crate::exchange::incoming::Incoming;
 use crate::exchange::patience::Patience;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
-use crate::reactor::What;
+use crate::reactor::Readiness;
 use tricorn_proto::message::Refusal;
 
 #[derive(Default)]
@@ -125,22 +125,22 @@ impl Active {
     }
 
     /// Something has happened to the connection.
-    pub fn on(&mut self, engine: &Engine, what: What) -> Effects {
+    pub fn on(&mut self, engine: &Engine, readiness: Readiness) -> Effects {
         let mut effects = Effects::default();
         let Some(exchange) = &mut self.exchange else { return effects };
         let is_tunnel = exchange.lane.has_switched();
-        let due = if what.expired { engine.take_due(exchange) } else { Due::default() };
-        if what.broken {
+        let due = if readiness.expired { engine.take_due(exchange) } else { Due::default() };
+        if readiness.broken {
             exchange.client_left();
             effects.departure = Some(Departure::Broken);
-        } else if what.hangup && !is_tunnel {
+        } else if readiness.hangup && !is_tunnel {
             effects.departure = self.half_closed(engine);
         }
         if due.has(Timer::HalfClose) {
             effects.departure = effects.departure.max(self.grace_is_over(engine));
         }
         if self.stall.is_some()
-            && (what.writable || what.broken || due.has(Timer::Room))
+            && (readiness.writable || readiness.broken || due.has(Timer::Room))
             && let Some(sent) = self.stall(engine)
         {
             effects.writable = true;
@@ -153,7 +153,7 @@ impl Active {
         if is_late && effects.departure != Some(Departure::Broken) {
             effects.refusal = exchange.body_is_late(engine.config()).map(Box::new);
         }
-        effects.readable = (is_tunnel || exchange.awaits_body()) && (what.readable || what.hangup || is_late);
+        effects.readable = (is_tunnel || exchange.awaits_body()) && (readiness.readable || readiness.hangup || is_late);
         effects
     }
 

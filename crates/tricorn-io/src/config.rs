@@ -78,7 +78,7 @@ pub struct Config {
     /// Most requests that run at once in all workers together.
     pub max_concurrency: MaxConcurrency,
     /// What is to go wrong here, for tests of what others make of it.
-    pub fault: Option<Fault>,
+    pub fault: Option<Failpoint>,
     /// The pipe to the arbiter.
     pub messages: Option<Arc<OwnedFd>>,
     /// The read end of a pipe that ends when the arbiter does.
@@ -169,7 +169,7 @@ pub enum MaxConcurrency {
 
 /// A place between two steps of a hand-over where the process is killed, or something else that is to go wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum Failpoint {
     BeforeSend,
     AfterSend,
     BeforeTake,

@@ -1,12 +1,12 @@
 //! A WebSocket over the connection of an exchange that an event loop attends to ([`Engine::attend`]).
 //!
 //! ```text
-//!   stirred ──▶ read: one recv, frames, Inbox ──▶ what that calls for (Pong, Close) ──▶ one send
+//!   on_readiness ──▶ read: one recv, frames, Inbox ──▶ what that calls for (Pong, Close) ──▶ one send
 //!   application's message ──▶ send at once; while more messages wait to be answered: held, and sent together (`flush`)
-//!   the peer does not take it ──▶ outbox ──▶ stirred: room ──▶ flush
+//!   the peer does not take it ──▶ outbox ──▶ on_readiness: room ──▶ flush
 //! ```
 //!
-//! Buffers belong to the thread (`Shelf`): a connection that waits has none.
+//! Buffers belong to the thread (`WebSocketBuffers`): a connection that waits has none.
 use crate::clock;
 use crate::config::LOW_WATER;
 use crate::engine::Engine;
@@ -17,10 +17,10 @@ use crate::exchange::patience::Patience;
 use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
-use crate::reactor::What;
+use crate::reactor::Readiness;
 use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
-use tricorn_proto::websocket::{Kind, Session, Spare, Turn, Unsendable};
+use tricorn_proto::websocket::{ContextPool, Kind, Session, StepInput, Unsendable};
 
 /// Bytes asked for at a time.
 const READ: usize = 256 * 1024;
@@ -31,16 +31,16 @@ const APART: usize = 16 * 1024;
 
 /// What the WebSockets of a thread share.
 #[derive(Debug, Default)]
-pub struct Shelf {
+pub struct WebSocketBuffers {
     buffer: Vec<u8>,
     out: Vec<u8>,
-    spare: Spare,
+    spare: ContextPool,
 }
 
-impl Shelf {
+impl WebSocketBuffers {
     /// `remembering`: how many WebSockets may keep what their messages are compressed with.
-    pub fn new(remembering: usize) -> Shelf {
-        Shelf { buffer: Vec::new(), out: Vec::new(), spare: Spare::new(SPARE, remembering) }
+    pub fn new(remembering: usize) -> WebSocketBuffers {
+        WebSocketBuffers { buffer: Vec::new(), out: Vec::new(), spare: ContextPool::new(SPARE, remembering) }
     }
 }
 
@@ -48,10 +48,10 @@ impl Shelf {
 const SPARE: usize = 4;
 
 /// What every step works on.
-pub struct Desk<'a> {
+pub struct WebSocketIo<'a> {
     pub engine: &'a Engine,
     pub exchange: &'a mut Exchange,
-    pub shelf: &'a mut Shelf,
+    pub buffers: &'a mut WebSocketBuffers,
 }
 
 /// One WebSocket. `M` is a message as the application gets it.
@@ -74,13 +74,13 @@ impl<M> WebSocket<M> {
     /// Answers the handshake with the head of the exchange's reply (101), and begins with what was sent behind the request.
     /// There may be more to [`Self::read`].
     pub fn begin(
-        desk: &mut Desk<'_>,
+        io: &mut WebSocketIo<'_>,
         settings: &Settings<'_>,
         inputs: &HeadInputs<'_>,
         keep: impl FnMut(Kind, &[u8]) -> M,
     ) -> WebSocket<M> {
         let now = clock::now();
-        let exchange = &mut *desk.exchange;
+        let exchange = &mut *io.exchange;
         let sent = exchange.switch(inputs);
         let mut socket = WebSocket {
             session: Session::new(settings, now),
@@ -93,47 +93,47 @@ impl<M> WebSocket<M> {
         if sent == Sent::Gone {
             socket.session.lost();
         }
-        let mut unread = desk.engine.take_unread(exchange);
+        let mut unread = io.engine.take_unread(exchange);
         if !unread.is_empty() {
-            socket.session.receive(&mut unread, &mut turn(desk, now, false), keep);
+            socket.session.receive(&mut unread, &mut turn(io, now, false), keep);
         }
-        socket.settle(desk);
+        socket.settle(io);
         socket
     }
 
     /// Something happened to the connection. Whether there may be bytes to [`Self::read`].
-    pub fn stirred(&mut self, desk: &mut Desk<'_>, what: What) -> bool {
-        self.readable |= what.readable || what.hangup;
-        self.hangup |= what.hangup;
-        if what.broken {
-            desk.exchange.client_left();
+    pub fn on_readiness(&mut self, io: &mut WebSocketIo<'_>, readiness: Readiness) -> bool {
+        self.readable |= readiness.readable || readiness.hangup;
+        self.hangup |= readiness.hangup;
+        if readiness.broken {
+            io.exchange.client_left();
             self.session.lost();
             return false;
         }
-        let due = if what.expired { desk.engine.take_due(desk.exchange) } else { Due::default() };
+        let due = if readiness.expired { io.engine.take_due(io.exchange) } else { Due::default() };
         if due.has(Timer::Ping) {
             let now = clock::now();
-            self.session.tick(&mut turn(desk, now, self.patience.is_some()));
-            self.settle(desk);
+            self.session.tick(&mut turn(io, now, self.patience.is_some()));
+            self.settle(io);
         }
-        if what.writable || due.has(Timer::Room) {
-            self.flush(desk);
+        if readiness.writable || due.has(Timer::Room) {
+            self.flush(io);
         }
         self.readable && self.session.wants_read()
     }
 
     /// Reads what has come, as far as there is room for it.
-    pub fn read(&mut self, desk: &mut Desk<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
+    pub fn read(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
         let now = clock::now();
         for _ in 0..READS {
             if !self.readable || !self.session.wants_read() {
                 break;
             }
-            let mut buffer = std::mem::take(&mut desk.shelf.buffer);
+            let mut buffer = std::mem::take(&mut io.buffers.buffer);
             buffer.clear();
             self.session.prefix(&mut buffer);
             let before = buffer.len();
-            match desk.exchange.read_raw(&mut buffer, READ) {
+            match io.exchange.read_raw(&mut buffer, READ) {
                 // A read that could have brought more is the last one: the next bytes make an event.
                 Incoming::Bytes { .. } => self.readable = buffer.len() - before == READ || self.hangup,
                 Incoming::Wait => self.readable = false,
@@ -144,13 +144,13 @@ impl<M> WebSocket<M> {
             }
             if !buffer.is_empty() && !self.session.is_over() {
                 let is_behind = self.patience.is_some();
-                self.session.receive(&mut buffer, &mut turn(desk, now, is_behind), &mut keep);
+                self.session.receive(&mut buffer, &mut turn(io, now, is_behind), &mut keep);
             }
-            desk.shelf.buffer = buffer;
+            io.buffers.buffer = buffer;
         }
-        self.settle(desk);
+        self.settle(io);
         if self.readable && self.session.wants_read() {
-            desk.engine.set_timer(desk.exchange, Timer::Turn, now);
+            io.engine.set_timer(io.exchange, Timer::StepInput, now);
         }
     }
 
@@ -161,10 +161,10 @@ impl<M> WebSocket<M> {
     }
 
     /// To be called when a message was taken or the application has closed, if [`Self::wants_more`].
-    pub fn go_on(&mut self, desk: &mut Desk<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
+    pub fn go_on(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
         let is_behind = self.patience.is_some();
-        self.session.resume(&mut turn(desk, clock::now(), is_behind), &mut keep);
-        self.read(desk, keep);
+        self.session.resume(&mut turn(io, clock::now(), is_behind), &mut keep);
+        self.read(io, keep);
     }
 
     /// There is room again for what could not be read.
@@ -176,46 +176,46 @@ impl<M> WebSocket<M> {
     /// Sends a message; `keep` as for [`Engine::write`]. Held back while messages wait that may be answered, too: `flush`.
     pub fn send(
         &mut self,
-        desk: &mut Desk<'_>,
+        io: &mut WebSocketIo<'_>,
         kind: Kind,
         data: &[u8],
         keep: impl FnOnce() -> SharedBytes,
     ) -> Result<Sent, Unsendable> {
-        let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut desk.shelf.out)?.is_some();
+        let apart = data.len() >= APART && self.session.head(kind, data.len(), &mut io.buffers.out)?.is_some();
         if apart {
             self.is_held = false;
-            let sent = desk.exchange.lane.output_mut().send_apart(&desk.shelf.out, data, b"", keep);
-            desk.shelf.out.clear();
-            return Ok(self.sent(desk, sent));
+            let sent = io.exchange.lane.output_mut().send_apart(&io.buffers.out, data, b"", keep);
+            io.buffers.out.clear();
+            return Ok(self.sent(io, sent));
         }
-        self.session.send(kind, data, &mut turn(desk, 0, false))?;
-        Ok(self.put(desk))
+        self.session.send(kind, data, &mut turn(io, 0, false))?;
+        Ok(self.put(io))
     }
 
     /// Begins the closing handshake for the application.
-    pub fn close(&mut self, desk: &mut Desk<'_>, code: Option<u16>, reason: &str) -> Result<(), Unsendable> {
+    pub fn close(&mut self, io: &mut WebSocketIo<'_>, code: Option<u16>, reason: &str) -> Result<(), Unsendable> {
         let now = clock::now();
-        self.session.close(code, reason, &mut turn(desk, now, false))?;
-        self.settle(desk);
+        self.session.close(code, reason, &mut turn(io, now, false))?;
+        self.settle(io);
         Ok(())
     }
 
     /// Begins the closing handshake for the server.
-    pub fn leave(&mut self, desk: &mut Desk<'_>, code: u16) {
+    pub fn leave(&mut self, io: &mut WebSocketIo<'_>, code: u16) {
         let now = clock::now();
-        if self.session.leave(code, &mut turn(desk, now, false)).is_ok() {
-            self.settle(desk);
+        if self.session.leave(code, &mut turn(io, now, false)).is_ok() {
+            self.settle(io);
         }
     }
 
     /// Sends what was held back, and what the peer did not take before.
-    pub fn flush(&mut self, desk: &mut Desk<'_>) -> Sent {
+    pub fn flush(&mut self, io: &mut WebSocketIo<'_>) -> Sent {
         self.is_held = false;
         if self.patience.is_some() {
-            desk.engine.await_room(desk.exchange);
+            io.engine.await_room(io.exchange);
         }
-        let sent = desk.exchange.lane.output_mut().flush();
-        self.sent(desk, sent)
+        let sent = io.exchange.lane.output_mut().flush();
+        self.sent(io, sent)
     }
 
     /// Whether output is held back.
@@ -243,65 +243,65 @@ impl<M> WebSocket<M> {
     }
 
     /// Sends what a step appended, and sets the timer for what is to be done next.
-    fn settle(&mut self, desk: &mut Desk<'_>) {
-        if !desk.shelf.out.is_empty() {
+    fn settle(&mut self, io: &mut WebSocketIo<'_>) {
+        if !io.buffers.out.is_empty() {
             self.is_held &= !self.session.is_over();
-            self.put(desk);
+            self.put(io);
         }
         if let Some(due) = self.session.due_at() {
-            desk.engine.set_timer(desk.exchange, Timer::Ping, due);
+            io.engine.set_timer(io.exchange, Timer::Ping, due);
         }
     }
 
-    /// Sends what was appended to the shelf's output, or holds it back.
-    fn put(&mut self, desk: &mut Desk<'_>) -> Sent {
-        let Desk { exchange, shelf, .. } = desk;
+    /// Sends what was appended to the thread's output, or holds it back.
+    fn put(&mut self, io: &mut WebSocketIo<'_>) -> Sent {
+        let WebSocketIo { exchange, buffers, .. } = io;
         if self.session.has_messages() && self.session.is_open() {
             self.is_held = true;
-            exchange.lane.output_mut().queue(&shelf.out);
-            shelf.out.clear();
+            exchange.lane.output_mut().queue(&buffers.out);
+            buffers.out.clear();
             if exchange.lane.output().in_memory() < APART {
                 return Sent::Accepted;
             }
-            return self.flush(desk);
+            return self.flush(io);
         }
         self.is_held = false;
-        let sent = exchange.lane.output_mut().send(&mut shelf.out, b"", b"", || Box::new(Vec::new()));
-        shelf.out.clear();
-        self.sent(desk, sent)
+        let sent = exchange.lane.output_mut().send(&mut buffers.out, b"", b"", || Box::new(Vec::new()));
+        buffers.out.clear();
+        self.sent(io, sent)
     }
 
     /// After a write.
-    fn sent(&mut self, desk: &mut Desk<'_>, sent: Sent) -> Sent {
+    fn sent(&mut self, io: &mut WebSocketIo<'_>, sent: Sent) -> Sent {
         if sent == Sent::Gone {
             self.session.lost();
             self.patience = None;
             return sent;
         }
-        if !desk.exchange.lane.output().is_behind() {
+        if !io.exchange.lane.output().is_behind() {
             if self.patience.take().is_some() {
-                desk.exchange.stop_timer(Timer::Room);
-                self.session.caught_up(&mut desk.shelf.out);
-                if !desk.shelf.out.is_empty() {
-                    return self.put(desk);
+                io.exchange.stop_timer(Timer::Room);
+                self.session.caught_up(&mut io.buffers.out);
+                if !io.buffers.out.is_empty() {
+                    return self.put(io);
                 }
             }
             return Sent::Accepted;
         }
-        self.wait(desk)
+        self.wait(io)
     }
 
     /// The peer has not taken it all: it has to take all of it in time, whether the application waits or not.
     #[cold]
-    fn wait(&mut self, desk: &mut Desk<'_>) -> Sent {
-        let config = desk.engine.config();
-        let mut patience = self.patience.take().unwrap_or_else(|| desk.exchange.patience(config).without_end());
-        desk.engine.await_room(desk.exchange);
-        match desk.exchange.room_for_all(config, &mut patience) {
+    fn wait(&mut self, io: &mut WebSocketIo<'_>) -> Sent {
+        let config = io.engine.config();
+        let mut patience = self.patience.take().unwrap_or_else(|| io.exchange.patience(config).without_end());
+        io.engine.await_room(io.exchange);
+        match io.exchange.room_for_all(config, &mut patience) {
             Room::Wanted(nanos) => {
                 self.patience = Some(patience);
-                desk.engine.set_timer(desk.exchange, Timer::Room, clock::now().saturating_add(nanos));
-                if self.is_full(desk.exchange) { Sent::OverMark } else { Sent::Accepted }
+                io.engine.set_timer(io.exchange, Timer::Room, clock::now().saturating_add(nanos));
+                if self.is_full(io.exchange) { Sent::OverMark } else { Sent::Accepted }
             }
             Room::Over(Sent::Gone) => {
                 self.session.lost();
@@ -309,15 +309,15 @@ impl<M> WebSocket<M> {
             }
             Room::Over(_) => {
                 self.patience = Some(patience); // which ends there
-                self.sent(desk, Sent::Accepted)
+                self.sent(io, Sent::Accepted)
             }
         }
     }
 }
 
-fn turn<'a>(desk: &'a mut Desk<'_>, now: u64, is_behind: bool) -> Turn<'a> {
-    let Shelf { out, spare, .. } = &mut *desk.shelf;
-    Turn { out, spare, now, is_behind }
+fn turn<'a>(io: &'a mut WebSocketIo<'_>, now: u64, is_behind: bool) -> StepInput<'a> {
+    let WebSocketBuffers { out, spare, .. } = &mut *io.buffers;
+    StepInput { out, spare, now, is_behind }
 }
 
 impl Exchange {

@@ -10,7 +10,7 @@ use tricorn_io::Channel;
 fn channel() -> Channel {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (receive, send) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("socket pair");
-    Channel { receive, send, bell: eventfd(0, EventfdFlags::NONBLOCK).expect("eventfd") }
+    Channel { receive, send, wakeup: eventfd(0, EventfdFlags::NONBLOCK).expect("eventfd") }
 }
 
 /// Takes all descriptors that this process may have.

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::rc::Rc;
 use std::time::Instant;
-use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, Sender, Spare, receiver, sender};
+use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Sender, receiver, sender};
 
 use crate::handshake::Opened;
 use crate::messages::Message;
@@ -52,12 +52,12 @@ enum State {
 /// What all connections of the thread use.
 pub struct Shared {
     pub input: Vec<u8>,
-    pub spare: Spare,
+    pub spare: ContextPool,
 }
 
 impl Shared {
     pub fn new() -> Shared {
-        Shared { input: vec![0; READ], spare: Spare::default() }
+        Shared { input: vec![0; READ], spare: ContextPool::default() }
     }
 }
 
@@ -136,7 +136,7 @@ impl Connection {
         self.take(&mut input[..begun + length], spare)
     }
 
-    fn take(&mut self, input: &mut [u8], spare: &mut Spare) -> Result<Seen, String> {
+    fn take(&mut self, input: &mut [u8], spare: &mut ContextPool) -> Result<Seen, String> {
         let (mut at, mut seen) = (0, Seen::Nothing);
         loop {
             let progress = self.receiver.advance(&mut input[at..], spare);

@@ -1,6 +1,6 @@
 //! The messages that are sent: made once, as they go over the wire.
 use tricorn_proto::websocket::deflate::Agreed;
-use tricorn_proto::websocket::{Kind, Role, Sender, Spare, sender};
+use tricorn_proto::websocket::{ContextPool, Kind, Role, Sender, sender};
 
 /// One of them: what its echo has to be, and the frame.
 pub struct Message {
@@ -13,7 +13,7 @@ pub struct Message {
 /// Each is masked with a key of its own that stays the same, and compressed without what went before, which a client may
 /// do whatever was agreed on: the load generator is to be cheap. The server compresses its echoes as it likes.
 pub fn make(size: usize, kind: Kind, deflate: Option<&Agreed>) -> Result<Vec<Message>, String> {
-    let mut spare = Spare::default();
+    let mut spare = ContextPool::default();
     let made = (0..COUNT).map(|number| {
         let plain = text(size, number);
         let settings = sender::Settings { role: Role::Client, fragment: 0, deflate, seed: number as u64 };

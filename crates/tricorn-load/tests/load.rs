@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::handshake::{Key, accept};
-use tricorn_proto::websocket::{Delivery, Event, Receiver, Role, Sender, Spare, receiver, sender};
+use tricorn_proto::websocket::{ContextPool, Delivery, Event, Receiver, Role, Sender, receiver, sender};
 
 #[derive(Clone, Copy)]
 enum Echo {
@@ -38,7 +38,7 @@ fn connection(mut stream: TcpStream, echo: Echo, agrees: bool) {
     };
     let writing = sender::Settings { role: Role::Server, fragment: 20_000, deflate: deflate.as_ref(), seed: 0 };
     let (mut receiver, mut sender) = (Receiver::new(&reading), Sender::new(&writing));
-    let (mut spare, mut input, mut out, mut count) = (Spare::default(), Vec::new(), Vec::new(), 0);
+    let (mut spare, mut input, mut out, mut count) = (ContextPool::default(), Vec::new(), Vec::new(), 0);
     let mut piece = [0; 5000];
     loop {
         let length = stream.read(&mut piece).unwrap_or(0);

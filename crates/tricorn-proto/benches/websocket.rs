@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
-use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, Sender, Spare, mask, receiver, sender};
+use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Sender, mask, receiver, sender};
 
 const SIZES: [usize; 4] = [125, 1000, 16_384, 65_536];
 
@@ -51,7 +51,7 @@ fn sample(size: usize) -> Vec<u8> {
 
 /// What the server does for a message that is sent back: receive and send. The client's part is made before.
 fn echo(kind: Kind, size: usize, agreed: Option<&Agreed>, name: &str, read: usize) {
-    let (mut spare, message) = (Spare::default(), sample(size));
+    let (mut spare, message) = (ContextPool::default(), sample(size));
     let client = sender::Settings { role: Role::Client, fragment: 0, deflate: agreed, seed: 1 };
     let mut sender = Sender::new(&client);
     let server = sender::Settings { role: Role::Server, ..client };

@@ -7,7 +7,9 @@ use std::cell::Cell;
 use support::*;
 use tricorn_proto::websocket::deflate::{Agreed, BLOCK, DEFLATE_BYTES, INFLATE_BYTES, Offer, Policy};
 use tricorn_proto::websocket::sender::Settings;
-use tricorn_proto::websocket::{Delivery, Event, Keepalive, Kind, Receiver, Role, Sender, Spare, Violation, receiver};
+use tricorn_proto::websocket::{
+    ContextPool, Delivery, Event, Keepalive, Kind, Receiver, Role, Sender, Violation, receiver,
+};
 
 struct Counting;
 
@@ -56,7 +58,7 @@ fn weigh<T>(action: impl FnOnce() -> T) -> (T, usize, usize) {
 }
 
 fn bomb(length: usize) -> Vec<u8> {
-    let (mut out, mut spare) = (Vec::new(), Spare::default());
+    let (mut out, mut spare) = (Vec::new(), ContextPool::default());
     let policy = Policy { level: 9, ..Policy::default() };
     let agreed = policy.choose([Offer::default()]).unwrap();
     let settings = Settings { role: Role::Client, fragment: 0, deflate: Some(&agreed), seed: 1 };
@@ -73,7 +75,7 @@ fn a_bomb_holds_no_more_than_the_limit_and_a_block() {
         let mut stream = stream.clone();
         let (result, _, peak) = weigh(|| {
             let mut receiver = Receiver::new(&server(limit, Some(&agreed)));
-            receiver.advance(&mut stream, &mut Spare::new(0, 1)).map(|_| ())
+            receiver.advance(&mut stream, &mut ContextPool::new(0, 1)).map(|_| ())
         });
         assert_eq!(result, Err(Violation::MessageTooBig));
         assert!(peak <= limit as usize + BLOCK + INFLATE_BYTES, "{peak} for a limit of {limit}");
@@ -81,7 +83,7 @@ fn a_bomb_holds_no_more_than_the_limit_and_a_block() {
     // Streamed, it never holds more than a piece, and is refused when it exceeds the limit all the same.
     let (pieces, _, peak) = weigh(|| {
         let settings = receiver::Settings { delivery: Delivery::Pieces, ..server(10 << 20, Some(&agreed)) };
-        let (mut receiver, mut spare) = (Receiver::new(&settings), Spare::new(0, 1));
+        let (mut receiver, mut spare) = (Receiver::new(&settings), ContextPool::new(0, 1));
         let (mut at, mut pieces) = (0, 0);
         loop {
             match receiver.advance(&mut stream[at..], &mut spare) {
@@ -104,7 +106,7 @@ fn what_is_only_announced_takes_little() {
     let head = b"\x82\xff\0\0\0\0\x3f\xff\xff\xff\0\0\0\0Q";
     let (_, held, peak) = weigh(|| {
         let mut receiver = Receiver::new(&server(u64::MAX, None));
-        assert_eq!(receiver.advance(&mut head.clone(), &mut Spare::new(0, 1)).unwrap().event, Event::NeedMore);
+        assert_eq!(receiver.advance(&mut head.clone(), &mut ContextPool::new(0, 1)).unwrap().event, Event::NeedMore);
         receiver
     });
     assert!(held <= 66_000 && peak <= 66_000, "{held} {peak}");
@@ -117,8 +119,8 @@ fn a_message_in_pieces_holds_no_more_than_the_limit() {
         let mut stream = Vec::new();
         let client = Settings { role: Role::Client, fragment, deflate: None, seed: 1 };
         let message = vec![b'x'; limit];
-        Sender::new(&client).message(&mut stream, Kind::Text, &message, &mut Spare::default()).unwrap();
-        let mut spare = Spare::new(0, 0);
+        Sender::new(&client).message(&mut stream, Kind::Text, &message, &mut ContextPool::default()).unwrap();
+        let mut spare = ContextPool::new(0, 0);
         let (length, _, peak) = weigh(|| {
             let mut receiver = Receiver::new(&server(limit as u64, None));
             let (mut start, mut end) = (0, 0);
@@ -142,7 +144,7 @@ fn a_context_takes_no_more_than_is_said() {
     for bits in 9..=15 {
         let policy = Policy { client_max_window_bits: bits, server_max_window_bits: bits, ..Policy::default() };
         let agreed = policy.choose([Offer { client_max_window_bits: Some(None), ..Offer::default() }]).unwrap();
-        let (mut stream, mut spare) = (Vec::new(), Spare::new(0, 1));
+        let (mut stream, mut spare) = (Vec::new(), ContextPool::new(0, 1));
         let message = b"a message that is long enough to be compressed ".repeat(100);
         let settings = Settings { role: Role::Client, fragment: 0, deflate: Some(&agreed), seed: 1 };
         Sender::new(&settings).message(&mut stream, Kind::Text, &message, &mut spare).unwrap();
@@ -167,7 +169,7 @@ fn a_context_takes_no_more_than_is_said() {
 }
 
 /// A connection that received and sent some messages, and rests.
-fn used(delivery: Delivery, agreed: &Agreed, streams: &[Vec<u8>], spare: &mut Spare) -> (Receiver, Sender) {
+fn used(delivery: Delivery, agreed: &Agreed, streams: &[Vec<u8>], spare: &mut ContextPool) -> (Receiver, Sender) {
     let settings = receiver::Settings { delivery, ..server(MAX, Some(agreed)) };
     let mut receiver = Receiver::new(&settings);
     let mut sender = Sender::new(&Settings { role: Role::Server, fragment: 0, deflate: Some(agreed), seed: 0 });
@@ -197,12 +199,12 @@ fn used(delivery: Delivery, agreed: &Agreed, streams: &[Vec<u8>], spare: &mut Sp
 fn an_idle_connection_holds_nothing() {
     let policy = Policy { client_context_takeover: false, ..Policy::default() };
     let agreed = policy.choose([Offer::default()]).unwrap();
-    let mut spare = Spare::default();
+    let mut spare = ContextPool::default();
     let message = b"some text that may be compressed, ".repeat(5000);
     let streams = [Some(&agreed), None].map(|deflate| {
         let mut stream = Vec::new();
         let client = Settings { role: Role::Client, fragment: 999, deflate, seed: 1 };
-        Sender::new(&client).message(&mut stream, Kind::Text, &message, &mut Spare::default()).unwrap();
+        Sender::new(&client).message(&mut stream, Kind::Text, &message, &mut ContextPool::default()).unwrap();
         stream
     });
     for delivery in [Delivery::Whole, Delivery::Pieces] {

@@ -3,7 +3,7 @@ use crate::late::{self, Thread};
 use crate::options::{self, CoreOptions, GroupOptions};
 use crate::panics::{self, Panicked};
 use crate::report::drop_chores;
-use crate::wsgi::{Ground, Server, Wait, WsgiGateway};
+use crate::wsgi::{CallOptions, Server, Wait, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -36,9 +36,9 @@ impl Core {
                 None => None,
             };
         let sockets = listeners.into_iter().map(listener).collect::<PyResult<Vec<OwnedFd>>>()?;
-        let doors = options::admin_listeners(options)?.into_iter().map(listener).collect::<PyResult<Vec<_>>>()?;
+        let listeners = options::admin_listeners(options)?.into_iter().map(listener).collect::<PyResult<Vec<_>>>()?;
         let engine = Engine::new(config, sockets, board, access)
-            .and_then(|engine| engine.open_admin(doors).map(|()| engine))
+            .and_then(|engine| engine.open_admin(listeners).map(|()| engine))
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
         let group = options::group(options)?;
         if let Some(group) = &group {
@@ -87,7 +87,7 @@ impl Core {
             PyRuntimeError::new_err(format!("{} threads serve already", self.engine.config().threads))
         })?;
         let thread = self.late.join(slot, Thread::current(py)?);
-        let ground = Ground { wait: Wait::Thread, context: None };
+        let ground = CallOptions { wait: Wait::Thread, context: None };
         let server = match Server::new(py, gateway, self.engine.clone(), self.sendfile, ground) {
             Ok(server) => server,
             Err(error) => {
@@ -116,7 +116,7 @@ impl Core {
                         Err(Panicked(text)) => server.panicked(py, text),
                     }
                 }
-                Wake::Stirred(_) => {} // nobody attends here
+                Wake::Ready(_) => {} // no exchange attends here
                 Wake::Chores => server.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => {
                     if main_thread && let Err(error) = py.check_signals() {
@@ -232,8 +232,8 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
     // SAFETY: the same, for one page.
     let group = unsafe { Group::at(memory(&options.group, GROUP_BYTES, "group")?) };
     let channel = match options.channel {
-        Some((receive, send, bell)) => {
-            Some(Channel { receive: listener(receive)?, send: listener(send)?, bell: listener(bell)? })
+        Some((receive, send, wakeup)) => {
+            Some(Channel { receive: listener(receive)?, send: listener(send)?, wakeup: listener(wakeup)? })
         }
         None => None,
     };

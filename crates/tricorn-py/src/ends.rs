@@ -7,7 +7,7 @@ use tricorn_io::{Attachment, Engine, Exchange, Peer};
 use tricorn_proto::peer::client_of;
 
 /// The ends of a connection, as pairs of a host and a port.
-pub struct Ends {
+pub struct Addresses {
     /// `None` for clients of a unix socket.
     pub client: Option<Py<PyTuple>>,
     /// `None` where nothing is known.
@@ -17,8 +17,8 @@ pub struct Ends {
 }
 
 /// The ends of this exchange's connection.
-pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Ends> {
-    if exchange.client.attachment.as_ref().is_none_or(|kept| !kept.is::<Ends>()) {
+pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> PyResult<&'a Addresses> {
+    if exchange.client.attachment.as_ref().is_none_or(|kept| !kept.is::<Addresses>()) {
         exchange.client.attachment = Some(Box::new(make(py, engine, exchange)?) as Attachment);
     }
     known(exchange)
@@ -26,8 +26,8 @@ pub fn of<'a>(py: Python<'_>, engine: &Engine, exchange: &'a mut Exchange) -> Py
 }
 
 /// Those that were made before.
-pub fn known(exchange: &Exchange) -> Option<&Ends> {
-    exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Ends>())
+pub fn known(exchange: &Exchange) -> Option<&Addresses> {
+    exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Addresses>())
 }
 
 /// The client that a trusted front end tells of; it says no port.
@@ -38,7 +38,7 @@ pub fn forwarded<'py>(py: Python<'py>, engine: &Engine, exchange: &Exchange) -> 
 }
 
 /// Those of any connection, to be kept.
-pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Ends> {
+pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<Addresses> {
     let pair = |address: SocketAddr| -> PyResult<Py<PyTuple>> {
         let host = latin1(py, address.ip().to_string().as_bytes())?;
         Ok((host, address.port()).into_pyobject(py)?.unbind())
@@ -50,7 +50,7 @@ pub fn make(py: Python<'_>, engine: &Engine, exchange: &Exchange) -> PyResult<En
         (None, Some(path)) => Some((String::from_utf8_lossy(&path), py.None()).into_pyobject(py)?.unbind()),
         (None, None) => None,
     };
-    Ok(Ends { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into() })
+    Ok(Addresses { client: client.map(pair).transpose()?, server, remote: remote.into_bytes().into() })
 }
 
 /// The client's address; clients of a unix socket have none.

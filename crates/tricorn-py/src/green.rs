@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::panics::{self, Panicked};
 use crate::service::Service;
 use crate::stack::stack_from;
-use crate::wsgi::{Ground, Hub, Server, Wait, WsgiGateway};
+use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -64,7 +64,7 @@ pub struct GreenServer {
     dismisses: Cell<bool>,
     /// `poll` runs: it starts what there is to be started.
     polls: Cell<bool>,
-    /// With `request_timeout`: who is at which place.
+    /// With `request_timeout`: which greenlet has which slot.
     running: RefCell<FxHashMap<usize, Py<PyAny>>>,
     made: Cell<u64>,
 }
@@ -85,7 +85,7 @@ impl GreenServer {
         let service = Service::join(engine.clone(), done, usize::MAX)?;
         engine.tells_stacks();
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let ground = Ground { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
+        let ground = CallOptions { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), core.get().sendfile(), ground)?;
         Ok(GreenServer {
             engine,
@@ -150,11 +150,11 @@ impl GreenServer {
     fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
         let current = self.library.current(py)?;
         let running = self.running.borrow();
-        let place = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(place, _)| *place);
-        let Some(place) = place.filter(|place| self.engine.is_late_at(*place)) else { return Ok(false) };
+        let slot = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(slot, _)| *slot);
+        let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(false) };
         // The frame below the handler's.
         if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
-            self.engine.tell_stack(place, stack_from(frame));
+            self.engine.tell_stack(slot, stack_from(frame));
         }
         Ok(true)
     }
@@ -243,11 +243,11 @@ impl GreenServer {
     }
 
     fn raise_in_late_calls(&self, py: Python<'_>) {
-        for place in self.engine.take_late() {
-            let greenlet = self.running.borrow().get(&place).map(|greenlet| greenlet.clone_ref(py));
+        for slot in self.engine.take_late() {
+            let greenlet = self.running.borrow().get(&slot).map(|greenlet| greenlet.clone_ref(py));
             let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py)) else { continue };
             if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
-                self.engine.tell_stack(place, stack_from(frame));
+                self.engine.tell_stack(slot, stack_from(frame));
             }
             if let Err(error) = greenlet.call_method1(py, intern!(py, "throw"), (error,)) {
                 error.write_unraisable(py, Some(greenlet.bind(py)));
@@ -287,7 +287,7 @@ impl GreenServer {
                         return Ok(());
                     }
                 }
-                Wake::Stirred(_) => {} // nobody attends here
+                Wake::Ready(_) => {} // no exchange attends here
                 Wake::Chores => self.server.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => py.check_signals()?,
                 Wake::Nothing => {
@@ -310,21 +310,21 @@ impl GreenServer {
         me: &Bound<'_, PyAny>,
         exchange: Box<Exchange>,
     ) -> PyResult<Option<(Box<Exchange>, bool)>> {
-        let place = exchange.slot();
+        let slot = exchange.slot();
         let has_limit = self.engine.config().request_timeout > 0;
         if has_limit {
-            self.running.borrow_mut().insert(place, me.clone().unbind());
+            self.running.borrow_mut().insert(slot, me.clone().unbind());
         }
         let mut was_late = false;
         let answer = || {
-            self.server.answer(py, exchange, |engine, place| {
-                was_late = has_limit && engine.is_late_at(place);
-                engine.conclude_call(place);
+            self.server.answer(py, exchange, |engine, slot| {
+                was_late = has_limit && engine.is_late_at(slot);
+                engine.conclude_call(slot);
             })
         };
         let answered = panics::caught(answer);
         if has_limit {
-            self.running.borrow_mut().remove(&place);
+            self.running.borrow_mut().remove(&slot);
         }
         match answered {
             Ok((exchange, Ok(()))) => Ok(Some((exchange, was_late))),

@@ -1,7 +1,7 @@
 //! The core in an event loop.
 //!
 //! ```text
-//!   loop: a descriptor is readable ──▶ poll: look ──▶ begin, begin, …, stirred, … ──▶ rest ──▶ loop
+//!   loop: a descriptor is readable ──▶ poll: look ──▶ begin, begin, …, ready, … ──▶ rest ──▶ loop
 //! ```
 use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
@@ -67,7 +67,7 @@ impl LoopServer {
 
     /// Whether the call that the loop is at is over `request_timeout`: asked in a signal handler.
     fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.gateway.current(py)?.is_some_and(|place| self.engine.is_late_at(place)))
+        Ok(self.gateway.current(py)?.is_some_and(|slot| self.engine.is_late_at(slot)))
     }
 
     /// Cancels every call that has not ended.
@@ -99,8 +99,8 @@ impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
         let end = clock::now() + TURN;
         while self.engine.look() {
-            for place in self.engine.take_late() {
-                self.gateway.is_late(py, place)?;
+            for slot in self.engine.take_late() {
+                self.gateway.is_late(py, slot)?;
             }
             self.serve(py)?;
             if self.service.is_over() {
@@ -125,8 +125,8 @@ impl LoopServer {
                     Ok(begun) => done = begun?,
                     Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
                 },
-                Wake::Stirred(stir) => match panics::caught(|| self.gateway.stirred(py, stir)) {
-                    Ok(stirred) => stirred?,
+                Wake::Ready(ready) => match panics::caught(|| self.gateway.on_readiness(py, ready)) {
+                    Ok(on_readiness) => on_readiness?,
                     Err(Panicked(text)) => self.gateway.reporter().panicked(py, text),
                 },
                 Wake::Chores => self.gateway.do_chores(py, self.engine.take_chores()),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Config, Fault, MaxConcurrency, QueueOrder};
+use tricorn_io::{Config, Failpoint, MaxConcurrency, QueueOrder};
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::peer::Trust;
@@ -176,21 +176,21 @@ fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {
 }
 
 /// For tests: what is to go wrong.
-fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
+fn fault(options: &Options<'_, '_>) -> PyResult<Option<Failpoint>> {
     Ok(match options.optional::<Option<String>>("fault_point")?.as_deref() {
         None => None,
-        Some("before_send") => Some(Fault::BeforeSend),
-        Some("after_send") => Some(Fault::AfterSend),
-        Some("before_take") => Some(Fault::BeforeTake),
-        Some("after_take") => Some(Fault::AfterTake),
-        Some("before_start") => Some(Fault::BeforeStart),
-        Some("monitor_panics") => Some(Fault::MonitorPanics),
-        Some("stall_disk") => Some(Fault::StallDisk),
-        Some("stall_log") => Some(Fault::StallLog),
-        Some("long_hold") => Some(Fault::LongHold),
+        Some("before_send") => Some(Failpoint::BeforeSend),
+        Some("after_send") => Some(Failpoint::AfterSend),
+        Some("before_take") => Some(Failpoint::BeforeTake),
+        Some("after_take") => Some(Failpoint::AfterTake),
+        Some("before_start") => Some(Failpoint::BeforeStart),
+        Some("monitor_panics") => Some(Failpoint::MonitorPanics),
+        Some("stall_disk") => Some(Failpoint::StallDisk),
+        Some("stall_log") => Some(Failpoint::StallLog),
+        Some("long_hold") => Some(Failpoint::LongHold),
         Some(other) => match other.split_once(':').and_then(|(kind, most)| Some((kind, most.parse().ok()?))) {
-            Some(("panics", most)) => Some(Fault::Panics(most, "a test asked for it")),
-            Some(("no_object", most)) => Some(Fault::Panics(most, crate::panics::NO_OBJECT)),
+            Some(("panics", most)) => Some(Failpoint::Panics(most, "a test asked for it")),
+            Some(("no_object", most)) => Some(Failpoint::Panics(most, crate::panics::NO_OBJECT)),
             _ => return Err(PyValueError::new_err(format!("core option fault_point: {other}"))),
         },
     })
@@ -200,7 +200,7 @@ fn fault(options: &Options<'_, '_>) -> PyResult<Option<Fault>> {
 pub struct GroupOptions {
     pub pages: PyBuffer<u8>,
     pub group: PyBuffer<u8>,
-    /// The receiving end, the sending end, the bell.
+    /// The receiving end, the sending end, the group's wake-up.
     pub channel: Option<(RawFd, RawFd, RawFd)>,
 }
 

@@ -55,7 +55,11 @@ impl<'a, 'py> Piece<'a, 'py> {
     /// An owner of the same bytes, for what the socket does not take at once.
     pub fn kept(&self) -> SharedBytes {
         let bytes = self.bytes();
-        Box::new(Kept { address: bytes.as_ptr(), length: bytes.len(), _owner: self.owner.clone().into_any().unbind() })
+        Box::new(SharedObject {
+            address: bytes.as_ptr(),
+            length: bytes.len(),
+            _owner: self.owner.clone().into_any().unbind(),
+        })
     }
 }
 
@@ -77,11 +81,11 @@ pub fn write_file(
 pub fn kept_text(text: &Bound<'_, PyString>) -> SharedBytes {
     // It was asked for before, so that it is there.
     let data = text.to_str().unwrap_or_default();
-    Box::new(Kept { address: data.as_ptr(), length: data.len(), _owner: text.clone().into_any().unbind() })
+    Box::new(SharedObject { address: data.as_ptr(), length: data.len(), _owner: text.clone().into_any().unbind() })
 }
 
 /// Keeps a `bytes` or `str` alive for whoever sends some of it later.
-struct Kept {
+struct SharedObject {
     _owner: Py<PyAny>,
     address: *const u8,
     length: usize,
@@ -89,11 +93,11 @@ struct Kept {
 
 // SAFETY: such objects, and the UTF-8 that a string keeps, are immutable and live as long as the owner; the owner itself is
 // only dropped, which pyo3 defers where the GIL is not held.
-unsafe impl Send for Kept {}
+unsafe impl Send for SharedObject {}
 // SAFETY: as above.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for SharedObject {}
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for SharedObject {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: address and length are of some of what the owner keeps.
         unsafe { std::slice::from_raw_parts(self.address, self.length) }

@@ -98,10 +98,10 @@ const PAIRS: usize = 512;
 /// Header names that came before, and what was made of each. A name has two places that it shares with others: two names of
 /// one request that share them do not displace one another, and names that are not sent any more give way.
 pub struct Names<T> {
-    places: Vec<[Option<Kept<T>>; 2]>,
+    places: Vec<[Option<KeptName<T>>; 2]>,
 }
 
-struct Kept<T> {
+struct KeptName<T> {
     name: Box<[u8]>,
     made: Py<T>,
 }
@@ -124,7 +124,7 @@ impl<T> Names<T> {
         if name.len() <= LONGEST_NAME {
             let pair = &mut self.places[place_of(name, PAIRS)];
             pair.swap(0, 1);
-            pair[0] = Some(Kept { name: name.into(), made: made.clone().unbind() });
+            pair[0] = Some(KeptName { name: name.into(), made: made.clone().unbind() });
         }
         made
     }

@@ -11,7 +11,7 @@ mod log_thread;
 mod sink;
 
 use crate::clock::{self, MILLI, SECOND};
-use crate::config::Fault;
+use crate::config::Failpoint;
 use crate::sys::fork::is_child;
 use log_thread::{Log, LogThread, Outcome};
 use rustix::io;
@@ -112,8 +112,8 @@ impl AccessLog {
 
     /// For tests: what is to go wrong.
     #[must_use]
-    pub fn with_fault(self, fault: Option<Fault>) -> AccessLog {
-        locked(&self.writer).sink.hangs = fault == Some(Fault::StallLog);
+    pub fn with_fault(self, fault: Option<Failpoint>) -> AccessLog {
+        locked(&self.writer).sink.hangs = fault == Some(Failpoint::StallLog);
         self
     }
 

@@ -30,7 +30,7 @@ pub struct Sink {
     kind: Kind,
     /// `None`: standard output, which is never opened anew.
     path: Option<PathBuf>,
-    /// For tests: `Fault::StallLog`.
+    /// For tests: `Failpoint::StallLog`.
     pub hangs: bool,
 }
 

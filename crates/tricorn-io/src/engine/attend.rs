@@ -12,7 +12,7 @@ use rustix::fd::BorrowedFd;
 use tricorn_proto::message::Refusal;
 
 impl Engine {
-    /// From now on [`crate::Wake::Stirred`] tells what happens to the exchange's connection, until it is given back. Bytes and
+    /// From now on [`crate::Wake::Ready`] tells what happens to the exchange's connection, until it is given back. Bytes and
     /// room are edges: told when there are some again after the socket said that there were none.
     pub fn attend(&self, exchange: &Exchange) {
         self.shared.baton.take().reactor.attend(exchange);

@@ -9,7 +9,7 @@ use crate::clock::MILLI;
 use crate::config;
 use crate::reactor::Reactor;
 use crate::sys::poll::Events;
-use crate::waiting::slots::Places;
+use crate::waiting::slots::FreeSlots;
 use std::ops::{Deref, DerefMut};
 #[cfg(feature = "baton-tracking")]
 use std::panic::Location;
@@ -31,8 +31,8 @@ pub struct Core {
     pub rounds: u64,
     /// Under a hub: it waits in its event loop, and has seen that there was nothing to do.
     pub hub_rests: bool,
-    /// Under a hub: which places are free.
-    pub places: Places,
+    /// Under a hub: which slots are free.
+    pub free_slots: FreeSlots,
     /// When the share of the concurrency limit is to be looked up again, and of which limit it is one.
     pub share_due: u64,
     pub share_of: Option<u64>,
@@ -52,7 +52,7 @@ impl Core {
             joined: 0,
             rounds: 0,
             hub_rests: false,
-            places: Places::default(),
+            free_slots: FreeSlots::default(),
             share_due: 0,
             share_of: None,
             spare: Events::default(),
@@ -61,7 +61,7 @@ impl Core {
     }
 
     /// Remembers how long a call took.
-    pub fn learn(&mut self, nanos: u64) {
+    pub fn observe_call(&mut self, nanos: u64) {
         self.usual = self.usual - self.usual / 8 + nanos / 8;
     }
 
@@ -78,14 +78,14 @@ impl Core {
 }
 
 /// The baton, as its holder has it.
-pub struct Held<'b> {
+pub struct BatonGuard<'b> {
     core: MutexGuard<'b, Core>,
     /// Measured until the lock is open again: what is said of a hold delays no other thread.
     #[cfg(feature = "baton-tracking")]
     _hold: Option<Hold>,
 }
 
-impl Deref for Held<'_> {
+impl Deref for BatonGuard<'_> {
     type Target = Core;
 
     #[inline]
@@ -94,7 +94,7 @@ impl Deref for Held<'_> {
     }
 }
 
-impl DerefMut for Held<'_> {
+impl DerefMut for BatonGuard<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut Core {
         &mut self.core
@@ -116,10 +116,10 @@ impl Baton {
 
     #[inline]
     #[cfg_attr(feature = "baton-tracking", track_caller)]
-    pub fn take(&self) -> Held<'_> {
+    pub fn take(&self) -> BatonGuard<'_> {
         let mut core = self.lock();
         core.reactor.begin_hold();
-        Held {
+        BatonGuard {
             core,
             #[cfg(feature = "baton-tracking")]
             _hold: Some(Hold::begin(Location::caller())),
@@ -127,8 +127,8 @@ impl Baton {
     }
 
     /// For as long as a fork(2) takes, which is the longer the larger the process is.
-    pub fn take_for_fork(&self) -> Held<'_> {
-        Held {
+    pub fn take_for_fork(&self) -> BatonGuard<'_> {
+        BatonGuard {
             core: self.lock(),
             #[cfg(feature = "baton-tracking")]
             _hold: None,

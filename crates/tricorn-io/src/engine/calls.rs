@@ -4,14 +4,14 @@ use super::baton::Core;
 use super::lifecycle::Stage;
 use super::shared::Shared;
 use crate::clock;
-use crate::config::Fault;
+use crate::config::Failpoint;
 use crate::exchange::Exchange;
 use crate::reactor::WAKE;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
 
 impl Engine {
-    /// The calling thread comes to serve; `None` if all places are taken. The main thread also watches for signals.
+    /// The calling thread comes to serve; `None` if all slots are taken. The main thread also watches for signals.
     pub fn join(&self, main_thread: bool) -> Option<usize> {
         let mut core = self.shared.baton.take();
         let slot = self.shared.waiting.slots.iter().position(|slot| !slot.is_taken())?;
@@ -23,7 +23,7 @@ impl Engine {
         core.joined += 1;
         let joined = core.joined;
         core.reactor.staff(joined);
-        if self.shared.config.fault == Some(Fault::LongHold) {
+        if self.shared.config.fault == Some(Failpoint::LongHold) {
             let end = clock::now() + 20 * clock::MILLI;
             while clock::now() < end {
                 std::hint::spin_loop();
@@ -98,7 +98,7 @@ impl Shared {
 
     /// The exchange gets its id, and it is noted how long it waited for the application.
     #[inline]
-    pub fn introduce(&self, exchange: &mut Exchange) {
+    pub fn assign_id(&self, exchange: &mut Exchange) {
         if let Some(ids) = &self.ids {
             exchange.request.identify(&mut ids.lock().unwrap_or_else(PoisonError::into_inner));
             exchange.lane.output().name_claim(exchange.request.reply.request_id());
@@ -108,7 +108,7 @@ impl Shared {
 
     /// Lets others know what the thread is at; not under the baton, for only this thread's entry is written.
     #[inline]
-    pub fn tell_of(&self, exchange: &Exchange) {
+    pub fn publish_call(&self, exchange: &Exchange) {
         let head = &exchange.request.head;
         let bytes = exchange.request.head_bytes();
         let text = [head.method.of(bytes), b" ".as_slice(), head.target.of(bytes)];
@@ -151,7 +151,7 @@ impl Shared {
     #[inline]
     fn end_call(&self, core: &mut Core, slot: usize) {
         self.board.call_ends(slot);
-        self.waiting.call_ended(&mut core.places, slot, core.reactor.is_shut());
+        self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }
 
     /// Does what the arbiter ordered by way of the scoreboard.

@@ -16,7 +16,7 @@
 //! The handlers are the C library's (pthread_atfork(3)) and not Python's (`os.register_at_fork`): these run one after another
 //! before the fork, and may wait for other threads while the first of them would hold the baton.
 use super::Engine;
-use super::baton::Held;
+use super::baton::BatonGuard;
 use super::shared::Shared;
 use crate::sys;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -34,7 +34,7 @@ struct Guarded {
 }
 
 /// The monitor works at corks under the first lock, and at everything else under the second.
-type Locks = (MutexGuard<'static, Vec<usize>>, Held<'static>);
+type Locks = (MutexGuard<'static, Vec<usize>>, BatonGuard<'static>);
 
 thread_local! {
     static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
@@ -67,8 +67,8 @@ extern "C" fn child() {
     let replace = |fd: RawFd| sys::fork::replace(fd, dead.as_fd());
     shared.own_descriptors(replace);
     core.reactor.own_descriptors(replace);
-    for place in places.iter() {
-        shared.waiting.slots[*place].cork.socket().into_iter().for_each(replace);
+    for slot in places.iter() {
+        shared.waiting.slots[*slot].cork.socket().into_iter().for_each(replace);
     }
     // The locks are let go of here, by the thread that took them.
 }
@@ -83,9 +83,9 @@ impl Shared {
         ];
         alarms.iter().for_each(|fd| each(fd.as_raw_fd()));
         self.events().into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
-        self.waiting.bell().into_iter().for_each(|bell| each(bell.as_raw_fd()));
+        self.waiting.wakeup().into_iter().for_each(|wakeup| each(wakeup.as_raw_fd()));
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
-            [&channel.receive, &channel.send, &channel.bell].iter().for_each(|fd| each(fd.as_raw_fd()));
+            [&channel.receive, &channel.send, &channel.wakeup].iter().for_each(|fd| each(fd.as_raw_fd()));
         }
         let pipes = [&self.config.life, &self.config.messages];
         pipes.into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));

@@ -2,7 +2,7 @@
 //! way at once.
 //!
 //! ```text
-//!   hub waits ── the poller or the bell is readable ──▶ look ──▶ next, next, … ──▶ rest ──▶ hub waits
+//!   hub waits ── the poller or the wake-up is readable ──▶ look ──▶ next, next, … ──▶ rest ──▶ hub waits
 //!                                                       │         │ a call that waits gives control back to the hub,
 //!                                                  reads, parses  ▼ which comes for the next one
 //!                                                             Exchange
@@ -50,10 +50,10 @@ impl Engine {
         core.reactor.move_listeners(Entrance::detach);
     }
 
-    /// The descriptors that the hub watches for reading: the poller's and the bell's.
+    /// The descriptors that the hub watches for reading: the poller's and the wake-up's.
     pub fn hub_descriptors(&self) -> Option<(RawFd, RawFd)> {
         let hub = self.shared.waiting.hub()?;
-        Some((self.shared.poller.as_fd().as_raw_fd(), hub.bell().as_raw_fd()))
+        Some((self.shared.poller.as_fd().as_raw_fd(), hub.wakeup().as_raw_fd()))
     }
 
     /// Looks for events without waiting. Whether there is anything to do.
@@ -75,7 +75,7 @@ impl Engine {
             if rung {
                 shared.settle(core);
             }
-            shared.open_doors(core);
+            shared.open_gate(core);
             if shared.see_events(core).is_err() {
                 shared.end_now();
                 return true;
@@ -107,7 +107,7 @@ impl Engine {
         let mut guard = shared.baton.take();
         let core = &mut *guard;
         let now = clock::now();
-        shared.open_doors(core);
+        shared.open_gate(core);
         shared.before_wait(core, now);
         if self.has_things(core) || core.reactor.has_leftovers() {
             return false;
@@ -129,11 +129,11 @@ impl Engine {
         self.shared.waiting.ring_hub();
     }
 
-    /// The calls in which an exception should be raised because they are late: their places.
+    /// The calls in which an exception should be raised because they are late: their slots.
     pub fn take_late(&self) -> Vec<usize> {
         let Some(hub) = self.shared.waiting.hub() else { return Vec::new() };
         let late = std::mem::take(&mut *hub.late());
-        late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.place).collect()
+        late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.slot).collect()
     }
 
     /// This hub knows where late calls are ([`Engine::tell_stack`]).
@@ -144,23 +144,23 @@ impl Engine {
     }
 
     /// Where a late call is: lines as faulthandler writes them. Told once, before an exception is raised in it.
-    pub fn tell_stack(&self, place: usize, lines: Vec<u8>) {
-        if let (Some(hub), Some(slot), true) =
-            (self.shared.waiting.hub(), self.shared.waiting.slots.get(place), self.config().messages.is_some())
+    pub fn tell_stack(&self, slot: usize, lines: Vec<u8>) {
+        if let (Some(hub), Some(call), true) =
+            (self.shared.waiting.hub(), self.shared.waiting.slots.get(slot), self.config().messages.is_some())
         {
-            hub.keep_stack(place, slot.calls(), lines);
+            hub.keep_stack(slot, call.calls(), lines);
         }
     }
 
-    /// Whether the call at this place is late, and the application at it still.
-    pub fn is_late_at(&self, place: usize) -> bool {
-        self.shared.waiting.slots.get(place).is_some_and(|slot| slot.lateness.is(slot.calls()))
+    /// Whether the call in this slot is late, and the application at it still.
+    pub fn is_late_at(&self, slot: usize) -> bool {
+        self.shared.waiting.slots.get(slot).is_some_and(|slot| slot.lateness.is(slot.calls()))
     }
 }
 
 impl Shared {
     /// Has a new connection wake this hub in its turn, if that is not so yet or no longer. The loop watches our descriptors when
-    /// the bell rings for the first time; a loop that has exchanged its epoll is rung for.
+    /// the wake-up comes for the first time; a loop that has exchanged its epoll is woken.
     fn settle(&self, core: &mut Core) {
         if core.reactor.is_unsettled() {
             self.leave_channel(core);

@@ -17,13 +17,13 @@ mod taken;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
-use crate::config::{Config, Fault, MaxConcurrency};
+use crate::config::{Config, Failpoint, MaxConcurrency};
 use crate::exchange::lost::Lost;
 use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::one_queue::siblings::Siblings;
-use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, Stir, Surroundings, WAKE};
+use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::group::GroupWord;
 use crate::sys::fork::is_child;
@@ -50,7 +50,7 @@ pub enum Wake {
     /// Answer this request. The thread counts as inside the application from now on.
     Request(Box<Exchange>),
     /// Something happened to the connection of a request that is under way and attended to (`Engine::attend`).
-    Stirred(Stir),
+    Ready(SlotReadiness),
     /// Take the chores (`Engine::take_chores`), then ask again.
     Chores,
     /// A signal may have come: let its handlers run, then ask again.
@@ -118,10 +118,10 @@ impl Engine {
 
     /// Answers questions about this worker on these listeners, before it starts.
     pub fn open_admin(&self, listeners: Vec<OwnedFd>) -> io::Result<()> {
-        let doors = listeners.into_iter().map(|socket| Listener::new(socket, Protocol::Http1));
-        let doors = doors.collect::<io::Result<Vec<_>>>()?;
-        self.shared.has_admin.store(!doors.is_empty(), Ordering::Relaxed);
-        self.shared.baton.take().reactor.open_admin(doors)
+        let listeners = listeners.into_iter().map(|socket| Listener::new(socket, Protocol::Http1));
+        let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
+        self.shared.has_admin.store(!listeners.is_empty(), Ordering::Relaxed);
+        self.shared.baton.take().reactor.open_admin(listeners)
     }
 
     /// Works together with these siblings, before it starts.
@@ -169,7 +169,7 @@ impl Engine {
 
     /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
     pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
-        if let Some(Fault::Panics(most, words)) = self.shared.config.fault {
+        if let Some(Failpoint::Panics(most, words)) = self.shared.config.fault {
             self.panic_for_test(most, words);
         }
         HeadInputs {
@@ -195,7 +195,7 @@ impl Engine {
         shared.reclaim(core);
         if let Some(exchange) = done {
             let now = clock::now();
-            core.learn(exchange.timing.answered.saturating_sub(exchange.timing.started));
+            core.observe_call(exchange.timing.answered.saturating_sub(exchange.timing.started));
             shared.take_back(core, exchange, now);
         }
         shared.stop_covering(core);
@@ -213,16 +213,16 @@ impl Engine {
         if shared.config.max_concurrency != MaxConcurrency::Unlimited {
             shared.keep_share(core);
         }
-        if let Some(stir) = core.reactor.next_stir() {
-            return Wake::Stirred(stir);
+        if let Some(ready) = core.reactor.next_readiness() {
+            return Wake::Ready(ready);
         }
         let next = shared.take_front(core).or_else(|| core.reactor.pump(Runner::AppThread));
         if core.reactor.is_over_limit() {
             shared.look_after_queue(core);
         }
         let Some(mut exchange) = next else {
-            return if let Some(stir) = core.reactor.next_stir() {
-                Wake::Stirred(stir)
+            return if let Some(ready) = core.reactor.next_readiness() {
+                Wake::Ready(ready)
             } else if core.reactor.is_woken() {
                 Wake::Signal // seen at the next call
             } else if core.reactor.chores.weight() > 0 {
@@ -232,15 +232,15 @@ impl Engine {
             };
         };
         shared.queued.store(core.reactor.queued(), Ordering::Relaxed);
-        let slot = shared.waiting.take_slot(&mut core.places, slot);
+        let slot = shared.waiting.take_slot(&mut core.free_slots, slot);
         shared.begin_call(slot, &mut exchange);
         exchange.lane.output_mut().may_hold(core.gathers_answers());
         if shared.waiting.calls_hold_threads() && core.is_blocking() && core.polling.is_none() {
             shared.leave_watch(core);
         }
         drop(guard);
-        shared.introduce(&mut exchange);
-        shared.tell_of(&exchange);
+        shared.assign_id(&mut exchange);
+        shared.publish_call(&exchange);
         shared.waiting.call_began(slot, exchange.timing.started);
         Wake::Request(exchange)
     }
@@ -283,7 +283,7 @@ impl Engine {
         }
         let now = clock::now();
         shared.stop_covering(&mut core);
-        shared.open_doors(&mut core);
+        shared.open_gate(&mut core);
         let look = shared.before_wait(&mut core, now);
         if core.reactor.has_work() {
             return;
@@ -333,7 +333,7 @@ impl Engine {
             return core.reactor.has_work();
         }
         // As in `wait`: a worker that never gets round to waiting must not stay closed to newcomers.
-        shared.open_doors(core);
+        shared.open_gate(core);
         if shared.poller.wait(&mut core.spare, Some(0)).is_err() {
             return false;
         }

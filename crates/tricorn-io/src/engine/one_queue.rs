@@ -6,7 +6,7 @@ use crate::config::SHARE_TICK;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
 use crate::one_queue::rules::{RECENT, is_our_turn, may_send, nudge, ring};
-use crate::one_queue::siblings::{Siblings, Survey};
+use crate::one_queue::siblings::{LoadSnapshot, Siblings};
 use crate::reactor::{Front, Handed};
 use crate::scoreboard::group::GroupWord;
 use crate::sys::channel::Channel;
@@ -56,7 +56,7 @@ impl Shared {
         let survey = self.send_front(core, siblings, channel, now);
         if core.reactor.waits_in_vain() {
             siblings.group.set(GroupWord::Waiting, now);
-            core.reactor.watch_bell(channel.bell.as_fd(), true);
+            core.reactor.watch_group_wakeup(channel.wakeup.as_fd(), true);
         }
         if survey.idle > 0 {
             nudge(siblings, channel, now);
@@ -66,7 +66,7 @@ impl Shared {
     }
 
     /// Sends what the channel should hold of those that wait here.
-    fn send_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) -> Survey {
+    fn send_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) -> LoadSnapshot {
         let mut survey = self.survey(siblings);
         while core.reactor.waits_in_vain() {
             if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
@@ -142,7 +142,7 @@ impl Shared {
     }
 
     /// The siblings. A newer generation may have its scoreboards elsewhere: that it serves is what the arbiter says.
-    fn survey(&self, siblings: &Siblings) -> Survey {
+    fn survey(&self, siblings: &Siblings) -> LoadSnapshot {
         let mut survey = siblings.survey();
         if survey.serving == 0 && self.is_draining() && self.board.orders_replaced() {
             survey.serving = 1;
@@ -184,7 +184,7 @@ impl Shared {
 
     /// An app thread is about to look for events: it can serve who comes by the listeners and by the channel, unless
     /// enough calls are under way.
-    pub fn open_doors(&self, core: &mut Core) {
+    pub fn open_gate(&self, core: &mut Core) {
         let may_start = core.reactor.may_start();
         let open = may_start || !self.config.siblings || self.accepts_for_all(core);
         if core.reactor.set_gate(open) && !open && (core.polling.is_some() || self.waiting.hub().is_some()) {
@@ -204,7 +204,7 @@ impl Shared {
             return Some(due);
         }
         if let Some((siblings, channel)) = self.channel() {
-            core.reactor.watch_bell(channel.bell.as_fd(), false);
+            core.reactor.watch_group_wakeup(channel.wakeup.as_fd(), false);
             ring(siblings, channel, now);
         }
         None

@@ -65,15 +65,15 @@ impl Claim {
 
 /// The exchange's hold on its claim; must go before its socket does.
 #[derive(Debug)]
-pub struct Held(Arc<Claim>);
+pub struct HeldClaim(Arc<Claim>);
 
-impl Held {
-    pub fn open(claim: &Arc<Claim>, stream: &Stream, method: Method) -> Held {
+impl HeldClaim {
+    pub fn open(claim: &Arc<Claim>, stream: &Stream, method: Method) -> HeldClaim {
         claim.stream.lend(stream);
         claim.head_only.store(method == Method::Head, Release);
         claim.request_id().clear();
         claim.state.store(OPEN, Release);
-        Held(claim.clone())
+        HeldClaim(claim.clone())
     }
 
     /// The request got its id.
@@ -97,7 +97,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldClaim {
     fn drop(&mut self) {
         loop {
             let now = self.0.state.load(Acquire);
@@ -128,10 +128,10 @@ mod tests {
         let ours = Stream::new(ours.into());
         let claim = Arc::new(Claim::default());
         assert!(!claim.take(b"no exchange"));
-        let before = Held::open(&claim, &ours, Method::Get);
+        let before = HeldClaim::open(&claim, &ours, Method::Get);
         before.name(b"another request");
         drop(before);
-        let held = Held::open(&claim, &ours, Method::Head);
+        let held = HeldClaim::open(&claim, &ours, Method::Head);
         held.name(b"id");
         assert!(held.begin() && held.begin());
         assert!(!claim.take(b"begun"));

@@ -22,18 +22,18 @@ pub const RAPID: u64 = 50_000;
 
 #[derive(Default)]
 pub struct Cork {
-    held: Mutex<Held>,
+    held: Mutex<Corked>,
 }
 
 #[derive(Default)]
-struct Held {
+struct Corked {
     stream: Option<Stream>,
     outbox: Outbox,
     /// Owners of bytes that the monitor sent, to be dropped by the app thread.
     spent: Vec<SharedBytes>,
 }
 
-impl Held {
+impl Corked {
     /// Owners of bytes stay with `spent`, for a thread that may drop them.
     fn forget(&mut self) {
         if !self.outbox.is_empty() {
@@ -43,7 +43,7 @@ impl Held {
 }
 
 impl Cork {
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, Corked> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl Cork {
     /// Sends what the kernel takes; for the monitor. A broken connection is for the exchange to notice.
     pub fn send_some(&self) {
         let mut held = self.held();
-        let Held { stream: Some(stream), outbox, spent } = &mut *held else { return };
+        let Corked { stream: Some(stream), outbox, spent } = &mut *held else { return };
         if !outbox.is_empty() {
             outbox.flush(stream, spent);
         }

@@ -9,7 +9,7 @@
 //!
 //! Before the first byte the claim is asked (`claim.rs`): the monitor may have answered. After a loss (`link.rs`)
 //! everything is dropped.
-use super::claim::{Claim, Held};
+use super::claim::{Claim, HeldClaim};
 use super::cork::Cork;
 use super::corked::Corked;
 use super::link::{Link, Loss};
@@ -41,7 +41,7 @@ const COPY: usize = 16 * 1024;
 /// Its module sees three fields, to take an exchange apart in place: a copy of the output would cost every request.
 pub struct Output {
     /// With `request_timeout`: whether the reply is still ours. Dropped before the stream.
-    claim: Option<Held>,
+    claim: Option<HeldClaim>,
     pub(super) stream: Stream,
     link: Link,
     pub(super) outbox: Outbox,
@@ -311,7 +311,7 @@ impl Output {
 /// Who writes the first byte.
 impl Output {
     pub fn open_claim(&mut self, claim: &Arc<Claim>, method: Method) {
-        self.claim = Some(Held::open(claim, &self.stream, method));
+        self.claim = Some(HeldClaim::open(claim, &self.stream, method));
     }
 
     /// The request got its id, for what the monitor may answer.
@@ -324,7 +324,7 @@ impl Output {
     /// Only the exchange writes from now on; false if the monitor has.
     #[inline]
     pub fn may_write(&self) -> bool {
-        self.claim.as_ref().is_none_or(Held::begin)
+        self.claim.as_ref().is_none_or(HeldClaim::begin)
     }
 
     /// All that was written was no answer yet: the monitor may still give one.

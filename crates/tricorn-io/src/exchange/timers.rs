@@ -22,7 +22,7 @@ pub enum Timer {
     /// What a WebSocket does at its time: a ping, the answer to one, the answer to a Close frame.
     Ping,
     /// Another turn of reading from a connection that always has more.
-    Turn,
+    StepInput,
 }
 
 const COUNT: usize = 5;
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn what_comes_at_once_is_taken_at_once_and_only_once() {
         let mut timers = Timers::default();
-        for (timer, at) in [(Timer::Body, 10), (Timer::HalfClose, 15), (Timer::Ping, 21), (Timer::Turn, 20)] {
+        for (timer, at) in [(Timer::Body, 10), (Timer::HalfClose, 15), (Timer::Ping, 21), (Timer::StepInput, 20)] {
             let _ = timers.set(timer, at);
         }
         let (due, next) = timers.expire(20);
-        assert_eq!([Timer::Body, Timer::HalfClose, Timer::Turn].map(|timer| due.has(timer)), [true; 3]);
+        assert_eq!([Timer::Body, Timer::HalfClose, Timer::StepInput].map(|timer| due.has(timer)), [true; 3]);
         assert!(!due.has(Timer::Ping) && !due.has(Timer::Room));
         assert_eq!(next, Some(21));
         assert_eq!(timers.expire(20), (Due::default(), Some(21)), "armed again however often it is asked");
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_time_of_zero_is_one_that_has_come() {
         let mut timers = Timers::default();
-        assert_eq!(timers.set(Timer::Turn, 0), Some(1));
-        assert!(timers.expire(5).0.has(Timer::Turn));
+        assert_eq!(timers.set(Timer::StepInput, 0), Some(1));
+        assert!(timers.expire(5).0.has(Timer::StepInput));
     }
 }

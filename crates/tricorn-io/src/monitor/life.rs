@@ -42,7 +42,7 @@ impl Engine {
         }
         let shared = &*self.shared;
         self.end_monitor();
-        shared.baton.take().reactor.close_doors();
+        shared.baton.take().reactor.close_gate();
         let mut next = Some(0);
         while let Some(place) = next {
             next = shared.baton.take().reactor.close_from(place);

@@ -15,7 +15,7 @@ pub mod watchdog;
 
 use crate::access_log::AccessLog;
 use crate::clock::{self, MILLI};
-use crate::config::{Fault, LONG_TICK, MaxConcurrency, TICK};
+use crate::config::{Failpoint, LONG_TICK, MaxConcurrency, TICK};
 use crate::engine::baton::Core;
 use crate::engine::shared::Shared;
 use crate::limiter::{GLANCE, Keeper};
@@ -207,7 +207,7 @@ impl Monitor<'_> {
         if shared.lost.any() {
             shared.reclaim(&mut shared.baton.take());
         }
-        if shared.config.fault == Some(Fault::MonitorPanics) && self.in_flight() {
+        if shared.config.fault == Some(Failpoint::MonitorPanics) && self.in_flight() {
             panic!("a test asked for it");
         }
         self.watchdog.look(shared, now);

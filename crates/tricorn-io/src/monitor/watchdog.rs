@@ -148,7 +148,7 @@ impl Watchdog {
         }
         let mut late = std::mem::take(&mut self.late);
         late.retain_mut(|(began, watched)| {
-            *watched = self.look_at(shared, began.place, *watched, began.started, now);
+            *watched = self.look_at(shared, began.slot, *watched, began.started, now);
             shared.waiting.is_at(began) && !watched.answered
         });
         self.late = late;
@@ -198,7 +198,7 @@ impl Watchdog {
                 self.note(shared, "request_timeout", (slot, call), age, now);
                 // Before the call is ended: this says where it was.
                 self.report(shared, now);
-                shared.waiting.end_late_call(Began { place: slot, call, started });
+                shared.waiting.end_late_call(Began { slot, call, started });
             }
         }
         if over(config.request_timeout, GRACE, watched.answered) {

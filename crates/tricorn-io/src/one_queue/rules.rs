@@ -1,15 +1,15 @@
 //! When a request may go into the channel, and when the siblings are told of what lies there.
-use super::siblings::{Siblings, Survey};
+use super::siblings::{LoadSnapshot, Siblings};
 use crate::config::{SHARE_TICK, TICK};
 use crate::scoreboard::group::GroupWord;
 use crate::sys::channel::Channel;
 use rustix::io::IoSlice;
 
-/// For how long after a worker said that requests wait the bell is rung for it; what waits longer waits for long.
+/// For how long after a worker said that requests wait the group is woken for it; what waits longer waits for long.
 pub const RECENT: u64 = 4 * SHARE_TICK;
 /// Whether one more request may go into the channel: a sibling is idle for which there is none yet; or this one waits
 /// longest of all, and there is not one for each worker yet.
-pub fn may_send(siblings: &Siblings, channel: &Channel, survey: &Survey, oldest: u64, now: u64) -> bool {
+pub fn may_send(siblings: &Siblings, channel: &Channel, survey: &LoadSnapshot, oldest: u64, now: u64) -> bool {
     if survey.serving == 0 {
         return false;
     }

@@ -43,7 +43,7 @@ impl Pages {
 
 /// The siblings at one moment; our own worker is not among them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Survey {
+pub struct LoadSnapshot {
     /// App threads that could begin a request now.
     pub idle: u64,
     /// Workers that serve and are not about to leave.
@@ -78,8 +78,8 @@ impl Siblings {
         self.pages.clone()
     }
 
-    pub fn survey(&self) -> Survey {
-        let mut survey = Survey::default();
+    pub fn survey(&self) -> LoadSnapshot {
+        let mut survey = LoadSnapshot::default();
         for (index, page) in self.pages().iter().enumerate() {
             if index == self.own || page.get(Word::State) != State::Serving as u64 {
                 continue;
@@ -133,7 +133,7 @@ mod tests {
     fn only_siblings_that_serve_are_counted() {
         let pages: Vec<Scoreboard> = (0..5).map(|_| Scoreboard::private(1)).collect();
         let siblings = Siblings::new(Group::private(), None, pages.clone(), 1);
-        assert_eq!(siblings.survey(), Survey::default());
+        assert_eq!(siblings.survey(), LoadSnapshot::default());
         for (page, state) in pages.iter().zip([State::Serving, State::Serving, State::Draining, State::Serving]) {
             page.state(state);
             page.set(Word::Free, 1);
@@ -142,8 +142,8 @@ mod tests {
         pages[3].set(Word::Oldest, 5);
         assert_eq!(siblings.survey().serving, 1, "nobody has said yet that the other pages are in use");
         let other = Siblings::new(siblings.group, None, pages, 3);
-        assert_eq!(siblings.survey(), Survey { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
-        assert_eq!(other.survey(), Survey { idle: 2, serving: 2, oldest: Some(7), rank: 2 });
+        assert_eq!(siblings.survey(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
+        assert_eq!(other.survey(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(7), rank: 2 });
     }
 
     #[test]

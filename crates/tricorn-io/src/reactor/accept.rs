@@ -81,9 +81,9 @@ impl Reactor {
         }
     }
 
-    /// Listens for the bell, or no longer.
-    pub fn watch_bell(&mut self, bell: BorrowedFd<'_>, watch: bool) {
-        self.channel.listen(bell, watch);
+    /// Listens for the group's wake-up, or no longer.
+    pub fn watch_group_wakeup(&mut self, wakeup: BorrowedFd<'_>, watch: bool) {
+        self.channel.listen(wakeup, watch);
     }
 
     /// Waiting requests can be handed over, so that the monitor takes whatever comes.

@@ -35,7 +35,7 @@ impl Reactor {
     }
 
     /// A listener by its index.
-    pub(super) fn door(&self, listener: u16) -> Option<&Listener> {
+    pub(super) fn listener_at(&self, listener: u16) -> Option<&Listener> {
         if is_admin(listener) { self.admin.listener(listener) } else { self.gate.listener(listener) }
     }
 
@@ -49,7 +49,7 @@ impl Reactor {
     pub(super) fn accept_admins(&mut self, listener: u16, most: u32) {
         let mut borrowed = false;
         for _ in 0..most {
-            let Some(door) = self.door(listener) else { return };
+            let Some(door) = self.listener_at(listener) else { return };
             let wire = Wire::new(door.protocol());
             let (socket, peer) = match door.accept() {
                 Accepted::Connection(socket, peer) => (socket, peer),

@@ -1,6 +1,6 @@
 //! The listeners of admin connections: in the poller whatever becomes of the gate, with descriptors of their own in reserve.
 use super::listener::Listener;
-use super::spare::Spare;
+use super::spare::SpareDescriptors;
 use super::tokens::{FIRST, admin_token};
 use crate::config;
 use crate::sys::poll::Poller;
@@ -15,7 +15,7 @@ pub(super) struct AdminGate {
     listeners: Vec<Listener>,
     /// Until then they are not in the poller: there is no descriptor left, not even a reserved one. 0: they are there.
     paused: u64,
-    spare: Spare,
+    spare: SpareDescriptors,
     /// Where the table of connections was last searched for one that may be dropped.
     position: usize,
 }
@@ -23,7 +23,7 @@ pub(super) struct AdminGate {
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
         let entrance = Entrance::of_threads(poller);
-        AdminGate { entrance, listeners: Vec::new(), paused: 0, spare: Spare::default(), position: 0 }
+        AdminGate { entrance, listeners: Vec::new(), paused: 0, spare: SpareDescriptors::default(), position: 0 }
     }
 
     /// Takes these listeners, and watches them from now on.

@@ -1,7 +1,7 @@
 //! Connections whose exchange is told what happens to them: an event loop has many requests under way on one thread, and
 //! none of them waits for its own socket.
 use super::Reactor;
-use super::attended::{Attended, Stir, What};
+use super::attended::{Attended, Readiness, SlotReadiness};
 use super::wire::Wire;
 use crate::exchange::Exchange;
 use crate::exchange::id::RequestId;
@@ -18,14 +18,15 @@ impl Reactor {
         let Wire::Http1(http1) = &conn.wire;
         let id = http1.begun(event.token);
         let Some(attended) = self.attended(id) else { return };
-        let Attended { place, room, .. } = *attended;
+        let Attended { slot, room, .. } = *attended;
         let hangup = event.hangup || event.error;
-        if place == 0 || !(event.readable || hangup || room) {
+        if slot == 0 || !(event.readable || hangup || room) {
             return;
         }
         attended.room = false;
-        let what = What { readable: event.readable, writable: room, hangup, broken: event.error, expired: false };
-        self.tell(id, what);
+        let readiness =
+            Readiness { readable: event.readable, writable: room, hangup, broken: event.error, expired: false };
+        self.tell(id, readiness);
     }
 
     fn attended(&mut self, id: RequestId) -> Option<&mut Attended> {
@@ -35,13 +36,13 @@ impl Reactor {
     }
 
     /// Lists the request, once: while the hub is away a client may make any number of edges.
-    fn tell(&mut self, id: RequestId, what: What) {
+    fn tell(&mut self, id: RequestId, readiness: Readiness) {
         let Some(attended) = self.attended(id) else { return };
         match &mut attended.news {
-            Some(news) => *news = news.and(what),
+            Some(news) => *news = news.and(readiness),
             news => {
-                *news = Some(what);
-                self.work.add_stirred(id);
+                *news = Some(readiness);
+                self.work.add_changed(id);
             }
         }
     }
@@ -50,18 +51,18 @@ impl Reactor {
     pub(super) fn remind(&mut self, id: RequestId) {
         let Some(attended) = self.attended(id) else { return };
         attended.reminded = false;
-        self.tell(id, What { expired: true, ..What::default() });
+        self.tell(id, Readiness { expired: true, ..Readiness::default() });
     }
 
     /// The next of them, if its exchange is still there.
-    pub fn next_stir(&mut self) -> Option<Stir> {
+    pub fn next_readiness(&mut self) -> Option<SlotReadiness> {
         loop {
-            let id = self.work.next_stirred()?;
+            let id = self.work.next_changed()?;
             if let Some(attended) = self.attended(id)
-                && let Some(what) = attended.news.take()
-                && let Some(place) = (attended.place as usize).checked_sub(1)
+                && let Some(readiness) = attended.news.take()
+                && let Some(slot) = (attended.slot as usize).checked_sub(1)
             {
-                return Some(Stir { place, what });
+                return Some(SlotReadiness { slot, readiness });
             }
         }
     }
@@ -71,17 +72,17 @@ impl Reactor {
         let id = exchange.lane.id();
         let Descriptor::Own(socket) = exchange.lane.descriptor();
         let Some(attended) = self.attended(id) else { return };
-        attended.place = exchange.slot as u32 + 1;
+        attended.slot = exchange.slot as u32 + 1;
         let Some(conn) = self.conns.get(id.connection()) else { return };
         let (hangup, readable) = (conn.edges.is_hangup(), conn.edges.is_readable());
-        let what = match self.conns.watch_lent(id.connection(), socket) {
+        let readiness = match self.conns.watch_lent(id.connection(), socket) {
             // No memory in the kernel: as good as broken.
-            Err(_) => What { hangup: true, broken: true, ..What::default() },
+            Err(_) => Readiness { hangup: true, broken: true, ..Readiness::default() },
             Ok(true) => return self.connection_stays(),
-            Ok(false) if hangup || readable => What { readable: true, hangup, ..What::default() },
+            Ok(false) if hangup || readable => Readiness { readable: true, hangup, ..Readiness::default() },
             Ok(false) => return,
         };
-        self.tell(id, what);
+        self.tell(id, readiness);
     }
 
     /// The next thing that happens to the connection is told, whatever it is.

@@ -3,19 +3,19 @@
 /// What a connection's exchange wants to be told of.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Attended {
-    /// The place of its call, and one; 0: nothing is told.
-    pub(super) place: u32,
+    /// The slot of its call, and one; 0: nothing is told.
+    pub(super) slot: u32,
     /// Whatever happens may mean that there is room for output.
     pub(super) room: bool,
     /// At the connection's deadline.
     pub reminded: bool,
-    /// What has happened and was not told yet. Its request is listed in `Work::stirred`.
-    pub(super) news: Option<What>,
+    /// What has happened and was not told yet. Its request is listed in `Work::changed`.
+    pub(super) news: Option<Readiness>,
 }
 
 /// What has happened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct What {
+pub struct Readiness {
     /// There may be bytes to read.
     pub readable: bool,
     /// There may be room for output, after [`crate::Engine::wait_for_room`].
@@ -28,10 +28,10 @@ pub struct What {
     pub expired: bool,
 }
 
-impl What {
+impl Readiness {
     /// Both: what was not told yet, and what has happened since.
-    pub(super) fn and(self, later: What) -> What {
-        What {
+    pub(super) fn and(self, later: Readiness) -> Readiness {
+        Readiness {
             readable: self.readable | later.readable,
             writable: self.writable | later.writable,
             hangup: self.hangup | later.hangup,
@@ -41,9 +41,9 @@ impl What {
     }
 }
 
-/// Something happened to the connection of the call at this place.
+/// Something happened to the connection of the call in this slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stir {
-    pub place: usize,
-    pub what: What,
+pub struct SlotReadiness {
+    pub slot: usize,
+    pub readiness: Readiness,
 }

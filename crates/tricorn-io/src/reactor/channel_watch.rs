@@ -1,5 +1,5 @@
-//! The channel of the group and its bell, as events of the poller.
-use super::tokens::{BELL, CHANNEL};
+//! The channel of the group and its wake-up, as events of the poller.
+use super::tokens::{CHANNEL, GROUP_WAKEUP};
 use crate::sys::poll::Poller;
 use crate::waiting::entrance::Entrance;
 use rustix::fd::BorrowedFd;
@@ -11,7 +11,7 @@ pub(super) struct ChannelWatch {
     poller: Arc<Poller>,
     entrance: Arc<Entrance>,
     channel: bool,
-    bell: bool,
+    wakeup: bool,
     /// There was a message in the channel.
     offered: bool,
     /// Waiting requests can be handed over.
@@ -20,7 +20,7 @@ pub(super) struct ChannelWatch {
 
 impl ChannelWatch {
     pub fn new(poller: Arc<Poller>, entrance: Arc<Entrance>) -> ChannelWatch {
-        ChannelWatch { poller, entrance, channel: false, bell: false, offered: false, way_out: false }
+        ChannelWatch { poller, entrance, channel: false, wakeup: false, offered: false, way_out: false }
     }
 
     /// Has the poller watch the channel, or leaves it to those who can serve what comes. What fails is to be tried again.
@@ -37,13 +37,13 @@ impl ChannelWatch {
         Ok(())
     }
 
-    /// Listens for the bell, or no longer. Without it waiting requests are looked at a tick later.
-    pub fn listen(&mut self, bell: BorrowedFd<'_>, watch: bool) {
-        if watch == self.bell {
+    /// Listens for the group's wake-up, or no longer. Without it waiting requests are looked at a tick later.
+    pub fn listen(&mut self, wakeup: BorrowedFd<'_>, watch: bool) {
+        if watch == self.wakeup {
             return;
         }
-        let result = if watch { self.poller.add_edge(bell, BELL) } else { self.poller.remove(bell) };
-        self.bell = watch && result.is_ok();
+        let result = if watch { self.poller.add_edge(wakeup, GROUP_WAKEUP) } else { self.poller.remove(wakeup) };
+        self.wakeup = watch && result.is_ok();
     }
 
     pub fn open_way_out(&mut self) {

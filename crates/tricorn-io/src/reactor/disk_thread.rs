@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   reactor ── order ──▶ the thread works
-//!      ▲                      │ outcome; the bell is an event of the poller
+//!      ▲                      │ outcome; the wake-up is an event of the poller
 //!      └──────────────────────┘
 //! ```
 //!
@@ -46,8 +46,8 @@ impl<O: Send + 'static, D: Send + 'static> DiskThread<O, D> {
     ) -> io::Result<DiskThread<O, D>> {
         let (orders, inbox) = channel::<O>();
         let (outbox, done) = channel();
-        let bell = Alarm::new()?;
-        poller.add_edge(bell.as_fd(), token)?;
+        let wakeup = Alarm::new()?;
+        poller.add_edge(wakeup.as_fd(), token)?;
         let closed = Arc::new(AtomicBool::new(false));
         let is_closed = closed.clone();
         let run = move || {
@@ -57,7 +57,7 @@ impl<O: Send + 'static, D: Send + 'static> DiskThread<O, D> {
                     if outbox.send(outcome).is_err() {
                         return;
                     }
-                    bell.ring();
+                    wakeup.ring();
                 }
             }
         };

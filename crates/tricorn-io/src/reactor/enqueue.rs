@@ -26,21 +26,21 @@ impl Reactor {
         request.note_wait(conn.origin.trusted, now);
         self.admission.insert(id, request.times.complete, request.times.waits_since, now);
         self.count_file(id);
-        self.tell_queue();
+        self.publish_queue();
         self.register(id.connection());
     }
 
     /// The request that is served next. The clock as it was when the events came is good enough here.
     pub(super) fn next_ready(&mut self) -> Option<RequestId> {
         let id = self.admission.next(self.work.looked_at())?;
-        self.tell_queue();
+        self.publish_queue();
         Some(id)
     }
 
-    pub(super) fn tell_queue(&mut self) {
+    pub(super) fn publish_queue(&mut self) {
         self.board.set(Word::Queued, self.admission.waiting() as u64);
         self.board.set(Word::Oldest, self.admission.oldest());
-        self.tell_free();
+        self.publish_free();
     }
 
     /// When the longest waiting request was complete; 0: nothing waits.
@@ -50,7 +50,7 @@ impl Reactor {
 
     /// Tells siblings how many requests could begin here at once.
     #[inline]
-    pub fn tell_free(&self) {
+    pub fn publish_free(&self) {
         let free = if self.is_draining() { 0 } else { self.admission.offered() };
         self.board.set(Word::Free, free as u64);
     }
@@ -73,20 +73,20 @@ impl Reactor {
     /// An app thread came or left.
     pub fn staff(&mut self, joined: usize) {
         self.admission.capacity_mut().staff(joined);
-        self.tell_free();
+        self.publish_free();
     }
 
     /// How many calls this worker may have under way.
     pub fn set_share(&mut self, share: usize) {
         if self.admission.capacity_mut().set_share(share) {
-            self.tell_free();
+            self.publish_free();
         }
     }
 
     /// No app thread is there, whatever their count says; or one is back.
     pub fn set_stuck(&mut self, stuck: bool) {
         if self.admission.capacity_mut().set_stuck(stuck, clock::now()) {
-            self.tell_free();
+            self.publish_free();
         }
     }
 
@@ -129,7 +129,7 @@ impl Reactor {
             self.shed(id, Word::QueueFull);
         }
         if self.admission.waiting() < before {
-            self.tell_queue();
+            self.publish_queue();
         }
     }
 
@@ -156,7 +156,7 @@ impl Reactor {
     /// The client of a waiting request has gone: nobody would read the answer.
     fn left_queue(&mut self, id: RequestId) {
         if self.admission.remove(id) {
-            self.tell_queue();
+            self.publish_queue();
         }
         self.board.add(Word::LeftQueue, 1);
         self.close(id.connection());

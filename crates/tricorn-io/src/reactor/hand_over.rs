@@ -7,10 +7,10 @@ use super::enqueue::has_left;
 use super::listener::Listener;
 use super::phase::Change;
 use super::wire::{Protocol, Reading, Wire};
-use crate::config::Fault;
+use crate::config::Failpoint;
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
-use crate::one_queue::parcel::{HEADER, INLINE, MESSAGE, Parcel};
+use crate::one_queue::message::{HEADER, HandOverMessage, INLINE, MESSAGE};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
@@ -50,16 +50,16 @@ impl Reactor {
         let mut next = self.admission.in_service_order(self.work.looked_at());
         let Some(id) = next.find(|id| self.may_move(*id, most_hops)) else { return Handed::Nothing };
         drop(next);
-        self.strike(Fault::BeforeSend);
+        self.fail_here(Failpoint::BeforeSend);
         if self.post(id, channel).is_err() {
             return Handed::Full;
         }
         sent();
-        self.strike(Fault::AfterSend);
+        self.fail_here(Failpoint::AfterSend);
         self.admission.remove(id);
         self.forget(id.connection());
         // In this order a reader sees too few requests for a moment, but none twice.
-        self.tell_queue();
+        self.publish_queue();
         self.board.add(Word::HandedOver, 1);
         Handed::Over
     }
@@ -95,9 +95,9 @@ impl Reactor {
         };
         let next = request.unread();
         let apart = apart || head.len() + body.len() + next.len() > INLINE;
-        let header = Parcel {
+        let header = HandOverMessage {
             peer: conn.origin.peer,
-            listener: self.door(conn.origin.listener).and_then(|listener| listener.address),
+            listener: self.listener_at(conn.origin.listener).and_then(|listener| listener.address),
             hops: request.hops,
             readable: conn.edges.is_readable(),
             hangup: conn.edges.is_hangup(),
@@ -134,7 +134,7 @@ impl Reactor {
             return None;
         }
         loop {
-            self.strike(Fault::BeforeTake);
+            self.fail_here(Failpoint::BeforeTake);
             let mut message = self.buffers.take_scratch(MESSAGE);
             let descriptors = channel.take(&mut message);
             let id = match descriptors {
@@ -145,7 +145,7 @@ impl Reactor {
                 Ok(Some(descriptors)) if descriptors.is_empty() => None, // a nudge
                 Ok(Some(descriptors)) => {
                     taken();
-                    self.strike(Fault::AfterTake);
+                    self.fail_here(Failpoint::AfterTake);
                     self.unpack(&message, descriptors)
                 }
                 Err(io::Errno::MFILE) => {
@@ -161,7 +161,7 @@ impl Reactor {
             };
             self.buffers.give_scratch(message);
             if id.is_some() {
-                self.strike(Fault::BeforeStart);
+                self.fail_here(Failpoint::BeforeStart);
                 return id;
             }
         }
@@ -173,7 +173,7 @@ impl Reactor {
         let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return Front::Waits };
         let Some(socket) = descriptor else { return Front::Nudge };
         // What nobody understands is for whoever takes it to drop.
-        let Some(parcel) = Parcel::decode(&header) else { return Front::Waits };
+        let Some(parcel) = HandOverMessage::decode(&header) else { return Front::Waits };
         let limit = self.config.queue_timeout;
         let is_late = limit > 0 && now.saturating_sub(parcel.waits_since) >= limit;
         if is_late || has_left(socket.as_fd(), parcel.hangup, parcel.complete, now) {
@@ -193,7 +193,7 @@ impl Reactor {
         };
         let listeners = self.gate.listeners();
         let listener = listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
-        // The parcel names the listener: its protocol is the same here.
+        // The message names the listener: its protocol is the same here.
         let protocol = listeners.get(listener).map_or_else(Protocol::default, Listener::protocol);
         let trusted = self.config.policy.trust.allows(parcel.peer.ip());
         let origin = Origin { peer: parcel.peer, listener: listener as u16, trusted };
@@ -220,7 +220,7 @@ impl Reactor {
         &mut self,
         reading: &mut Reading<'_>,
         trusted: bool,
-        parcel: &Parcel,
+        parcel: &HandOverMessage,
         payload: &[u8],
         spool: Option<Spool>,
     ) -> Result<(), Box<Refusal>> {
@@ -255,7 +255,7 @@ impl Reactor {
     }
 
     #[inline]
-    fn strike(&self, here: Fault) {
+    fn fail_here(&self, here: Failpoint) {
         if self.config.fault == Some(here) {
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         }
@@ -263,8 +263,11 @@ impl Reactor {
 }
 
 /// Header, payload and body file of a message; `None` if they do not fit together.
-fn open(message: &[u8], mut descriptors: impl Iterator<Item = OwnedFd>) -> Option<(Parcel, Vec<u8>, Option<Spool>)> {
-    let parcel = Parcel::decode(message)?;
+fn open(
+    message: &[u8],
+    mut descriptors: impl Iterator<Item = OwnedFd>,
+) -> Option<(HandOverMessage, Vec<u8>, Option<Spool>)> {
+    let parcel = HandOverMessage::decode(message)?;
     let length = parcel.payload()?;
     let payload = if parcel.apart {
         let mut payload = Vec::new();

@@ -52,7 +52,7 @@ mod write;
 
 pub use crate::config::AdminPaths;
 pub use crate::sys::poll::Token;
-pub use attended::{Stir, What};
+pub use attended::{Readiness, SlotReadiness};
 pub use chores::{Chores, Notice};
 pub use hand_over::{Front, Handed};
 pub use listener::Listener;
@@ -91,7 +91,7 @@ use rustix::fd::AsRawFd;
 use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
-use tokens::{BELL, CHANNEL, SPECIAL, SPOOLED, is_admin};
+use tokens::{CHANNEL, GROUP_WAKEUP, SPECIAL, SPOOLED, is_admin};
 use wire::Wire;
 use work::Work;
 
@@ -308,7 +308,7 @@ impl Reactor {
                 self.work.pieces_are_written(true);
                 return None;
             }
-            if event.token >= BELL {
+            if event.token >= GROUP_WAKEUP {
                 if event.token == CHANNEL {
                     self.channel.came();
                 }
@@ -394,7 +394,7 @@ impl Reactor {
         self.admission.capacity_mut().began();
         self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         let (Origin { peer, listener, trusted }, attachment) = (conn.origin, conn.attachment.take());
-        self.tell_free();
+        self.publish_free();
         let client = Client { peer, listener, trusted, attachment };
         let mut exchange = Exchange::new(Lane::new(id, stream), request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);

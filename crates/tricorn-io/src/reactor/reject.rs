@@ -113,6 +113,6 @@ impl Reactor {
                 });
             }
         }
-        self.tell_queue();
+        self.publish_queue();
     }
 }

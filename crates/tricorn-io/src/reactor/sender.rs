@@ -5,7 +5,7 @@
 //! its own (`disk_thread.rs`). What the socket did not take comes back.
 use super::disk_thread::{DiskThread, stall};
 use super::tokens::SPOOLED;
-use crate::config::{self, Config, Fault};
+use crate::config::{self, Config, Failpoint};
 use crate::exchange::outbox::{Flush, Outbox, SharedBytes};
 use crate::stream::Stream;
 use crate::sys::poll::{Poller, Token};
@@ -38,7 +38,7 @@ pub struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, poller: Arc<Poller>) -> Sender {
-        Sender::on(poller, config.upload_dir.clone().filter(|_| config.fault == Some(Fault::StallDisk)))
+        Sender::on(poller, config.upload_dir.clone().filter(|_| config.fault == Some(Failpoint::StallDisk)))
     }
 
     fn on(poller: Arc<Poller>, stalls: Option<PathBuf>) -> Sender {
@@ -137,7 +137,7 @@ mod tests {
         loop {
             sender.lend(7, &ours, outbox).expect("a thread");
             assert_eq!(sender.descriptors().count(), 1);
-            assert!(!ready(poller.as_fd(), PollFlags::IN, 20_000_000_000).is_empty(), "the bell rings");
+            assert!(!ready(poller.as_fd(), PollFlags::IN, 20_000_000_000).is_empty(), "the wake-up comes");
             poller.wait(&mut Events::default(), Some(0)).expect("events");
             let loan = sender.take().expect("it comes back");
             assert_eq!((loan.token, sender.descriptors().count()), (7, 0));

@@ -7,20 +7,20 @@ const KEPT: usize = 2;
 
 /// A descriptor is closed, its number used by accept(2), and opened again when that connection ends.
 #[derive(Debug, Default)]
-pub(super) struct Spare {
+pub(super) struct SpareDescriptors {
     kept: Vec<OwnedFd>,
     /// As many as are kept if the system has them; 0 without admin listeners.
     wanted: usize,
 }
 
-impl Spare {
+impl SpareDescriptors {
     pub fn keep(&mut self) {
         self.wanted = KEPT;
         self.refill();
     }
 
     pub fn let_go(&mut self) {
-        *self = Spare::default();
+        *self = SpareDescriptors::default();
     }
 
     #[inline]

@@ -4,7 +4,7 @@
 //! system is away, whatever O_NONBLOCK says (open(2)). So nothing that holds the baton or the GIL touches a body's file: it
 //! is made, written and closed by a thread of its own (`disk_thread.rs`).
 use super::disk_thread::{DiskThread, stall};
-use crate::config::Fault;
+use crate::config::Failpoint;
 use crate::exchange::body::{self, Pending};
 use crate::exchange::id::RequestId;
 use crate::sys::poll::{Poller, Token};
@@ -53,11 +53,11 @@ impl Spooler {
         poller: &Poller,
         token: Token,
         directory: Option<PathBuf>,
-        fault: Option<Fault>,
+        fault: Option<Failpoint>,
     ) -> io::Result<Spooler> {
         let write = move |order: Order, is_closed: bool| match order {
             Order::Write(Piece { id, file, bytes, len }) if !is_closed => {
-                if let (Some(Fault::StallDisk), Some(directory)) = (fault, &directory) {
+                if let (Some(Failpoint::StallDisk), Some(directory)) = (fault, &directory) {
                     stall(directory);
                 }
                 let result = append(file, bytes.as_ref(), directory.as_deref());
@@ -111,7 +111,7 @@ mod tests {
     use rustix::event::PollFlags;
     use std::io::{Read, Seek, SeekFrom};
 
-    const BELL: Token = 7;
+    const WRITTEN: Token = 7;
     const WAIT: u64 = 20_000 * MILLI;
 
     fn piece(connection: u64, file: Option<File>, bytes: &[u8]) -> Piece {
@@ -128,17 +128,17 @@ mod tests {
             if let Some(written) = spooler.take_written() {
                 return written;
             }
-            assert!(!ready(poller.as_fd(), PollFlags::IN, WAIT).is_empty(), "the bell rings");
+            assert!(!ready(poller.as_fd(), PollFlags::IN, WAIT).is_empty(), "the wake-up comes");
             let mut events = Events::default();
             poller.wait(&mut events, Some(0)).expect("events");
-            assert_eq!(events.pop().map(|event| event.token), Some(BELL));
+            assert_eq!(events.pop().map(|event| event.token), Some(WRITTEN));
         }
     }
 
     #[test]
     fn pieces_are_written_one_after_another_and_the_file_comes_back() {
         let poller = Poller::new().expect("a poller");
-        let spooler = Spooler::start(&poller, BELL, None, None).expect("a thread");
+        let spooler = Spooler::start(&poller, WRITTEN, None, None).expect("a thread");
         assert!(spooler.write(piece(1, None, b"one ")));
         let file = next(&spooler, &poller).result.expect("a file");
         assert!(spooler.write(piece(1, Some(file), b"two")));
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_directory_that_is_gone_is_an_error_and_not_the_end() {
         let poller = Poller::new().expect("a poller");
-        let spooler = Spooler::start(&poller, BELL, Some("/nonexistent/uploads".into()), None).expect("a thread");
+        let spooler = Spooler::start(&poller, WRITTEN, Some("/nonexistent/uploads".into()), None).expect("a thread");
         for token in [1, 2] {
             assert!(spooler.write(piece(token, None, b"x")));
             let error = next(&spooler, &poller).result.expect_err("no directory");

@@ -29,7 +29,7 @@ impl Reactor {
     }
 
     /// A piece is on disk: its connection is read from again. Returns the request if it is complete by that. The thread that
-    /// sends files rings the same bell.
+    /// sends files makes the same wake-up.
     pub(super) fn take_written(&mut self) -> Option<RequestId> {
         if self.take_back_loan() {
             return None;

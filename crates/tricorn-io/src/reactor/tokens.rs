@@ -6,8 +6,8 @@ pub(super) const SPECIAL: Token = 0xffff_ffff_0000_0000;
 pub const WAKE: Token = Token::MAX;
 /// The channel has a message.
 pub const CHANNEL: Token = Token::MAX - 1;
-/// The bell was rung.
-pub const BELL: Token = Token::MAX - 2;
+/// The group was woken.
+pub const GROUP_WAKEUP: Token = Token::MAX - 2;
 /// Pieces of bodies are on disk.
 pub(super) const SPOOLED: Token = Token::MAX - 3;
 

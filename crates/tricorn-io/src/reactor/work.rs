@@ -31,7 +31,7 @@ pub(super) struct Work {
     woken: bool,
     runner: Runner,
     /// Requests under way to whose connections something happened that their exchanges want to be told of.
-    stirred: VecDeque<RequestId>,
+    changed: VecDeque<RequestId>,
     held: HeldAnswers,
 }
 
@@ -46,7 +46,7 @@ impl Work {
             written: false,
             woken: false,
             runner: Runner::Monitor,
-            stirred: VecDeque::new(),
+            changed: VecDeque::new(),
             held: HeldAnswers::default(),
         }
     }
@@ -159,13 +159,13 @@ impl Work {
     }
 
     /// Something happened that the exchange of this request is to be told.
-    pub fn add_stirred(&mut self, id: RequestId) {
-        self.stirred.push_back(id);
+    pub fn add_changed(&mut self, id: RequestId) {
+        self.changed.push_back(id);
     }
 
     #[inline]
-    pub fn next_stirred(&mut self) -> Option<RequestId> {
-        self.stirred.pop_front()
+    pub fn next_changed(&mut self) -> Option<RequestId> {
+        self.changed.pop_front()
     }
 
     /// Holds one more answer back. Whether all are to be sent now.
@@ -189,7 +189,7 @@ impl Work {
             || self.written
             || !self.events.is_empty()
             || !self.held.is_empty()
-            || !self.stirred.is_empty()
+            || !self.changed.is_empty()
     }
 }
 

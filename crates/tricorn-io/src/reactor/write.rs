@@ -94,7 +94,7 @@ impl Reactor {
         self.board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         self.board.add(Word::Requests, 1);
         self.board.add(Word::AppErrors, 1);
-        self.tell_free();
+        self.publish_free();
         self.close(lent.request.connection());
     }
 
@@ -121,7 +121,7 @@ impl Reactor {
     fn count(&mut self, timing: &crate::exchange::Timing, sent: u64, request: &Request, now: u64) {
         let board = &self.board;
         board.set(Word::InFlight, self.admission.capacity().busy() as u64);
-        self.tell_free();
+        self.publish_free();
         board.add(Word::Requests, 1);
         if request.reply.has_status() {
             board.status(request.reply.status_code());
@@ -316,7 +316,7 @@ impl Reactor {
     /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
         self.deadlines.drain();
-        self.tell_free();
+        self.publish_free();
         if self.board.orders_yield() {
             self.leave_listeners();
         } else {
@@ -329,7 +329,7 @@ impl Reactor {
     }
 
     /// Closes the listeners. To be followed by `close_from`.
-    pub fn close_doors(&mut self) {
+    pub fn close_gate(&mut self) {
         self.send_held();
         self.deadlines.drain();
         self.set_gate(false);

@@ -1,4 +1,4 @@
-//! The channel: a SOCK_SEQPACKET pair that all workers hold both ends of, and the bell beside it. What one sends is taken
+//! The channel: a SOCK_SEQPACKET pair that all workers hold both ends of, and the group's wake-up beside it. What one sends is taken
 //! by exactly one other; what was not taken survives its sender.
 use super::fds;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ pub struct Channel {
     pub receive: OwnedFd,
     pub send: OwnedFd,
     /// An eventfd that is rung and never read: every ring is an edge to all that watch it.
-    pub bell: OwnedFd,
+    pub wakeup: OwnedFd,
 }
 
 impl Channel {
@@ -116,7 +116,7 @@ impl Channel {
 
     /// Tells everybody who has requests waiting to look at the scoreboards again.
     pub fn ring(&self) {
-        let _ = io::write(&self.bell, &1u64.to_ne_bytes());
+        let _ = io::write(&self.wakeup, &1u64.to_ne_bytes());
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     fn channel() -> Channel {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (receive, send) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("socket pair");
-        Channel { receive, send, bell: eventfd(0, EventfdFlags::NONBLOCK).expect("eventfd") }
+        Channel { receive, send, wakeup: eventfd(0, EventfdFlags::NONBLOCK).expect("eventfd") }
     }
 
     #[test]

@@ -14,10 +14,10 @@ const STACKS: usize = 64;
 /// How often a hub with calls under way is rung for, at most and at least.
 const RING: std::ops::RangeInclusive<u64> = 50 * MILLI..=1000 * MILLI;
 
-/// A call as the watchdog finds it again: its place, its number there, and when it began.
+/// A call as the watchdog finds it again: its slot, its number there, and when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Began {
-    pub place: usize,
+    pub slot: usize,
     pub call: u32,
     pub started: u64,
 }
@@ -25,7 +25,7 @@ pub struct Began {
 /// What hub and monitor tell each other.
 pub struct Hub {
     /// Makes the hub come although no descriptor of the poller is readable.
-    bell: Alarm,
+    wakeup: Alarm,
     rung: AtomicBool,
     /// How often the hub came for something.
     rounds: AtomicU64,
@@ -44,7 +44,7 @@ pub struct Hub {
 /// The stack of a call, in faulthandler's lines.
 #[derive(Debug)]
 struct Stack {
-    place: usize,
+    slot: usize,
     call: u32,
     lines: Vec<u8>,
 }
@@ -52,7 +52,7 @@ struct Stack {
 impl Hub {
     pub fn new() -> io::Result<Hub> {
         Ok(Hub {
-            bell: Alarm::new()?,
+            wakeup: Alarm::new()?,
             rung: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
             thread: AtomicThreadId::new(0),
@@ -64,24 +64,24 @@ impl Hub {
         })
     }
 
-    pub fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    pub fn wakeup(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
     /// To be called when what the hub should see is there to be seen.
     pub fn ring(&self) {
         if !self.rung.swap(true, Ordering::SeqCst) {
-            self.bell.ring();
+            self.wakeup.ring();
         }
     }
 
     /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. (The other
-    /// way round a ring in between would be cleared and still count as under way: the bell would be dumb for ever.) Whether
+    /// way round a ring in between would be cleared and still count as under way: the hub would not be woken any more.) Whether
     /// it was rung.
     pub fn answer(&self) -> bool {
         let rung = self.rung.load(Ordering::SeqCst);
         if rung {
-            self.bell.clear();
+            self.wakeup.clear();
             self.rung.store(false, Ordering::SeqCst);
         }
         rung
@@ -133,17 +133,17 @@ impl Hub {
     }
 
     /// Keeps the stack of a late call, if there is room.
-    pub fn keep_stack(&self, place: usize, call: u32, lines: Vec<u8>) {
+    pub fn keep_stack(&self, slot: usize, call: u32, lines: Vec<u8>) {
         let mut stacks = self.stacks();
         if stacks.len() < STACKS {
-            stacks.push(Stack { place, call, lines });
+            stacks.push(Stack { slot, call, lines });
         }
     }
 
     /// The stack of a late call, if the hub has told it.
-    pub fn take_stack(&self, place: usize, call: u32) -> Option<Vec<u8>> {
+    pub fn take_stack(&self, slot: usize, call: u32) -> Option<Vec<u8>> {
         let mut stacks = self.stacks();
-        let index = stacks.iter().position(|stack| (stack.place, stack.call) == (place, call))?;
+        let index = stacks.iter().position(|stack| (stack.slot, stack.call) == (slot, call))?;
         Some(stacks.swap_remove(index).lines)
     }
 }
@@ -167,6 +167,6 @@ mod tests {
         assert!(hub.is_rung());
         assert!(hub.answer() && !hub.answer());
         assert!(!hub.is_rung());
-        assert_eq!(ready(hub.bell.as_fd(), PollFlags::IN, 0), PollFlags::empty());
+        assert_eq!(ready(hub.wakeup.as_fd(), PollFlags::IN, 0), PollFlags::empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the hub comes: what the monitor and the watchdog see of it.
 //!
 //! A hub that has nothing to do waits in its event loop, and so do its calls, for as long as they like. It is away if
-//! something has happened to our descriptors and it does not come for it. Where nothing happens the bell is rung from time to
+//! something has happened to our descriptors and it does not come for it. Where nothing happens the hub is woken from time to
 //! time while calls are under way, so that a hub that never comes back is found although no client says anything.
 use super::hub::{Hub, ring_after};
 use super::manner::Waiting;

@@ -4,7 +4,7 @@ use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
 use super::progress::Silence;
 use super::sleeper::Sleeper;
-use super::slots::{Places, Slots};
+use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
 use super::watch::Watch;
 use crate::config::Config;
@@ -97,9 +97,9 @@ impl Waiting {
         }
     }
 
-    /// The hub's bell, which has to be made quiet in a child of the application.
-    pub fn bell(&self) -> Option<BorrowedFd<'_>> {
-        self.hub().map(Hub::bell)
+    /// The hub's wake-up, which has to be made quiet in a child of the application.
+    pub fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        self.hub().map(Hub::wakeup)
     }
 
     /// The hub is to come soon. Threads are woken each in its own way.
@@ -111,10 +111,10 @@ impl Waiting {
 
     /// The slot of a call that begins in this thread.
     #[inline]
-    pub fn take_slot(&self, places: &mut Places, thread: usize) -> usize {
+    pub fn take_slot(&self, free_slots: &mut FreeSlots, thread: usize) -> usize {
         match &self.manner {
             Manner::Threads => thread,
-            Manner::Hub(_) => places.take(),
+            Manner::Hub(_) => free_slots.take(),
         }
     }
 
@@ -133,7 +133,7 @@ impl Waiting {
         hub.last.store(slot, Ordering::Relaxed);
         if self.config.request_timeout > 0 {
             let call = self.slots[slot].calls();
-            hub.began().push_back(Began { place: slot, call, started });
+            hub.began().push_back(Began { slot, call, started });
         }
         // A monitor that slept, or was about to, when this call was not there yet does not know when to look at it: the event
         // that brought the request may be taken by now, and no other follows.
@@ -151,11 +151,11 @@ impl Waiting {
 
     /// A call is over. `is_shut`: nothing was accepted for want of room.
     #[inline]
-    pub fn call_ended(&self, places: &mut Places, slot: usize, is_shut: bool) {
+    pub fn call_ended(&self, free_slots: &mut FreeSlots, slot: usize, is_shut: bool) {
         self.slots[slot].leave();
         if let Manner::Hub(hub) = &self.manner {
             hub.come();
-            places.give(slot);
+            free_slots.give(slot);
             if is_shut {
                 hub.ring(); // it opens the doors, which it looked at when there was no room
             }
@@ -260,8 +260,8 @@ impl Waiting {
                 interrupt(hub.thread());
                 hub.ring();
             }
-            Manner::Threads if self.main_slot() == Some(began.place) => {
-                interrupt(self.slots[began.place].thread());
+            Manner::Threads if self.main_slot() == Some(began.slot) => {
+                interrupt(self.slots[began.slot].thread());
             }
             Manner::Threads => self.signals.kick(),
         }
@@ -297,7 +297,7 @@ impl Waiting {
 
     /// Whether this call still runs.
     pub fn is_at(&self, began: &Began) -> bool {
-        self.slots[began.place].calls() == began.call
+        self.slots[began.slot].calls() == began.call
     }
 
     /// Whether any call is under way.

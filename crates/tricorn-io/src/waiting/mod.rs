@@ -6,7 +6,7 @@
 //! | | `Threads` | `Hub` |
 //! |---|---|---|
 //! | a call has | its thread's slot | a slot while it lasts |
-//! | events are waited for by | an app thread in `Engine::wait`, or the monitor that covers | the hub's own event loop, beside the bell |
+//! | events are waited for by | an app thread in `Engine::wait`, or the monitor that covers | the hub's own event loop, beside its wake-up |
 //! | listeners are watched in | the poller | the event loop's epoll |
 //! | deadlines are kept by | that app thread | the monitor |
 //! | stuck is | a call that is the same after a tick | a hub that does not come for what waits |

@@ -8,11 +8,11 @@ use std::ops::Index;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
-/// The places of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
+/// The slots of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
 /// ever under way at once.
 pub struct Slots {
     places: Box<[OnceLock<Box<Slot>>]>,
-    /// No place from here on was ever taken.
+    /// No slot from here on was ever taken.
     used: AtomicUsize,
 }
 
@@ -21,11 +21,11 @@ impl Slots {
         Slots { places: (0..most.max(1)).map(|_| OnceLock::new()).collect(), used: AtomicUsize::new(0) }
     }
 
-    /// Makes all of them, so that a position of `iter` is that of a place.
+    /// Makes all of them, so that a position of `iter` is that of a slot.
     pub fn all(most: usize) -> Slots {
         let slots = Slots::new(most);
-        for place in 0..slots.len() {
-            slots.get(place);
+        for slot in 0..slots.len() {
+            slots.get(slot);
         }
         slots
     }
@@ -34,19 +34,19 @@ impl Slots {
         self.places.len()
     }
 
-    pub fn get(&self, place: usize) -> Option<&Slot> {
-        Some(self.places.get(place)?.get_or_init(|| self.make(place)))
+    pub fn get(&self, slot: usize) -> Option<&Slot> {
+        Some(self.places.get(slot)?.get_or_init(|| self.make(slot)))
     }
 
-    fn make(&self, place: usize) -> Box<Slot> {
-        self.used.fetch_max(place + 1, Ordering::Release);
+    fn make(&self, slot: usize) -> Box<Slot> {
+        self.used.fetch_max(slot + 1, Ordering::Release);
         Box::default()
     }
 
     /// Those that were made.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
         let used = self.used.load(Ordering::Acquire);
-        self.places[..used].iter().filter_map(|place| place.get().map(Box::as_ref))
+        self.places[..used].iter().filter_map(|slot| slot.get().map(Box::as_ref))
     }
 }
 
@@ -54,21 +54,21 @@ impl Index<usize> for Slots {
     type Output = Slot;
 
     #[inline]
-    fn index(&self, place: usize) -> &Slot {
-        self.places[place].get_or_init(|| self.make(place))
+    fn index(&self, slot: usize) -> &Slot {
+        self.places[slot].get_or_init(|| self.make(slot))
     }
 }
 
-/// One call's place as the others see it.
+/// One call's slot as the others see it.
 #[derive(Default)]
 pub struct Slot {
     /// Odd while the thread is inside the application; the same odd number twice a tick apart: it is stuck there.
     calls: AtomicU32,
     unparked: Mutex<bool>,
-    bell: Condvar,
+    unparked_signal: Condvar,
     /// Where this thread's streams gather.
     pub cork: Arc<Cork>,
-    /// The thread that has this place; 0: none.
+    /// The thread that has this slot; 0: none.
     thread: AtomicThreadId,
     /// Who answers this thread's exchange.
     pub claim: Arc<Claim>,
@@ -92,7 +92,7 @@ impl Slot {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// The calling thread takes this place. Places are taken and left under the baton.
+    /// The calling thread takes this slot. Slots are taken and left under the baton.
     pub fn occupy(&self) {
         self.thread.store(signals::this_thread(), Ordering::Relaxed);
     }
@@ -112,26 +112,26 @@ impl Slot {
     pub fn park(&self) {
         let mut unparked = self.unparked.lock().unwrap_or_else(PoisonError::into_inner);
         while !*unparked {
-            unparked = self.bell.wait(unparked).unwrap_or_else(PoisonError::into_inner);
+            unparked = self.unparked_signal.wait(unparked).unwrap_or_else(PoisonError::into_inner);
         }
         *unparked = false;
     }
 
     pub fn unpark(&self) {
         *self.unparked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.bell.notify_one();
+        self.unparked_signal.notify_one();
     }
 }
 
-/// The places of calls that are not taken; under the baton.
+/// The slots of calls that are not taken; under the baton.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct FreeSlots {
     free: Vec<usize>,
     next: usize,
 }
 
-impl Places {
-    /// The place that was given back last, or one that was never used.
+impl FreeSlots {
+    /// The slot that was given back last, or one that was never used.
     pub fn take(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.next += 1;
@@ -139,8 +139,8 @@ impl Places {
         })
     }
 
-    pub fn give(&mut self, place: usize) {
-        self.free.push(place);
+    pub fn give(&mut self, slot: usize) {
+        self.free.push(slot);
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_place_given_back_last_is_taken_first() {
-        let mut places = Places::default();
+        let mut places = FreeSlots::default();
         assert_eq!((places.take(), places.take(), places.take()), (0, 1, 2));
         places.give(1);
         places.give(0);

@@ -16,7 +16,7 @@ impl Streams {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cork of this place is open.
+    /// The cork of this slot is open.
     pub fn add(&self, place: usize) {
         let mut places = self.places();
         if !places.contains(&place) {

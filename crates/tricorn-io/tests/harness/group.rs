@@ -279,11 +279,11 @@ fn channel(buffer: Option<usize>) -> Channel {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let (receive, send) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).expect("socket pair");
     sockopt::set_socket_send_buffer_size(&send, buffer.unwrap_or(4 << 20)).expect("a size");
-    Channel { receive, send, bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("eventfd") }
+    Channel { receive, send, wakeup: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("eventfd") }
 }
 
 /// The same channel, for one worker more.
 fn again(channel: &Channel) -> Channel {
     let copy = |fd: &OwnedFd| fd.as_fd().try_clone_to_owned().expect("a descriptor");
-    Channel { receive: copy(&channel.receive), send: copy(&channel.send), bell: copy(&channel.bell) }
+    Channel { receive: copy(&channel.receive), send: copy(&channel.send), wakeup: copy(&channel.wakeup) }
 }

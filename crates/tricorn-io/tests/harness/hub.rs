@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tricorn_io::{Siblings, Stir, What};
+use tricorn_io::{Readiness, Siblings, SlotReadiness};
 
 /// What a test lets the hub do, in the hub's own thread.
 type Task = Box<dyn FnOnce(&mut Loop) + Send>;
@@ -20,7 +20,7 @@ pub struct HubServer {
     server: Server,
     pub gate: Gate,
     tasks: Sender<Task>,
-    bell: Arc<OwnedFd>,
+    wakeup: Arc<OwnedFd>,
     view: Arc<View>,
 }
 
@@ -34,7 +34,7 @@ struct View {
     /// The paths of calls in which `RequestTimeout` would be raised.
     late: Mutex<Vec<String>>,
     /// What happened to connections that are attended.
-    stirs: Mutex<Vec<Stir>>,
+    stirs: Mutex<Vec<SlotReadiness>>,
     /// Times that the engine's descriptors have woken the hub.
     turns: AtomicUsize,
     /// The next time it is held up before it looks, until `gate` is opened.
@@ -88,7 +88,7 @@ impl HubServer {
     pub fn with(engine: Arc<Engine>, address: SocketAddr, words: &'static [AtomicU64], way: Way) -> HubServer {
         let (gate, tally, view) = (Gate::default(), Arc::new(Tally::default()), Arc::new(View::default()));
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
-        let bell = Arc::new(eventfd(0, flags).expect("an eventfd"));
+        let wakeup = Arc::new(eventfd(0, flags).expect("an eventfd"));
         let (tasks, to_do) = channel();
         let hub = Loop {
             engine: engine.clone(),
@@ -98,11 +98,11 @@ impl HubServer {
             tally: tally.clone(),
             ended: false,
         };
-        let rung = bell.clone();
+        let rung = wakeup.clone();
         let thread = std::thread::spawn(move || hub.run(way, &rung, &to_do));
         until("the hub has joined", || words[Word::Free as usize].load(Ordering::Relaxed) > 0);
         let server = Server { engine, address, words, threads: vec![thread], tally };
-        HubServer { server, gate, tasks, bell, view }
+        HubServer { server, gate, tasks, wakeup, view }
     }
 
     /// Runs in the hub, and waits until it has.
@@ -111,7 +111,7 @@ impl HubServer {
         let (done, has_done) = channel();
         let task = move |hub: &mut Loop| done.send(task(hub)).expect("the test waits");
         self.tasks.send(Box::new(task)).expect("a hub");
-        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).expect("an eventfd");
+        rustix::io::write(&self.wakeup, &1u64.to_ne_bytes()).expect("an eventfd");
         has_done.recv_timeout(DEADLINE).expect("a hub that comes")
     }
 
@@ -207,12 +207,12 @@ impl HubServer {
 
     /// Waits until something is told of an attended connection, and takes it.
     #[track_caller]
-    pub fn stir(&self) -> What {
-        until_some(|| lock(&self.view.stirs).pop()).expect("nothing was told").what
+    pub fn stir(&self) -> Readiness {
+        until_some(|| lock(&self.view.stirs).pop()).expect("nothing was told").readiness
     }
 
     /// What was told of attended connections and not taken.
-    pub fn stirs(&self) -> Vec<Stir> {
+    pub fn stirs(&self) -> Vec<SlotReadiness> {
         lock(&self.view.stirs).clone()
     }
 
@@ -221,8 +221,8 @@ impl HubServer {
     pub fn conclude(&self, path: &str) {
         let path = path.to_owned();
         self.run(move |hub| {
-            let place = hub.call(&path).slot();
-            hub.engine.conclude_call(place);
+            let slot = hub.call(&path).slot();
+            hub.engine.conclude_call(slot);
         });
     }
 
@@ -309,10 +309,10 @@ pub enum Way {
 
 impl Way {
     /// What waits for the engine's descriptors and for the test's: whether each of the two has something.
-    fn watch<'f>(self, engine: &Engine, bell: &'f OwnedFd) -> Box<dyn Fn() -> (bool, bool) + 'f> {
+    fn watch<'f>(self, engine: &Engine, wakeup: &'f OwnedFd) -> Box<dyn Fn() -> (bool, bool) + 'f> {
         let (poller, rung) = engine.hub_descriptors().expect("descriptors");
         // SAFETY: both belong to the engine, which the hub's thread holds.
-        let fds = unsafe { [BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung), bell.as_fd()] };
+        let fds = unsafe { [BorrowedFd::borrow_raw(poller), BorrowedFd::borrow_raw(rung), wakeup.as_fd()] };
         match self {
             Way::Epoll => {
                 let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll");
@@ -337,13 +337,13 @@ impl Way {
 }
 
 impl Loop {
-    fn run(mut self, way: Way, bell: &OwnedFd, tasks: &Receiver<Task>) {
+    fn run(mut self, way: Way, wakeup: &OwnedFd, tasks: &Receiver<Task>) {
         assert!(self.engine.join_hub(usize::MAX), "an engine for a hub");
-        let wait = way.watch(&self.engine, bell);
+        let wait = way.watch(&self.engine, wakeup);
         while !self.ended {
             let (is_woken, has_tasks) = wait();
             if has_tasks {
-                rustix::io::read(bell, &mut [0u8; 8]).expect("a count");
+                rustix::io::read(wakeup, &mut [0u8; 8]).expect("a count");
                 tasks.try_iter().for_each(|task| task(&mut self));
             }
             if is_woken && !self.ended {
@@ -365,8 +365,8 @@ impl Loop {
     /// Does what there is to do.
     fn turn(&mut self) {
         while self.engine.look() {
-            for place in self.engine.take_late() {
-                let path = self.open.iter().find(|exchange| exchange.slot() == place).map(path);
+            for slot in self.engine.take_late() {
+                let path = self.open.iter().find(|exchange| exchange.slot() == slot).map(path);
                 lock(&self.view.late).push(path.expect("a call that is late waits"));
             }
             while self.engine.has_more() {
@@ -401,7 +401,7 @@ impl Loop {
                     answer(&self.engine, &mut exchange, path.as_bytes());
                     done = Some(exchange);
                 }
-                Wake::Stirred(stir) => lock(&self.view.stirs).push(stir),
+                Wake::Ready(stir) => lock(&self.view.stirs).push(stir),
                 Wake::Chores => self.tally.keep(self.engine.take_chores()),
                 Wake::Signal => {}
                 Wake::Nothing => return,

@@ -328,7 +328,7 @@ fn app_thread(engine: &Engine, slot: usize, handler: &dyn Fn(&Engine, &mut Excha
                 }
                 done = Some(exchange);
             }
-            Wake::Stirred(_) => {}
+            Wake::Ready(_) => {}
             Wake::Chores => tally.keep(engine.take_chores()),
             Wake::Signal => {}
             Wake::Nothing => {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tricorn_io::{AccessLog, Config, Fault, clock};
+use tricorn_io::{AccessLog, Config, Failpoint, clock};
 
 /// A directory of its own, gone with the test.
 struct Place(PathBuf);
@@ -66,12 +66,12 @@ impl HungLog {
     }
 
     fn open(&self) -> AccessLog {
-        at(&self.path).with_fault(Some(Fault::StallLog))
+        at(&self.path).with_fault(Some(Failpoint::StallLog))
     }
 
     /// Of an engine whose log this is.
     fn config(&self) -> Config {
-        Config { fault: Some(Fault::StallLog), ..config() }
+        Config { fault: Some(Failpoint::StallLog), ..config() }
     }
 
     /// The disk works for as long as the value lives. Opened both ways a FIFO waits for no other end (fifo(7)).

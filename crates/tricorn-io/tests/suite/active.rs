@@ -83,7 +83,7 @@ fn a_client_that_closes_its_sending_side_is_told_of_once_and_has_its_grace() {
     let mut scene = Scene::new(get(), GRACE);
     scene.client.stream.shutdown(Shutdown::Write).expect("a socket");
     assert_eq!(scene.departure(), Departure::HalfClosed);
-    let hangup = tricorn_io::What { hangup: true, ..Default::default() };
+    let hangup = tricorn_io::Readiness { hangup: true, ..Default::default() };
     assert_eq!(scene.active.on(&scene.server.engine, hangup).departure, None, "it is known");
     assert_eq!(scene.departure(), Departure::Overdue);
     scene.end(false);
@@ -120,7 +120,7 @@ fn a_half_close_behind_a_body_counts_when_the_body_was_read() {
         assert_eq!(effects.departure, None, "its body is not read yet");
         effects.readable
     });
-    let hangup = tricorn_io::What { hangup: true, ..Default::default() };
+    let hangup = tricorn_io::Readiness { hangup: true, ..Default::default() };
     assert_eq!(scene.active.on(&scene.server.engine, hangup).departure, None, "its body is not read yet");
     let (read, bytes) = scene.read();
     assert!(matches!(read, Read::Bytes { last: true, departure: Some(Departure::HalfClosed) }), "{read:?}");
@@ -207,7 +207,7 @@ fn an_application_that_does_not_ask_for_the_body_leaves_the_client_its_time() {
 fn a_broken_connection_ends_every_wait() {
     let mut scene = Scene::new(get(), GRACE);
     scene.fall_behind();
-    let broken = tricorn_io::What { hangup: true, broken: true, ..Default::default() };
+    let broken = tricorn_io::Readiness { hangup: true, broken: true, ..Default::default() };
     let effects = scene.active.on(&scene.server.engine, broken);
     assert!(effects.writable && effects.departure == Some(Departure::Broken), "{effects:?}");
     assert_eq!(scene.active.begin_grace(&scene.server.engine, Departure::Broken), Departure::Broken);
@@ -232,7 +232,7 @@ fn after_a_switch_of_protocols_the_end_of_input_is_read_like_input() {
 fn nothing_happens_to_a_request_that_is_over() {
     let mut scene = Scene::new(get(), GRACE);
     let exchange = scene.active.take().expect("a request");
-    let all = tricorn_io::What { readable: true, writable: true, hangup: true, broken: true, expired: true };
+    let all = tricorn_io::Readiness { readable: true, writable: true, hangup: true, broken: true, expired: true };
     let effects = scene.active.on(&scene.server.engine, all);
     assert!(!effects.readable && !effects.writable && effects.departure.is_none() && effects.refusal.is_none());
     assert!(matches!(scene.read().0, Read::Gone));

@@ -123,7 +123,7 @@ fn whoever_had_connected_when_a_full_hub_began_to_drain_is_heard() {
     server.turns_when_quiet();
     assert_eq!(server.get(Word::Accepted), 1);
     server.engine.drain();
-    // The monitor takes it with the listeners' last, and nothing but the bell tells the hub.
+    // The monitor takes it with the listeners' last, and nothing but the wake-up tells the hub.
     server.until(Word::Queued, 1);
     server.finish("/0");
     assert_eq!(clients[0].response().status, 200);

@@ -229,7 +229,7 @@ fn what_happens_to_a_connection_while_the_hub_is_away_is_told_once() {
     assert_eq!(server.connect().get("/now").status, 200);
     let told = server.stirs();
     assert!((1..=3).contains(&told.len()), "it was told {} times", told.len());
-    assert!(told[0].what.readable);
+    assert!(told[0].readiness.readable);
     let mut came = 0;
     until("all bytes are there", || {
         if let Came::More(bytes) = server.at("/up", receive) {

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use tricorn_io::{Config, Fault, Wake};
+use tricorn_io::{Config, Failpoint, Wake};
 use tricorn_proto::response::HeadInputs;
 
 const MIB: u64 = 1 << 20;
@@ -34,7 +34,7 @@ impl HungDisk {
     }
 
     fn config(&self) -> Config {
-        Config { upload_dir: Some(self.0.clone()), fault: Some(Fault::StallDisk), body_buffer_size: 0, ..config() }
+        Config { upload_dir: Some(self.0.clone()), fault: Some(Failpoint::StallDisk), body_buffer_size: 0, ..config() }
     }
 
     /// The disk works for as long as the value lives. Opened both ways a FIFO waits for nobody (fifo(7)).

@@ -5,7 +5,7 @@ use harness::hub::HubServer;
 use harness::*;
 use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_send_buffer_size};
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Config, Desk, Engine, Exchange, Sent, Shelf, WebSocket};
+use tricorn_io::{Config, Engine, Exchange, Sent, WebSocket, WebSocketBuffers, WebSocketIo};
 use tricorn_proto::websocket::session::Settings;
 use tricorn_proto::websocket::{Kind, Role};
 
@@ -23,30 +23,30 @@ const SETTINGS: Settings<'_> = Settings {
 #[derive(Clone, Default)]
 struct Link(Arc<Mutex<Option<Begun>>>);
 
-type Begun = (WebSocket<Vec<u8>>, Shelf);
+type Begun = (WebSocket<Vec<u8>>, WebSocketBuffers);
 
 impl Link {
     /// Answers the handshake.
     fn begin(&self, engine: &Engine, exchange: &mut Exchange) {
         engine.attend(exchange);
         exchange.request.reply.status(b"101 Switching Protocols").expect("a status");
-        let mut shelf = Shelf::new(0);
+        let mut buffers = WebSocketBuffers::new(0);
         let wall = exchange.wall.clone();
         let inputs = engine.head_inputs(&wall, None);
-        let mut desk = Desk { engine, exchange, shelf: &mut shelf };
-        let link = WebSocket::begin(&mut desk, &SETTINGS, &inputs, |_, data| data.to_vec());
-        *self.0.lock().expect("no panic") = Some((link, shelf));
+        let mut io = WebSocketIo { engine, exchange, buffers: &mut buffers };
+        let link = WebSocket::begin(&mut io, &SETTINGS, &inputs, |_, data| data.to_vec());
+        *self.0.lock().expect("no panic") = Some((link, buffers));
     }
 
     fn work<T>(
         &self,
         engine: &Engine,
         exchange: &mut Exchange,
-        work: impl FnOnce(&mut WebSocket<Vec<u8>>, &mut Desk<'_>) -> T,
+        work: impl FnOnce(&mut WebSocket<Vec<u8>>, &mut WebSocketIo<'_>) -> T,
     ) -> T {
         let mut guard = self.0.lock().expect("no panic");
-        let (link, shelf) = guard.as_mut().expect("a WebSocket");
-        work(link, &mut Desk { engine, exchange, shelf })
+        let (link, buffers) = guard.as_mut().expect("a WebSocket");
+        work(link, &mut WebSocketIo { engine, exchange, buffers })
     }
 }
 
@@ -71,9 +71,9 @@ fn the_last_bytes_of_a_websocket_have_a_deadline_though_the_application_does_not
     until("the client is behind", || {
         let link = link.clone();
         let (accepted, bytes) = server.at("/ws", move |engine, exchange| {
-            link.work(engine, exchange, |link, desk| {
-                let sent = link.send(desk, Kind::Binary, &MESSAGE, || Box::new(MESSAGE.to_vec())).expect("an open one");
-                (sent, link.bytes_sent(desk.exchange))
+            link.work(engine, exchange, |link, io| {
+                let sent = link.send(io, Kind::Binary, &MESSAGE, || Box::new(MESSAGE.to_vec())).expect("an open one");
+                (sent, link.bytes_sent(io.exchange))
             })
         });
         assert_eq!(accepted, Sent::Accepted, "the application need not wait");
@@ -82,11 +82,11 @@ fn the_last_bytes_of_a_websocket_have_a_deadline_though_the_application_does_not
         taken + 40_000 < sent
     });
     until("it is given up", || {
-        let Some(what) = server.stirs().last().map(|stir| stir.what) else { return false };
+        let Some(what) = server.stirs().last().map(|stir| stir.readiness) else { return false };
         let link = link.clone();
         server.at("/ws", move |engine, exchange| {
-            link.work(engine, exchange, |link, desk| {
-                link.stirred(desk, what);
+            link.work(engine, exchange, |link, io| {
+                link.on_readiness(io, what);
                 link.session().is_over()
             })
         })

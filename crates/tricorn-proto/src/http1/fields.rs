@@ -2,10 +2,10 @@
 //!
 //! This file never says what is wrong with a line: it says `None` (broken, too long, or not complete), and `lines`
 //! finds the words. What it accepts, `lines` accepts: the fuzz target `head` holds them together.
-use super::framing::Facts;
+use super::framing::FramingFields;
 use super::limits::Bounds;
 use super::request_line;
-use super::scheme::Told;
+use super::scheme::SchemeClaim;
 use super::{HeadPolicy, HeaderMap};
 use crate::message::{Field, Known, Refusal, RefusalKind, RequestHead, Span, Version};
 use memchr::memchr;
@@ -133,8 +133,8 @@ impl Lines<'_> {
 /// What the fields say, apart from how they are written.
 struct Meaning<'a> {
     source: &'a Source<'a>,
-    facts: Facts,
-    scheme: Told,
+    facts: FramingFields,
+    scheme: SchemeClaim,
     /// No field is told apart by `scheme` whose length has no bit here.
     scheme_lengths: u64,
     underscores: Underscores<'a>,
@@ -147,9 +147,9 @@ impl<'a> Meaning<'a> {
     fn new(source: &'a Source<'a>, start: usize, end: usize) -> Meaning<'a> {
         Meaning {
             source,
-            facts: Facts::default(),
-            scheme: Told::default(),
-            scheme_lengths: if source.trusted { Told::lengths(source.policy) } else { 0 },
+            facts: FramingFields::default(),
+            scheme: SchemeClaim::default(),
+            scheme_lengths: if source.trusted { SchemeClaim::lengths(source.policy) } else { 0 },
             underscores: Underscores::new(source.input, start, end),
             verdict: Ok(()),
         }

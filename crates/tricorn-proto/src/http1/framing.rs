@@ -8,7 +8,7 @@ use crate::message::{Framing, Known, Method, Refusal, RefusalKind, RequestHead, 
 
 /// Collected while the fields are walked; judged by `decide` when they have all been seen.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct FramingFields {
     host: bool,
     content_type: bool,
     content_length: Option<u64>,
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     expect_continue: bool,
 }
 
-impl Facts {
+impl FramingFields {
     /// Notes a field that is not `Known::Other`.
     pub(super) fn note(&mut self, known: Known, value: &[u8], version: Version) -> Result<(), Box<Refusal>> {
         match known {

@@ -9,9 +9,8 @@
 //!   what the reply machine has decided ──> encode ──> bytes
 //! ```
 //!
-//! `state` alone decides what comes next. `dictation` reads responses that another library has written.
+//! `state` alone decides what comes next. `response_parser` reads responses that another library has written.
 pub mod chunked;
-pub mod dictation;
 pub mod encode;
 mod field_line;
 mod fields;
@@ -22,11 +21,12 @@ pub mod limits;
 mod lines;
 pub mod receiver;
 mod request_line;
+pub mod response_parser;
 mod scheme;
 mod state;
 mod step;
 
-pub use dictation::{Dictation, Left, NoResponse, Part};
 pub use limits::{HeadPolicy, HeaderMap, Leniency, Limits};
 pub use receiver::Receiver;
+pub use response_parser::{Left, NoResponse, Part, ResponseParser};
 pub use step::{Progress, Step};

@@ -166,7 +166,7 @@ fn split_target(line: &[u8], target: &Target, method: Method) -> Option<(Range<u
 
 /// Where the path of `scheme://authority[/path]` stands in the line.
 ///
-/// It never begins where the target does, which is how an absolute form is known later (`Facts::decide`).
+/// It never begins where the target does, which is how an absolute form is known later (`FramingFields::decide`).
 #[cold]
 fn absolute_form(whole: &[u8], start: usize) -> Option<Range<usize>> {
     let absolute = host::Absolute::of(whole.get(start..)?)?;

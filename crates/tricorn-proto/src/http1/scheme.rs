@@ -4,9 +4,9 @@ use crate::message::{Refusal, RefusalKind, Scheme};
 
 /// What the scheme headers seen so far say; `None`: nothing.
 #[derive(Debug, Default)]
-pub(super) struct Told(pub Option<Scheme>);
+pub(super) struct SchemeClaim(pub Option<Scheme>);
 
-impl Told {
+impl SchemeClaim {
     /// A bit for the length (modulo 64) of each scheme header's name: a field whose length has none is no scheme header.
     #[inline]
     pub(super) fn lengths(policy: &HeadPolicy) -> u64 {

@@ -13,14 +13,14 @@
 //! ```
 //!
 //! `frame` alone knows the bits of a head, `close` alone the closing handshake, `violation` alone what a broken rule is
-//! called. Memory that messages need for a moment is shared by the connections of a thread (`deflate::Spare`).
+//! called. Memory that messages need for a moment is shared by the connections of a thread (`deflate::ContextPool`).
 //!
 //! A connection that sends back what it receives:
 //!
 //! ```
-//! use tricorn_proto::websocket::{Delivery, Event, Receiver, Role, Sender, Spare, receiver, sender};
+//! use tricorn_proto::websocket::{Delivery, Event, Receiver, Role, Sender, ContextPool, receiver, sender};
 //!
-//! fn echo(receiver: &mut Receiver, sender: &mut Sender, spare: &mut Spare, input: &mut Vec<u8>, out: &mut Vec<u8>) {
+//! fn echo(receiver: &mut Receiver, sender: &mut Sender, spare: &mut ContextPool, input: &mut Vec<u8>, out: &mut Vec<u8>) {
 //!     let mut at = 0;
 //!     loop {
 //!         let progress = match receiver.advance(&mut input[at..], spare) {
@@ -47,7 +47,7 @@
 //!     deflate: None,
 //! };
 //! let writing = sender::Settings { role: Role::Server, fragment: 0, deflate: None, seed: 0 };
-//! let (mut receiver, mut sender, mut spare) = (Receiver::new(&reading), Sender::new(&writing), Spare::default());
+//! let (mut receiver, mut sender, mut spare) = (Receiver::new(&reading), Sender::new(&writing), ContextPool::default());
 //! let mut input = b"\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58".to_vec();
 //! let mut out = Vec::new();
 //! echo(&mut receiver, &mut sender, &mut spare, &mut input, &mut out);
@@ -67,10 +67,10 @@ mod utf8;
 mod violation;
 
 pub use close::{Close, Closing};
-pub use deflate::Spare;
+pub use deflate::ContextPool;
 pub use frame::{Kind, Role};
 pub use keepalive::Keepalive;
 pub use receiver::{Delivery, Event, Progress, Receiver};
 pub use sender::{Sender, Unsendable};
-pub use session::{Session, Turn};
+pub use session::{Session, StepInput};
 pub use violation::Violation;

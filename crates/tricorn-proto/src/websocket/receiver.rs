@@ -14,7 +14,7 @@
 //! other the pieces are gathered in a buffer, which is given up when the message was handed out. Text is looked at as
 //! it comes, so that it is refused at the first impossible byte, and a message when it is known to become too big.
 use super::close::Close;
-use super::deflate::{Agreed, BLOCK, Inflater, Inflation, Spare};
+use super::deflate::{Agreed, BLOCK, ContextPool, Inflater, Inflation};
 use super::frame::{Head, Kind, Opcode, Role, Rsv1};
 use super::utf8::{self, Utf8};
 use super::{Violation, mask};
@@ -145,7 +145,7 @@ impl Receiver {
 
     /// Looks at `input` (all unconsumed bytes) and takes one step. After a violation nothing more is read.
     #[inline]
-    pub fn advance<'a>(&'a mut self, input: &'a mut [u8], spare: &mut Spare) -> Result<Progress<'a>, Violation> {
+    pub fn advance<'a>(&'a mut self, input: &'a mut [u8], spare: &mut ContextPool) -> Result<Progress<'a>, Violation> {
         let (consumed, found) =
             self.step(input, spare).inspect_err(|&violation| self.state = State::Failed(violation))?;
         let event = match found {
@@ -181,7 +181,7 @@ impl Receiver {
 
     /// Gives up the memory of the message that was handed out last. `advance` does so too.
     #[inline]
-    pub fn rest(&mut self, spare: &mut Spare) {
+    pub fn rest(&mut self, spare: &mut ContextPool) {
         if std::mem::take(&mut self.is_stale) {
             self.buffer.clear();
             if self.message.is_none() {
@@ -207,7 +207,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn step(&mut self, input: &mut [u8], spare: &mut Spare) -> Result<(usize, Found), Violation> {
+    fn step(&mut self, input: &mut [u8], spare: &mut ContextPool) -> Result<(usize, Found), Violation> {
         self.rest(spare);
         let mut at = 0;
         loop {
@@ -238,7 +238,7 @@ impl Receiver {
 
     /// `None`: more must come. Otherwise how much was read, and what it was if it can be handed out.
     #[inline]
-    fn head(&mut self, input: &mut [u8], spare: &mut Spare) -> Result<Option<(usize, Option<Found>)>, Violation> {
+    fn head(&mut self, input: &mut [u8], spare: &mut ContextPool) -> Result<Option<(usize, Option<Found>)>, Violation> {
         let rsv1 = if self.inflater.is_some() { Rsv1::Compressed } else { Rsv1::Reserved };
         let Some((head, start)) = Head::read(input, self.role, rsv1)? else { return Ok(None) };
         if head.opcode.is_control() {
@@ -298,7 +298,7 @@ impl Receiver {
     }
 
     /// How much was read, and what can be handed out.
-    fn payload(&mut self, input: &mut [u8], spare: &mut Spare) -> Result<(usize, Option<Found>), Violation> {
+    fn payload(&mut self, input: &mut [u8], spare: &mut ContextPool) -> Result<(usize, Option<Found>), Violation> {
         let Some(mut message) = self.message else { return Ok((0, Some(Found::NeedMore))) };
         let came = self.frame.remaining.min(input.len() as u64) as usize;
         let piece = &mut input[..came];
@@ -335,7 +335,7 @@ impl Receiver {
         &mut self,
         message: Message,
         piece: &mut [u8],
-        spare: &mut Spare,
+        spare: &mut ContextPool,
     ) -> Result<(usize, Option<Found>), Violation> {
         let room = self.room(&message);
         let Some(inflater) = &mut self.inflater else { return Err(Violation::ReservedBits) };
@@ -364,7 +364,7 @@ impl Receiver {
     }
 
     /// The end of a compressed message.
-    fn tail(&mut self, spare: &mut Spare) -> Result<Option<Found>, Violation> {
+    fn tail(&mut self, spare: &mut ContextPool) -> Result<Option<Found>, Violation> {
         let Some(message) = self.message else { return Ok(Some(Found::NeedMore)) };
         let room = self.room(&message);
         let Some(inflater) = &mut self.inflater else { return Err(Violation::ReservedBits) };

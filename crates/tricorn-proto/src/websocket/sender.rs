@@ -1,6 +1,6 @@
 //! One connection's sending side: messages and control frames into bytes.
 use super::close::{self, Close, Closing, Phase};
-use super::deflate::{Agreed, Deflater, Spare};
+use super::deflate::{Agreed, ContextPool, Deflater};
 use super::frame::{Head, Kind, MAX_CONTROL, MAX_HEAD, Opcode, Role};
 use super::{Violation, mask};
 
@@ -63,7 +63,13 @@ impl Sender {
 
     /// Appends a message. That `Text` is UTF-8 is up to the caller.
     #[inline]
-    pub fn message(&mut self, out: &mut Vec<u8>, kind: Kind, data: &[u8], spare: &mut Spare) -> Result<(), Unsendable> {
+    pub fn message(
+        &mut self,
+        out: &mut Vec<u8>,
+        kind: Kind,
+        data: &[u8],
+        spare: &mut ContextPool,
+    ) -> Result<(), Unsendable> {
         self.check()?;
         let Some(deflater) = &mut self.deflater else {
             self.frames(out, kind, false, data);
@@ -148,7 +154,7 @@ impl Sender {
     }
 
     /// Gives up what only the next message would need.
-    pub fn rest(&mut self, spare: &mut Spare) {
+    pub fn rest(&mut self, spare: &mut ContextPool) {
         if let Some(deflater) = &mut self.deflater {
             deflater.rest(spare);
         }

@@ -12,14 +12,14 @@
 //! Nothing is copied but into what `keep` makes of a message. What cannot be read to its end yet is kept here: less than
 //! `MAX_REST` bytes, and while stalled what is left of one read. A session that waits keeps nothing.
 use super::close::{ABNORMAL, Close, NO_STATUS, Phase};
-use super::deflate::{Agreed, Spare};
+use super::deflate::{Agreed, ContextPool};
 use super::frame::{Kind, MAX_CONTROL, MAX_HEAD, Role};
 use super::inbox::Inbox;
 use super::keepalive::{Due, Keepalive};
 use super::receiver::{self, Delivery, Event, Receiver};
 use super::sender::{self, Sender, Unsendable};
 
-/// What a session depends on. Times in nanoseconds of the clock that `Turn::now` shows.
+/// What a session depends on. Times in nanoseconds of the clock that `StepInput::now` shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings<'a> {
     pub role: Role,
@@ -39,10 +39,10 @@ pub struct Settings<'a> {
 
 /// What every step needs of its surroundings.
 #[derive(Debug)]
-pub struct Turn<'a> {
+pub struct StepInput<'a> {
     /// What is to be sent is appended here.
     pub out: &'a mut Vec<u8>,
-    pub spare: &'a mut Spare,
+    pub spare: &'a mut ContextPool,
     pub now: u64,
     /// The peer has not taken what was sent before.
     pub is_behind: bool,
@@ -109,7 +109,7 @@ impl<M> Session<M> {
 
     /// Bytes came: `input` is the prefix and what was read behind it. `keep` makes a message of its bytes (UTF-8 if text).
     #[inline]
-    pub fn receive(&mut self, input: &mut [u8], turn: &mut Turn<'_>, keep: impl FnMut(Kind, &[u8]) -> M) {
+    pub fn receive(&mut self, input: &mut [u8], turn: &mut StepInput<'_>, keep: impl FnMut(Kind, &[u8]) -> M) {
         self.keepalive.heard(turn.now);
         let done = self.read(input, turn, keep);
         if done < input.len() {
@@ -118,7 +118,7 @@ impl<M> Session<M> {
     }
 
     /// Goes on with what was left when the inbox was full; to be called when `wants_resume`.
-    pub fn resume(&mut self, turn: &mut Turn<'_>, keep: impl FnMut(Kind, &[u8]) -> M) {
+    pub fn resume(&mut self, turn: &mut StepInput<'_>, keep: impl FnMut(Kind, &[u8]) -> M) {
         if std::mem::take(&mut self.is_stalled) {
             self.keepalive.resume(turn.now);
         }
@@ -157,7 +157,7 @@ impl<M> Session<M> {
 
     /// A message of the application. That text is UTF-8 is up to the caller.
     #[inline]
-    pub fn send(&mut self, kind: Kind, data: &[u8], turn: &mut Turn<'_>) -> Result<(), Unsendable> {
+    pub fn send(&mut self, kind: Kind, data: &[u8], turn: &mut StepInput<'_>) -> Result<(), Unsendable> {
         self.sender.message(turn.out, kind, data, turn.spare)
     }
 
@@ -168,7 +168,7 @@ impl<M> Session<M> {
     }
 
     /// Begins the closing handshake, for the application: what has come and what comes is dropped. See `wants_resume`.
-    pub fn close(&mut self, code: Option<u16>, reason: &str, turn: &mut Turn<'_>) -> Result<(), Unsendable> {
+    pub fn close(&mut self, code: Option<u16>, reason: &str, turn: &mut StepInput<'_>) -> Result<(), Unsendable> {
         self.sender.close(turn.out, code, reason)?;
         self.inbox.clear();
         self.wait_for_close(turn.now);
@@ -176,7 +176,7 @@ impl<M> Session<M> {
     }
 
     /// Begins the closing handshake, for the server: the application gets what has come, and then this goodbye.
-    pub fn leave(&mut self, code: u16, turn: &mut Turn<'_>) -> Result<(), Unsendable> {
+    pub fn leave(&mut self, code: u16, turn: &mut StepInput<'_>) -> Result<(), Unsendable> {
         self.sender.close(turn.out, Some(code), "")?;
         self.say_goodbye(code, "");
         self.wait_for_close(turn.now);
@@ -209,7 +209,7 @@ impl<M> Session<M> {
     }
 
     /// May be called at any time, also too early: pings a silent peer, and gives up one that does not answer.
-    pub fn tick(&mut self, turn: &mut Turn<'_>) {
+    pub fn tick(&mut self, turn: &mut StepInput<'_>) {
         if self.is_over() || self.due_at().is_none_or(|due| turn.now < due) {
             return;
         }
@@ -265,7 +265,7 @@ impl<M> Session<M> {
 
     /// Reads frame by frame, until the inbox is full. How much was looked at.
     #[inline]
-    fn read(&mut self, input: &mut [u8], turn: &mut Turn<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) -> usize {
+    fn read(&mut self, input: &mut [u8], turn: &mut StepInput<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) -> usize {
         let mut at = 0;
         while self.is_deaf || !self.inbox.is_full() {
             let progress = match self.receiver.advance(&mut input[at..], turn.spare) {

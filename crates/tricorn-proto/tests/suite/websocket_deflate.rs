@@ -6,7 +6,7 @@ use tricorn_proto::websocket::Violation::*;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::receiver::Settings as Reading;
 use tricorn_proto::websocket::sender::Settings as Writing;
-use tricorn_proto::websocket::{Delivery, Kind, Role, Sender, Spare};
+use tricorn_proto::websocket::{ContextPool, Delivery, Kind, Role, Sender};
 
 const COMPRESSED: u8 = 0xc1;
 const COMPRESSED_MORE: u8 = 0x41;
@@ -19,7 +19,7 @@ fn inflated(max: u64, parts: &[(u8, &[u8])]) -> Vec<Seen> {
 
 /// A message as a client with this agreement sends it.
 fn compressed(agreed: &Agreed, fragment: usize, message: &[u8]) -> Vec<u8> {
-    let (mut out, mut spare) = (Vec::new(), Spare::default());
+    let (mut out, mut spare) = (Vec::new(), ContextPool::default());
     let settings = Writing { role: Role::Client, fragment, deflate: Some(agreed), seed: 1 };
     Sender::new(&settings).message(&mut out, Kind::Binary, message, &mut spare).unwrap();
     out
@@ -164,7 +164,7 @@ fn every_agreement_carries_messages_both_ways() {
     for agreed in every_agreement() {
         for (from, to) in [(Role::Client, Role::Server), (Role::Server, Role::Client)] {
             for fragment in [0, 1000] {
-                let (mut stream, mut spare) = (Vec::new(), Spare::default());
+                let (mut stream, mut spare) = (Vec::new(), ContextPool::default());
                 let mut sender = Sender::new(&Writing { role: from, fragment, deflate: Some(&agreed), seed: 7 });
                 for number in 0..12 {
                     sender.message(&mut stream, Kind::Binary, &sample(number), &mut spare).unwrap();
@@ -188,7 +188,7 @@ fn context_takeover_makes_similar_messages_small() {
     let sizes = |takeover: bool, rest: bool| {
         let policy = Policy { server_context_takeover: takeover, ..Policy::default() };
         let agreed = policy.choose([Offer::default()]).unwrap();
-        let (mut out, mut spare) = (Vec::new(), Spare::default());
+        let (mut out, mut spare) = (Vec::new(), ContextPool::default());
         let mut sender = Sender::new(&Writing { role: Role::Server, fragment: 0, deflate: Some(&agreed), seed: 0 });
         let mut sizes = Vec::new();
         for number in [2, 8, 14] {
@@ -211,7 +211,7 @@ fn small_messages_and_those_that_grow_are_sent_as_they_are() {
     let send = |takeover, message: &[u8]| {
         let policy = Policy { server_context_takeover: takeover, ..Policy::default() };
         let agreed = policy.choose([Offer::default()]).unwrap();
-        let (mut out, mut spare) = (Vec::new(), Spare::default());
+        let (mut out, mut spare) = (Vec::new(), ContextPool::default());
         let mut sender = Sender::new(&Writing { role: Role::Server, fragment: 0, deflate: Some(&agreed), seed: 0 });
         sender.message(&mut out, Kind::Binary, message, &mut spare).unwrap();
         out
@@ -228,7 +228,7 @@ fn small_messages_and_those_that_grow_are_sent_as_they_are() {
 fn contexts_are_given_back_and_used_again() {
     let policy = Policy { server_context_takeover: false, client_context_takeover: false, ..Policy::default() };
     let agreed = policy.choose([Offer::default()]).unwrap();
-    let mut spare = Spare::new(2, 1);
+    let mut spare = ContextPool::new(2, 1);
     let stream = compressed(&agreed, 0, &sample(3));
     for _ in 0..5 {
         let mut receiver = tricorn_proto::websocket::Receiver::new(&server(MAX, Some(&agreed)));
@@ -242,7 +242,7 @@ fn contexts_are_given_back_and_used_again() {
 #[test]
 fn no_more_connections_remember_than_are_allowed_to() {
     let agreed = plain_deflate();
-    let mut spare = Spare::new(1, 2);
+    let mut spare = ContextPool::new(1, 2);
     let settings = Writing { role: Role::Client, fragment: 0, deflate: Some(&agreed), seed: 0 };
     let mut senders: Vec<Sender> = (0..5).map(|_| Sender::new(&settings)).collect();
     let mut streams = vec![Vec::new(); 5];

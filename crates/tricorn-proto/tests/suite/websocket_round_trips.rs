@@ -10,7 +10,7 @@ use tricorn_proto::websocket::close::Phase;
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::receiver::Settings as Reading;
 use tricorn_proto::websocket::sender::Settings as Writing;
-use tricorn_proto::websocket::{Delivery, Kind, Role, Sender, Spare, Unsendable, Violation};
+use tricorn_proto::websocket::{ContextPool, Delivery, Kind, Role, Sender, Unsendable, Violation};
 
 fn agreement() -> impl Strategy<Value = Option<Agreed>> {
     let policy = (any::<[bool; 2]>(), 9..=15u8, 8..=15u8, 1..=9u8, 0..100usize);
@@ -94,7 +94,7 @@ proptest! {
     ) {
         let (from, to) = if to_server { (Role::Client, Role::Server) } else { (Role::Server, Role::Client) };
         let mut sender = Sender::new(&Writing { role: from, fragment, deflate: agreed.as_ref(), seed });
-        let (mut stream, mut spare, mut expected) = (Vec::new(), Spare::new(1, 1), Vec::new());
+        let (mut stream, mut spare, mut expected) = (Vec::new(), ContextPool::new(1, 1), Vec::new());
         for one in sent {
             match one {
                 Sent::Text(text) => {
@@ -162,7 +162,7 @@ fn closing_is_said_once_and_answered_once() {
     let (mut ours, mut theirs) = [Role::Server, Role::Client]
         .map(|role| Sender::new(&Writing { role, fragment: 0, deflate: None, seed: 0 }))
         .into();
-    let (mut out, mut spare) = (Vec::new(), Spare::default());
+    let (mut out, mut spare) = (Vec::new(), ContextPool::default());
     assert_eq!(ours.close(&mut out, Some(1005), ""), Err(Unsendable::CloseCode(1005)));
     assert_eq!(ours.ping(&mut out, &[0; 126]), Err(Unsendable::ControlTooLong));
     assert_eq!(out, b"");
@@ -213,7 +213,7 @@ fn a_head_alone_is_what_the_whole_message_begins_with() {
         let written = Sender::new(&settings).head(&mut head, Kind::Binary, length).unwrap();
         assert_eq!(written.is_some(), alone);
         if alone {
-            Sender::new(&settings).message(&mut whole, Kind::Binary, &data, &mut Spare::default()).unwrap();
+            Sender::new(&settings).message(&mut whole, Kind::Binary, &data, &mut ContextPool::default()).unwrap();
             assert!(whole == [head, data].concat());
         } else {
             assert_eq!(head, b"");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use support::{MAX, Seen, frame, frames, plain_deflate, server};
 use tricorn_proto::websocket::deflate::Agreed;
 use tricorn_proto::websocket::session::{Goodbye, MAX_REST, Settings};
-use tricorn_proto::websocket::{Kind, Role, Sender, Session, Spare, Turn, Unsendable, sender};
+use tricorn_proto::websocket::{ContextPool, Kind, Role, Sender, Session, StepInput, Unsendable, sender};
 
 type Message = (Kind, Vec<u8>);
 
@@ -25,7 +25,7 @@ struct Connection {
     session: Session<Message>,
     buffer: Vec<u8>,
     out: Vec<u8>,
-    spare: Spare,
+    spare: ContextPool,
     now: u64,
     is_behind: bool,
 }
@@ -36,15 +36,15 @@ impl Connection {
             session: Session::new(settings, 0),
             buffer: Vec::new(),
             out: Vec::new(),
-            spare: Spare::default(),
+            spare: ContextPool::default(),
             now: 0,
             is_behind: false,
         }
     }
 
-    fn turn<T>(&mut self, step: impl FnOnce(&mut Session<Message>, &mut Turn<'_>) -> T) -> T {
+    fn turn<T>(&mut self, step: impl FnOnce(&mut Session<Message>, &mut StepInput<'_>) -> T) -> T {
         let Connection { session, out, spare, now, is_behind, .. } = self;
-        step(session, &mut Turn { out, spare, now: *now, is_behind: *is_behind })
+        step(session, &mut StepInput { out, spare, now: *now, is_behind: *is_behind })
     }
 
     /// One read of a connection.
@@ -147,7 +147,7 @@ fn inflated_messages_count_as_what_they_became() {
     let agreed = plain_deflate();
     let settings = Settings { deflate: Some(&agreed), ..PLAIN };
     let mut connection = Connection::new(&settings);
-    let (mut stream, mut spare) = (Vec::new(), Spare::default());
+    let (mut stream, mut spare) = (Vec::new(), ContextPool::default());
     let mut sender = client(Some(&agreed));
     for _ in 0..10 {
         sender.message(&mut stream, Kind::Binary, &[0; 100_000], &mut spare).unwrap();
@@ -365,7 +365,7 @@ proptest! {
     ) {
         let agreed = plain_deflate();
         let deflate = deflate.then_some(&agreed);
-        let (mut stream, mut spare, mut sender) = (Vec::new(), Spare::default(), client(deflate));
+        let (mut stream, mut spare, mut sender) = (Vec::new(), ContextPool::default(), client(deflate));
         for (is_text, part, times) in &messages {
             let kind = if *is_text { Kind::Text } else { Kind::Binary };
             sender.message(&mut stream, kind, part.repeat(*times).as_bytes(), &mut spare).unwrap();

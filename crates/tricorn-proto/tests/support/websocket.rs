@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)] // A test may panic, and need not use all of this.
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::receiver::Settings;
-use tricorn_proto::websocket::{Delivery, Event, Kind, Receiver, Role, Spare, Violation};
+use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Violation};
 
 /// What came, on its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn plain_deflate() -> Agreed {
 
 /// Everything that came out of the pieces, presented one after the other as a connection does.
 pub fn feed<'p>(settings: &Settings<'_>, pieces: impl IntoIterator<Item = &'p [u8]>) -> Vec<Seen> {
-    let (mut receiver, mut spare) = (Receiver::new(settings), Spare::default());
+    let (mut receiver, mut spare) = (Receiver::new(settings), ContextPool::default());
     let (mut buffer, mut seen) = (Vec::new(), Vec::new());
     let mut message = Vec::new();
     for piece in pieces {

@@ -9,7 +9,7 @@
 use super::failure::{self, Known, is_cancelled};
 use super::ground::Ground;
 use super::parts::{Run, Waits};
-use super::turn::Turn;
+use super::turn::Fairness;
 use crate::forked;
 use crate::loops::{Told, error_of, wake};
 use crate::report::request_line;
@@ -17,7 +17,7 @@ use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Active, Departure, Effects, Exchange, What};
+use tricorn_io::{Active, Departure, Effects, Exchange, Readiness};
 use tricorn_proto::message::Refusal;
 use tricorn_proto::response::End;
 
@@ -61,7 +61,7 @@ pub struct State {
     pub received: Received,
     pub waits: Waits<PyAny>,
     /// How long pieces of the body have followed one another without a wait.
-    pub turn: Turn,
+    pub turn: Fairness,
     run: Run,
     told: Told,
     is_attended: bool,
@@ -149,12 +149,12 @@ impl Call {
     }
 
     /// Something has happened to the connection.
-    pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
+    pub fn on_readiness(slf: &Bound<'_, Call>, readiness: Readiness) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let mut futures = Vec::new();
         let Effects { departure, refusal, .. } = {
             let mut state = this.state();
-            let effects = state.active.on(&this.ground.shared.engine, what);
+            let effects = state.active.on(&this.ground.shared.engine, readiness);
             if effects.writable {
                 futures.append(&mut state.waits.senders);
             }

@@ -13,7 +13,7 @@ use crate::wsgi::is_ours_alone;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Engine, Exchange, Stir, clock};
+use tricorn_io::{Engine, Exchange, SlotReadiness, clock};
 use tricorn_proto::websocket::deflate::Policy;
 use tricorn_proto::websocket::handshake;
 
@@ -68,7 +68,7 @@ fn nanoseconds(seconds: f64) -> u64 {
 }
 
 /// What is given to the application per request and, if it kept nothing of it, given to it again.
-struct Kit {
+struct CallObjects {
     call: Py<Call>,
     receive: Py<PyAny>,
     send: Py<PyAny>,
@@ -77,11 +77,11 @@ struct Kit {
 /// Most kits kept for later.
 const KITS: usize = 64;
 
-impl Kit {
-    fn new(py: Python<'_>, ground: &Arc<Ground>) -> PyResult<Kit> {
+impl CallObjects {
+    fn new(py: Python<'_>, ground: &Arc<Ground>) -> PyResult<CallObjects> {
         let call = Py::new(py, Call::new(ground.clone()))?;
         let (receive, send) = bound::functions(py, &call)?;
-        Ok(Kit { call, receive, send })
+        Ok(CallObjects { call, receive, send })
     }
 
     /// Whether the application kept none of it. The holders of the call: this kit and the two functions.
@@ -93,7 +93,7 @@ impl Kit {
 /// The gateway in a loop.
 pub struct Asgi {
     ground: Arc<Ground>,
-    kits: Mutex<Vec<Kit>>,
+    kits: Mutex<Vec<CallObjects>>,
 }
 
 impl Asgi {
@@ -107,12 +107,12 @@ impl Asgi {
         Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default() })
     }
 
-    fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
+    fn take_kit(&self, py: Python<'_>) -> PyResult<CallObjects> {
         let kit = lock(&self.kits).pop();
-        kit.map_or_else(|| Kit::new(py, &self.ground), Ok)
+        kit.map_or_else(|| CallObjects::new(py, &self.ground), Ok)
     }
 
-    fn give_kit(&self, kit: Kit) {
+    fn give_kit(&self, kit: CallObjects) {
         if kit.is_unused() {
             let mut kits = lock(&self.kits);
             if kits.len() < KITS {
@@ -124,7 +124,7 @@ impl Asgi {
     }
 
     /// Calls the application and lets its task run as far as it comes.
-    fn start(&self, py: Python<'_>, kit: &Kit, mut exchange: Box<Exchange>) -> PyResult<()> {
+    fn start(&self, py: Python<'_>, kit: &CallObjects, mut exchange: Box<Exchange>) -> PyResult<()> {
         let ground = &*self.ground;
         let call = kit.call.bind(py);
         let scope = ground.maker().http(py, &ground.shared.engine, &mut exchange);
@@ -190,16 +190,16 @@ impl Gateway for Asgi {
         done
     }
 
-    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        let Some(call) = self.ground.shared.calls.get(py, stir.place) else { return Ok(()) };
+    fn on_readiness(&self, py: Python<'_>, ready: SlotReadiness) -> PyResult<()> {
+        let Some(call) = self.ground.shared.calls.get(py, ready.slot) else { return Ok(()) };
         match call.cast::<Call>() {
-            Ok(call) => Call::stirred(call, stir.what),
-            Err(_) => call.cast::<Socket>().map_or(Ok(()), |socket| Socket::stirred(socket, stir.what)),
+            Ok(call) => Call::on_readiness(call, ready.readiness),
+            Err(_) => call.cast::<Socket>().map_or(Ok(()), |socket| Socket::on_readiness(socket, ready.readiness)),
         }
     }
 
-    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        let Some(call) = self.ground.shared.calls.get(py, place) else { return Ok(()) };
+    fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+        let Some(call) = self.ground.shared.calls.get(py, slot) else { return Ok(()) };
         match call.cast::<Call>() {
             Ok(call) => call.get().is_late(py),
             Err(_) => call.cast::<Socket>().map_or(Ok(()), |socket| socket.get().is_late(py)),
@@ -207,8 +207,8 @@ impl Gateway for Asgi {
     }
 
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        if let Some(place) = self.ground.shared.beginning.place() {
-            return Ok(Some(place));
+        if let Some(slot) = self.ground.shared.beginning.slot() {
+            return Ok(Some(slot));
         }
         let Some(task) = self.ground.tasks.current(py)? else { return Ok(None) };
         let is_it = |call: &Bound<'_, PyAny>| call.cast::<Call>().is_ok_and(|call| call.get().is(&task));

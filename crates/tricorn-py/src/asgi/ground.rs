@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use tricorn_io::{Exchange, Shelf};
+use tricorn_io::{Exchange, WebSocketBuffers};
 use tricorn_proto::websocket::deflate::Policy;
 
 /// What all WebSockets of a gateway keep to.
@@ -29,7 +29,7 @@ pub struct Ground {
     maker: Mutex<Maker>,
     pub limits: Limits,
     /// What WebSockets share; `None` while one of them works with it.
-    shelf: Mutex<Option<Box<Shelf>>>,
+    buffers: Mutex<Option<Box<WebSocketBuffers>>>,
     /// The code with which WebSockets are told to go; 0: they may stay.
     leaving: AtomicU16,
 }
@@ -42,7 +42,7 @@ impl Ground {
             application,
             maker: Mutex::new(maker),
             limits,
-            shelf: Mutex::default(),
+            buffers: Mutex::default(),
             leaving: AtomicU16::new(0),
         }
     }
@@ -60,12 +60,12 @@ impl Ground {
         self.leaving.load(Ordering::Relaxed)
     }
 
-    pub fn take_shelf(&self) -> Box<Shelf> {
-        lock(&self.shelf).take().unwrap_or_else(|| Box::new(Shelf::new(REMEMBERING)))
+    pub fn take_shelf(&self) -> Box<WebSocketBuffers> {
+        lock(&self.buffers).take().unwrap_or_else(|| Box::new(WebSocketBuffers::new(REMEMBERING)))
     }
 
-    pub fn give_shelf(&self, shelf: Box<Shelf>) {
-        *lock(&self.shelf) = Some(shelf);
+    pub fn give_shelf(&self, buffers: Box<WebSocketBuffers>) {
+        *lock(&self.buffers) = Some(buffers);
     }
 
     /// The scope, if a hook or the access log will look into it.

@@ -4,7 +4,7 @@
 //!   LoopServer::poll ── begin ── scope.rs ──▶ application(scope, receive, send) ──▶ a task, run as far as it comes
 //!        │                                                    │        │
 //!        │                                      receive.rs ◀──┘        └──▶ send.rs ──▶ Exchange ──▶ socket
-//!        └── stirred ──▶ call.rs: bytes have come, there is room, the client has left
+//!        └── on_readiness ──▶ call.rs: bytes have come, there is room, the client has left
 //!
 //!   opening.rs, websocket/: the same for handshakes and what follows them
 //! ```

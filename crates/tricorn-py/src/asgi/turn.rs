@@ -6,14 +6,14 @@ const TURN: u64 = MILLI;
 
 /// A body that comes as fast as it is read never makes its task wait: the task gives the loop to others now and then.
 #[derive(Debug, Default)]
-pub struct Turn {
+pub struct Fairness {
     /// When the first of these pieces was read; 0: the task has waited since.
     began: u64,
     /// The task does not get the next piece before others had their turn.
     is_over: bool,
 }
 
-impl Turn {
+impl Fairness {
     /// Another piece was read.
     pub fn read(&mut self, now: u64) {
         if self.began == 0 {
@@ -24,7 +24,7 @@ impl Turn {
 
     /// The task waits.
     pub fn end(&mut self) {
-        *self = Turn::default();
+        *self = Fairness::default();
     }
 
     pub fn is_over(&self) -> bool {

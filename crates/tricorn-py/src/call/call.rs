@@ -17,7 +17,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Active, Departure, Effects, Exchange, Sent, What};
+use tricorn_io::{Active, Departure, Effects, Exchange, Readiness, Sent};
 use tricorn_proto::message::Refusal;
 use tricorn_proto::response::End;
 
@@ -166,9 +166,9 @@ impl Call {
     }
 
     /// Something has happened to the connection.
-    pub fn stirred(slf: &Bound<'_, Call>, what: What) -> PyResult<()> {
+    pub fn on_readiness(slf: &Bound<'_, Call>, readiness: Readiness) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let effects = this.state().active.on(&this.ground.shared.engine, what);
+        let effects = this.state().active.on(&this.ground.shared.engine, readiness);
         let Effects { readable, writable, departure, refusal } = effects;
         if let Some(refusal) = refusal {
             return this.refuse_body(py, &refusal);

@@ -1,13 +1,13 @@
 //! How a server that is made of Python classes is called.
 use super::call::Call;
-use super::ground::{Ground, Kept, kept};
+use super::ground::{Ground, OfConnection, kept};
 use crate::context::{Entered, Variable};
 use crate::ends;
 use crate::loops::{Callbacks, Gateway, Shared};
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use tricorn_io::{Attachment, Engine, Exchange, Stir};
+use tricorn_io::{Attachment, Engine, Exchange, SlotReadiness};
 
 /// A server that is made of Python classes.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -103,7 +103,7 @@ impl CallServer {
         let known = call.get().with(|_, exchange| {
             if kept(exchange).is_none() {
                 let ends = ends::make(py, &self.ground.shared.engine, exchange)?;
-                exchange.client.attachment = Some(Box::new(Kept { ends, connection: None }) as Attachment);
+                exchange.client.attachment = Some(Box::new(OfConnection { ends, connection: None }) as Attachment);
             }
             Ok(kept(exchange).and_then(|kept| kept.connection.as_ref()).map(|known| known.clone_ref(py)))
         })?;
@@ -112,7 +112,7 @@ impl CallServer {
         }
         let made = self.gateway.get().connect.call1(py, (call,))?;
         call.get().with(|_, exchange| {
-            let kept = exchange.client.attachment.as_mut().and_then(|kept| kept.downcast_mut::<Kept>());
+            let kept = exchange.client.attachment.as_mut().and_then(|kept| kept.downcast_mut::<OfConnection>());
             if let Some(kept) = kept {
                 kept.connection = Some(made.clone_ref(py));
             }
@@ -134,12 +134,12 @@ impl Gateway for CallServer {
         shared.beginning.of(&shared.engine, slot, begin)
     }
 
-    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        self.at(py, stir.place).map_or(Ok(()), |call| Call::stirred(&call, stir.what))
+    fn on_readiness(&self, py: Python<'_>, ready: SlotReadiness) -> PyResult<()> {
+        self.at(py, ready.slot).map_or(Ok(()), |call| Call::on_readiness(&call, ready.readiness))
     }
 
-    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        self.at(py, place).map_or(Ok(()), |call| call.get().is_late(py))
+    fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+        self.at(py, slot).map_or(Ok(()), |call| call.get().is_late(py))
     }
 
     /// What is called here goes on in tasks of its own, and those in copies of its context.

@@ -1,6 +1,6 @@
 //! What all calls of one loop share, beside `loops::Shared`.
 use super::head::Heads;
-use crate::ends::Ends;
+use crate::ends::Addresses;
 use crate::loops::{Ending, Remote, Shared, Told};
 use crate::sync::lock;
 use pyo3::prelude::*;
@@ -15,13 +15,13 @@ pub struct Ground {
 }
 
 /// What is kept with a connection.
-pub struct Kept {
-    pub ends: Ends,
+pub struct OfConnection {
+    pub ends: Addresses,
     pub connection: Option<Py<PyAny>>,
 }
 
 /// What was kept with this one.
-pub fn kept(exchange: &Exchange) -> Option<&Kept> {
+pub fn kept(exchange: &Exchange) -> Option<&OfConnection> {
     exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref())
 }
 

@@ -1,7 +1,7 @@
 //! What `send` and `receive` return. All of them are awaitables that can be made tasks of, too, as coroutines can.
 //!
 //! What is there already costs the event loop nothing: `Done` and `Ready` end at the first step.
-use super::bell::Bell;
+use super::loop_future::LoopFuture;
 use crate::sync::lock;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::ffi;
@@ -98,18 +98,18 @@ pub trait Awaited: Send + Sync {
     /// What is waited for, if it is there; else a future that is done when it is worth asking again.
     fn poll(&self, py: Python<'_>) -> PyResult<Poll>;
 
-    /// Nobody waits for this future, or bell, any more.
+    /// This future is waited for no more.
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>);
 
-    /// This bell has rung and was heard.
-    fn heard(&self, _bell: Py<Bell>) {}
+    /// This future was woken, and its task knows.
+    fn heard(&self, _future: Py<LoopFuture>) {}
 }
 
 pub enum Poll {
     Ready(Py<PyAny>),
     Pending(Py<PyAny>),
-    /// As `Pending`, for what a bell tells.
-    Listen(Py<Bell>),
+    /// As `Pending`, for a future that is used again.
+    Listen(Py<LoopFuture>),
     /// It is there, but the loop's other callbacks come first. A task that yields `None` is continued after them, as by
     /// `asyncio.sleep(0)`.
     Turn,
@@ -118,7 +118,7 @@ pub enum Poll {
 enum Waited {
     /// A future, and its iterator.
     Future(Py<PyAny>, Py<PyAny>),
-    Bell(Py<Bell>),
+    LoopFuture(Py<LoopFuture>),
 }
 
 /// Awaited: what an [`Awaited`] gives, when it does.
@@ -148,8 +148,8 @@ impl Wait {
                         return Ok(yielded);
                     }
                 }
-                Some(Waited::Bell(bell)) if !bell.get().is_rung() => return Ok(self.listen(py, bell)),
-                Some(Waited::Bell(bell)) => self.what.heard(bell),
+                Some(Waited::LoopFuture(future)) if !future.get().is_woken() => return Ok(self.listen(py, future)),
+                Some(Waited::LoopFuture(future)) => self.what.heard(future),
                 None => {}
             }
             match self.what.poll(py)? {
@@ -158,16 +158,16 @@ impl Wait {
                     let iterator = future.call_method0(py, intern!(py, "__await__"))?;
                     *self.waited() = Some(Waited::Future(future, iterator));
                 }
-                Poll::Listen(bell) => return Ok(self.listen(py, bell)),
+                Poll::Listen(future) => return Ok(self.listen(py, future)),
                 Poll::Turn => return Ok(py.None()),
             }
         }
     }
 
-    fn listen(&self, py: Python<'_>, bell: Py<Bell>) -> Py<PyAny> {
-        bell.get().awaited();
-        let yielded = bell.clone_ref(py).into_any();
-        *self.waited() = Some(Waited::Bell(bell));
+    fn listen(&self, py: Python<'_>, future: Py<LoopFuture>) -> Py<PyAny> {
+        future.get().awaited();
+        let yielded = future.clone_ref(py).into_any();
+        *self.waited() = Some(Waited::LoopFuture(future));
         yielded
     }
 
@@ -175,7 +175,7 @@ impl Wait {
         let waited = self.waited().take();
         match waited {
             Some(Waited::Future(future, _)) => self.what.forget(py, &future),
-            Some(Waited::Bell(bell)) => self.what.forget(py, bell.as_any()),
+            Some(Waited::LoopFuture(future)) => self.what.forget(py, future.as_any()),
             None => {}
         }
     }

@@ -9,7 +9,7 @@ use tricorn_io::{Engine, Exchange};
 #[derive(Default)]
 pub struct Beginning {
     /// The place of the call that begins, and one.
-    place: AtomicUsize,
+    slot: AtomicUsize,
     done: Mutex<Option<Box<Exchange>>>,
 }
 
@@ -23,15 +23,15 @@ impl Drop for During<'_> {
 }
 
 impl Beginning {
-    /// Runs the beginning of the call at this place. The exchange that ended in it, if one did.
+    /// Runs the beginning of the call in this slot. The exchange that ended in it, if one did.
     pub fn of(
         &self,
         engine: &Engine,
-        place: usize,
+        slot: usize,
         begin: impl FnOnce() -> PyResult<()>,
     ) -> PyResult<Option<Box<Exchange>>> {
-        self.place.store(place + 1, Ordering::Relaxed);
-        let during = During(&self.place);
+        self.slot.store(slot + 1, Ordering::Relaxed);
+        let during = During(&self.slot);
         let outcome = begin();
         drop(during);
         let done = lock(&self.done).take();
@@ -47,13 +47,13 @@ impl Beginning {
     }
 
     /// The place of the call that begins now.
-    pub fn place(&self) -> Option<usize> {
-        self.place.load(Ordering::Relaxed).checked_sub(1)
+    pub fn slot(&self) -> Option<usize> {
+        self.slot.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// The exchange is over, for the reactor.
     pub fn give_back(&self, engine: &Engine, exchange: Box<Exchange>) {
-        let other = match self.place() {
+        let other = match self.slot() {
             Some(_) => lock(&self.done).replace(exchange),
             None => Some(exchange),
         };

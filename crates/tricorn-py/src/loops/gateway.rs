@@ -1,16 +1,16 @@
 //! What stands between a loop's server and its applications.
 use crate::report::Reporter;
 use pyo3::prelude::*;
-use tricorn_io::{Chores, Exchange, Stir};
+use tricorn_io::{Chores, Exchange, SlotReadiness};
 
 /// What a request is called with, and what happens to it. An error is a defect of ours, or there is no memory.
 pub trait Gateway {
     /// A request begins. Its exchange, if it has ended already.
     fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>>;
     /// Something happened to a connection that is attended.
-    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()>;
-    /// The request at this place is over `request_timeout`.
-    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()>;
+    fn on_readiness(&self, py: Python<'_>, ready: SlotReadiness) -> PyResult<()>;
+    /// The request in this slot is over `request_timeout`.
+    fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()>;
     /// The place of the call that the loop is at, if it is at one.
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
     fn reporter(&self) -> &Reporter;

@@ -2,17 +2,17 @@
 //!
 //! `loop_server.rs` takes what the loop's descriptors announce and gives it to a [`Gateway`], which knows what a request is
 //! called with. `shared.rs` has what all gateways share, out of `beginning.rs` and `places.rs`. `tasks.rs`, `awaitable.rs` and
-//! `bell.rs` are for gateways that call coroutines.
+//! `loop_future.rs` are for gateways that call coroutines.
 mod awaitable;
 mod beginning;
-mod bell;
+mod call_table;
 mod gateway;
-mod places;
+mod loop_future;
 mod shared;
 mod tasks;
 
 pub use awaitable::{Awaited, Done, Poll, Ready, Wait};
-pub use bell::{Bell, Ring};
 pub use gateway::Gateway;
+pub use loop_future::{LoopFuture, When};
 pub use shared::{Callbacks, Ending, Remote, Shared, Told};
 pub use tasks::{Tasks, error_of, is_done, wake};

@@ -1,6 +1,6 @@
 //! What all calls of one event loop share, whatever its gateway makes of them: where they begin, and how each of them ends.
 use super::beginning::Beginning;
-use super::places::Places;
+use super::call_table::CallTable;
 use crate::report::{Line, Reporter, as_environ};
 use crate::sync::lock;
 use pyo3::intern;
@@ -34,7 +34,7 @@ pub struct Shared {
     /// Nanoseconds between a client's half-close and the end of its request.
     grace: u64,
     /// The calls that are told what happens to their connections.
-    pub calls: Places,
+    pub calls: CallTable,
     pub beginning: Beginning,
     scratch: Mutex<Vec<u8>>,
 }
@@ -77,7 +77,7 @@ impl Shared {
             before: copy(&callbacks.before),
             after: copy(&callbacks.after),
             grace: (callbacks.grace.max(0.0) * SECOND as f64) as u64,
-            calls: Places::default(),
+            calls: CallTable::default(),
             beginning: Beginning::default(),
             scratch: Mutex::default(),
         }

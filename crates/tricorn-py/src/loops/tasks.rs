@@ -2,7 +2,7 @@
 //!
 //! CPython 3.12 has that (`eager_start`). Before, a task asks its loop to call it soon; for the moment in which it does, the
 //! loop says "now".
-use super::bell::Bell;
+use super::loop_future::LoopFuture;
 use crate::context::run_in;
 use crate::forked;
 use crate::functions::{Arguments, Definition, enter_with};
@@ -157,8 +157,8 @@ impl Tasks {
         Ok(())
     }
 
-    pub fn bell(&self, py: Python<'_>) -> PyResult<Py<Bell>> {
-        Py::new(py, Bell::new(self.event_loop.clone_ref(py)))
+    pub fn loop_future(&self, py: Python<'_>) -> PyResult<Py<LoopFuture>> {
+        Py::new(py, LoopFuture::new(self.event_loop.clone_ref(py)))
     }
 
     pub fn future(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {

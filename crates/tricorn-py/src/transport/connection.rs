@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tricorn_io::{Active, Exchange};
-use tricorn_proto::http1::{Dictation, Left};
+use tricorn_proto::http1::{Left, ResponseParser};
 use tricorn_proto::message::Refusal;
 
 /// How far the request has come to the protocol.
@@ -37,7 +37,7 @@ pub enum Reading {
 pub struct State {
     /// The request under way, if there is one.
     pub active: Active,
-    pub dictation: Dictation,
+    pub parser: ResponseParser,
     pub reading: Reading,
     /// The protocol is given the body in chunks.
     pub chunked: bool,
@@ -156,7 +156,7 @@ impl Transport {
             if std::mem::replace(&mut state.closed, true) {
                 return Ok(());
             }
-            let left = state.dictation.close();
+            let left = state.parser.close();
             match state.active.take() {
                 Some(exchange) if state.answered => {
                     // Whether the rest of the request lets the connection be used again, the reactor sees.

@@ -4,7 +4,7 @@ use super::outcome::Outcome;
 use super::reading;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tricorn_io::{Departure, Effects, Exchange, What};
+use tricorn_io::{Departure, Effects, Exchange, Readiness};
 use tricorn_proto::message::Framing;
 
 /// A request begins: the protocol is given its head, and what has come of its body.
@@ -23,25 +23,24 @@ pub fn begin(slf: &Bound<'_, Transport>, mut exchange: Box<Exchange>) -> PyResul
     let partial = exchange.is_partial();
     {
         let mut state = this.state();
-        let mut dictation = std::mem::take(&mut state.dictation);
-        dictation.begin(exchange.request.head.kind);
+        let mut parser = std::mem::take(&mut state.parser);
+        parser.begin(exchange.request.head.kind);
         let reading = match (partial, exchange.request.head.expect_continue) {
             (false, _) => Reading::Done,
             (true, true) => Reading::Asked,
             (true, false) => Reading::Open,
         };
         let chunked = exchange.request.head.framing == Framing::Chunked;
-        *state =
-            State { active: ground.shared.active(exchange), dictation, reading, chunked, told, ..State::default() };
+        *state = State { active: ground.shared.active(exchange), parser, reading, chunked, told, ..State::default() };
     }
     reading::give(py, this, &bytes);
     if partial { reading::read(slf) } else { Ok(()) }
 }
 
 /// Something has happened to the connection.
-pub fn stirred(slf: &Bound<'_, Transport>, what: What) -> PyResult<()> {
+pub fn on_readiness(slf: &Bound<'_, Transport>, readiness: Readiness) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
-    let effects = this.state().active.on(&this.ground.shared.engine, what);
+    let effects = this.state().active.on(&this.ground.shared.engine, readiness);
     let Effects { readable, writable, departure, refusal } = effects;
     if let Some(refusal) = refusal {
         this.refuse(py, &refusal);

@@ -6,7 +6,7 @@ use crate::loops::{Callbacks, Ending, Gateway, Remote, Shared, Told};
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use tricorn_io::{Attachment, Chores, Engine, Exchange, Stir};
+use tricorn_io::{Attachment, Chores, Engine, Exchange, SlotReadiness};
 
 #[pyclass(frozen, module = "tricorn._core")]
 pub struct TransportGateway {
@@ -40,7 +40,7 @@ impl TransportGateway {
 }
 
 /// A transport that is kept with its connection between two requests.
-struct Kept(Py<Transport>);
+struct KeptTransport(Py<Transport>);
 
 /// The gateway in a loop.
 pub struct Transports {
@@ -57,14 +57,14 @@ impl Transports {
 
     /// The transport that belongs to this connection, or a new one.
     fn transport(&self, py: Python<'_>, exchange: &mut Exchange) -> PyResult<Py<Transport>> {
-        if let Some(Kept(transport)) = kept(exchange.client.attachment.as_ref())
+        if let Some(KeptTransport(transport)) = kept(exchange.client.attachment.as_ref())
             && transport.get().is_open()
         {
             return Ok(transport.clone_ref(py));
         }
         let protocol = self.factory.call0(py)?;
         let transport = Transport::open(py, self.ground.clone(), exchange, protocol)?;
-        exchange.client.attachment = Some(Box::new(Kept(transport.clone_ref(py))) as Attachment);
+        exchange.client.attachment = Some(Box::new(KeptTransport(transport.clone_ref(py))) as Attachment);
         Ok(transport)
     }
 
@@ -91,12 +91,12 @@ impl Gateway for Transports {
         })
     }
 
-    fn stirred(&self, py: Python<'_>, stir: Stir) -> PyResult<()> {
-        self.at(py, stir.place).map_or(Ok(()), |transport| events::stirred(&transport, stir.what))
+    fn on_readiness(&self, py: Python<'_>, ready: SlotReadiness) -> PyResult<()> {
+        self.at(py, ready.slot).map_or(Ok(()), |transport| events::on_readiness(&transport, ready.readiness))
     }
 
-    fn is_late(&self, py: Python<'_>, place: usize) -> PyResult<()> {
-        if let Some(transport) = self.at(py, place) {
+    fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
+        if let Some(transport) = self.at(py, slot) {
             transport.get().is_late(py);
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Gateway for Transports {
     /// The protocols of connections that are closed are told so.
     fn do_chores(&self, py: Python<'_>, chores: Chores) {
         for attachment in &chores.attachments {
-            if let Some(Kept(transport)) = kept(Some(attachment)) {
+            if let Some(KeptTransport(transport)) = kept(Some(attachment)) {
                 transport.get().lose(py, None);
             }
         }
@@ -140,6 +140,6 @@ impl Gateway for Transports {
     }
 }
 
-fn kept(attachment: Option<&Attachment>) -> Option<&Kept> {
-    attachment.and_then(|kept| kept.downcast_ref::<Kept>())
+fn kept(attachment: Option<&Attachment>) -> Option<&KeptTransport> {
+    attachment.and_then(|kept| kept.downcast_ref::<KeptTransport>())
 }

@@ -1,4 +1,4 @@
-//! The response: what the protocol writes is taken apart (`Dictation`) and said again by the reply machine.
+//! The response: what the protocol writes is taken apart (`ResponseParser`) and said again by the reply machine.
 use super::connection::{Reading, State, Transport};
 use super::events;
 use super::outcome::Outcome;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
-use tricorn_proto::http1::{Dictation, Part};
+use tricorn_proto::http1::{Part, ResponseParser};
 use tricorn_proto::response::Fault;
 
 /// Writes what the protocol has to say.
@@ -18,15 +18,15 @@ pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> 
         Ok(bytes) => bytes.clone(),
         Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
     };
-    with(slf, |engine, state, exchange, dictation| Speech { engine, state, exchange, bytes: &bytes }.speak(dictation))
+    with(slf, |engine, state, exchange, parser| Speech { engine, state, exchange, bytes: &bytes }.speak(parser))
 }
 
 /// Sends a piece of a file as the next of the body; false if the response has no place for it.
 pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, count: u64) -> PyResult<bool> {
     let file = tricorn_io::duplicate(descriptor).map_err(std::io::Error::from)?;
     let mut fits = false;
-    with(slf, |engine, _, exchange, dictation| {
-        if !exchange.request.reply.head_sent() || !dictation.skip(count) {
+    with(slf, |engine, _, exchange, parser| {
+        if !exchange.request.reply.head_sent() || !parser.skip(count) {
             return Outcome::Goes;
         }
         fits = true;
@@ -34,7 +34,7 @@ pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, coun
         if sent == Sent::Gone {
             return Outcome::Gone;
         }
-        match dictation.advance(b"") {
+        match parser.advance(b"") {
             Ok((_, Part::End)) => {
                 exchange.answered();
                 exchange.end();
@@ -49,7 +49,7 @@ pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, coun
 /// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
 fn with(
     slf: &Bound<'_, Transport>,
-    work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut Dictation) -> Outcome,
+    work: impl FnOnce(&Engine, &mut State, &mut Exchange, &mut ResponseParser) -> Outcome,
 ) -> PyResult<()> {
     let this = slf.get();
     let engine = &this.ground.shared.engine;
@@ -59,15 +59,15 @@ fn with(
         *this.state() = state;
         return Ok(());
     };
-    let mut dictation = std::mem::take(&mut state.dictation);
-    let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut dictation));
+    let mut parser = std::mem::take(&mut state.parser);
+    let worked = panics::caught(|| work(engine, &mut state, &mut exchange, &mut parser));
     let mut outcome = worked.unwrap_or_else(|Panicked(text)| {
         this.ground.shared.reporter.panicked(slf.py(), text);
         exchange.abort();
         Outcome::Gone
     });
     state.answered |= matches!(outcome, Outcome::Complete);
-    state.dictation = dictation;
+    state.parser = parser;
     state.active.put(exchange);
     if matches!(outcome, Outcome::Behind) {
         outcome = await_room(engine, &mut state);
@@ -97,7 +97,7 @@ struct Speech<'a, 'py> {
 }
 
 impl Speech<'_, '_> {
-    fn speak(&mut self, dictation: &mut Dictation) -> Outcome {
+    fn speak(&mut self, parser: &mut ResponseParser) -> Outcome {
         let all = self.bytes.as_bytes();
         let mut at = 0;
         let mut may_read = false;
@@ -105,7 +105,7 @@ impl Speech<'_, '_> {
         let mut waits: Option<(usize, usize)> = None;
         let mut sent = Sent::Accepted;
         loop {
-            let (taken, part) = match dictation.advance(&all[at..]) {
+            let (taken, part) = match parser.advance(&all[at..]) {
                 Ok(step) => step,
                 Err(wrong) => return Outcome::Wrong(wrong.0.into()),
             };
@@ -125,12 +125,12 @@ impl Speech<'_, '_> {
                 Part::More => break,
                 Part::Interim(100) => may_read |= self.allow(),
                 Part::Interim(status) => {
-                    if let Err(fault) = self.exchange.interim(status, &mut dictation.fields()) {
+                    if let Err(fault) = self.exchange.interim(status, &mut parser.fields()) {
                         return Outcome::Wrong(fault.to_string());
                     }
                 }
                 Part::Head => {
-                    if let Err(fault) = self.head(dictation) {
+                    if let Err(fault) = self.head(parser) {
                         return Outcome::Wrong(fault.to_string());
                     }
                     waits = Some((0, 0));
@@ -173,10 +173,10 @@ impl Speech<'_, '_> {
         asked
     }
 
-    fn head(&mut self, dictation: &Dictation) -> Result<(), Fault> {
+    fn head(&mut self, parser: &ResponseParser) -> Result<(), Fault> {
         let reply = &mut self.exchange.request.reply;
-        reply.status(dictation.status_line())?;
-        dictation.fields().try_for_each(|(name, value)| reply.field(name, value))
+        reply.status(parser.status_line())?;
+        parser.fields().try_for_each(|(name, value)| reply.field(name, value))
     }
 
     /// A piece of which more are to come; the head before the first one.

@@ -23,5 +23,5 @@ mod wait;
 pub use body::BodySource;
 pub use on_loop::OnLoop;
 pub use respond::is_ours_alone;
-pub use server::{Ground, Server, WsgiGateway};
+pub use server::{CallOptions, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

@@ -1,20 +1,20 @@
 //! WSGI applications on the thread of an event loop: a call holds the loop up until it has returned and its response is sent.
 //!
 //! Its worker has the core buffer bodies as under `sync`: by default a call finds all of its body.
-use super::server::{Ground, Server, WsgiGateway};
+use super::server::{CallOptions, Server, WsgiGateway};
 use super::wait::Wait;
 use crate::loops::Gateway;
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
-use tricorn_io::{Engine, Exchange, Stir};
+use tricorn_io::{Engine, Exchange, SlotReadiness};
 
 pub struct OnLoop {
     engine: Arc<Engine>,
     server: Server,
     /// The place of the call that runs.
-    place: Cell<Option<usize>>,
+    slot: Cell<Option<usize>>,
 }
 
 impl OnLoop {
@@ -25,19 +25,19 @@ impl OnLoop {
         sendfile: bool,
     ) -> PyResult<OnLoop> {
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
-        let ground = Ground { wait: Wait::Thread, context: Some(context) };
+        let ground = CallOptions { wait: Wait::Thread, context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), sendfile, ground)?;
-        Ok(OnLoop { engine, server, place: Cell::new(None) })
+        Ok(OnLoop { engine, server, slot: Cell::new(None) })
     }
 }
 
 impl Gateway for OnLoop {
     fn begin(&self, py: Python<'_>, exchange: Box<Exchange>) -> PyResult<Option<Box<Exchange>>> {
-        let outer = self.place.replace(Some(exchange.slot()));
-        let (exchange, outcome) = self.server.answer(py, exchange, |engine, place| {
-            engine.conclude_call(place);
+        let outer = self.slot.replace(Some(exchange.slot()));
+        let (exchange, outcome) = self.server.answer(py, exchange, |engine, slot| {
+            engine.conclude_call(slot);
         });
-        self.place.set(outer);
+        self.slot.set(outer);
         if let Err(error) = outcome {
             self.engine.give_back(exchange);
             return Err(error);
@@ -46,7 +46,7 @@ impl Gateway for OnLoop {
     }
 
     /// Nothing attends: a call has the thread until it ends.
-    fn stirred(&self, _py: Python<'_>, _stir: Stir) -> PyResult<()> {
+    fn on_readiness(&self, _py: Python<'_>, _ready: SlotReadiness) -> PyResult<()> {
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Gateway for OnLoop {
     }
 
     fn current(&self, _py: Python<'_>) -> PyResult<Option<usize>> {
-        Ok(self.place.get())
+        Ok(self.slot.get())
     }
 
     fn reporter(&self) -> &Reporter {
@@ -68,7 +68,7 @@ impl Gateway for OnLoop {
     }
 
     fn running(&self, _py: Python<'_>) -> usize {
-        usize::from(self.place.get().is_some())
+        usize::from(self.slot.get().is_some())
     }
 
     fn cancel_all(&self, _py: Python<'_>) -> PyResult<()> {

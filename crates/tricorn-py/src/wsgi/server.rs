@@ -49,7 +49,7 @@ impl WsgiGateway {
 }
 
 /// What is given to the application per request and, if it kept nothing of it, given to it again.
-struct Kit {
+struct CallObjects {
     handle: Py<Handle>,
     start_response: Py<PyAny>,
     early_hints: Py<PyAny>,
@@ -61,14 +61,14 @@ struct Kit {
 /// Most kits kept for later.
 const KITS: usize = 64;
 
-impl Kit {
+impl CallObjects {
     fn new(
         py: Python<'_>,
         maker: &Maker,
         gateway: &WsgiGateway,
         engine: &Arc<Engine>,
         wait: &Arc<Wait>,
-    ) -> PyResult<Kit> {
+    ) -> PyResult<CallObjects> {
         let handle = Py::new(py, Handle::new(engine.clone(), wait.clone()))?;
         let early_hints = handle::early_hints(py, &handle)?;
         let socket = Py::new(py, RequestSocket::new(handle.clone_ref(py)))?;
@@ -77,7 +77,7 @@ impl Kit {
         template.set_item("gunicorn.socket", &socket)?;
         template.set_item("wsgi.input", Py::new(py, EmptyInput)?)?;
         let start_response = handle::start_response(py, &handle)?;
-        Ok(Kit { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
+        Ok(CallObjects { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
     }
 
     /// Whether the application kept none of it. The holders: this kit, the template, and for the handle its three users.
@@ -92,7 +92,7 @@ impl Kit {
 
 /// A call that the application is about to get, or has.
 struct Begun<'py> {
-    kit: Kit,
+    kit: CallObjects,
     context: Entered,
     environ: Bound<'py, PyDict>,
     /// What `before` has returned.
@@ -101,7 +101,7 @@ struct Begun<'py> {
 }
 
 /// What a server's calls stand on.
-pub struct Ground {
+pub struct CallOptions {
     pub wait: Wait,
     /// Each call runs in a copy of this context; without it, in that of its thread.
     pub context: Option<Py<PyAny>>,
@@ -117,7 +117,7 @@ pub struct Server {
     /// Away while a request's environ is made: that may run Python code (a collection, and with it finalizers), which may
     /// switch to another greenlet.
     maker: Cell<Option<Box<Maker>>>,
-    kits: RefCell<Vec<Kit>>,
+    kits: RefCell<Vec<CallObjects>>,
     /// Kits that are in use.
     out: Cell<usize>,
     reporter: Reporter,
@@ -131,14 +131,14 @@ impl Server {
         gateway: &Bound<'_, WsgiGateway>,
         engine: Arc<Engine>,
         sendfile: bool,
-        ground: Ground,
+        ground: CallOptions,
     ) -> PyResult<Server> {
         let settings = gateway.get();
         let base = settings.base_environ.bind(py);
         let maker = Maker::new(py, base)?;
-        let Ground { wait, context } = ground;
+        let CallOptions { wait, context } = ground;
         let wait = Arc::new(wait);
-        let kit = Kit::new(py, &maker, settings, &engine, &wait)?;
+        let kit = CallObjects::new(py, &maker, settings, &engine, &wait)?;
         let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
         let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice);
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
@@ -156,13 +156,13 @@ impl Server {
         })
     }
 
-    fn take_kit(&self, py: Python<'_>) -> PyResult<Kit> {
+    fn take_kit(&self, py: Python<'_>) -> PyResult<CallObjects> {
         self.out.set(self.out.get() + 1);
         if let Some(kit) = self.kits.borrow_mut().pop() {
             return Ok(kit);
         }
         let maker = self.take_maker(py)?;
-        let kit = Kit::new(py, &maker, self.gateway.get(), &self.engine, &self.wait);
+        let kit = CallObjects::new(py, &maker, self.gateway.get(), &self.engine, &self.wait);
         self.maker.set(Some(maker));
         kit
     }
@@ -190,7 +190,7 @@ impl Server {
     }
 
     /// Keeps a kit for the next request, unless the application has kept something of it.
-    fn give_kit(&self, py: Python<'_>, kit: Kit) {
+    fn give_kit(&self, py: Python<'_>, kit: CallObjects) {
         self.out.set(self.out.get().saturating_sub(1));
         if kit.template.is_some() && kit.is_unused(py) {
             let mut kits = self.kits.borrow_mut();
@@ -328,7 +328,12 @@ impl Server {
 
     /// Calls the application. Apart from what follows, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
-    fn call<'py>(&self, py: Python<'py>, kit: &Kit, environ: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    fn call<'py>(
+        &self,
+        py: Python<'py>,
+        kit: &CallObjects,
+        environ: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), kit.start_response.as_ptr()];
         // SAFETY: the callable and both arguments are alive; the slot before the first argument is ours, as
         // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
@@ -344,7 +349,7 @@ impl Server {
     }
 
     #[inline(never)]
-    fn respond(&self, py: Python<'_>, kit: &Kit, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
+    fn respond(&self, py: Python<'_>, kit: &CallObjects, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
         let response = Response {
             handle: kit.handle.bind(py),
             file_wrapper: self.file_wrapper.as_ref().map(|wrapper| wrapper.bind(py)),

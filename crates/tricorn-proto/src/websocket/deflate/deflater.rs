@@ -1,5 +1,5 @@
 //! Compresses our messages (RFC 7692 section 7.2.1).
-use super::spare::{Kind, Permit, Spare};
+use super::pool::{ContextPool, Kind, Permit};
 use super::{Agreed, TAIL};
 use crate::websocket::Role;
 use flate2::{Compress, FlushCompress};
@@ -35,7 +35,7 @@ impl Deflater {
     }
 
     /// Appends `message` compressed; `false`: it is better sent as it is (too short, or it does not get smaller).
-    pub fn deflate(&mut self, message: &[u8], out: &mut Vec<u8>, spare: &mut Spare) -> bool {
+    pub fn deflate(&mut self, message: &[u8], out: &mut Vec<u8>, spare: &mut ContextPool) -> bool {
         if !self.wants(message.len()) {
             return false;
         }
@@ -62,7 +62,7 @@ impl Deflater {
     }
 
     /// Gives the context back. The next message is compressed without what went before, which the peer need not know.
-    pub fn rest(&mut self, spare: &mut Spare) {
+    pub fn rest(&mut self, spare: &mut ContextPool) {
         if let Some((context, _permit)) = self.context.take() {
             spare.give_deflate(self.kind, context);
         }

@@ -1,5 +1,5 @@
 //! Decompresses the peer's messages (RFC 7692 section 7.2.2).
-use super::{Agreed, BLOCK, Spare, TAIL};
+use super::{Agreed, BLOCK, ContextPool, TAIL};
 use crate::websocket::{Role, Violation};
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -39,7 +39,7 @@ impl Inflater {
         input: &[u8],
         out: &mut Vec<u8>,
         most: usize,
-        spare: &mut Spare,
+        spare: &mut ContextPool,
     ) -> Result<Inflation, Violation> {
         let context = self.context.get_or_insert_with(|| spare.take_inflate());
         inflate(context, &mut self.last_blocks, input, out, most)
@@ -47,7 +47,7 @@ impl Inflater {
 
     /// All of the message's input was read: "Append 4 octets of 0x00 0x00 0xff 0xff to the tail end". Called again after
     /// `Full`, with more room.
-    pub fn end(&mut self, out: &mut Vec<u8>, most: usize, spare: &mut Spare) -> Result<Inflation, Violation> {
+    pub fn end(&mut self, out: &mut Vec<u8>, most: usize, spare: &mut ContextPool) -> Result<Inflation, Violation> {
         let context = self.context.get_or_insert_with(|| spare.take_inflate());
         let tail = &TAIL[usize::from(self.tail)..];
         if let Inflation::Full { used } = inflate(context, &mut self.last_blocks, tail, out, most)? {

@@ -1,7 +1,7 @@
 //! `receive`: connect, the messages, disconnect.
 use super::events::{connect, disconnect, event};
 use super::socket::{ABNORMAL, Phase, Socket};
-use crate::loops::{Awaited, Bell, Poll, Ready, Wait};
+use crate::loops::{Awaited, LoopFuture, Poll, Ready, Wait};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 
@@ -30,9 +30,9 @@ impl Awaited for Receive {
         {
             return Ok(Poll::Ready(event)); // nobody was there to take them
         }
-        let bell = socket.get().bell(py)?;
-        socket.get().state().waits.receivers.push(bell.clone_ref(py));
-        Ok(Poll::Listen(bell))
+        let future = socket.get().future(py)?;
+        socket.get().state().waits.receivers.push(future.clone_ref(py));
+        Ok(Poll::Listen(future))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
@@ -41,8 +41,8 @@ impl Awaited for Receive {
         drop(dropped);
     }
 
-    fn heard(&self, bell: Py<Bell>) {
-        self.socket.get().keep_bell(bell);
+    fn heard(&self, future: Py<LoopFuture>) {
+        self.socket.get().keep_future(future);
     }
 }
 

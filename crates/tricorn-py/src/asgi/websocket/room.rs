@@ -1,6 +1,6 @@
 //! The wait of an application for a client that is too far behind.
 use super::socket::Socket;
-use crate::loops::{Awaited, Bell, Poll, Wait};
+use crate::loops::{Awaited, LoopFuture, Poll, Wait};
 use pyo3::prelude::*;
 
 /// The awaitable of a `send` whose client is too far behind.
@@ -26,9 +26,9 @@ impl Awaited for ForRoom {
         if !is_full {
             return Ok(Poll::Ready(py.None()));
         }
-        let bell = this.bell(py)?;
-        this.state().waits.senders.push(bell.clone_ref(py));
-        Ok(Poll::Listen(bell))
+        let future = this.future(py)?;
+        this.state().waits.senders.push(future.clone_ref(py));
+        Ok(Poll::Listen(future))
     }
 
     fn forget(&self, py: Python<'_>, future: &Py<PyAny>) {
@@ -37,7 +37,7 @@ impl Awaited for ForRoom {
         drop(dropped);
     }
 
-    fn heard(&self, bell: Py<Bell>) {
-        self.socket.get().keep_bell(bell);
+    fn heard(&self, future: Py<LoopFuture>) {
+        self.socket.get().keep_future(future);
     }
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tricorn_io::{Desk, Exchange, Sent};
+use tricorn_io::{Exchange, Sent, WebSocketIo};
 use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::deflate::Agreed;
 use tricorn_proto::websocket::handshake::{Answer, Asked, answer};
@@ -133,10 +133,10 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
         return Err(error);
     }
     this.ground.shared.engine.conclude_call(exchange.slot());
-    let mut shelf = this.ground.take_shelf();
-    let mut desk = Desk { engine: &this.ground.shared.engine, exchange: &mut exchange, shelf: &mut shelf };
+    let mut buffers = this.ground.take_shelf();
+    let mut desk = WebSocketIo { engine: &this.ground.shared.engine, exchange: &mut exchange, buffers: &mut buffers };
     let link = begin(py, &this.ground, &mut desk, agreed.as_ref());
-    this.ground.give_shelf(shelf);
+    this.ground.give_shelf(buffers);
     {
         let mut state = this.state();
         state.phase = Phase::Open;
@@ -154,7 +154,7 @@ fn accept(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<Py<
     Done::get(py)
 }
 
-fn begin(py: Python<'_>, ground: &Ground, desk: &mut Desk<'_>, agreed: Option<&Agreed>) -> Link {
+fn begin(py: Python<'_>, ground: &Ground, desk: &mut WebSocketIo<'_>, agreed: Option<&Agreed>) -> Link {
     let limits = &ground.limits;
     let settings = Settings {
         role: Role::Server,

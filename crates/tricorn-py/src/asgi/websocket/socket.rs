@@ -3,14 +3,14 @@ use super::super::failure::{self, Known, is_cancelled};
 use super::super::ground::Ground;
 use super::super::parts::{Run, Waits};
 use super::events::{self, Event};
-use crate::loops::{Bell, Ring, Told, error_of};
+use crate::loops::{LoopFuture, Told, When, error_of};
 use crate::report::request_line;
 use crate::sync::lock;
 use pyo3::exceptions::PyOSError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Active, Departure, Desk, Exchange, WebSocket, What};
+use tricorn_io::{Active, Departure, Exchange, Readiness, WebSocket, WebSocketIo};
 use tricorn_proto::websocket::handshake::Asked;
 
 pub use tricorn_proto::websocket::close::ABNORMAL;
@@ -39,9 +39,9 @@ pub struct State {
     pub is_connected: bool,
     /// The client left before it was answered, or was refused.
     pub has_left: bool,
-    pub waits: Waits<Bell>,
+    pub waits: Waits<LoopFuture>,
     /// For the next wait.
-    bell: Option<Py<Bell>>,
+    future: Option<Py<LoopFuture>>,
     told: Told,
     run: Run,
     /// The application has closed, or refused.
@@ -104,15 +104,18 @@ impl Socket {
     }
 
     /// Works on the connection, which is elsewhere meanwhile. `None`: it is over, or not accepted.
-    pub fn with<T>(slf: &Bound<'_, Socket>, work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T) -> PyResult<Option<T>> {
-        Socket::with_ring(slf, Ring::Soon, work)
+    pub fn with<T>(
+        slf: &Bound<'_, Socket>,
+        work: impl FnOnce(&mut WebSocketIo<'_>, &mut Link) -> T,
+    ) -> PyResult<Option<T>> {
+        Socket::with_ring(slf, When::Soon, work)
     }
 
     /// The same; those who have waited for what comes of it go on `when`.
     fn with_ring<T>(
         slf: &Bound<'_, Socket>,
-        when: Ring,
-        work: impl FnOnce(&mut Desk<'_>, &mut Link) -> T,
+        when: When,
+        work: impl FnOnce(&mut WebSocketIo<'_>, &mut Link) -> T,
     ) -> PyResult<Option<T>> {
         let (this, ground) = (slf.get(), &slf.get().ground);
         let (mut exchange, mut link) = {
@@ -128,10 +131,12 @@ impl Socket {
                 }
             }
         };
-        let mut shelf = ground.take_shelf();
-        let result =
-            work(&mut Desk { engine: &ground.shared.engine, exchange: &mut exchange, shelf: &mut shelf }, &mut link);
-        ground.give_shelf(shelf);
+        let mut buffers = ground.take_shelf();
+        let result = work(
+            &mut WebSocketIo { engine: &ground.shared.engine, exchange: &mut exchange, buffers: &mut buffers },
+            &mut link,
+        );
+        ground.give_shelf(buffers);
         let is_over = link.session().is_over();
         let futures = {
             let mut state = this.state();
@@ -146,14 +151,14 @@ impl Socket {
             if !is_over {
                 state.active.put(exchange);
                 drop(state);
-                ring(slf.py(), futures, when)?;
+                wake(slf.py(), futures, when)?;
                 return Ok(Some(result));
             }
             futures
         };
         // Before they go on: they may find that it is over.
         Socket::conclude(slf, exchange, 101)?;
-        ring(slf.py(), futures, when)?;
+        wake(slf.py(), futures, when)?;
         Ok(Some(result))
     }
 
@@ -167,10 +172,10 @@ impl Socket {
     }
 
     /// Something has happened to the connection.
-    pub fn stirred(slf: &Bound<'_, Socket>, what: What) -> PyResult<()> {
+    pub fn on_readiness(slf: &Bound<'_, Socket>, readiness: Readiness) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let worked = Socket::with_ring(slf, Ring::Now, |desk, link| {
-            if link.stirred(desk, what) {
+        let worked = Socket::with_ring(slf, When::Now, |desk, link| {
+            if link.on_readiness(desk, readiness) {
                 link.read(desk, |kind, data| events::event(py, kind, data));
             }
         })?;
@@ -178,20 +183,20 @@ impl Socket {
             return Ok(());
         }
         // It is not accepted: a request that waits for its answer, or is answered with a denial.
-        let (effects, bells) = {
+        let (effects, futures) = {
             let mut state = this.state();
-            let effects = state.active.on(&this.ground.shared.engine, what);
-            let bells = if effects.writable { std::mem::take(&mut state.waits.senders) } else { Vec::new() };
-            (effects, bells)
+            let effects = state.active.on(&this.ground.shared.engine, readiness);
+            let futures = if effects.writable { std::mem::take(&mut state.waits.senders) } else { Vec::new() };
+            (effects, futures)
         };
-        ring(py, bells, Ring::Now)?;
+        wake(py, futures, When::Now)?;
         effects.departure.map_or(Ok(()), |departure| Socket::departed(slf, departure))
     }
 
     /// The client has left, or seems to, before it was answered.
     #[cold]
     pub fn departed(slf: &Bound<'_, Socket>, departure: Departure) -> PyResult<()> {
-        let bells = {
+        let futures = {
             let mut state = slf.get().state();
             if departure == Departure::Broken
                 && let Some(exchange) = state.active.exchange_mut()
@@ -201,7 +206,7 @@ impl Socket {
             state.has_left = true;
             state.waits.take_all()
         };
-        ring(slf.py(), bells, Ring::Now)?;
+        wake(slf.py(), futures, When::Now)?;
         Socket::begin_grace(slf)
     }
 
@@ -247,7 +252,7 @@ impl Socket {
     /// The connection is over.
     pub fn conclude(slf: &Bound<'_, Socket>, exchange: Box<Exchange>, status: u16) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
-        let (told, bells, sent, by_application) = {
+        let (told, futures, sent, by_application) = {
             let mut state = this.state();
             state.phase = Phase::Closed;
             state.active.end();
@@ -256,7 +261,7 @@ impl Socket {
         };
         let call = this.ground.end(py, exchange, told, Some(status), sent);
         drop(call);
-        ring(py, bells, Ring::Soon)?;
+        wake(py, futures, When::Soon)?;
         if by_application { Ok(()) } else { Socket::begin_grace(slf) }
     }
 
@@ -357,16 +362,16 @@ impl Socket {
         Ok(matches!(outcome, Some(Ok(()))))
     }
 
-    /// A bell to wait for.
-    pub fn bell(&self, py: Python<'_>) -> PyResult<Py<Bell>> {
-        let spare = self.state().bell.take();
-        spare.map_or_else(|| self.ground.tasks.bell(py), Ok)
+    /// A future to wait for.
+    pub fn future(&self, py: Python<'_>) -> PyResult<Py<LoopFuture>> {
+        let spare = self.state().future.take();
+        spare.map_or_else(|| self.ground.tasks.loop_future(py), Ok)
     }
 
-    /// It has rung, and was heard.
-    pub fn keep_bell(&self, bell: Py<Bell>) {
-        bell.get().reset();
-        let before = self.state().bell.replace(bell);
+    /// It was woken, and its task knows.
+    pub fn keep_future(&self, future: Py<LoopFuture>) {
+        future.get().reset();
+        let before = self.state().future.replace(future);
         drop(before);
     }
 
@@ -382,8 +387,8 @@ impl Socket {
 
 /// What has waited goes on.
 #[inline]
-fn ring(py: Python<'_>, bells: Vec<Py<Bell>>, when: Ring) -> PyResult<()> {
-    bells.iter().try_for_each(|bell| Bell::ring(bell.bind(py), when))
+fn wake(py: Python<'_>, futures: Vec<Py<LoopFuture>>, when: When) -> PyResult<()> {
+    futures.iter().try_for_each(|future| LoopFuture::wake(future.bind(py), when))
 }
 
 pub const NORMAL: u16 = 1000;

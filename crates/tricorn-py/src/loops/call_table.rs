@@ -8,26 +8,26 @@ use std::sync::Mutex;
 /// Everything happens on the loop's thread; the lock is for Python code that lets go of an object elsewhere. No Python runs
 /// while it is held: nothing is dropped, and the closures only look.
 #[derive(Default)]
-pub struct Places(Mutex<Vec<Option<Py<PyAny>>>>);
+pub struct CallTable(Mutex<Vec<Option<Py<PyAny>>>>);
 
-impl Places {
-    pub fn put(&self, place: usize, call: Py<PyAny>) {
+impl CallTable {
+    pub fn put(&self, slot: usize, call: Py<PyAny>) {
         let before = {
             let mut places = lock(&self.0);
-            if places.len() <= place {
-                places.resize_with(place + 1, || None);
+            if places.len() <= slot {
+                places.resize_with(slot + 1, || None);
             }
-            places[place].replace(call)
+            places[slot].replace(call)
         };
         drop(before);
     }
 
-    pub fn take(&self, place: usize) -> Option<Py<PyAny>> {
-        lock(&self.0).get_mut(place).and_then(Option::take)
+    pub fn take(&self, slot: usize) -> Option<Py<PyAny>> {
+        lock(&self.0).get_mut(slot).and_then(Option::take)
     }
 
-    pub fn get<'py>(&self, py: Python<'py>, place: usize) -> Option<Bound<'py, PyAny>> {
-        let call = lock(&self.0).get(place)?.as_ref()?.clone_ref(py);
+    pub fn get<'py>(&self, py: Python<'py>, slot: usize) -> Option<Bound<'py, PyAny>> {
+        let call = lock(&self.0).get(slot)?.as_ref()?.clone_ref(py);
         Some(call.into_bound(py))
     }
 

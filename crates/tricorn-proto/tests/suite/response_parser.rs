@@ -1,7 +1,7 @@
 //! RFC 9112 sections 2, 6 and 7: where the response ends that an application's own protocol writes.
 #![allow(clippy::unwrap_used)] // A test may panic.
-use tricorn_proto::http1::dictation::MAX_HEAD;
-use tricorn_proto::http1::{Dictation, Left, NoResponse, Part};
+use tricorn_proto::http1::response_parser::MAX_HEAD;
+use tricorn_proto::http1::{Left, NoResponse, Part, ResponseParser};
 use tricorn_proto::message::Method;
 
 /// What came of a response, written in pieces of this size.
@@ -15,11 +15,11 @@ struct Read {
     ended: bool,
 }
 
-fn read_in(dictation: &mut Dictation, text: &[u8], piece: usize) -> Result<Read, NoResponse> {
+fn read_in(parser: &mut ResponseParser, text: &[u8], piece: usize) -> Result<Read, NoResponse> {
     let mut read = Read::default();
     for mut rest in text.chunks(piece) {
         loop {
-            let (taken, part) = dictation.advance(rest)?;
+            let (taken, part) = parser.advance(rest)?;
             let string = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
             match part {
                 Part::More => {
@@ -28,8 +28,8 @@ fn read_in(dictation: &mut Dictation, text: &[u8], piece: usize) -> Result<Read,
                 }
                 Part::Interim(status) => read.interim.push(status),
                 Part::Head => {
-                    read.status = string(dictation.status_line());
-                    read.fields = dictation.fields().map(|(name, value)| (string(name), string(value))).collect();
+                    read.status = string(parser.status_line());
+                    read.fields = parser.fields().map(|(name, value)| (string(name), string(value))).collect();
                 }
                 Part::Body(range) => read.body.push_str(&string(&rest[range])),
                 Part::Tunnel(range) => read.tunnel.push_str(&string(&rest[range])),
@@ -43,12 +43,12 @@ fn read_in(dictation: &mut Dictation, text: &[u8], piece: usize) -> Result<Read,
 
 /// However it is split, the same is read.
 fn read(method: Method, text: &str) -> Result<Read, NoResponse> {
-    let mut dictation = Dictation::default();
-    dictation.begin(method);
-    let whole = read_in(&mut dictation, text.as_bytes(), text.len());
+    let mut parser = ResponseParser::default();
+    parser.begin(method);
+    let whole = read_in(&mut parser, text.as_bytes(), text.len());
     for piece in 1..text.len() {
-        dictation.begin(method);
-        assert_eq!(read_in(&mut dictation, text.as_bytes(), piece), whole, "in pieces of {piece}");
+        parser.begin(method);
+        assert_eq!(read_in(&mut parser, text.as_bytes(), piece), whole, "in pieces of {piece}");
     }
     whole
 }
@@ -80,11 +80,11 @@ fn chunks_tell_the_end() {
 
 #[test]
 fn the_end_of_the_connection_tells_the_end_where_nothing_else_does() {
-    let mut dictation = Dictation::default();
-    dictation.begin(Method::Get);
-    let found = read_in(&mut dictation, b"HTTP/1.0 200 OK\r\n\r\nall that comes", 7).unwrap();
+    let mut parser = ResponseParser::default();
+    parser.begin(Method::Get);
+    let found = read_in(&mut parser, b"HTTP/1.0 200 OK\r\n\r\nall that comes", 7).unwrap();
     assert_eq!((found.body.as_str(), found.ended), ("all that comes", false));
-    assert_eq!(dictation.close(), Left::Complete);
+    assert_eq!(parser.close(), Left::Complete);
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn what_is_no_response_is_told_so() {
     ] {
         assert_eq!(read(Method::Get, text), Err(NoResponse(why)), "{text:?}");
     }
-    let mut dictation = Dictation::default();
-    dictation.begin(Method::Get);
-    assert_eq!(dictation.advance(&vec![b'x'; MAX_HEAD + 1]), Err(NoResponse("a head without an end")));
+    let mut parser = ResponseParser::default();
+    parser.begin(Method::Get);
+    assert_eq!(parser.advance(&vec![b'x'; MAX_HEAD + 1]), Err(NoResponse("a head without an end")));
 }
 
 #[test]
@@ -155,23 +155,23 @@ fn a_writer_that_stops_leaves_its_response_somewhere() {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n", Left::Cut),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", Left::Complete),
     ] {
-        let mut dictation = Dictation::default();
-        dictation.begin(Method::Get);
-        read_in(&mut dictation, text.as_bytes(), 100).unwrap();
-        assert_eq!(dictation.close(), left, "{text:?}");
+        let mut parser = ResponseParser::default();
+        parser.begin(Method::Get);
+        read_in(&mut parser, text.as_bytes(), 100).unwrap();
+        assert_eq!(parser.close(), left, "{text:?}");
     }
 }
 
 #[test]
 fn a_file_may_go_another_way() {
-    let mut dictation = Dictation::default();
-    dictation.begin(Method::Get);
-    read_in(&mut dictation, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 100).unwrap();
-    assert!(!dictation.skip(11));
-    assert!(dictation.skip(4));
-    assert!(dictation.skip(6));
-    assert_eq!(dictation.advance(b""), Ok((0, Part::End)));
-    dictation.begin(Method::Get);
-    read_in(&mut dictation, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 100).unwrap();
-    assert!(!dictation.skip(1));
+    let mut parser = ResponseParser::default();
+    parser.begin(Method::Get);
+    read_in(&mut parser, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 100).unwrap();
+    assert!(!parser.skip(11));
+    assert!(parser.skip(4));
+    assert!(parser.skip(6));
+    assert_eq!(parser.advance(b""), Ok((0, Part::End)));
+    parser.begin(Method::Get);
+    read_in(&mut parser, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 100).unwrap();
+    assert!(!parser.skip(1));
 }

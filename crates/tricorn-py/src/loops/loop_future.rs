@@ -1,4 +1,4 @@
-//! What a task waits for in place of a future: made once and used again, and its task goes on where it is rung.
+//! A future that is made once and used again: its task goes on where it is woken.
 //!
 //! To a task it is a future (asyncio, "Future-like object"): it yields it, gives it a callback and may cancel it. An
 //! `asyncio.Future` would have its loop call the task at the next turn; in between nothing happens that was worth waiting for.
@@ -15,13 +15,13 @@ use std::sync::{Mutex, MutexGuard};
 struct State {
     /// What the task asked to be called, and its context.
     callback: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
-    is_rung: bool,
+    is_woken: bool,
     /// With the message that the task is to be cancelled with.
     cancelled: Option<Option<Py<PyAny>>>,
 }
 
 #[pyclass(frozen, module = "tricorn._core")]
-pub struct Bell {
+pub struct LoopFuture {
     event_loop: Py<PyAny>,
     /// Says to a task that it was yielded by an `await`.
     is_awaited: AtomicBool,
@@ -29,7 +29,7 @@ pub struct Bell {
 }
 
 #[pymethods]
-impl Bell {
+impl LoopFuture {
     #[getter(_asyncio_future_blocking)]
     fn blocking(&self) -> bool {
         self.is_awaited.load(Ordering::Relaxed)
@@ -45,11 +45,11 @@ impl Bell {
     }
 
     #[pyo3(signature = (function, *, context=None))]
-    fn add_done_callback(slf: &Bound<'_, Bell>, function: Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
+    fn add_done_callback(slf: &Bound<'_, LoopFuture>, function: Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
         let this = slf.get();
         let before = {
             let mut state = this.state();
-            if !state.is_rung {
+            if !state.is_woken {
                 state.callback.replace((function, context))
             } else {
                 drop(state);
@@ -66,20 +66,20 @@ impl Bell {
     }
 
     #[pyo3(signature = (msg=None))]
-    fn cancel(slf: &Bound<'_, Bell>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
+    fn cancel(slf: &Bound<'_, LoopFuture>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
         {
             let mut state = slf.get().state();
-            if state.is_rung {
+            if state.is_woken {
                 return Ok(false);
             }
             state.cancelled = Some(msg);
         }
-        Bell::ring(slf, Ring::Soon)?;
+        LoopFuture::wake(slf, When::Soon)?;
         Ok(true)
     }
 
     fn done(&self) -> bool {
-        self.state().is_rung
+        self.state().is_woken
     }
 
     fn cancelled(&self) -> bool {
@@ -89,7 +89,7 @@ impl Bell {
     fn result(&self, py: Python<'_>) -> PyResult<()> {
         let message = {
             let state = self.state();
-            if !state.is_rung {
+            if !state.is_woken {
                 return Err(PyRuntimeError::new_err("nothing has happened yet"));
             }
             match &state.cancelled {
@@ -112,16 +112,16 @@ impl Bell {
 
 /// When the task goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ring {
+pub enum When {
     /// Here: in the loop's thread, outside of any task.
     Now,
     /// At the loop's next turn.
     Soon,
 }
 
-impl Bell {
-    pub fn new(event_loop: Py<PyAny>) -> Bell {
-        Bell { event_loop, is_awaited: AtomicBool::new(false), state: Mutex::default() }
+impl LoopFuture {
+    pub fn new(event_loop: Py<PyAny>) -> LoopFuture {
+        LoopFuture { event_loop, is_awaited: AtomicBool::new(false), state: Mutex::default() }
     }
 
     /// What an `await` of it yields.
@@ -129,8 +129,8 @@ impl Bell {
         self.is_awaited.store(true, Ordering::Relaxed);
     }
 
-    pub fn is_rung(&self) -> bool {
-        self.state().is_rung
+    pub fn is_woken(&self) -> bool {
+        self.state().is_woken
     }
 
     /// It can be waited for again.
@@ -140,21 +140,21 @@ impl Bell {
     }
 
     /// Whoever waits goes on.
-    pub fn ring(slf: &Bound<'_, Bell>, when: Ring) -> PyResult<()> {
+    pub fn wake(slf: &Bound<'_, LoopFuture>, when: When) -> PyResult<()> {
         let this = slf.get();
         let callback = {
             let mut state = this.state();
-            state.is_rung = true;
+            state.is_woken = true;
             state.callback.take()
         };
         let Some((function, context)) = callback else { return Ok(()) };
         match (when, &context) {
-            (Ring::Now, Some(context)) => run_in(slf.py(), context, || function.call1(slf.py(), (slf,)).map(drop)),
+            (When::Now, Some(context)) => run_in(slf.py(), context, || function.call1(slf.py(), (slf,)).map(drop)),
             _ => this.call_soon(slf, &function, context),
         }
     }
 
-    fn call_soon(&self, slf: &Bound<'_, Bell>, function: &Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
+    fn call_soon(&self, slf: &Bound<'_, LoopFuture>, function: &Py<PyAny>, context: Option<Py<PyAny>>) -> PyResult<()> {
         let py = slf.py();
         let keywords = PyDict::new(py);
         if let Some(context) = context {

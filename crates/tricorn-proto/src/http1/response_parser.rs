@@ -30,7 +30,7 @@ pub const MAX_HEAD: usize = 1024 * 1024;
 pub enum Part {
     /// All bytes are taken, and nothing is to be done.
     More,
-    /// An interim response: its status. Its fields are `Dictation::fields`.
+    /// An interim response: its status. Its fields are `ResponseParser::fields`.
     Interim(u16),
     /// The head of the final response, as `status_line` and `fields` have it.
     Head,
@@ -60,7 +60,7 @@ pub struct NoResponse(pub &'static str);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     Head,
-    /// The head was reported; what follows is `Dictation::body`.
+    /// The head was reported; what follows is `ResponseParser::body`.
     Length(u64),
     Size,
     Data(u64),
@@ -76,7 +76,7 @@ enum Phase {
 
 /// Reused from request to request.
 #[derive(Debug, Default)]
-pub struct Dictation {
+pub struct ResponseParser {
     phase: Phase,
     method: Method,
     /// The head that was read last; before that as much of it as has come, or of a line of the chunked coding.
@@ -87,11 +87,16 @@ pub struct Dictation {
     spent: bool,
 }
 
-impl Dictation {
+impl ResponseParser {
     /// The response to a request with this method is to follow.
     pub fn begin(&mut self, method: Method) {
         self.text.clear();
-        *self = Dictation { phase: Phase::Head, method, text: std::mem::take(&mut self.text), ..Dictation::default() };
+        *self = ResponseParser {
+            phase: Phase::Head,
+            method,
+            text: std::mem::take(&mut self.text),
+            ..ResponseParser::default()
+        };
     }
 
     /// Takes a step over bytes that were written: how many of them it took, and what they are.

@@ -13,7 +13,7 @@ pub const MESSAGE: usize = HEADER + INLINE;
 
 /// The state of a connection with one complete request that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parcel {
+pub struct HandOverMessage {
     pub peer: Peer,
     /// The address of the listener it came by; `None` for unix sockets.
     pub listener: Option<SocketAddr>,
@@ -35,7 +35,7 @@ pub struct Parcel {
     pub next: u64,
 }
 
-impl Parcel {
+impl HandOverMessage {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut out = Writer { bytes: [0; HEADER], at: 0 };
         let flags = u8::from(self.readable)
@@ -57,7 +57,7 @@ impl Parcel {
     }
 
     /// `None` for anything that `encode` of this version has not written.
-    pub fn decode(bytes: &[u8]) -> Option<Parcel> {
+    pub fn decode(bytes: &[u8]) -> Option<HandOverMessage> {
         let mut input = Reader { bytes: bytes.get(..HEADER)? };
         let [version, hops, flags] = input.take::<3>()?;
         if version != VERSION {
@@ -70,7 +70,7 @@ impl Parcel {
             *number = u64::from_ne_bytes(input.take()?);
         }
         let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
-        Some(Parcel {
+        Some(HandOverMessage {
             peer,
             listener,
             hops,
@@ -156,8 +156,8 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    fn parcel(peer: Peer, listener: Option<SocketAddr>, spooled: Option<u64>) -> Parcel {
-        Parcel {
+    fn message(peer: Peer, listener: Option<SocketAddr>, spooled: Option<u64>) -> HandOverMessage {
+        HandOverMessage {
             peer,
             listener,
             hops: 3,
@@ -182,8 +182,8 @@ mod tests {
         for peer in [Peer::Unix, Peer::Internet(v4), Peer::Internet(v6)] {
             for listener in [None, Some(v4), Some(v6)] {
                 for spooled in [None, Some(0), Some(1 << 40)] {
-                    let parcel = parcel(peer, listener, spooled);
-                    assert_eq!(Parcel::decode(&parcel.encode()), Some(parcel));
+                    let message = message(peer, listener, spooled);
+                    assert_eq!(HandOverMessage::decode(&message.encode()), Some(message));
                 }
             }
         }
@@ -191,13 +191,13 @@ mod tests {
 
     #[test]
     fn what_was_not_packed_is_not_unpacked() {
-        let good = parcel(Peer::Unix, None, None).encode();
-        assert_eq!(Parcel::decode(&good[..HEADER - 1]), None);
+        let good = message(Peer::Unix, None, None).encode();
+        assert_eq!(HandOverMessage::decode(&good[..HEADER - 1]), None);
         let mut other_version = good;
         other_version[0] = 0;
         let mut no_family = good;
         no_family[3] = 5;
-        assert_eq!((Parcel::decode(&other_version), Parcel::decode(&no_family)), (None, None));
-        assert_eq!(Parcel { body: u64::MAX, ..parcel(Peer::Unix, None, None) }.payload(), None);
+        assert_eq!((HandOverMessage::decode(&other_version), HandOverMessage::decode(&no_family)), (None, None));
+        assert_eq!(HandOverMessage { body: u64::MAX, ..message(Peer::Unix, None, None) }.payload(), None);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// One per thread. A context that is not to remember anything is taken from here for a message and given back after it.
 #[derive(Debug)]
-pub struct Spare {
+pub struct ContextPool {
     deflate: Vec<(Kind, Compress)>,
     inflate: Vec<Decompress>,
     /// Where messages are gathered, or compressed before their length is known.
@@ -26,17 +26,17 @@ pub(super) struct Kind {
 #[derive(Debug)]
 pub(super) struct Permit(#[expect(dead_code, reason = "it is held")] Arc<()>);
 
-impl Default for Spare {
-    fn default() -> Spare {
-        Spare::new(DEFAULT_MOST, DEFAULT_MOST_REMEMBERING)
+impl Default for ContextPool {
+    fn default() -> ContextPool {
+        ContextPool::new(DEFAULT_MOST, DEFAULT_MOST_REMEMBERING)
     }
 }
 
-impl Spare {
+impl ContextPool {
     /// Keeps up to `most` contexts of each direction. Up to `most_remembering` connections keep a deflating context from
     /// one message to the next; any others forget, as if they had agreed to. That bounds what a thread's senders hold.
-    pub fn new(most: usize, most_remembering: usize) -> Spare {
-        Spare {
+    pub fn new(most: usize, most_remembering: usize) -> ContextPool {
+        ContextPool {
             deflate: Vec::new(),
             inflate: Vec::new(),
             buffers: Vec::new(),
