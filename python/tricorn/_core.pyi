@@ -284,6 +284,9 @@ class Transport:
     def write_file(self, descriptor: int, offset: int, count: int) -> bool:
         """Sends a piece of a file as the next of the body; false if the response has no place for it."""
 
+    def end_response(self) -> None:
+        """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged."""
+
     def close(self) -> None: ...
     def abort(self) -> None: ...
     def is_closing(self) -> bool: ...

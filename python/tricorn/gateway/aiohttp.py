@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from aiohttp.abc import AbstractAccessLogger
 
 from tricorn.gateway.reports import to_log
 
@@ -37,6 +38,20 @@ class Runner(web.AppRunner):
             await super().shutdown()
 
 
+class ResponseEnds(AbstractAccessLogger):
+    """Tells the transport that a handler is done with its response, which is when aiohttp would log it.
+
+    Nothing else says so. A handler that writes less than its Content-Length leaves aiohttp waiting for the next
+    request, and the client for the rest. The access log itself is the server's.
+    """
+
+    def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+        transport: Any = request.transport
+        end_response = getattr(transport, "end_response", None)
+        if end_response is not None:
+            end_response()
+
+
 async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     """A runner that is not set up: of an application, or what a coroutine function makes (an application or a runner).
 
@@ -51,7 +66,8 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     return Runner(
         found,
         logger=log,
-        access_log=None,
+        access_log=log,
+        access_log_class=ResponseEnds,
         shutdown_timeout=config.graceful_timeout * LAST_RESORT,
         **HANDLER,
     )

@@ -164,6 +164,11 @@ impl ResponseParser {
         }
     }
 
+    /// The body has a length, and not all of it was written.
+    pub fn lacks_bytes(&self) -> bool {
+        matches!(self.phase, Phase::Length(_))
+    }
+
     /// The writer writes nothing more.
     pub fn close(&mut self) -> Left {
         match std::mem::replace(&mut self.phase, Phase::Done) {

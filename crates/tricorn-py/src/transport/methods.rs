@@ -23,6 +23,11 @@ impl Transport {
         writing::put_file(slf, descriptor, offset, count)
     }
 
+    /// The handler is done with its response: one that is too short is cut off, and the log says by how much.
+    fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
+        writing::end_response(slf)
+    }
+
     /// Nothing more is written; what was written is sent.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, false)

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::http1::{Part, ResponseParser};
-use tricorn_proto::response::Fault;
+use tricorn_proto::response::{End, Fault};
 
 /// Writes what the protocol has to say.
 pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -44,6 +44,29 @@ pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, coun
         }
     })?;
     Ok(fits)
+}
+
+/// The handler is done with its response. One that is shorter than it says is cut off, and with it the connection: the client
+/// would wait for the rest.
+pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
+    let (this, py) = (slf.get(), slf.py());
+    let mut is_short = false;
+    with(slf, |_, _, exchange, parser| {
+        if parser.lacks_bytes() {
+            is_short = true;
+            exchange.answered();
+            if let End::Short { missing } = exchange.end() {
+                this.ground.shared.reporter.complain(py, exchange, missing);
+            }
+        }
+        Outcome::Goes
+    })?;
+    if !is_short {
+        return Ok(());
+    }
+    this.state().answered = true;
+    this.lose(py, None);
+    this.complete(py)
 }
 
 /// Works on the exchange and does what follows. The state is free meanwhile, without an exchange.
