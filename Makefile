@@ -41,10 +41,8 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 3 rust-tests check-wheel tools  # side by side, since pip and most Rust tests wait
+	@$(MAKE) -j 4 rust-tests check-wheel tools another-python  # side by side, since pip and most of these tests wait
 	@$(MAKE) pytest
-	$(call say,Another Python)
-	@scripts/test_pythons --smoke
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
@@ -85,6 +83,11 @@ SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integrati
 .PHONY: pytest-smoke
 pytest-smoke: build
 	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE) $(call again,$(SMOKE))
+
+.PHONY: another-python
+another-python: build
+	$(call say,Another Python)
+	+@scripts/test_pythons --smoke
 
 .PHONY: baton
 baton: $(VENV)/.setup ## Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work
