@@ -67,26 +67,25 @@ SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are collected: none of them is garbage
     config.addinivalue_line("markers", "beyond_reference(why): tricorn promises more here than the server it replaces")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: _place(item.path))
-    for item in items:
-        if config.pluginmanager.hasplugin("timeout") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(90))
-        promise = item.get_closest_marker("beyond_reference")
-        if promise and REFERENCE:
+    items.sort(key=lambda item: _place(str(item.path)))
+    for item in items if REFERENCE else ():
+        if promise := item.get_closest_marker("beyond_reference"):
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
 
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # thousands of tests have a million objects, which no collection needs to look at again
+    gc.enable()
 
 
 @cache
-def _place(file: Path) -> tuple[int, int]:
-    path = file.relative_to(TESTS)
+def _place(file: str) -> tuple[int, int]:
+    path = Path(file).relative_to(TESTS)
     name, suite = path.as_posix(), path.parts[0]
     return (
         LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST),
