@@ -67,8 +67,18 @@ SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until all tests are collected: none of them is garbage
     config.addinivalue_line("markers", "beyond_reference(why): tricorn promises more here than the server it replaces")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests have a million objects: none is garbage, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,11 +86,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items if REFERENCE else ():
         if promise := item.get_closest_marker("beyond_reference"):
             item.add_marker(pytest.mark.skip(reason=f"the reference server: {promise.args[0]}"))
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()  # thousands of tests have a million objects, which no collection needs to look at again
-    gc.enable()
 
 
 @cache

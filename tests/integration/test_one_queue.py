@@ -305,11 +305,12 @@ def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_cla
     with site(tmp_path, worker_class, 3, extra=body) as server:
         with Marked(server.address, clients=24, seconds=0.002, body=100_000, depth=2) as load:
             load.settle(300)
+            if worker_class != "asgi":  # whose applications read bodies as they come
+                # The first body that a worker writes to disk makes a thread for that, with a descriptor.
+                until(lambda: all(each["spooled"] for each in board(server).values()), "bodies on disk", within=60)
         pids = [server.pid, *server.worker_pids()]
         until(lambda: sum(each["connections"] for each in board(server).values()) <= 1, "no connection is left")
-        # A worker that has written no body to disk yet gets a thread for that, with a descriptor.
         before = {pid: proc.descriptors(pid) for pid in pids}
-        most = max(before.values())
         first = totals(server)
         with Marked(server.address, clients=24, seconds=0.001, body=100_000, depth=2, seed=1, first=10**6) as load:
             until(
@@ -322,7 +323,7 @@ def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_cla
         assert after["sent"] == after["taken"]
         assert after["handed_over"] == after["taken_over"] == after["taken"]
         until(
-            lambda: all(proc.descriptors(pid) <= most for pid in pids),
+            lambda: all(proc.descriptors(pid) <= before[pid] for pid in pids),
             f"no descriptor more: {before} -> {[proc.descriptors(pid) for pid in pids]}",
         )
         assert [server.pid, *server.worker_pids()] == pids

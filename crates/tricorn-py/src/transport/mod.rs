@@ -3,7 +3,7 @@
 //! ```text
 //!   reactor: a checked request ──▶ data_received ──▶ the library: parses, calls the application
 //!                                                        │ write
-//!   reply machine ◀── head, body, end ◀── parser ◀────┘
+//!   reply machine ◀── head, body, end ◀── parser ◀───────┘
 //! ```
 //!
 //! One protocol belongs to one connection and sees a transport; between two of its requests the connection is the reactor's.

@@ -50,6 +50,9 @@ pub fn put_file(slf: &Bound<'_, Transport>, descriptor: RawFd, offset: u64, coun
 /// would wait for the rest.
 pub fn end_response(slf: &Bound<'_, Transport>) -> PyResult<()> {
     let (this, py) = (slf.get(), slf.py());
+    if this.state().active.is_away() {
+        return Ok(()); // nearly always: it was complete, and the connection is the reactor's again
+    }
     let mut is_short = false;
     with(slf, |_, _, exchange, parser| {
         if parser.lacks_bytes() {
