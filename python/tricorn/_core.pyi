@@ -263,7 +263,7 @@ class TransportGateway:
 
     def __new__(
         cls,
-        factory: Callable[[], Any],
+        factory: Callable[[Transport], Any],
         event_loop: Any,
         on_error: Callable[[str, BaseException], object],
         on_notice: Callable[[bool, str], object] | None = None,
@@ -284,8 +284,11 @@ class Transport:
     def write_file(self, descriptor: int, offset: int, count: int) -> bool:
         """Sends a piece of a file as the next of the body; false if the response has no place for it."""
 
-    def end_response(self) -> None:
-        """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged."""
+    def log(self, request: object, response: object, time: float, /) -> None:
+        """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged.
+
+        So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
+        """
 
     def close(self) -> None: ...
     def abort(self) -> None: ...

@@ -22,7 +22,7 @@ from tricorn.gateway.reports import to_log
 if TYPE_CHECKING:
     import asyncio
 
-    from tricorn._core import TransportGateway
+    from tricorn._core import Transport, TransportGateway
     from tricorn.config.config import Config
     from tricorn.log import Logger
 
@@ -39,17 +39,15 @@ class Runner(web.AppRunner):
 
 
 class ResponseEnds(AbstractAccessLogger):
-    """Tells the transport that a handler is done with its response, which is when aiohttp would log it.
+    """Keeps the place of a protocol's access logger, which its transport takes (`make_gateway`).
 
-    Nothing else says so. A handler that writes less than its Content-Length leaves aiohttp waiting for the next
-    request, and the client for the rest. The access log itself is the server's.
+    aiohttp logs a response when the handler is done with it, and nothing else says that to a transport. A handler that
+    writes less than its Content-Length leaves aiohttp waiting for the next request, and the client for the rest. The
+    access log itself is the server's.
     """
 
     def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
-        transport: Any = request.transport
-        end_response = getattr(transport, "end_response", None)
-        if end_response is not None:
-            end_response()
+        """Not called: no request comes before the transport does."""
 
 
 async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
@@ -88,8 +86,15 @@ def make_gateway(
 
     server = runner.server
     assert server is not None, "the runner is not set up"
+
+    def make_protocol(transport: Transport) -> Any:
+        protocol: Any = server()
+        if isinstance(protocol.access_logger, ResponseEnds):
+            protocol.access_logger = transport
+        return protocol
+
     grace = config.asgi_disconnect_grace_period
-    return TransportGateway(server, loop, *to_log(log), on_leave, before, after, grace)
+    return TransportGateway(make_protocol, loop, *to_log(log), on_leave, before, after, grace)
 
 
 def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:

@@ -70,12 +70,12 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// A connection's first request: it gets its protocol.
+    /// A connection's first request: it gets its protocol, which `factory` makes for the transport.
     pub fn open(
         py: Python<'_>,
         ground: Arc<Ground>,
         exchange: &Exchange,
-        protocol: Py<PyAny>,
+        factory: &Py<PyAny>,
     ) -> PyResult<Py<Transport>> {
         let peer = peer_address(exchange);
         let local = local_address(&ground.shared.engine, exchange);
@@ -85,10 +85,12 @@ impl Transport {
             peer,
             local,
             remote: remote.into_bytes().into(),
-            protocol: Mutex::new(Some(protocol.clone_ref(py))),
+            protocol: Mutex::default(),
             state: Mutex::default(),
         };
         let transport = Py::new(py, transport)?;
+        let protocol = factory.call1(py, (&transport,))?;
+        transport.get().replace_protocol(protocol.clone_ref(py));
         protocol.call_method1(py, intern!(py, "connection_made"), (&transport,))?;
         Ok(transport)
     }

@@ -12,7 +12,7 @@ use tricorn_io::{Attachment, Chores, Engine, Exchange, SlotReadiness};
 pub struct TransportGateway {
     /// `before` is called with a scope before the protocol sees a request.
     callbacks: Callbacks,
-    /// Makes an `asyncio.Protocol` for a connection.
+    /// Makes an `asyncio.Protocol` for a transport.
     factory: Py<PyAny>,
     /// Called once, in the loop, when the worker is to leave.
     on_leave: Option<Py<PyAny>>,
@@ -62,8 +62,7 @@ impl Transports {
         {
             return Ok(transport.clone_ref(py));
         }
-        let protocol = self.factory.call0(py)?;
-        let transport = Transport::open(py, self.ground.clone(), exchange, protocol)?;
+        let transport = Transport::open(py, self.ground.clone(), exchange, &self.factory)?;
         exchange.client.attachment = Some(Box::new(KeptTransport(transport.clone_ref(py))) as Attachment);
         Ok(transport)
     }
