@@ -53,12 +53,12 @@ impl Shared {
     }
 
     fn pass_on(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) {
-        let survey = self.send_front(core, siblings, channel, now);
+        let load = self.send_front(core, siblings, channel, now);
         if core.reactor.waits_in_vain() {
             siblings.group.set(GroupWord::Waiting, now);
             core.reactor.watch_group_wakeup(channel.wakeup.as_fd(), true);
         }
-        if survey.idle > 0 {
+        if load.idle > 0 {
             nudge(siblings, channel, now);
         } else {
             self.look_after_front(core, siblings, channel, now);
@@ -67,19 +67,19 @@ impl Shared {
 
     /// Sends what the channel should hold of those that wait here.
     fn send_front(&self, core: &mut Core, siblings: &Siblings, channel: &Channel, now: u64) -> LoadSnapshot {
-        let mut survey = self.survey(siblings);
+        let mut load = self.load_of(siblings);
         while core.reactor.waits_in_vain() {
-            if !may_send(siblings, channel, &survey, core.reactor.oldest(), now) {
+            if !may_send(siblings, channel, &load, core.reactor.oldest(), now) {
                 break;
             }
             // Once round the workers is enough for any request.
             let sent = || siblings.count(GroupWord::Sent);
-            if core.reactor.hand_over(channel, survey.serving + 1, sent) != Handed::Over {
+            if core.reactor.hand_over(channel, load.serving + 1, sent) != Handed::Over {
                 break;
             }
-            survey = self.survey(siblings);
+            load = self.load_of(siblings);
         }
-        survey
+        load
     }
 
     /// No worker comes for what lies in the channel: this one sees whether it waits for too long.
@@ -142,17 +142,17 @@ impl Shared {
     }
 
     /// The siblings. A newer generation may have its scoreboards elsewhere: that it serves is what the arbiter says.
-    fn survey(&self, siblings: &Siblings) -> LoadSnapshot {
-        let mut survey = siblings.survey();
-        if survey.serving == 0 && self.is_draining() && self.board.orders_replaced() {
-            survey.serving = 1;
+    fn load_of(&self, siblings: &Siblings) -> LoadSnapshot {
+        let mut load = siblings.load();
+        if load.serving == 0 && self.is_draining() && self.board.orders_replaced() {
+            load.serving = 1;
         }
-        survey
+        load
     }
 
     /// What comes by the channel is for those that stay, if there are any.
     fn leaves_channel(&self, siblings: &Siblings) -> bool {
-        self.is_draining() && self.survey(siblings).serving > 0
+        self.is_draining() && self.load_of(siblings).serving > 0
     }
 
     /// A worker that drains takes nothing more. For each message one of those that sleep is woken: if that was this worker, an
@@ -227,9 +227,9 @@ impl Shared {
             core.reactor.set_share(usize::MAX);
             return;
         };
-        let survey = siblings.survey();
-        let workers = survey.serving + 1;
-        let share = limit / workers + u64::from(survey.rank < limit % workers);
+        let load = siblings.load();
+        let workers = load.serving + 1;
+        let share = limit / workers + u64::from(load.rank < limit % workers);
         // Where nothing can be handed over, a worker that may start nothing would keep its clients waiting for ever.
         let least = u64::from(siblings.channel.is_none());
         core.reactor.set_share(share.max(least) as usize);
@@ -245,7 +245,7 @@ impl Shared {
     /// The last of all workers is done: what is left in the channel is its own. Whether there was any.
     pub fn takes_leftovers(&self, core: &mut Core) -> bool {
         let Some((siblings, channel)) = self.channel() else { return false };
-        if !siblings.is_something_sent() || self.survey(siblings).serving > 0 {
+        if !siblings.is_something_sent() || self.load_of(siblings).serving > 0 {
             return false;
         }
         let mut any = false;
@@ -275,6 +275,6 @@ impl Shared {
     fn accepts_for_all(&self, core: &Core) -> bool {
         let oldest = core.reactor.oldest();
         let waits_long = oldest > 0 && clock::now().saturating_sub(oldest) > RECENT;
-        self.channel().is_some_and(|(siblings, _)| waits_long || siblings.survey().idle == 0)
+        self.channel().is_some_and(|(siblings, _)| waits_long || siblings.load().idle == 0)
     }
 }

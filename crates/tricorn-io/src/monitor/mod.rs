@@ -377,7 +377,7 @@ impl Monitor<'_> {
         let stranded = self.watchdog.is_stranded(shared, covered, now)
             || shared.is_draining() && self.eye.is_hub_stuck(&shared.waiting, now);
         while guard.reactor.queued() > 0 && stranded {
-            guard.reactor.turn_away();
+            guard.reactor.shed_stranded();
             shared.note_queued(&guard);
             drop(guard);
             guard = shared.baton.take();

@@ -9,16 +9,16 @@ use rustix::io::IoSlice;
 pub const RECENT: u64 = 4 * SHARE_TICK;
 /// Whether one more request may go into the channel: a sibling is idle for which there is none yet; or this one waits
 /// longest of all, and there is not one for each worker yet.
-pub fn may_send(siblings: &Siblings, channel: &Channel, survey: &LoadSnapshot, oldest: u64, now: u64) -> bool {
-    if survey.serving == 0 {
+pub fn may_send(siblings: &Siblings, channel: &Channel, load: &LoadSnapshot, oldest: u64, now: u64) -> bool {
+    if load.serving == 0 {
         return false;
     }
     let inside = siblings.in_channel(channel);
-    if inside < survey.idle {
+    if inside < load.idle {
         return true;
     }
-    let is_first = survey.oldest.is_none_or(|other| oldest <= other);
-    inside <= survey.serving && is_first && now.saturating_sub(oldest) > TICK
+    let is_first = load.oldest.is_none_or(|other| oldest <= other);
+    inside <= load.serving && is_first && now.saturating_sub(oldest) > TICK
 }
 
 /// A worker became free, or took something: workers that have requests waiting should look again.

@@ -78,21 +78,21 @@ impl Siblings {
         self.pages.clone()
     }
 
-    pub fn survey(&self) -> LoadSnapshot {
-        let mut survey = LoadSnapshot::default();
+    pub fn load(&self) -> LoadSnapshot {
+        let mut load = LoadSnapshot::default();
         for (index, page) in self.pages().iter().enumerate() {
             if index == self.own || page.get(Word::State) != State::Serving as u64 {
                 continue;
             }
-            survey.serving += 1;
-            survey.rank += u64::from(index < self.own);
-            survey.idle += page.get(Word::Free);
+            load.serving += 1;
+            load.rank += u64::from(index < self.own);
+            load.idle += page.get(Word::Free);
             let oldest = page.get(Word::Oldest);
             if oldest > 0 {
-                survey.oldest = Some(survey.oldest.map_or(oldest, |other| other.min(oldest)));
+                load.oldest = Some(load.oldest.map_or(oldest, |other| other.min(oldest)));
             }
         }
-        survey
+        load
     }
 
     /// How many messages lie in the channel. A worker that was killed between two steps leaves the count too high; it is
@@ -133,17 +133,17 @@ mod tests {
     fn only_siblings_that_serve_are_counted() {
         let pages: Vec<Scoreboard> = (0..5).map(|_| Scoreboard::private(1)).collect();
         let siblings = Siblings::new(Group::private(), None, pages.clone(), 1);
-        assert_eq!(siblings.survey(), LoadSnapshot::default());
+        assert_eq!(siblings.load(), LoadSnapshot::default());
         for (page, state) in pages.iter().zip([State::Serving, State::Serving, State::Draining, State::Serving]) {
             page.state(state);
             page.set(Word::Free, 1);
             page.set(Word::Oldest, 7);
         }
         pages[3].set(Word::Oldest, 5);
-        assert_eq!(siblings.survey().serving, 1, "nobody has said yet that the other pages are in use");
+        assert_eq!(siblings.load().serving, 1, "nobody has said yet that the other pages are in use");
         let other = Siblings::new(siblings.group, None, pages, 3);
-        assert_eq!(siblings.survey(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
-        assert_eq!(other.survey(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(7), rank: 2 });
+        assert_eq!(siblings.load(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
+        assert_eq!(other.load(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(7), rank: 2 });
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tricorn_proto::message::{Refusal, RefusalKind};
 
 impl Reactor {
     /// Something happened to a connection that is with an exchange.
-    pub(super) fn stir_busy(&mut self, event: Event) {
+    pub(super) fn busy_event(&mut self, event: Event) {
         let Some(conn) = self.conns.get(event.token) else { return };
         let Wire::Http1(http1) = &conn.wire;
         let id = http1.begun(event.token);

@@ -108,7 +108,7 @@ impl Reactor {
     }
 
     /// The client of a waiting request did something; `half`: it had closed its sending side before.
-    pub(super) fn stir(&mut self, id: RequestId, half: bool) {
+    pub(super) fn client_acted(&mut self, id: RequestId, half: bool) {
         let conn = self.conns.get(id.connection());
         if conn.is_some_and(|conn| conn.client_has_left(id, half, clock::now())) {
             self.left_queue(id);

@@ -173,10 +173,10 @@ impl Reactor {
         let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return Front::Waits };
         let Some(socket) = descriptor else { return Front::Nudge };
         // What nobody understands is for whoever takes it to drop.
-        let Some(parcel) = HandOverMessage::decode(&header) else { return Front::Waits };
+        let Some(handed) = HandOverMessage::decode(&header) else { return Front::Waits };
         let limit = self.config.queue_timeout;
-        let is_late = limit > 0 && now.saturating_sub(parcel.waits_since) >= limit;
-        if is_late || has_left(socket.as_fd(), parcel.hangup, parcel.complete, now) {
+        let is_late = limit > 0 && now.saturating_sub(handed.waits_since) >= limit;
+        if is_late || has_left(socket.as_fd(), handed.hangup, handed.complete, now) {
             Front::Over
         } else {
             Front::Waits
@@ -187,22 +187,22 @@ impl Reactor {
     fn unpack(&mut self, message: &[u8], descriptors: Vec<OwnedFd>) -> Option<RequestId> {
         let mut descriptors = descriptors.into_iter();
         let socket = descriptors.next()?;
-        let Some((parcel, payload, spool)) = open(message, descriptors) else {
+        let Some((handed, payload, spool)) = open(message, descriptors) else {
             self.notice(true, || "tricorn: a connection that was handed over cannot be read and is closed".into());
             return None;
         };
         let listeners = self.gate.listeners();
-        let listener = listeners.iter().position(|listener| listener.address == parcel.listener).unwrap_or(0);
+        let listener = listeners.iter().position(|listener| listener.address == handed.listener).unwrap_or(0);
         // The message names the listener: its protocol is the same here.
         let protocol = listeners.get(listener).map_or_else(Protocol::default, Listener::protocol);
-        let trusted = self.config.policy.trust.allows(parcel.peer.ip());
-        let origin = Origin { peer: parcel.peer, listener: listener as u16, trusted };
+        let trusted = self.config.policy.trust.allows(handed.peer.ip());
+        let origin = Origin { peer: handed.peer, listener: listener as u16, trusted };
         let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
-        conn.edges = Edges::known(parcel.readable, parcel.hangup);
+        conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
         let Wire::Http1(http1) = &mut conn.wire;
         let mut reading = http1.begin_reading(|| self.buffers.take());
-        let refusal = self.fill_in(&mut reading, trusted, &parcel, &payload, spool).err();
+        let refusal = self.fill_in(&mut reading, trusted, &handed, &payload, spool).err();
         let token = self.conns.insert(conn);
         let Wire::Http1(http1) = &self.conns.get(token)?.wire;
         let id = http1.current(token);
@@ -220,19 +220,19 @@ impl Reactor {
         &mut self,
         reading: &mut Reading<'_>,
         trusted: bool,
-        parcel: &HandOverMessage,
+        handed: &HandOverMessage,
         payload: &[u8],
         spool: Option<Spool>,
     ) -> Result<(), Box<Refusal>> {
-        let (head, rest) = payload.split_at_checked(parcel.head as usize).unwrap_or_default();
-        let (body, next) = rest.split_at_checked(parcel.body as usize).unwrap_or_default();
+        let (head, rest) = payload.split_at_checked(handed.head as usize).unwrap_or_default();
+        let (body, next) = rest.split_at_checked(handed.body as usize).unwrap_or_default();
         let request = &mut *reading.request;
         request.input.extend_from_slice(head);
-        request.times.first_byte = parcel.first_byte;
-        request.times.head_complete = parcel.head_complete;
-        request.times.complete = parcel.complete;
-        request.times.waits_since = parcel.waits_since;
-        request.hops = parcel.hops.saturating_add(1);
+        request.times.first_byte = handed.first_byte;
+        request.times.head_complete = handed.head_complete;
+        request.times.complete = handed.complete;
+        request.times.waits_since = handed.waits_since;
+        request.hops = handed.hops.saturating_add(1);
         let (_, step) = reading.advance(&self.config.policy, trusted)?;
         if step != Step::Head || reading.request.start != head.len() {
             return Err(Box::new(Refusal::new(RefusalKind::InternalError, "in a request that was handed over")));
@@ -267,9 +267,9 @@ fn open(
     message: &[u8],
     mut descriptors: impl Iterator<Item = OwnedFd>,
 ) -> Option<(HandOverMessage, Vec<u8>, Option<Spool>)> {
-    let parcel = HandOverMessage::decode(message)?;
-    let length = parcel.payload()?;
-    let payload = if parcel.apart {
+    let handed = HandOverMessage::decode(message)?;
+    let length = handed.payload()?;
+    let payload = if handed.apart {
         let mut payload = Vec::new();
         payload.try_reserve_exact(length).ok()?;
         payload.resize(length, 0);
@@ -278,11 +278,11 @@ fn open(
     } else {
         message.get(HEADER..)?.get(..length)?.to_vec()
     };
-    let spool = match parcel.spooled {
+    let spool = match handed.spooled {
         Some(length) => Some(Spool::adopt(File::from(descriptors.next()?), length)),
         None => None,
     };
-    Some((parcel, payload, spool))
+    Some((handed, payload, spool))
 }
 
 /// More than a message takes, in a file that is nowhere.

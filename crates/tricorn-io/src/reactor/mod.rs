@@ -347,11 +347,11 @@ impl Reactor {
             Phase::Queued => {
                 let Wire::Http1(http1) = &conn.wire;
                 let id = http1.current(event.token);
-                self.stir(id, half);
+                self.client_acted(id, half);
                 None
             }
             Phase::Busy(_) => {
-                self.stir_busy(event);
+                self.busy_event(event);
                 None
             }
             Phase::Idle | Phase::Head | Phase::Body | Phase::Storing => None,

@@ -22,14 +22,14 @@ impl Then {
 
 /// Something happened to the connection while its outbox was lent: there may be room that made its edge then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stirred(pub bool);
+pub(super) struct HadEvent(pub bool);
 
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     pub outbox: Outbox,
     pub then: Then,
     /// The outbox is with the thread that sends files (`sender.rs`).
-    loan: Option<Stirred>,
+    loan: Option<HadEvent>,
     /// The outbox holds a file, which counts as a descriptor.
     holds_file: bool,
     /// Bytes acknowledged when the deadline was last set.
@@ -45,7 +45,7 @@ impl Outgoing {
 
     /// Gives the outbox away for a while.
     pub fn lend(&mut self) -> Outbox {
-        self.loan = Some(Stirred(false));
+        self.loan = Some(HadEvent(false));
         std::mem::take(&mut self.outbox)
     }
 
@@ -54,15 +54,15 @@ impl Outgoing {
     }
 
     /// Something happens to the connection. Whether the outbox is away: it is told when that is back.
-    pub fn stirs(&mut self) -> bool {
-        self.loan = self.loan.map(|_| Stirred(true));
+    pub fn note_event(&mut self) -> bool {
+        self.loan = self.loan.map(|_| HadEvent(true));
         self.is_lent()
     }
 
     /// The outbox is back.
-    pub fn give_back(&mut self, outbox: Outbox) -> Stirred {
+    pub fn give_back(&mut self, outbox: Outbox) -> HadEvent {
         self.outbox = outbox;
-        self.loan.take().unwrap_or(Stirred(true))
+        self.loan.take().unwrap_or(HadEvent(true))
     }
 
     pub fn holds_file(&self) -> bool {
@@ -100,13 +100,13 @@ mod tests {
     #[test]
     fn what_happens_while_the_outbox_is_away_is_told_when_it_is_back() {
         let mut outgoing = Outgoing::default();
-        assert!(!outgoing.stirs());
+        assert!(!outgoing.note_event());
         let outbox = outgoing.lend();
         assert!(outgoing.is_lent());
-        assert_eq!(outgoing.give_back(outbox), Stirred(false));
+        assert_eq!(outgoing.give_back(outbox), HadEvent(false));
         let outbox = outgoing.lend();
-        assert!(outgoing.stirs());
-        assert_eq!(outgoing.give_back(outbox), Stirred(true));
+        assert!(outgoing.note_event());
+        assert_eq!(outgoing.give_back(outbox), HadEvent(true));
         assert!(!outgoing.is_lent());
     }
 

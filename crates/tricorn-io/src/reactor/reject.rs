@@ -103,7 +103,7 @@ impl Reactor {
 
     /// Answers requests that wait, as many as the baton may be held for, and tells their clients that another try is safe: none
     /// of them was begun.
-    pub fn turn_away(&mut self) {
+    pub fn shed_stranded(&mut self) {
         while self.work.takes_step()
             && let Some(id) = self.admission.take_oldest()
         {

@@ -1,6 +1,6 @@
 //! After the application: what becomes of the reply and of the connection.
 use super::conn::Conn;
-use super::outgoing::{Outgoing, Stirred, Then};
+use super::outgoing::{HadEvent, Outgoing, Then};
 use super::phase::Change;
 use super::sender::{Ending, Loan};
 use super::spooler::Spooler;
@@ -186,7 +186,7 @@ impl Reactor {
     pub(super) fn flush(&mut self, token: Token, broken: bool) {
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (Some(outgoing), Some(stream)) = (conn.phase.get_mut().outgoing(), &mut conn.stream) else { return };
-        if outgoing.stirs() {
+        if outgoing.note_event() {
             return;
         }
         let before = outgoing.outbox.sent();
@@ -224,7 +224,7 @@ impl Reactor {
             self.chores.end(&mut outbox);
             return true;
         };
-        let Stirred(again) = outgoing.give_back(outbox);
+        let HadEvent(again) = outgoing.give_back(outbox);
         self.flushed(token, flush.filter(|flush| !(again && *flush == Flush::Blocked)), false);
         true
     }

@@ -74,8 +74,8 @@ struct CallObjects {
     send: Py<PyAny>,
 }
 
-/// Most kits kept for later.
-const KITS: usize = 64;
+/// Most call objects kept for later.
+const KEPT_OBJECTS: usize = 64;
 
 impl CallObjects {
     fn new(py: Python<'_>, ground: &Arc<Ground>) -> PyResult<CallObjects> {
@@ -84,7 +84,7 @@ impl CallObjects {
         Ok(CallObjects { call, receive, send })
     }
 
-    /// Whether the application kept none of it. The holders of the call: this kit and the two functions.
+    /// Whether the application kept none of it. The holders of the call: these objects and the two functions.
     fn is_unused(&self) -> bool {
         is_ours_alone(&self.receive, 1) && is_ours_alone(&self.send, 1) && is_ours_alone(&self.call, 3)
     }
@@ -93,7 +93,7 @@ impl CallObjects {
 /// The gateway in a loop.
 pub struct Asgi {
     ground: Arc<Ground>,
-    kits: Mutex<Vec<CallObjects>>,
+    kept: Mutex<Vec<CallObjects>>,
 }
 
 impl Asgi {
@@ -104,29 +104,29 @@ impl Asgi {
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let application = gateway.application.clone_ref(py);
         let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
-        Ok(Asgi { ground: Arc::new(ground), kits: Mutex::default() })
+        Ok(Asgi { ground: Arc::new(ground), kept: Mutex::default() })
     }
 
-    fn take_kit(&self, py: Python<'_>) -> PyResult<CallObjects> {
-        let kit = lock(&self.kits).pop();
-        kit.map_or_else(|| CallObjects::new(py, &self.ground), Ok)
+    fn take_objects(&self, py: Python<'_>) -> PyResult<CallObjects> {
+        let objects = lock(&self.kept).pop();
+        objects.map_or_else(|| CallObjects::new(py, &self.ground), Ok)
     }
 
-    fn give_kit(&self, kit: CallObjects) {
-        if kit.is_unused() {
-            let mut kits = lock(&self.kits);
-            if kits.len() < KITS {
-                kits.push(kit);
+    fn keep_objects(&self, objects: CallObjects) {
+        if objects.is_unused() {
+            let mut kept = lock(&self.kept);
+            if kept.len() < KEPT_OBJECTS {
+                kept.push(objects);
                 return;
             }
         }
-        drop(kit);
+        drop(objects);
     }
 
     /// Calls the application and lets its task run as far as it comes.
-    fn start(&self, py: Python<'_>, kit: &CallObjects, mut exchange: Box<Exchange>) -> PyResult<()> {
+    fn start(&self, py: Python<'_>, objects: &CallObjects, mut exchange: Box<Exchange>) -> PyResult<()> {
         let ground = &*self.ground;
-        let call = kit.call.bind(py);
+        let call = objects.call.bind(py);
         let scope = ground.maker().http(py, &ground.shared.engine, &mut exchange);
         let scope = match scope {
             Ok(scope) => scope,
@@ -143,8 +143,9 @@ impl Asgi {
             },
         };
         call.get().reset(exchange, Told { scope: ground.kept(&scope), token });
-        let begun = call_with(py, &ground.application, &[scope.as_ptr(), kit.receive.as_ptr(), kit.send.as_ptr()])
-            .and_then(|coroutine| ground.tasks.begin(&coroutine));
+        let begun =
+            call_with(py, &ground.application, &[scope.as_ptr(), objects.receive.as_ptr(), objects.send.as_ptr()])
+                .and_then(|coroutine| ground.tasks.begin(&coroutine));
         let task = match begun {
             Ok(task) => task,
             Err(error) => {
@@ -176,8 +177,8 @@ impl Gateway for Asgi {
                 return Ok(None);
             }
         }
-        let kit = match self.take_kit(py) {
-            Ok(kit) => kit,
+        let objects = match self.take_objects(py) {
+            Ok(objects) => objects,
             Err(error) => {
                 exchange.answer_error(500, "");
                 self.ground.shared.engine.give_back(exchange);
@@ -185,8 +186,8 @@ impl Gateway for Asgi {
             }
         };
         let shared = &self.ground.shared;
-        let done = shared.beginning.of(&shared.engine, exchange.slot(), || self.start(py, &kit, exchange));
-        self.give_kit(kit);
+        let done = shared.beginning.of(&shared.engine, exchange.slot(), || self.start(py, &objects, exchange));
+        self.keep_objects(objects);
         done
     }
 

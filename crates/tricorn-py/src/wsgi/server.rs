@@ -54,12 +54,12 @@ struct CallObjects {
     start_response: Py<PyAny>,
     early_hints: Py<PyAny>,
     socket: Py<RequestSocket>,
-    /// The environ's template; it holds `early_hints` and `socket`. Gone if the kit will not be used again.
+    /// The environ's template; it holds `early_hints` and `socket`. Gone if the objects will not be used again.
     template: Option<Py<PyDict>>,
 }
 
-/// Most kits kept for later.
-const KITS: usize = 64;
+/// Most call objects kept for later.
+const KEPT_OBJECTS: usize = 64;
 
 impl CallObjects {
     fn new(
@@ -80,7 +80,7 @@ impl CallObjects {
         Ok(CallObjects { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
     }
 
-    /// Whether the application kept none of it. The holders: this kit, the template, and for the handle its three users.
+    /// Whether the application kept none of it. The holders: these objects, the template, and for the handle its three users.
     fn is_unused(&self, py: Python<'_>) -> bool {
         self.socket.get().is_unused(py)
             && is_ours_alone(&self.start_response, 1)
@@ -92,7 +92,7 @@ impl CallObjects {
 
 /// A call that the application is about to get, or has.
 struct Begun<'py> {
-    kit: CallObjects,
+    objects: CallObjects,
     context: Entered,
     environ: Bound<'py, PyDict>,
     /// What `before` has returned.
@@ -117,8 +117,8 @@ pub struct Server {
     /// Away while a request's environ is made: that may run Python code (a collection, and with it finalizers), which may
     /// switch to another greenlet.
     maker: Cell<Option<Box<Maker>>>,
-    kits: RefCell<Vec<CallObjects>>,
-    /// Kits that are in use.
+    kept: RefCell<Vec<CallObjects>>,
+    /// Call objects that are in use.
     out: Cell<usize>,
     reporter: Reporter,
     wait: Arc<Wait>,
@@ -138,7 +138,7 @@ impl Server {
         let maker = Maker::new(py, base)?;
         let CallOptions { wait, context } = ground;
         let wait = Arc::new(wait);
-        let kit = CallObjects::new(py, &maker, settings, &engine, &wait)?;
+        let objects = CallObjects::new(py, &maker, settings, &engine, &wait)?;
         let on_notice = settings.on_notice.as_ref().map(|on_notice| on_notice.clone_ref(py));
         let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice);
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
@@ -148,7 +148,7 @@ impl Server {
             file_wrapper,
             sendfile,
             maker: Cell::new(Some(Box::new(maker))),
-            kits: RefCell::new(vec![kit]),
+            kept: RefCell::new(vec![objects]),
             out: Cell::new(0),
             reporter,
             wait,
@@ -156,15 +156,15 @@ impl Server {
         })
     }
 
-    fn take_kit(&self, py: Python<'_>) -> PyResult<CallObjects> {
+    fn take_objects(&self, py: Python<'_>) -> PyResult<CallObjects> {
         self.out.set(self.out.get() + 1);
-        if let Some(kit) = self.kits.borrow_mut().pop() {
-            return Ok(kit);
+        if let Some(objects) = self.kept.borrow_mut().pop() {
+            return Ok(objects);
         }
         let maker = self.take_maker(py)?;
-        let kit = CallObjects::new(py, &maker, self.gateway.get(), &self.engine, &self.wait);
+        let objects = CallObjects::new(py, &maker, self.gateway.get(), &self.engine, &self.wait);
         self.maker.set(Some(maker));
-        kit
+        objects
     }
 
     /// A second one if it is away; what comes back last is kept.
@@ -189,13 +189,13 @@ impl Server {
         built
     }
 
-    /// Keeps a kit for the next request, unless the application has kept something of it.
-    fn give_kit(&self, py: Python<'_>, kit: CallObjects) {
+    /// Keeps call objects for the next request, unless the application has kept one of them.
+    fn keep_objects(&self, py: Python<'_>, objects: CallObjects) {
         self.out.set(self.out.get().saturating_sub(1));
-        if kit.template.is_some() && kit.is_unused(py) {
-            let mut kits = self.kits.borrow_mut();
-            if kits.len() < KITS {
-                kits.push(kit);
+        if objects.template.is_some() && objects.is_unused(py) {
+            let mut kept = self.kept.borrow_mut();
+            if kept.len() < KEPT_OBJECTS {
+                kept.push(objects);
             }
         }
     }
@@ -230,32 +230,33 @@ impl Server {
         py: Python<'py>,
         mut exchange: Box<Exchange>,
     ) -> Result<Begun<'py>, (Box<Exchange>, PyResult<()>)> {
-        let prepared = self.take_kit(py).and_then(|kit| Ok((kit, Entered::copy_of(py, self.context.as_ref())?)));
-        let (mut kit, context) = match prepared {
+        let prepared =
+            self.take_objects(py).and_then(|objects| Ok((objects, Entered::copy_of(py, self.context.as_ref())?)));
+        let (mut objects, context) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 exchange.answer_error(500, "");
                 return Err((exchange, Err(error)));
             }
         };
-        let built = match &kit.template {
-            Some(template) => self.build(template.bind(py), &kit.handle, &mut exchange),
-            None => Err(PyRuntimeError::new_err("a kit without a template (defect of tricorn)")),
+        let built = match &objects.template {
+            Some(template) => self.build(template.bind(py), &objects.handle, &mut exchange),
+            None => Err(PyRuntimeError::new_err("call objects without a template (defect of tricorn)")),
         };
-        if self.out.get() > KITS {
-            kit.template = None; // many requests wait, and most of these kits will not be kept
+        if self.out.get() > KEPT_OBJECTS {
+            objects.template = None; // many requests wait, and most of these objects will not be kept
         }
         let environ = match built {
             Ok(Built::Environ(environ)) => environ,
             Ok(Built::Misplaced(why)) => {
                 exchange.answer_error(500, &why.0);
                 self.log(py, &exchange, None);
-                self.give_kit(py, kit);
+                self.keep_objects(py, objects);
                 return Err((exchange, Ok(())));
             }
             Err(error) => {
                 self.failed(py, &mut exchange, error);
-                self.give_kit(py, kit);
+                self.keep_objects(py, objects);
                 return Err((exchange, Ok(())));
             }
         };
@@ -263,22 +264,22 @@ impl Server {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
         let slot = exchange.slot();
-        kit.handle.get().put(py, exchange);
-        Ok(Begun { kit, context, environ, token: None, slot })
+        objects.handle.get().put(py, exchange);
+        Ok(Begun { objects, context, environ, token: None, slot })
     }
 
     #[inline]
     fn run<'py>(&self, py: Python<'py>, begun: &mut Begun<'py>) -> PyResult<Option<End>> {
         self.before(py, &begun.environ, &mut begun.token)?;
-        let result = self.call(py, &begun.kit, &begun.environ)?;
-        self.respond(py, &begun.kit, &result)
+        let result = self.call(py, &begun.objects, &begun.environ)?;
+        self.respond(py, &begun.objects, &result)
     }
 
     /// The application has returned: what it has left to be done.
     #[inline(never)]
     fn end(&self, py: Python<'_>, begun: Begun<'_>, outcome: PyResult<Option<End>>) -> Box<Exchange> {
-        let Begun { kit, context, environ, token, .. } = begun;
-        let mut exchange = kit.handle.get().take_back(py);
+        let Begun { objects, context, environ, token, .. } = begun;
+        let mut exchange = objects.handle.get().take_back(py);
         match outcome {
             outcome if exchange.is_elsewhere() => self.was_taken(py, &mut exchange, outcome),
             Ok(Some(End::Short { missing })) => self.reporter.complain(py, &exchange, missing),
@@ -293,7 +294,7 @@ impl Server {
         self.log(py, &exchange, Some(&environ));
         self.after(py, &exchange, &environ, token);
         drop(environ);
-        self.give_kit(py, kit);
+        self.keep_objects(py, objects);
         drop(context);
         exchange
     }
@@ -331,10 +332,10 @@ impl Server {
     fn call<'py>(
         &self,
         py: Python<'py>,
-        kit: &CallObjects,
+        objects: &CallObjects,
         environ: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), kit.start_response.as_ptr()];
+        let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), objects.start_response.as_ptr()];
         // SAFETY: the callable and both arguments are alive; the slot before the first argument is ours, as
         // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
         unsafe {
@@ -349,9 +350,9 @@ impl Server {
     }
 
     #[inline(never)]
-    fn respond(&self, py: Python<'_>, kit: &CallObjects, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
+    fn respond(&self, py: Python<'_>, objects: &CallObjects, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
         let response = Response {
-            handle: kit.handle.bind(py),
+            handle: objects.handle.bind(py),
             file_wrapper: self.file_wrapper.as_ref().map(|wrapper| wrapper.bind(py)),
             sendfile: self.sendfile,
         };
@@ -414,7 +415,7 @@ impl Server {
         &self.reporter
     }
 
-    /// A panic has ended an answer; the exchange is lost, and the kit.
+    /// A panic has ended an answer; the exchange is lost, and the objects.
     #[cold]
     pub fn panicked(&self, py: Python<'_>, text: String) {
         self.out.set(self.out.get().saturating_sub(1));
