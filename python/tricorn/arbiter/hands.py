@@ -29,7 +29,7 @@ from tricorn.arbiter.mind.commands import (
     WorkersChanged,
 )
 from tricorn.arbiter.mind.events import Event, Reloaded, ReloadFailed, Spawned, SpawnFailed, Upgraded
-from tricorn.arbiter.mind.state import NEVER
+from tricorn.arbiter.mind.state import NEVER, State
 from tricorn.arbiter.nursery import Nursery
 from tricorn.arbiter.pidfile import Pidfile
 from tricorn.arbiter.site import Generations, Site
@@ -67,6 +67,8 @@ class Hands:
         """What comes of commands, and whatever else the mind is to hear of."""
         self._lineage = lineage
         self._successor: int | None = None
+        self._staying: dict[int, int] = {}
+        """The generations of the workers that stay."""
         self._launch = launch
         self._next_greeting = time.monotonic() if lineage.notifier.watchdog_interval else NEVER
 
@@ -77,6 +79,20 @@ class Hands:
     @property
     def parent(self) -> int | None:
         return self._lineage.parent
+
+    def show(self, state: State) -> None:
+        """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
+        self.server.num_workers = state.target
+        self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.staying}
+        self._mark_alive(state.generation)
+
+    def _mark_alive(self, generation: int) -> None:
+        """A worker is alive for hooks if it stays, in this generation: others are replaced, or are about to be.
+
+        Hooks that number workers give a successor the number of the worker that it replaces, which still serves.
+        """
+        for nr, handle in self.nursery.handles.items():
+            handle.worker.alive = self._staying.get(nr) == generation
 
     def perform(self, command: Command) -> Finished | Worker | None:  # noqa: C901  # one line for each command
         match command:
@@ -115,6 +131,7 @@ class Hands:
 
     def _spawn(self, command: Spawn) -> Worker | None:
         site = self.generations[command.generation]
+        self._mark_alive(command.generation)
         outcome = self.nursery.spawn(command, site, self.generations.others(site))
         match outcome:
             case Spawned():

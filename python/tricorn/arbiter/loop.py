@@ -88,7 +88,7 @@ class Loop:
         while True:
             while self._events:
                 self._state, commands = decide(self._state, self._events.popleft(), self._time.now())
-                self._hands.server.num_workers = self._state.target
+                self._hands.show(self._state)
                 for command in commands:
                     outcome = self._hands.perform(command)
                     if outcome is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -62,8 +63,11 @@ class Nursery:
             return SpawnFailed(command.nr, "too many workers are still leaving")
         worker = self._make(command, site, pages, number)
         if not hooks.may(site.log, "pre_fork", site.config.pre_fork, self.server, worker):
-            pages.give_back(number)
-            return SpawnFailed(command.nr, "the hook pre_fork failed")
+            # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.
+            if not command.proven:
+                pages.give_back(number)
+                return SpawnFailed(command.nr, "the hook pre_fork failed")
+            site.log.warning("The worker is started without what the hook pre_fork would have done.")
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -96,8 +100,14 @@ class Nursery:
             group=self.common.group,
             siblings=command.siblings,
             stand_in=command.stand_in,
+            slot=self._free_slot(),
         )
         return load(site.worker_class)(assignment)
+
+    def _free_slot(self) -> int:
+        """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
+        taken = {handle.worker.slot for handle in self.handles.values()}
+        return next(slot for slot in itertools.count(1) if slot not in taken)
 
     def _move_in(self, worker: Worker, site: Site, messages: int) -> None:
         """In the child: closes what is the arbiter's, takes what is the worker's."""

@@ -26,6 +26,9 @@ from tricorn.errors import ConfigError
 
 _KUBERNETES = re.compile(r"TRICORN_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 
+_OTHERS = ("TRICORN_CMD_ARGS", "TRICORN_WORKER")
+"""Variables of ours that are no settings; the second one is inherited by what a worker starts."""
+
 
 @dataclass(frozen=True, slots=True)
 class Raw:
@@ -160,7 +163,7 @@ def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
     known = {setting.env for setting in SETTINGS}
     unavailable = {f"TRICORN_{record.name.upper()}": record for record in UNAVAILABLE}
     for variable in sorted(environ):
-        if not variable.startswith("TRICORN_") or variable in known or variable == "TRICORN_CMD_ARGS":
+        if not variable.startswith("TRICORN_") or variable in known or variable in _OTHERS:
             continue
         if variable in unavailable:
             raise ConfigError(f"{variable}: {unavailable[variable].sentence}")

@@ -55,8 +55,11 @@ class ErrorStream:
         self._log.flush()
 
 
-def base_environ(log: Logger, *, multithread: bool, multiprocess: bool) -> dict[str, object]:
-    """The keys that are the same for every request. The environment of the process is not among them."""
+def base_environ(log: Logger, *, multithread: bool, multiprocess: bool, worker: int) -> dict[str, object]:
+    """The keys that are the same for every request. The environment of the process is not among them.
+
+    `worker` is the slot of the worker.
+    """
     return {
         "wsgi.version": (1, 0),
         "wsgi.errors": ErrorStream(log),
@@ -67,6 +70,7 @@ def base_environ(log: Logger, *, multithread: bool, multiprocess: bool) -> dict[
         "wsgi.input_terminated": True,
         "SERVER_SOFTWARE": f"tricorn/{__version__}",
         "SCRIPT_NAME": os.environ.get("SCRIPT_NAME", ""),
+        "tricorn.worker": worker,
     }
 
 
@@ -76,11 +80,12 @@ def make_gateway(
     *,
     multithread: bool,
     multiprocess: bool,
+    worker: int,
     before: Callable[..., Any] | None = None,
     after: Callable[..., Any] | None = None,
 ) -> WsgiGateway:
     """`before` and `after` are called around each request (`observe`)."""
     from tricorn._core import WsgiGateway
 
-    environ = base_environ(log, multithread=multithread, multiprocess=multiprocess)
+    environ = base_environ(log, multithread=multithread, multiprocess=multiprocess, worker=worker)
     return WsgiGateway(application, environ, *to_log(log), before, after)

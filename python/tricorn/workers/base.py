@@ -56,6 +56,8 @@ class Assignment:
     siblings: bool
     stand_in: bool
     """If the application cannot be loaded, show why instead of failing (`reload`)."""
+    slot: int
+    """From 1 on; of no other process that is alive, and given again."""
 
     @property
     def hands_over(self) -> bool:
@@ -102,6 +104,7 @@ class Worker(ABC):
         self.assignment = assignment
         self.place = Place((), (), -1, -1)
         self.age = assignment.age
+        self.slot = assignment.slot
         self.pid: int | str = "[booting]"
         self.ppid = os.getpid()
         self.sockets = assignment.sockets
@@ -165,6 +168,7 @@ class Worker(ABC):
         self.place = place
         self.pid = os.getpid()
         self.ppid = os.getppid()
+        os.environ[SLOT] = str(self.slot)
 
     def run(self) -> int:
         """The whole life of the process; returns its exit status."""
@@ -369,3 +373,6 @@ def _most_requests(config: Config) -> int:
 
 
 CRASHED = 1
+
+SLOT = "TRICORN_WORKER"
+"""The variable that tells the application, and what it starts, the slot of its worker."""

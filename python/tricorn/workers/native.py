@@ -110,6 +110,7 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
         worker.log,
         multithread=at_once > 1,
         multiprocess=assignment.siblings,
+        worker=assignment.slot,
         before=before,
         after=after,
     )

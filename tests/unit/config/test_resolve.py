@@ -93,6 +93,8 @@ def test_so_is_another_spelling(variable: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "variable",
     [
+        # inherited by a server that a worker starts
+        "TRICORN_WORKER",
         # injected by Kubernetes beside a service of that name
         "TRICORN_SERVICE_HOST",
         "TRICORN_SERVICE_PORT",

@@ -36,20 +36,21 @@ class TestFileWrapper:
 
 
 def test_the_facts_about_processes_and_threads(log: Logger) -> None:
-    environ = base_environ(log, multithread=True, multiprocess=False)
+    environ = base_environ(log, multithread=True, multiprocess=False, worker=2)
     assert environ["wsgi.multithread"] is True
     assert environ["wsgi.multiprocess"] is False
     assert environ["wsgi.run_once"] is False
     assert environ["wsgi.version"] == (1, 0)
     assert environ["wsgi.file_wrapper"] is FileWrapper
     assert environ["SERVER_SOFTWARE"] == "tricorn/0.1.0"
+    assert environ["tricorn.worker"] == 2
 
 
 def test_script_name_comes_from_the_environment(log: Logger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SCRIPT_NAME", raising=False)
-    assert base_environ(log, multithread=False, multiprocess=False)["SCRIPT_NAME"] == ""
+    assert base_environ(log, multithread=False, multiprocess=False, worker=2)["SCRIPT_NAME"] == ""
     monkeypatch.setenv("SCRIPT_NAME", "/app")
-    assert base_environ(log, multithread=False, multiprocess=False)["SCRIPT_NAME"] == "/app"
+    assert base_environ(log, multithread=False, multiprocess=False, worker=2)["SCRIPT_NAME"] == "/app"
 
 
 def test_what_is_written_to_wsgi_errors_stands_in_the_error_log(capsys: pytest.CaptureFixture[str]) -> None:

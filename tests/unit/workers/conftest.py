@@ -146,6 +146,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             group=memoryview(bytearray(4096)),
             siblings=siblings,
             stand_in=stand_in,
+            slot=3,
         )
         worker = workers.load(worker_class)(assignment)
         worker.move_in(Place([], [], messages[1], life[0]))

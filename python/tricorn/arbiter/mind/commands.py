@@ -18,6 +18,8 @@ class Spawn:
     generation: int
     siblings: bool
     """Whether other workers share the listeners."""
+    proven: bool = False
+    """A worker of this generation has served: the fork does not depend on the hook `pre_fork`."""
     stand_in: bool = False
     """An application that cannot be loaded is answered for with its traceback: nothing better serves yet."""
 

@@ -104,7 +104,7 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
             stand_in = state.policy.stand_in and (not state.proven or state.stand_in)
             worker = Worker(state.next_nr, generation, started=now)
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
-            commands.append(Spawn(worker.nr, generation, siblings=target > 1, stand_in=stand_in))
+            commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), stand_in))
         for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
             state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
             commands += told

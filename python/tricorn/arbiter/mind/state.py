@@ -184,6 +184,10 @@ class State:
         if self.trial is not None:
             yield self.trial.previous, self.trial.target
 
+    def is_proven(self, generation: int) -> bool:
+        """Whether a worker of this generation has served."""
+        return self.proven and (self.trial is None or generation == self.trial.previous)
+
     def missing(self, generation: int, target: int) -> int:
         """How many workers to start; until the first is ready, failed ones are not tried again."""
         if self.stopping is not None:

@@ -42,7 +42,13 @@ ON_RELOAD = _hook(
     "on_reload", "server", "Called during a reload with HUP, when the new configuration is in force and no worker is."
 )
 WHEN_READY = _hook("when_ready", "server", "Called just after the server is started, before a worker is.")
-PRE_FORK = _hook("pre_fork", "server, worker", "Called just before a worker is forked.")
+PRE_FORK = _hook(
+    "pre_fork",
+    "server, worker",
+    "Called just before a worker is forked.",
+    "An exception ends the start or the reload; once workers have served, the worker is forked all the same. The "
+    "worker's number is worker.slot.",
+)
 POST_FORK = _hook(
     "post_fork",
     "server, worker",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tricorn.arbiter.mind.commands import Commit, Notify, Order, Phase, Reload, Rollback, Spawn
+from tricorn.arbiter.mind.endings import BACKOFF_FIRST
 from tricorn.arbiter.mind.events import (
     ChildExited,
     CodeChanged,
@@ -28,6 +29,18 @@ class TestHangUp:
         assert sends(done) == [(1, "SIGTERM"), (2, "SIGTERM")]
         assert Commit(2) in done
         assert spawned(it.feel(ChildExited(1, 0)) + it.feel(ChildExited(2, 0))) == []
+
+    def test_a_fork_depends_on_its_hook_until_a_worker_of_the_generation_has_served(self) -> None:
+        it = arbiter(workers=1)
+        proven = [command.proven for command in it.feel(Start()) if isinstance(command, Spawn)]
+        it.feel(WorkerReady(1))
+        commands = it.hang_up()
+        commands += it.feel(ChildExited(1, -9))  # is replaced by another one of its own generation
+        commands += it.feel(WorkerReady(2))
+        commands += it.feel(ChildExited(2, -9))
+        commands += it.wait(BACKOFF_FIRST)
+        proven += [command.proven for command in commands if isinstance(command, Spawn)]
+        assert proven == [False, False, True, True]
 
     def test_the_service_manager_hears_of_it(self) -> None:
         it = running(workers=1)
