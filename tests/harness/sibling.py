@@ -244,10 +244,11 @@ def main(order: dict[str, Any]) -> None:
     if order["install"]:
         from tricorn.green import database, drivers
 
-        def tell(address: str, text: str) -> None:
-            outcome.told.append((address, text))
+        def tell(address: str, refusals: database.Refusals) -> None:
+            outcome.told.append((address, refusals.text))
 
-        connections = database.Connections(memoryview(bytearray(PAGE_BYTES)), tell)
+        page = memoryview(bytearray(PAGE_BYTES))
+        connections = database.Connections(page, tell, lambda _, report: report())  # each refusal is told
         drivers.install(order["hub"], Log(outcome.log), connections)  # type: ignore[arg-type]
     module, _, name = order["job"].partition(":")
     watch = Watch(order["hub"], outcome)

@@ -89,16 +89,16 @@ def test_above_the_databases_limit_the_excess_fails_and_one_line_says_why(
         server.log.wait(r"The database at .* refused")
         until(lambda: not postgres.sessions(), "all have ended")
         lines = server.log.matching(
-            r"The database at (\S+) refused (\d+) connections: (.*?)\. This server held (\d+)\. (.*)"
+            r"The database at (\S+) refused a worker (\d+) connections?: (.*?)\. This server holds (\d+)\. (.*)"
         )
     assert statuses == {200: USABLE, 500: excess}
     assert len(lines) == 1
     address, refused, text, held, arithmetic = lines[0].groups()
     assert address == f"127.0.0.1:{postgres.port}"
-    assert int(refused) == excess
+    assert 1 <= int(refused) <= excess, "those of one worker"
     assert re.match(TOO_MANY, text)
-    # One that was made when the last refusal came may have been counted a moment later.
-    assert USABLE - 2 <= int(held) <= USABLE
+    # On a busy machine the first queries may have ended when the line is written.
+    assert USABLE // 2 < int(held) <= USABLE
     assert arithmetic.startswith("2 x 50 requests (workers x worker_connections) may ask for 100 connections at once;")
 
 

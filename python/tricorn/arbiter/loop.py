@@ -21,7 +21,6 @@ from tricorn.arbiter.mind.events import (
     WorkerBootFailed,
     WorkerNotices,
     WorkerReady,
-    WorkerRefused,
     WorkerRetires,
     WorkerStack,
     WorkerStuck,
@@ -35,7 +34,6 @@ from tricorn.workers.base import Worker
 from tricorn.workers.messages import (
     BootFailed,
     Changed,
-    DatabaseFull,
     Message,
     Notice,
     Ready,
@@ -142,10 +140,8 @@ class Loop:
                 return WorkerRetires(nr, reason)
             case Changed(path):
                 return CodeChanged(nr, path)
-            case Notice(level, text):
-                return WorkerNotices(nr, level, text)
-            case DatabaseFull(address, text):
-                return WorkerRefused(nr, address, text, self._hands.nursery.held_connections())
+            case Notice(level, text, subject):
+                return WorkerNotices(nr, level, text, subject)
             case StackLines(lines):
                 return WorkerStack(nr, lines)
 

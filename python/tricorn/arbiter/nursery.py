@@ -48,10 +48,6 @@ class Nursery:
         """As hooks see them: by pid."""
         return {handle.pid: handle.worker for handle in self.handles.values()}
 
-    def held_connections(self) -> int:
-        """Connections to databases that all workers hold together."""
-        return sum(scoreboard.databases(handle.pages.page(handle.page)) for handle in self.handles.values())
-
     def spawn(self, command: Spawn, site: Site, others: Iterable[Listener]) -> Worker | Spawned | SpawnFailed:
         """In the new process: the worker it is to be. In this one: what happened.
 

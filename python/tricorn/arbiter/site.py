@@ -50,7 +50,6 @@ class Site:
             stand_in=config.reload,
             daemon=config.daemon,
             reuse_port=config.reuse_port,
-            at_once=config.worker_connections,
             most=_most_workers(config),
         )
 

@@ -2,14 +2,18 @@
 
 PostgreSQL's limit is the next wall behind the server's own: a hundred connections unless it was told otherwise, for
 all workers of all servers together. A refusal has no code that drivers would pass on; its text is what there is.
-Whoever is refused tells the arbiter at once, and the arbiter writes one line about all of them.
+Each worker counts its own, and has the arbiter log a line about them; the arbiter logs one for all workers.
 """
 
 from __future__ import annotations
 
+import math
 import re
+import time
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tricorn.metrics import scoreboard
@@ -22,13 +26,46 @@ _REFUSAL = re.compile(
 )
 
 
+@dataclass(slots=True)
+class Refusals:
+    """Connections that one database refused this worker."""
+
+    count: int = 0
+    """Since the last report."""
+    text: str = ""
+    """What it said first."""
+    reported: float = -math.inf
+    """When there was a report."""
+
+    def sentence(self, address: str, held: int, workers: int, each: int) -> str:
+        """For the log. `held`: by all workers; `each`: the requests that a worker may run at once."""
+        connections = "connection" if self.count == 1 else "connections"
+        return (
+            f"The database at {address} refused a worker {self.count} {connections}: {self.text}. "
+            f"This server holds {held}. {workers} x {each} requests (workers x worker_connections) may ask for "
+            f"{workers * each} connections at once; PostgreSQL allows 100 in all if max_connections is not set, "
+            "97 of them for ordinary users. Share connections in a pool, lower workers or worker_connections, raise "
+            "max_connections, or put PgBouncer before the database."
+        )
+
+
 class Connections:
     """Counts without holding: a connection that nobody has any more, or that is closed, does not count."""
 
-    def __init__(self, page: memoryview, tell: Callable[[str, str], None]) -> None:
-        """`page` is the worker's page of the scoreboard; `tell` says to the arbiter who refused, and in what words."""
+    def __init__(
+        self,
+        page: memoryview,
+        tell: Callable[[str, Refusals], object],
+        call_later: Callable[[float, Callable[[], object]], object],
+    ) -> None:
+        """`page` is the worker's page of the scoreboard; `tell` reports the refusals of the database at an address.
+
+        `call_later` calls a function after so many seconds.
+        """
         self._page = page
         self._tell = tell
+        self._call_later = call_later
+        self._refusals: dict[str, Refusals] = {}
         self._held: dict[weakref.ref[Any], tuple[str, Callable[[Any], bool]]] = {}
         self._look_again = 16
         """At so many it is worth looking for those that were closed and are kept all the same."""
@@ -42,12 +79,28 @@ class Connections:
         self._publish()
 
     def failed(self, address: str, text: str) -> None:
-        """No connection could be made; the arbiter hears of it if the reason is that there are too many."""
+        """No connection could be made. A report follows if the reason is that there are too many."""
         found = _REFUSAL.search(text)
-        if found is not None:
-            self.sweep()
-            self._publish()
-            self._tell(address, found[0])
+        if found is None:
+            return
+        self.sweep()
+        self._publish()
+        refusals = self._refusals.setdefault(address, Refusals())
+        refusals.count += 1
+        if refusals.count == 1:
+            refusals.text = found[0]
+            wait = max(DELAY, refusals.reported + PAUSE - time.monotonic())
+            self._call_later(wait, partial(self._report, address, refusals))
+
+    def report(self) -> None:
+        """Tells of the refusals that were not told yet."""
+        for address, refusals in list(self._refusals.items()):
+            self._report(address, refusals)
+
+    def _report(self, address: str, refusals: Refusals) -> None:
+        if refusals.count:
+            self._tell(address, refusals)
+            refusals.count, refusals.reported = 0, time.monotonic()
 
     def held(self, address: str | None = None) -> int:
         """How many this worker holds, of one address or of all."""
@@ -74,3 +127,9 @@ def address_of(host: str | None, port: str | int | None) -> str:
     """As people write it: `host:port`, or the path of a socket. What is not given is libpq's default."""
     host, port = host or "localhost", port or 5432
     return f"{host}/.s.PGSQL.{port}" if host.startswith("/") else f"{host}:{port}"
+
+
+DELAY = 1.0
+"""Seconds from a refusal to the report: where there is one, others follow."""
+PAUSE = 10.0
+"""Seconds between two reports."""

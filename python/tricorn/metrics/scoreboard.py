@@ -259,6 +259,11 @@ def databases(page: memoryview | mmap | bytearray) -> int:
         return words[DATABASES]
 
 
+def sum_of_databases(pages: memoryview, size: int) -> int:
+    """How many the workers of these pages hold together; each page has `size` bytes."""
+    return sum(databases(pages[start : start + size]) for start in range(0, len(pages), size))
+
+
 def clear(page: memoryview | mmap | bytearray) -> None:
     """Makes a page that a worker had one that nobody has begun. What no worker used is not touched."""
     with _words(page) as words:

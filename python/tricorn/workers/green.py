@@ -6,6 +6,7 @@ watches descriptors, makes and wakes greenlets: that is a `Hub`.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,10 +16,11 @@ from greenlet import GreenletExit, getcurrent
 
 from tricorn import forked
 from tricorn.green import drivers, patching
-from tricorn.green.database import Connections
+from tricorn.green.database import Connections, Refusals
+from tricorn.metrics import scoreboard
 from tricorn.workers import watch
 from tricorn.workers.base import Booted, Worker
-from tricorn.workers.messages import DatabaseFull, Level, Notice
+from tricorn.workers.messages import Level, Notice
 
 if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
@@ -83,6 +85,7 @@ class GreenWorker(Worker):
     """Up to `worker_connections` requests at a time; those that wait let others go on."""
 
     _hub: Hub | None = None
+    _connections: Connections | None = None
 
     @abstractmethod
     def make_hub(self) -> Hub:
@@ -93,17 +96,28 @@ class GreenWorker(Worker):
         patching.patch(self.assignment.worker_class, Notices(self))
         patching.watch_forks()
         if self.cfg.green_drivers:
-            connections = Connections(self.assignment.page, self._refused)
-            drivers.install(self.assignment.worker_class, Notices(self), connections)
+            self._connections = Connections(self.assignment.page, self._refused, self._call_later)
+            drivers.install(self.assignment.worker_class, Notices(self), self._connections)
         return super()._boot()
 
     def notice(self, level: Level, text: str) -> None:
         """For the log, which gets it once however many workers say it."""
         self._tell(Notice(level, text))
 
-    def _refused(self, address: str, text: str) -> None:
-        """A database takes no more connections."""
-        self._tell(DatabaseFull(address, text))
+    def _refused(self, address: str, refusals: Refusals) -> None:
+        held = scoreboard.sum_of_databases(self.assignment.pages, len(self.assignment.page))
+        text = refusals.sentence(address, held, self.assignment.server.num_workers, self.cfg.worker_connections)
+        self._tell(Notice("error", text, address))
+
+    def _call_later(self, seconds: float, function: Callable[[], object]) -> None:
+        def wait_and_call() -> None:
+            time.sleep(seconds)  # in the hub: patched
+            function()
+
+        if self._hub is None:
+            function()
+        else:
+            self._hub.spawn(wait_and_call)
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         from tricorn.workers.native import GreenServer
@@ -120,6 +134,8 @@ class GreenWorker(Worker):
         finally:
             hub.unwatch()
             server.close()
+            if self._connections is not None:
+                self._connections.report()
 
     def in_child(self) -> None:
         """The child has all greenlets, and the hub: it may wait. Only the greenlet that forked ends it."""

@@ -4,8 +4,7 @@
     boot-failed <exit code> <reason>
     retire <reason>
     changed <path>
-    notice <level> <text>                              for the log: what all workers would say alike, and one should
-    database-full <address> <text>                     the database there takes no more connections, in its own words
+    notice <level> <subject> <text>                    for the log: what all workers would say alike, and one should
     stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
       File "app.py", line 3 in slow                    (of a greenlet: the monitor, as its hub has told it)
@@ -24,13 +23,13 @@ from typing import Literal
 
 TEXT_BYTES = 2048
 """Most bytes of a reason, a path or a request in a line."""
-ADDRESS_BYTES = 512
+SUBJECT_BYTES = 512
 LINE_BYTES = 4096
 """What is longer was not written by a worker's own hand."""
 STACK_LINES = 200
 """faulthandler itself stops at a hundred frames."""
 
-Level = Literal["info", "warning"]
+Level = Literal["info", "warning", "error"]
 Limit = Literal["timeout", "request_timeout"]
 
 
@@ -71,16 +70,8 @@ class Notice:
 
     level: Level
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseFull:
-    """A database refused a connection because it has too many."""
-
-    address: str
-    """`host:port`, or the path of a socket."""
-    text: str
-    """What the database said."""
+    subject: str = ""
+    """With it the text may differ, and is logged from time to time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +99,7 @@ class StackLines:
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Changed | Notice | DatabaseFull | Stuck | StackLines
+Message = Ready | BootFailed | Retire | Changed | Notice | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
@@ -122,12 +113,10 @@ def encode(message: Message) -> bytes:
             return b"retire %s\n" % _line(reason.encode("utf-8", "replace"))
         case Changed(path):
             return b"changed %s\n" % _line(os.fsencode(path), keep_spaces=True)
-        case Notice(level, text):
-            return b"notice %s %s\n" % (level.encode(), _line(text.encode("utf-8", "replace")))
-        case DatabaseFull(address, text):
+        case Notice(level, text, subject):
             # A path may have spaces; in the line it has none.
-            where = b"?".join(os.fsencode(address).split())[:ADDRESS_BYTES]
-            return b"database-full %s %s\n" % (where or b"?", _line(text.encode("utf-8", "replace")))
+            about = b"?".join(os.fsencode(subject).split())[:SUBJECT_BYTES]
+            return b"notice %s %s %s\n" % (level.encode(), about or _NONE, _line(text.encode("utf-8", "replace")))
         case Stuck(limit, slot, age, request, stack):
             first = b"stuck %s %d %d %s\n" % (limit.encode(), slot, round(age * 1000), _line(os.fsencode(request)))
             return first + (encode(StackLines(stack)) if stack else b"") + b"stuck-end %d\n" % slot
@@ -196,7 +185,8 @@ class Decoder:
 
 
 _HEADER = b"Stack (most recent call first):"
-_LEVELS: dict[bytes, Level] = {b"info": "info", b"warning": "warning"}
+_NONE = b"-"
+_LEVELS: dict[bytes, Level] = {b"info": "info", b"warning": "warning", b"error": "error"}
 _LIMITS: dict[bytes, Limit] = {b"timeout": "timeout", b"request_timeout": "request_timeout"}
 
 
@@ -213,6 +203,9 @@ def _decode(line: bytes) -> Message | None:
     """None for what no worker says: the application may have written to a descriptor that is not its own."""
     if line.startswith(b"changed "):
         return Changed(os.fsdecode(line.removeprefix(b"changed ")))
+    match line.split(b" ", 3):
+        case [b"notice", level, subject, text] if level in _LEVELS:
+            return Notice(_LEVELS[level], _text(text), "" if subject == _NONE else os.fsdecode(subject))
     match line.split(b" ", 2):
         case [b"ready"]:
             return Ready()
@@ -222,10 +215,6 @@ def _decode(line: bytes) -> Message | None:
             return BootFailed(int(code), _text(reason))
         case [b"retire", reason]:
             return Retire(_text(reason))
-        case [b"notice", level, text] if level in _LEVELS:
-            return Notice(_LEVELS[level], _text(text))
-        case [b"database-full", address, text]:
-            return DatabaseFull(os.fsdecode(address), _text(text))
     return None
 
 

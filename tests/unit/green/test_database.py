@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import pytest
-from tricorn.green.database import Connections, address_of
+from tricorn.green.database import DELAY, PAUSE, Connections, Refusals, address_of
 from tricorn.metrics import scoreboard
 
 HERE = "127.0.0.1:5432"
+TOO_MANY = "sorry, too many clients already"
 
 
 class Connection:
@@ -22,8 +24,19 @@ def is_closed(connection: Connection) -> bool:
 class Bench:
     def __init__(self) -> None:
         self.page = memoryview(bytearray(4096))
-        self.told: list[tuple[str, str]] = []
-        self.connections = Connections(self.page, lambda address, text: self.told.append((address, text)))
+        self.told: list[tuple[str, str, int]] = []
+        self.waits: list[tuple[float, Callable[[], object]]] = []
+        self.connections = Connections(self.page, self._tell, lambda *later: self.waits.append(later))
+
+    def _tell(self, address: str, refusals: Refusals) -> None:
+        self.told.append((address, refusals.text, refusals.count))
+
+    def wait(self) -> float:
+        """Lets the only report come that is due later."""
+        ((seconds, report),) = self.waits
+        self.waits.clear()
+        report()
+        return seconds
 
     def open(self, address: str = HERE) -> Connection:
         connection = Connection()
@@ -54,7 +67,34 @@ def test_what_is_closed_and_kept_does_not_count_when_it_matters(bench: Bench) ->
     kept[0].closed = kept[1].closed = True
     bench.connections.failed(HERE, "FATAL:  sorry, too many clients already\n")
     assert bench.published == 3
-    assert bench.told == [(HERE, "sorry, too many clients already")]
+
+
+def test_a_burst_is_reported_once_and_the_next_one_not_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("tricorn.green.database.time.monotonic", lambda: now)
+    for _ in range(23):
+        bench.connections.failed(HERE, TOO_MANY)
+    assert bench.told == []
+    assert bench.wait() == DELAY
+    assert bench.told == [(HERE, TOO_MANY, 23)]
+    now += 4
+    bench.connections.failed(HERE, TOO_MANY)
+    bench.connections.failed("db:5432", TOO_MANY)
+    assert [seconds for seconds, _ in bench.waits] == [PAUSE - 4, DELAY]
+    bench.connections.report()
+    assert bench.told[1:] == [(HERE, TOO_MANY, 1), ("db:5432", TOO_MANY, 1)]
+    bench.connections.report()
+    assert len(bench.told) == 3, "told once"
+
+
+def test_the_line_has_the_figures_that_led_there() -> None:
+    line = Refusals(24, TOO_MANY).sentence(HERE, 97, 4, 1000)
+    assert line.startswith(
+        f"The database at {HERE} refused a worker 24 connections: {TOO_MANY}. This server holds 97. "
+    )
+    assert "4 x 1000 requests" in line
+    assert "4000 connections at once" in line
+    assert "refused a worker 1 connection:" in Refusals(1, TOO_MANY).sentence(HERE, 97, 4, 1000)
 
 
 def test_closed_ones_are_not_kept_for_ever(bench: Bench) -> None:
@@ -94,7 +134,8 @@ def test_addresses_are_told_apart(bench: Bench) -> None:
 )
 def test_too_many_is_known_by_its_words(bench: Bench, text: str, said: str) -> None:
     bench.connections.failed(HERE, text)
-    assert bench.told == [(HERE, said)]
+    bench.wait()
+    assert bench.told == [(HERE, said, 1)]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +143,7 @@ def test_too_many_is_known_by_its_words(bench: Bench, text: str, said: str) -> N
 )
 def test_other_failures_are_the_applications_business(bench: Bench, text: str) -> None:
     bench.connections.failed(HERE, text)
-    assert bench.told == []
+    assert bench.waits == bench.told == []
 
 
 def test_addresses_are_as_people_write_them() -> None:

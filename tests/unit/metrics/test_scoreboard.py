@@ -158,6 +158,7 @@ def test_the_page_says_how_many_connections_to_databases_there_are() -> None:
     snapshot = scoreboard.read(page)
     assert snapshot is not None
     assert snapshot.gauges["databases"] == 7
+    assert scoreboard.sum_of_databases(memoryview(bytes(page) + bytes(len(page)) + bytes(page)), len(page)) == 14
     scoreboard.vacate(page)
     snapshot = scoreboard.read(page)
     assert snapshot is not None

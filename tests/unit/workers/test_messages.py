@@ -6,7 +6,6 @@ import pytest
 from tricorn.workers.messages import (
     BootFailed,
     Changed,
-    DatabaseFull,
     Decoder,
     Message,
     Notice,
@@ -41,8 +40,8 @@ stuck-end 3
         Changed("/srv/\udcff.py"),
         Notice("warning", "pycurl blocks. Use another one."),
         Notice("info", ""),
-        DatabaseFull("127.0.0.1:5432", "sorry, too many clients already"),
-        DatabaseFull("/run/postgresql/\udcff/.s.PGSQL.5432", "ü"),
+        Notice("error", "sorry, too many clients already", "127.0.0.1:5432"),
+        Notice("error", "ü", "/run/postgresql/\udcff/.s.PGSQL.5432"),
         STUCK,
         Stuck("request_timeout", 0, 0.5, "POST /ü", ()),
         StackLines(('File "a.py", line 1 in <module>',)),
@@ -56,9 +55,9 @@ def test_a_reason_of_many_lines_becomes_one() -> None:
     assert Decoder().feed(encode(BootFailed(3, "one\n two\r\nthree"))) == [BootFailed(3, "one two three")]
 
 
-def test_the_address_of_a_database_is_one_word() -> None:
-    assert Decoder().feed(encode(DatabaseFull("/my files/s", "full\nup"))) == [DatabaseFull("/my?files/s", "full up")]
-    assert Decoder().feed(encode(DatabaseFull("", "full"))) == [DatabaseFull("?", "full")]
+def test_the_subject_of_a_notice_is_one_word() -> None:
+    notice = Notice("error", "full\nup", "/my files/s")
+    assert Decoder().feed(encode(notice)) == [Notice("error", "full up", "/my?files/s")]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_the_address_of_a_database_is_one_word() -> None:
         BootFailed(3, "ü" * 100_000),
         Changed("/x" * 100_000),
         Retire("y" * 100_000),
-        DatabaseFull("/x" * 100_000, "y" * 100_000),
+        Notice("error", "y" * 100_000, "/x" * 100_000),
     ],
 )
 def test_a_message_is_written_whole_however_long_its_text(message: Message) -> None:

@@ -8,7 +8,7 @@
     signals    what each signal means          reloading  generations: trial, commit, rollback
     leaving    TERM, QUIT, KILL; stopping      retiring   replacing workers that still serve
     endings    workers that are gone           booting    workers that are not there yet
-    databases  a database that takes no more connections
+    notices    what workers have to say, and all say alike
 
 A worker:
 

@@ -8,7 +8,6 @@ from signal import Signals
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import AskForStack, Command, Log, Notify, Phase, Send
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.events import WorkerNotices
 from tricorn.arbiter.mind.state import Backoff, State, Worker
 
 Decision = tuple[State, list[Command]]
@@ -28,15 +27,6 @@ def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:
         state = replace(state, proven=True)
         commands.append(Notify(Phase.READY))
     return state, commands
-
-
-def notices(state: State, worker: Worker, event: WorkerNotices) -> Decision:
-    """What every worker of a generation says alike is said once, and again by the next generation's."""
-    said = worker.generation, event.text
-    if said in state.notices:
-        return state, []
-    kept = {notice for notice in state.notices if notice[0] >= worker.generation - 1}
-    return replace(state, notices=frozenset(kept | {said})), [Log(event.level, event.text)]
 
 
 def overdue(state: State, now: float) -> Decision:

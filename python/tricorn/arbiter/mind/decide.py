@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import booting, databases, endings, leaving, reloading, retiring, signals
+from tricorn.arbiter.mind import booting, endings, leaving, notices, reloading, retiring, signals
 from tricorn.arbiter.mind.commands import Command, Exit, Log, Spawn
 from tricorn.arbiter.mind.events import (
     ChildExited,
@@ -22,7 +22,6 @@ from tricorn.arbiter.mind.events import (
     WorkerBootFailed,
     WorkerNotices,
     WorkerReady,
-    WorkerRefused,
     WorkerRetires,
     WorkerSeen,
     WorkerStack,
@@ -52,7 +51,7 @@ def decide(state: State, event: Event, now: float) -> Decision:
     return _settle(*decision, now)
 
 
-def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:  # noqa: C901  # one line for each event
+def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
     match event:
         case Spawned(_, pid, luck):
             return state.with_worker(replace(worker, pid=pid, luck=luck)), []
@@ -71,9 +70,7 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
         case WorkerNotices():
-            return booting.notices(state, worker, event)
-        case WorkerRefused():
-            return databases.refused(state, event, now)
+            return notices.noticed(state, worker, event, now)
         case CodeChanged(_, path):
             return reloading.code_changed(state, worker, path)
         case ChildExited(_, status, serving):
@@ -87,8 +84,6 @@ def _on_time(state: State, now: float) -> Decision:
     state, more = booting.overdue(state, now)
     commands += more
     state, more = leaving.announced(state, now)
-    commands += more
-    state, more = databases.tell(state, now)
     return retiring.end_of_life(state, now), commands + more
 
 
@@ -113,8 +108,6 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
 
 
 def _farewell(state: State, stopping: Stopping, commands: list[Command]) -> Decision:
-    state, untold = databases.tell(state)
-    commands = commands + untold
     if stopping.failure is None:
         return state, [*commands, Log("info", "Shutting down: Master"), Exit(stopping.code)]
     reason = Log("error", f"Reason: {stopping.failure}")

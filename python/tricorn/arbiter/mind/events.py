@@ -99,19 +99,10 @@ class WorkerNotices:
     """A worker has something to say about the application, as all others will."""
 
     nr: int
-    level: Literal["info", "warning"]
+    level: Literal["info", "warning", "error"]
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRefused:
-    """A database refused a worker a connection because it has too many."""
-
-    nr: int
-    address: str
-    text: str
-    held: int
-    """Connections to databases that all workers held then."""
+    subject: str = ""
+    """What it is about, if the text is not always the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +160,6 @@ Event = (
     | WorkerRetires
     | WorkerSeen
     | WorkerNotices
-    | WorkerRefused
     | CodeChanged
     | Reloaded
     | ReloadFailed

@@ -27,8 +27,6 @@ class Policy:
     daemon: bool = False
     reuse_port: bool = False
     """Each worker has listeners of its own."""
-    at_once: int = 1
-    """Requests that one worker may run at the same time."""
     most: int = 64
     """Workers there can be: the scoreboard has no more pages."""
 
@@ -121,19 +119,6 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusals:
-    """Connections that a database refused in one burst."""
-
-    text: str
-    """What it said first."""
-    count: int
-    held: int
-    """The most connections that all workers held meanwhile."""
-    began: float
-    last: float
-
-
-@dataclass(frozen=True, slots=True)
 class State:
     target: int
     """Workers wanted."""
@@ -160,10 +145,8 @@ class State:
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
-    notices: frozenset[tuple[int, str]] = frozenset()
-    """What workers of a generation had to say, and was said."""
-    refusals: Mapping[str, Refusals] = field(default_factory=lambda: MappingProxyType({}))
-    """By the database's address; what was not told yet."""
+    notices: Mapping[tuple[int, str], float] = field(default_factory=lambda: MappingProxyType({}))
+    """What workers of a generation had to say, and when it was logged."""
 
     def with_worker(self, worker: Worker) -> State:
         return replace(self, workers=MappingProxyType({**self.workers, worker.nr: worker}))
@@ -207,8 +190,6 @@ class State:
             yield self.backoff.until
         if self.announced is not None:
             yield self.announced
-        for refusals in self.refusals.values():
-            yield end_of_burst(refusals)
 
     def _deadlines_of(self, worker: Worker) -> Iterator[float]:
         if worker.leaving is not None:
@@ -240,14 +221,3 @@ class State:
 
     def has_stuck(self) -> bool:
         return any(worker.stuck for worker in self.workers.values())
-
-
-def end_of_burst(refusals: Refusals) -> float:
-    """When it is time to tell: nothing more came for a moment, or it goes on and on."""
-    return min(refusals.last + QUIET, refusals.began + LONGEST_BURST)
-
-
-QUIET = 1.0
-"""Seconds without a refusal that end a burst of them."""
-LONGEST_BURST = 10.0
-"""So often a burst that does not end is told of, in seconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tricorn.arbiter.mind.events import ChildExited, WorkerNotices, WorkerReady
+from tricorn.arbiter.mind.notices import PAUSE
 
 from tests.unit.arbiter.mind.support import running, texts
 
@@ -34,3 +35,13 @@ def test_the_code_of_a_reload_says_it_anew_and_what_is_old_is_forgotten() -> Non
         assert texts(it.feel(WorkerNotices(newcomer, "warning", "pycurl blocks."))) == ["pycurl blocks."]
         it.feel(WorkerReady(newcomer))
     assert len(it.state.notices) == 2
+
+
+def test_what_differs_is_said_from_time_to_time_for_each_subject() -> None:
+    it = running(workers=2)
+    assert texts(it.feel(WorkerNotices(1, "error", "3 refused", "db:5432")), "error") == ["3 refused"]
+    it.now += PAUSE - 0.1
+    assert it.feel(WorkerNotices(2, "error", "5 refused", "db:5432")) == []
+    assert texts(it.feel(WorkerNotices(2, "error", "1 refused", "db:6432"))) == ["1 refused"]
+    it.now += 0.1
+    assert texts(it.feel(WorkerNotices(2, "error", "2 refused", "db:5432"))) == ["2 refused"]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tricorn.green.database import Connections
+from tricorn.green.database import Connections, Refusals
 from tricorn.green.drivers import psycopg2 as driver
 from tricorn.green.drivers.records import Ground
 from tricorn.green.drivers.waits import Waits
@@ -62,7 +62,7 @@ class Bench:
         self.raises: BaseException | None = None
         self.in_time = True
         self.told: list[tuple[str, str]] = []
-        self.connections = Connections(memoryview(bytearray(4096)), lambda *told: self.told.append(told))
+        self.connections = Connections(memoryview(bytearray(4096)), self._tell, lambda _, report: report())
         self.callback: Callable[[Any], None]
         extensions = SimpleNamespace(
             POLL_OK=OK, POLL_READ=READ, POLL_WRITE=WRITE, STATUS_SETUP=SETUP, set_wait_callback=self._set
@@ -73,6 +73,9 @@ class Bench:
         ground = Ground("gevent", None, self.connections)  # type: ignore[arg-type]
         how = Waits(self._wait("read"), self._wait("write"), self._wait_in_time, lambda function, seconds: function())
         self._set(driver.make_callback(self.psycopg2, how, ground))
+
+    def _tell(self, address: str, refusals: Refusals) -> None:
+        self.told.append((address, refusals.text))
 
     def _set(self, callback: Callable[[Any], None]) -> None:
         self.callback = callback

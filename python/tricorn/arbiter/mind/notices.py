@@ -1,0 +1,26 @@
+"""What workers have to say, and all say alike: it is logged once for each generation, or from time to time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+from tricorn.arbiter.mind.commands import Command, Log
+from tricorn.arbiter.mind.events import WorkerNotices
+from tricorn.arbiter.mind.state import State, Worker
+
+Decision = tuple[State, list[Command]]
+
+
+def noticed(state: State, worker: Worker, event: WorkerNotices, now: float) -> Decision:
+    """A text is logged once for each generation. Of texts with the same subject one is logged per `PAUSE`."""
+    key = worker.generation, event.subject or event.text
+    last = state.notices.get(key)
+    if last is not None and (not event.subject or now - last < PAUSE):
+        return state, []
+    kept = {other: at for other, at in state.notices.items() if other[0] >= worker.generation - 1}
+    return replace(state, notices=MappingProxyType(kept | {key: now})), [Log(event.level, event.text)]
+
+
+PAUSE = 9.0
+"""Seconds; a little less than workers wait themselves (`green.database`), or one's second report would be left out."""
