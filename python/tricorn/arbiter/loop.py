@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import takewhile
 from signal import Signals
 
-from tricorn import workers
 from tricorn.arbiter import hooks
 from tricorn.arbiter.hands import Finished, Hands
 from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.events import (
-    CodeChanged,
-    Event,
-    Signalled,
-    Start,
-    Tick,
-    Upgraded,
-    WorkerBootFailed,
-    WorkerNotices,
-    WorkerReady,
-    WorkerRetires,
-    WorkerStack,
-    WorkerStuck,
-)
+from tricorn.arbiter.mind.events import Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.mind.state import NEVER, State
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import (
-    BootFailed,
-    Changed,
-    Message,
-    Notice,
-    Ready,
-    Retire,
-    StackLines,
-    Stuck,
-)
 
 SIGNALS = tuple(
     Signals[f"SIG{name}"] for name in ["HUP", "QUIT", "INT", "TERM", "TTIN", "TTOU", "USR1", "USR2", "WINCH", "CHLD"]
 )
-
-
-WORKERS = os.path.dirname(workers.__file__)
 
 
 class Wakeup:
@@ -125,25 +96,7 @@ class Loop:
             self._reap()
 
     def _receive(self, handle: WorkerHandle) -> None:
-        for message in handle.receive():
-            self._events.append(self._told(handle.nr, message))
-
-    def _told(self, nr: int, message: Message) -> Event:
-        match message:
-            case Ready():
-                return WorkerReady(nr, message.stand_in)
-            case BootFailed(code, reason):
-                return WorkerBootFailed(nr, code, reason)
-            case Stuck(limit, _, age, request, stack):
-                return WorkerStuck(nr, limit, age, request, tuple(_of_application(stack)))
-            case Retire(reason):
-                return WorkerRetires(nr, reason)
-            case Changed(path):
-                return CodeChanged(nr, path)
-            case Notice(level, text, subject):
-                return WorkerNotices(nr, level, text, subject)
-            case StackLines(lines):
-                return WorkerStack(nr, lines)
+        self._events.extend(Told(handle.nr, message) for message in handle.receive())
 
     def _reap(self) -> None:
         hands = self._hands
@@ -162,11 +115,6 @@ class Loop:
 def _milliseconds(seconds: float | None) -> int | None:
     """Rounded up: a millisecond early would mean a second, useless turn."""
     return None if seconds is None else int(seconds * 1000) + 1
-
-
-def _of_application(stack: Sequence[str]) -> Iterator[str]:
-    """Without the frames below the application: they are the same for every request."""
-    return takewhile(lambda frame: f'File "{WORKERS}' not in frame, stack)
 
 
 def _noted(*_: object) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tricorn.arbiter.channel import Channel, Common, open_channel
 from tricorn.arbiter.loop import Loop
-from tricorn.arbiter.mind.events import ChildExited, WorkerBootFailed
+from tricorn.arbiter.mind.events import ChildExited, Told
 from tricorn.arbiter.mind.state import Policy, State
 from tricorn.arbiter.nursery import Nursery, _serving
 from tricorn.arbiter.pages import Pages
@@ -128,7 +128,7 @@ def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> N
     turn = Loop(hands, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1))  # type: ignore[arg-type]
     hands.events.clear()
     turn._reap()
-    assert list(hands.events) == [WorkerBootFailed(1, 3, "no module"), ChildExited(1, 3, ())]
+    assert list(hands.events) == [Told(1, BootFailed(3, "no module")), ChildExited(1, 3, ())]
     assert not handle.open
 
 

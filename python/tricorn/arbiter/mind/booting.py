@@ -8,9 +8,7 @@ from signal import Signals
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import AskForStack, Command, Log, Notify, Phase, Send
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.state import Backoff, State, Worker
-
-Decision = tuple[State, list[Command]]
+from tricorn.arbiter.mind.state import Backoff, Decision, State, Worker
 
 
 def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:

@@ -9,7 +9,6 @@ from tricorn.arbiter.mind import booting, endings, leaving, notices, reloading, 
 from tricorn.arbiter.mind.commands import Command, Exit, Log, Spawn
 from tricorn.arbiter.mind.events import (
     ChildExited,
-    CodeChanged,
     Event,
     Reloaded,
     ReloadFailed,
@@ -18,18 +17,12 @@ from tricorn.arbiter.mind.events import (
     SpawnFailed,
     Start,
     Tick,
+    Told,
     Upgraded,
-    WorkerBootFailed,
-    WorkerNotices,
-    WorkerReady,
-    WorkerRetires,
     WorkerSeen,
-    WorkerStack,
-    WorkerStuck,
 )
-from tricorn.arbiter.mind.state import State, Stopping, Worker
-
-Decision = tuple[State, list[Command]]
+from tricorn.arbiter.mind.state import Decision, State, Stopping, Worker
+from tricorn.workers.messages import BootFailed, Changed, Message, Notice, Ready, Retire, StackLines, Stuck
 
 
 def decide(state: State, event: Event, now: float) -> Decision:
@@ -57,25 +50,31 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
             return state.with_worker(replace(worker, pid=pid, luck=luck)), []
         case SpawnFailed(_, reason):
             return endings.not_started(state, worker, reason, now)
-        case WorkerReady(_, stand_in):
-            return booting.ready(state, worker, stand_in, now)
-        case WorkerBootFailed(_, _, reason):
-            return state.with_worker(replace(worker, failure=reason)), []
-        case WorkerStuck():
-            return retiring.stuck(state, worker, event)
-        case WorkerStack(_, stack):
-            return state.with_worker(replace(worker, stack=worker.stack + stack)), []
-        case WorkerRetires(_, reason):
-            return retiring.retires(state, worker, reason)
+        case Told(_, message):
+            return _told(state, worker, message, now)
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
-        case WorkerNotices():
-            return notices.noticed(state, worker, event, now)
-        case CodeChanged(_, path):
-            return reloading.code_changed(state, worker, path)
         case ChildExited(_, status, serving):
             return endings.exited(state, worker, status, serving, now)
     return state, []
+
+
+def _told(state: State, worker: Worker, message: Message, now: float) -> Decision:
+    match message:
+        case Ready(stand_in):
+            return booting.ready(state, worker, stand_in, now)
+        case BootFailed(_, reason):
+            return state.with_worker(replace(worker, failure=reason)), []
+        case StackLines(lines):
+            return state.with_worker(replace(worker, stack=worker.stack + lines)), []
+        case Retire(reason):
+            return retiring.retires(state, worker, reason)
+        case Stuck():
+            return retiring.stuck(state, worker, message)
+        case Changed(path):
+            return reloading.code_changed(state, worker, path)
+        case Notice():
+            return notices.noticed(state, worker, message, now)
 
 
 def _on_time(state: State, now: float) -> Decision:

@@ -7,10 +7,8 @@ from signal import Signals
 
 from tricorn.arbiter.mind import leaving, reloading
 from tricorn.arbiter.mind.commands import Command, Level, Log
-from tricorn.arbiter.mind.state import Backoff, Failure, State, Stopping, Worker
+from tricorn.arbiter.mind.state import Backoff, Decision, Failure, State, Stopping, Worker
 from tricorn.errors import ExitCode
-
-Decision = tuple[State, list[Command]]
 
 
 def not_started(state: State, worker: Worker, reason: str, now: float) -> Decision:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from signal import Signals
-from typing import Literal
 
 from tricorn.arbiter.mind.state import Policy
+from tricorn.workers.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,47 +36,11 @@ class SpawnFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerReady:
-    nr: int
-    stand_in: bool = False
-    """It has no application and shows why."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerBootFailed:
-    """The worker says so, and is about to exit."""
+class Told:
+    """A worker has sent a message."""
 
     nr: int
-    code: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStuck:
-    """A request has been running, or has made no progress, for longer than a limit."""
-
-    nr: int
-    limit: Literal["timeout", "request_timeout"]
-    age: float
-    """Seconds."""
-    request: str
-    stack: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerStack:
-    """Where a worker that was asked is."""
-
-    nr: int
-    stack: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerRetires:
-    """The worker has done what it was to do, and serves on until it has a successor."""
-
-    nr: int
-    reason: str
+    message: Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +56,6 @@ class WorkerSeen:
     """Seconds for which a request was in flight and nothing at all of the process ran, its monitor included."""
     heartbeat: int = 0
     """When it last said that it runs, in the worker's own figures."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerNotices:
-    """A worker has something to say about the application, as all others will."""
-
-    nr: int
-    level: Literal["info", "warning", "error"]
-    text: str
-    subject: str = ""
-    """What it is about, if the text is not always the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeChanged:
-    """A worker noticed that a file was changed (`reload`)."""
-
-    nr: int
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +98,8 @@ Event = (
     | Signalled
     | Spawned
     | SpawnFailed
-    | WorkerReady
-    | WorkerBootFailed
-    | WorkerStuck
-    | WorkerStack
-    | WorkerRetires
+    | Told
     | WorkerSeen
-    | WorkerNotices
-    | CodeChanged
     | Reloaded
     | ReloadFailed
     | ChildExited

@@ -6,10 +6,8 @@ from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.mind.commands import CloseListeners, Command, Log, Notify, Order, Phase, Send
-from tricorn.arbiter.mind.state import NEVER, Leaving, State, Stopping, Worker
+from tricorn.arbiter.mind.state import NEVER, Decision, Leaving, State, Stopping, Worker
 from tricorn.errors import ExitCode
-
-Decision = tuple[State, list[Command]]
 
 
 def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision:

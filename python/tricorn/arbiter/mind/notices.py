@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from tricorn.arbiter.mind.commands import Command, Log
-from tricorn.arbiter.mind.events import WorkerNotices
-from tricorn.arbiter.mind.state import State, Worker
-
-Decision = tuple[State, list[Command]]
+from tricorn.arbiter.mind.commands import Log
+from tricorn.arbiter.mind.state import Decision, State, Worker
+from tricorn.workers.messages import Notice
 
 
-def noticed(state: State, worker: Worker, event: WorkerNotices, now: float) -> Decision:
+def noticed(state: State, worker: Worker, notice: Notice, now: float) -> Decision:
     """A text is logged once for each generation. Of texts with the same subject one is logged per `PAUSE`."""
-    key = worker.generation, event.subject or event.text
+    key = worker.generation, notice.subject or notice.text
     last = state.notices.get(key)
-    if last is not None and (not event.subject or now - last < PAUSE):
+    if last is not None and (not notice.subject or now - last < PAUSE):
         return state, []
     kept = {other: at for other, at in state.notices.items() if other[0] >= worker.generation - 1}
-    return replace(state, notices=MappingProxyType(kept | {key: now})), [Log(event.level, event.text)]
+    return replace(state, notices=MappingProxyType(kept | {key: now})), [Log(notice.level, notice.text)]
 
 
 PAUSE = 9.0

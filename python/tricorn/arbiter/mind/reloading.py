@@ -15,9 +15,7 @@ from signal import Signals
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import Command, Commit, Log, Notify, Phase, Reload, Rollback
 from tricorn.arbiter.mind.events import Reloaded
-from tricorn.arbiter.mind.state import State, Trial, Worker
-
-Decision = tuple[State, list[Command]]
+from tricorn.arbiter.mind.state import Decision, State, Trial, Worker
 
 
 def hang_up(state: State) -> Decision:

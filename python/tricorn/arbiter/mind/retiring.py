@@ -7,14 +7,15 @@ a stuck worker is replaced whatever the others do.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from signal import Signals
 
+from tricorn import workers
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import Command, Log
-from tricorn.arbiter.mind.events import WorkerSeen, WorkerStuck
-from tricorn.arbiter.mind.state import Silent, State, Worker
-
-Decision = tuple[State, list[Command]]
+from tricorn.arbiter.mind.events import WorkerSeen
+from tricorn.arbiter.mind.state import Decision, Silent, State, Worker
+from tricorn.workers.messages import Stuck
 
 AT_ONCE = 4
 """One in so many workers may be replaced at a time."""
@@ -66,12 +67,13 @@ def dismiss(state: State, now: float) -> Decision:
     return state, commands
 
 
-def stuck(state: State, worker: Worker, event: WorkerStuck) -> Decision:
+def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     """A request takes too long. Its thread is lost for the service until it comes back."""
-    where = "\n  ".join((STACK, *event.stack)) if event.stack else " The thread did not say where it is."
-    how = "" if event.limit == "request_timeout" else " without progress"
-    text = f"{worker}: {event.request} has been running for {event.age:.1f} seconds{how} ({event.limit}).{where}"
-    if event.limit == "request_timeout":
+    stack = tuple(takewhile(lambda frame: f'File "{SERVER}' not in frame, call.stack))
+    where = "\n  ".join((STACK, *stack)) if stack else " The thread did not say where it is."
+    how = "" if call.limit == "request_timeout" else " without progress"
+    text = f"{worker}: {call.request} has been running for {call.age:.1f} seconds{how} ({call.limit}).{where}"
+    if call.limit == "request_timeout":
         return state, [Log("error", text)]
     commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
     return _replace_stuck(state, worker), commands
@@ -127,3 +129,6 @@ CONFIRMED = 1.0
 """Seconds of the arbiter's own time in which a silent worker must not have come back."""
 
 STACK = " Python stack, most recent call first:"
+
+SERVER = workers.__path__[0]
+"""Frames from here on are below the application, and the same for every request."""

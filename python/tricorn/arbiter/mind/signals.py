@@ -8,10 +8,8 @@ from signal import Signals
 
 from tricorn.arbiter.mind import leaving, reloading
 from tricorn.arbiter.mind.commands import Command, Log, ReopenLogs, Send, Upgrade, WorkersChanged
-from tricorn.arbiter.mind.state import State, Stopping
+from tricorn.arbiter.mind.state import Decision, State, Stopping
 from tricorn.errors import ExitCode
-
-Decision = tuple[State, list[Command]]
 
 
 def signalled(state: State, signal: Signals, now: float) -> Decision:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from signal import Signals
 from types import MappingProxyType
 
+from tricorn.arbiter.mind.commands import Command
+
 NEVER = float("inf")
 
 
@@ -221,3 +223,7 @@ class State:
 
     def has_stuck(self) -> bool:
         return any(worker.stuck for worker in self.workers.values())
+
+
+Decision = tuple[State, list[Command]]
+"""What follows from an event: the next state, and what is to be done."""

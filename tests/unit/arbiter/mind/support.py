@@ -7,8 +7,9 @@ from signal import Signals
 
 from tricorn.arbiter.mind.commands import Command, Exit, Log, Reload, Send, Spawn
 from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.events import Event, Reloaded, Signalled, Spawned, Start, Tick, WorkerReady
+from tricorn.arbiter.mind.events import Event, Reloaded, Signalled, Spawned, Start, Tick, Told
 from tricorn.arbiter.mind.state import Policy, State
+from tricorn.workers.messages import Ready
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Arbiter:
     def boot(self) -> None:
         for command in self.feel(Start()):
             assert isinstance(command, Spawn)
-            self.feel(WorkerReady(command.nr))
+            self.feel(Told(command.nr, Ready()))
 
     def hang_up(self, generation: int = 2, target: int | None = None, policy: Policy | None = None) -> list[Command]:
         """HUP, and a configuration that can be used."""

@@ -18,9 +18,10 @@ from tricorn.arbiter.mind.commands import (
 )
 from tricorn.arbiter.mind.decide import decide
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
-from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Upgraded, WorkerBootFailed, WorkerReady
+from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Told, Upgraded
 from tricorn.arbiter.mind.leaving import QUIT_PATIENCE
 from tricorn.arbiter.mind.state import NEVER
+from tricorn.workers.messages import BootFailed, Ready
 
 from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
 
@@ -40,7 +41,7 @@ class TestFirstStartFails:
     def test_the_server_ends_with_the_workers_code_when_all_workers_failed(self) -> None:
         it = arbiter(workers=2)
         it.feel(Start())
-        it.feel(WorkerBootFailed(1, 4, "Failed to find attribute 'x' in 'app'."))
+        it.feel(Told(1, BootFailed(4, "Failed to find attribute 'x' in 'app'.")))
         assert exits(it.feel(ChildExited(1, 4))) == []
         end = it.feel(ChildExited(2, 4))
         assert exits(end) == [4]
@@ -59,7 +60,7 @@ class TestFirstStartFails:
         it = arbiter(workers=2)
         it.feel(Start())
         it.feel(ChildExited(1, 3))
-        assert spawned(it.feel(WorkerReady(2))) == []
+        assert spawned(it.feel(Told(2, Ready()))) == []
         assert spawned(it.wait(BACKOFF_FIRST)) == [3]
 
     @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ class TestReplacing:
                 assert spawned(it.wait(delay / 2)) == []
                 it.wait(delay / 2)
             (nr,) = it.state.workers
-            it.feel(WorkerReady(nr))
+            it.feel(Told(nr, Ready()))
         first, last = BACKOFF_FIRST, BACKOFF_MOST
         assert delays == [
             0,
@@ -150,10 +151,10 @@ class TestReplacing:
         it = running(workers=1)
         it.now += 1
         assert spawned(it.feel(ChildExited(1, -9))) == [2]
-        it.feel(WorkerReady(2))
+        it.feel(Told(2, Ready()))
         it.now += pause - 1
         assert spawned(it.feel(ChildExited(2, -9))) == [3], "it served for long: this is no early death"
-        it.feel(WorkerReady(3))
+        it.feel(Told(3, Ready()))
         it.now += 1
         it.feel(ChildExited(3, -9))
         assert it.state.backoff.until - it.now == delay
@@ -169,13 +170,13 @@ class TestReplacing:
         for nr in range(1, 20):
             it.now += STEADY
             assert spawned(it.feel(ChildExited(nr, -9))) == [nr + 1]
-            it.feel(WorkerReady(nr + 1))
+            it.feel(Told(nr + 1, Ready()))
 
     def test_news_of_a_worker_that_is_gone_means_nothing(self) -> None:
         it = running()
         it.feel(ChildExited(1, 0))
         before = it.state
-        for event in (WorkerReady(1), WorkerBootFailed(1, 3, "late"), ChildExited(1, 0)):
+        for event in (Told(1, Ready()), Told(1, BootFailed(3, "late")), ChildExited(1, 0)):
             assert it.feel(event) == []
         assert it.state == before
 
@@ -283,10 +284,10 @@ class TestOtherSignals:
         it = running(workers=2)
         it.feel(ChildExited(2, -9))
         it.signal("USR1")
-        assert sends(it.feel(WorkerReady(3))) == [(3, "SIGUSR1")]
+        assert sends(it.feel(Told(3, Ready()))) == [(3, "SIGUSR1")]
         it.now += 1
         it.feel(ChildExited(3, -9))
-        assert sends(it.feel(WorkerReady(4))) == []
+        assert sends(it.feel(Told(4, Ready()))) == []
 
     def test_usr2_starts_one_successor(self) -> None:
         it = running()

@@ -5,16 +5,9 @@ from __future__ import annotations
 import pytest
 from tricorn.arbiter.mind.commands import Commit, Notify, Order, Phase, Reload, Rollback, Spawn
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.events import (
-    ChildExited,
-    CodeChanged,
-    Reloaded,
-    ReloadFailed,
-    Start,
-    WorkerBootFailed,
-    WorkerReady,
-)
+from tricorn.arbiter.mind.events import ChildExited, Reloaded, ReloadFailed, Start, Told
 from tricorn.arbiter.mind.state import Policy
+from tricorn.workers.messages import BootFailed, Changed, Ready
 
 from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
 
@@ -24,8 +17,8 @@ class TestHangUp:
         it = running(workers=2)
         commands = it.hang_up()
         assert spawned(commands) == [3, 4]
-        assert sends(it.feel(WorkerReady(3))) == []
-        done = it.feel(WorkerReady(4))
+        assert sends(it.feel(Told(3, Ready()))) == []
+        done = it.feel(Told(4, Ready()))
         assert sends(done) == [(1, "SIGTERM"), (2, "SIGTERM")]
         assert Commit(2) in done
         assert spawned(it.feel(ChildExited(1, 0)) + it.feel(ChildExited(2, 0))) == []
@@ -33,10 +26,10 @@ class TestHangUp:
     def test_a_fork_depends_on_its_hook_until_a_worker_of_the_generation_has_served(self) -> None:
         it = arbiter(workers=1)
         proven = [command.proven for command in it.feel(Start()) if isinstance(command, Spawn)]
-        it.feel(WorkerReady(1))
+        it.feel(Told(1, Ready()))
         commands = it.hang_up()
         commands += it.feel(ChildExited(1, -9))  # is replaced by another one of its own generation
-        commands += it.feel(WorkerReady(2))
+        commands += it.feel(Told(2, Ready()))
         commands += it.feel(ChildExited(2, -9))
         commands += it.wait(BACKOFF_FIRST)
         proven += [command.proven for command in commands if isinstance(command, Spawn)]
@@ -46,7 +39,7 @@ class TestHangUp:
         it = running(workers=1)
         assert Notify(Phase.RELOADING) in it.signal("HUP")
         it.feel(Reloaded(2, 1, it.state.policy))
-        assert Notify(Phase.READY) in it.feel(WorkerReady(2))
+        assert Notify(Phase.READY) in it.feel(Told(2, Ready()))
 
     def test_a_configuration_that_cannot_be_used_changes_nothing(self) -> None:
         it = running(workers=2)
@@ -62,8 +55,8 @@ class TestHangUp:
     def test_a_generation_that_cannot_boot_is_rolled_back(self, status: int) -> None:
         it = running(workers=2)
         it.hang_up(target=3)
-        it.feel(WorkerReady(3))
-        it.feel(WorkerBootFailed(4, 3, "SyntaxError: invalid syntax"))
+        it.feel(Told(3, Ready()))
+        it.feel(Told(4, BootFailed(3, "SyntaxError: invalid syntax")))
         commands = it.feel(ChildExited(4, status))
         assert Rollback(2) in commands
         assert sends(commands) == [(3, "SIGTERM"), (5, "SIGTERM")]
@@ -78,7 +71,7 @@ class TestHangUp:
         it = running(workers=2)
         it.hang_up()
         it.feel(ChildExited(3, 3))
-        assert it.feel(WorkerReady(4)) != []
+        assert it.feel(Told(4, Ready())) != []
         assert spawned(it.feel(ChildExited(4, -15))) == []
         assert spawned(it.feel(ChildExited(1, -9))) == [5]
         assert it.state.workers[5].generation == 1
@@ -93,17 +86,17 @@ class TestHangUp:
         it = running(workers=2)
         assert spawned(it.hang_up(target=4)) == [3, 4, 5, 6]
         for nr in (3, 4, 5, 6):
-            it.feel(WorkerReady(nr))
+            it.feel(Told(nr, Ready()))
         assert spawned(it.hang_up(generation=3, target=1)) == [7]
-        assert len(sends(it.feel(WorkerReady(7)))) == 4
+        assert len(sends(it.feel(Told(7, Ready())))) == 4
 
     def test_what_is_asked_for_meanwhile_happens_once_afterwards(self) -> None:
         it = running(workers=1)
         it.hang_up()
         assert Reload() not in it.signal("HUP") + it.signal("HUP")
-        assert it.feel(WorkerReady(2)).count(Reload()) == 1
+        assert it.feel(Told(2, Ready())).count(Reload()) == 1
         it.feel(Reloaded(3, 1, it.state.policy))
-        assert Reload() not in it.feel(WorkerReady(3))
+        assert Reload() not in it.feel(Told(3, Ready()))
 
     def test_also_after_a_failure(self) -> None:
         it = running(workers=1)
@@ -135,29 +128,29 @@ class TestHangUp:
 class TestCodeChanged:
     def test_new_workers_with_the_same_configuration(self) -> None:
         it = running(workers=2, stand_in=True)
-        commands = it.feel(CodeChanged(1, "app.py"))
+        commands = it.feel(Told(1, Changed("app.py")))
         assert Reload(configuration=False) in commands
         assert texts(commands, "info") == ["Worker reloading: app.py modified"]
-        assert it.feel(CodeChanged(2, "app.py")) == []
+        assert it.feel(Told(2, Changed("app.py"))) == []
 
     def test_what_an_old_generation_says_is_no_news(self) -> None:
         it = running(workers=1)
         it.hang_up()
-        it.feel(WorkerReady(2))
-        assert it.feel(CodeChanged(1, "app.py")) == []
+        it.feel(Told(2, Ready()))
+        assert it.feel(Told(1, Changed("app.py"))) == []
 
     def test_the_traceback_is_shown_only_while_nothing_better_serves(self) -> None:
         it = arbiter(workers=1, stand_in=True)
         (first,) = it.feel(Start())
         assert isinstance(first, Spawn)
         assert first.stand_in
-        it.feel(WorkerReady(1, stand_in=True))
-        it.feel(CodeChanged(1, "app.py"))
+        it.feel(Told(1, Ready(stand_in=True)))
+        it.feel(Told(1, Changed("app.py")))
         (second,) = it.feel(Reloaded(2, 1, it.state.policy))
         assert isinstance(second, Spawn)
         assert second.stand_in
-        it.feel(WorkerReady(2))
-        it.feel(CodeChanged(2, "app.py"))
+        it.feel(Told(2, Ready()))
+        it.feel(Told(2, Changed("app.py")))
         (third,) = it.feel(Reloaded(3, 1, it.state.policy))
         assert isinstance(third, Spawn)
         assert not third.stand_in

@@ -6,26 +6,18 @@ from dataclasses import replace
 
 from tricorn.arbiter.mind.booting import ANSWER
 from tricorn.arbiter.mind.commands import AskForStack, Order
-from tricorn.arbiter.mind.events import (
-    ChildExited,
-    Spawned,
-    Start,
-    WorkerReady,
-    WorkerRetires,
-    WorkerSeen,
-    WorkerStack,
-    WorkerStuck,
-)
+from tricorn.arbiter.mind.events import ChildExited, Spawned, Start, Told, WorkerSeen
 from tricorn.arbiter.mind.leaving import ABORT_PATIENCE
-from tricorn.arbiter.mind.retiring import CONFIRMED
+from tricorn.arbiter.mind.retiring import CONFIRMED, SERVER
+from tricorn.workers.messages import Ready, Retire, StackLines, Stuck
 
 from tests.unit.arbiter.mind.support import Arbiter, arbiter, exits, running, sends, spawned, texts
 
 MEGABYTE = 1 << 20
 
 
-def stuck(nr: int = 1) -> WorkerStuck:
-    return WorkerStuck(nr, "timeout", 30.2, "GET /slow", ('File "app.py", line 3 in slow',))
+def stuck(nr: int = 1, *below: str) -> Told:
+    return Told(nr, Stuck("timeout", 0, 30.2, "GET /slow", ('File "app.py", line 3 in slow', *below)))
 
 
 def seen(
@@ -37,44 +29,44 @@ def seen(
 class TestWishes:
     def test_the_successor_serves_before_it_leaves(self) -> None:
         it = running(workers=1)
-        commands = it.feel(WorkerRetires(1, "Autorestarting worker after current request."))
+        commands = it.feel(Told(1, Retire("Autorestarting worker after current request.")))
         assert spawned(commands) == [2]
         assert sends(commands) == []
-        assert sends(it.feel(WorkerReady(2))) == [(1, "SIGTERM")]
+        assert sends(it.feel(Told(2, Ready()))) == [(1, "SIGTERM")]
         assert spawned(it.feel(ChildExited(1, 0))) == []
 
     def test_a_quarter_of_the_workers_at_once(self) -> None:
         it = running(workers=8, most=40)
         for nr in range(1, 9):
-            it.feel(WorkerRetires(nr, "max_requests"))
+            it.feel(Told(nr, Retire("max_requests")))
         assert sorted(it.state.workers) == [*range(1, 9), 9, 10]
-        assert sends(it.feel(WorkerReady(9))) == [(1, "SIGTERM")]
+        assert sends(it.feel(Told(9, Ready()))) == [(1, "SIGTERM")]
         # The place is free when it is gone, and not when it was told.
-        assert spawned(it.feel(WorkerReady(10))) == []
+        assert spawned(it.feel(Told(10, Ready()))) == []
         assert spawned(it.feel(ChildExited(1, 0))) == [11]
 
     def test_a_stuck_one_leaves_before_one_that_only_wishes_to(self) -> None:
         it = running(workers=2)
-        assert spawned(it.feel(WorkerRetires(1, "max_requests"))) == [3]
+        assert spawned(it.feel(Told(1, Retire("max_requests")))) == [3]
         assert spawned(it.feel(stuck(2))) == [4]
-        assert sends(it.feel(WorkerReady(3))) == [(2, "SIGTERM")]
-        assert sends(it.feel(WorkerReady(4))) == [(1, "SIGTERM")]
+        assert sends(it.feel(Told(3, Ready()))) == [(2, "SIGTERM")]
+        assert sends(it.feel(Told(4, Ready()))) == [(1, "SIGTERM")]
 
     def test_of_few_workers_one(self) -> None:
         it = running(workers=2)
-        it.feel(WorkerRetires(1, "max_requests"))
-        assert spawned(it.feel(WorkerRetires(2, "max_requests"))) == []
+        it.feel(Told(1, Retire("max_requests")))
+        assert spawned(it.feel(Told(2, Retire("max_requests")))) == []
 
     def test_a_reload_replaces_them_anyway(self) -> None:
         it = running(workers=1)
         it.hang_up()
-        assert spawned(it.feel(WorkerRetires(1, "max_requests"))) == []
+        assert spawned(it.feel(Told(1, Retire("max_requests")))) == []
 
     def test_a_successor_that_dies_is_tried_again(self) -> None:
         it = running(workers=1)
-        it.feel(WorkerRetires(1, "max_requests"))
+        it.feel(Told(1, Retire("max_requests")))
         assert spawned(it.feel(ChildExited(2, 1))) == [3]
-        assert sends(it.feel(WorkerReady(3))) == [(1, "SIGTERM")]
+        assert sends(it.feel(Told(3, Ready()))) == [(1, "SIGTERM")]
 
 
 class TestLifetime:
@@ -82,11 +74,11 @@ class TestLifetime:
         it = arbiter(workers=1, max_lifetime=100, lifetime_jitter=50)
         it.feel(Start())
         it.feel(Spawned(1, 101, luck=0.5))
-        it.feel(WorkerReady(1))
+        it.feel(Told(1, Ready()))
         assert it.state.next_deadline() == it.now + 125
         assert spawned(it.wait(124)) == []
         assert spawned(it.wait(1)) == [2]
-        assert texts(it.feel(WorkerReady(2)), "info") == [
+        assert texts(it.feel(Told(2, Ready())), "info") == [
             "Worker (pid:101) is replaced: it has served for 125 seconds."
         ]
 
@@ -96,7 +88,7 @@ class TestMemory:
         it = running(workers=1, max_memory=100 * MEGABYTE)
         assert spawned(it.feel(seen(1, rss=100 * MEGABYTE))) == []
         assert spawned(it.feel(seen(1, rss=130 * MEGABYTE))) == [2]
-        (text,) = texts(it.feel(WorkerReady(2)), "info")
+        (text,) = texts(it.feel(Told(2, Ready())), "info")
         assert text == (
             "Worker (pid:101) is replaced: it uses 130 MiB of memory, more than 100 MiB (max_worker_memory)."
         )
@@ -117,10 +109,15 @@ class TestStuck:
         assert spawned(commands) == [2]
         assert sends(commands) == []
 
+    def test_frames_below_the_application_are_left_out(self) -> None:
+        it = running(workers=1, timeout=30)
+        below = f'File "{SERVER}/gthread.py", line 40 in serve'
+        assert texts(it.feel(stuck(1, below, 'File "threading.py"')), "error")[0].endswith('app.py", line 3 in slow')
+
     def test_it_finishes_its_other_requests_before_it_is_aborted(self) -> None:
         it = running(workers=1, timeout=30)
         it.feel(stuck())
-        told = it.feel(WorkerReady(2))
+        told = it.feel(Told(2, Ready()))
         assert Order((1,), drain=True, yields=True, replaced=True) in told
         assert sends(told) == [(1, "SIGTERM")]
         assert sends(it.feel(seen(1, in_flight=2))) == []
@@ -131,7 +128,7 @@ class TestStuck:
     def test_patience_ends_with_graceful_timeout(self) -> None:
         it = running(workers=1, timeout=30, graceful=5)
         it.feel(stuck())
-        it.feel(WorkerReady(2))
+        it.feel(Told(2, Ready()))
         assert sends(it.wait(5)) == [(1, "SIGABRT")]
 
     def test_all_workers_may_be_stuck_at_once(self) -> None:
@@ -140,7 +137,7 @@ class TestStuck:
 
     def test_a_late_request_alone_costs_no_worker(self) -> None:
         it = running(workers=1, timeout=30)
-        commands = it.feel(WorkerStuck(1, "request_timeout", 5.0, "GET /slow", ()))
+        commands = it.feel(Told(1, Stuck("request_timeout", 0, 5.0, "GET /slow", ())))
         assert len(texts(commands, "error")) == 1
         assert spawned(commands) == []
 
@@ -200,7 +197,7 @@ class TestBootTimeout:
         it = booting(boot_timeout=60)
         assert it.state.next_deadline() == it.now + 60
         assert AskForStack(1) in it.wait(60)
-        it.feel(WorkerStack(1, ('File "app.py", line 1 in <module>',)))
+        it.feel(Told(1, StackLines(('File "app.py", line 1 in <module>',))))
         late = it.wait(ANSWER)
         assert texts(late, "critical") == [
             "Worker (pid:101) does not boot: it was not ready within 60 seconds (boot_timeout); "
@@ -229,5 +226,5 @@ class TestBootTimeout:
     def test_one_that_makes_it_in_time_is_left_alone(self) -> None:
         it = booting(boot_timeout=60)
         it.wait(59)
-        it.feel(WorkerReady(1))
+        it.feel(Told(1, Ready()))
         assert sends(it.wait(60)) == []
