@@ -19,11 +19,11 @@ from tricorn.arbiter.mind.commands import (
     Log,
     Notify,
     Order,
-    Phase,
     Reload,
     ReopenLogs,
     Rollback,
     Send,
+    ServiceState,
     Spawn,
     Upgrade,
     WorkersChanged,
@@ -83,7 +83,7 @@ class Hands:
     def show(self, state: State) -> None:
         """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
         self.server.num_workers = state.target
-        self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.staying}
+        self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.counts}
         self._mark_alive(state.generation)
 
     def _mark_alive(self, generation: int) -> None:
@@ -121,8 +121,8 @@ class Hands:
                 self._roll_back(generation)
             case WorkersChanged(new, old):
                 hooks.may(self.site.log, "nworkers_changed", self.site.config.nworkers_changed, self.server, new, old)
-            case Notify(phase):
-                self._notify(phase)
+            case Notify(state):
+                self._notify(state)
             case Upgrade():
                 self._upgrade()
             case Exit(code):
@@ -217,19 +217,19 @@ class Hands:
 
     # The service manager
 
-    def _notify(self, phase: Phase) -> None:
+    def _notify(self, state: ServiceState) -> None:
         notifier = self._lineage.notifier
-        match phase:
-            case Phase.READY:
+        match state:
+            case ServiceState.READY:
                 if self._lineage.parent is not None:
                     notifier.main_pid(os.getpid())
                 notifier.ready(f"{self.server.num_workers} workers serve {self.site.app.app_uri}")
-            case Phase.RELOADING:
+            case ServiceState.RELOADING:
                 notifier.reloading()
-            case Phase.STOPPING if self._successor is not None:
+            case ServiceState.STOPPING if self._successor is not None:
                 # The service goes on. systemd believes that its main process only (NotifyAccess=main): still us.
                 notifier.main_pid(self._successor)
-            case Phase.STOPPING:
+            case ServiceState.STOPPING:
                 notifier.stopping()
 
     def service_manager_deadline(self) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from tricorn.arbiter import memory
 from tricorn.arbiter.mind.events import Event, WorkerSeen
-from tricorn.arbiter.mind.state import NEVER, State, Worker
+from tricorn.arbiter.mind.state import NEVER, State
+from tricorn.arbiter.mind.worker import Worker
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import time
 
@@ -47,7 +48,7 @@ class Watcher:
         self._hands.watch_parent()
         if state.is_watched():
             for worker in state.workers.values():
-                if worker.ready is not None:
+                if worker.served_since is not None:
                     seen = self._see(worker, state)
                     if seen is not None:
                         yield seen

@@ -6,14 +6,16 @@ from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.mind import leaving
-from tricorn.arbiter.mind.commands import AskForStack, Command, Log, Notify, Phase, Send
+from tricorn.arbiter.mind.commands import AskForStack, Command, Log, Notify, Send, ServiceState
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.state import Backoff, Decision, State, Worker
+from tricorn.arbiter.mind.state import Backoff, Decision, State
+from tricorn.arbiter.mind.worker import Booting, Leaving, Serving, Worker
 
 
 def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:
     """A worker serves. If others failed before it, they get another try, but not at once."""
-    state = state.with_worker(replace(worker, ready=now, overdue=None))
+    phase = replace(worker.phase, since=now) if isinstance(worker.phase, Leaving) else Serving(now)
+    state = state.with_worker(replace(worker, phase=phase))
     commands: list[Command] = [Log("debug", f"{worker} is ready.")]
     if state.reopened >= worker.started:
         commands.append(Send(worker.nr, Signals.SIGUSR1))
@@ -23,26 +25,33 @@ def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:
         if state.failures:
             state = replace(state, backoff=Backoff(2, now, now + BACKOFF_FIRST))
         state = replace(state, proven=True)
-        commands.append(Notify(Phase.READY))
+        commands.append(Notify(ServiceState.READY))
     return state, commands
 
 
-def overdue(state: State, now: float) -> Decision:
-    """A worker that boots for longer than `boot_timeout` is asked where it is, and killed."""
-    commands: list[Command] = []
-    for worker in list(state.workers.values()):
-        if worker.ready is not None or worker.leaving is not None or now < state.boot_deadline(worker):
-            continue
-        if worker.overdue is None:
-            state = state.with_worker(replace(worker, overdue=now + ANSWER))
-            commands.append(AskForStack(worker.nr))
-            continue
-        reason = f"it was not ready within {state.policy.boot_timeout:g} seconds (boot_timeout)"
-        where = "\n  ".join((STACK, *worker.stack)) if worker.stack else "; where it was is not known."
-        commands.append(Log("critical", f"{worker} does not boot: {reason}{where}"))
-        state, told = leaving.leave(state, replace(worker, failure=reason), Signals.SIGKILL, now)
-        commands += told
-    return state, commands
+def failed(state: State, worker: Worker, reason: str) -> State:
+    """It says so, and is about to exit."""
+    if not isinstance(worker.phase, Booting | Leaving):
+        return state
+    return state.with_worker(replace(worker, phase=replace(worker.phase, failure=reason)))
+
+
+def told_where(state: State, worker: Worker, stack: tuple[str, ...]) -> State:
+    """A part of the answer to AskForStack."""
+    if not isinstance(worker.phase, Booting):
+        return state
+    return state.with_worker(replace(worker, phase=replace(worker.phase, stack=worker.phase.stack + stack)))
+
+
+def overdue(state: State, worker: Worker, phase: Booting, now: float) -> Decision:
+    """It has been booting for longer than `boot_timeout`: it is asked where it is, and killed."""
+    if phase.overdue is None:
+        return state.with_worker(replace(worker, phase=replace(phase, overdue=now + ANSWER))), [AskForStack(worker.nr)]
+    reason = f"it was not ready within {state.policy.boot_timeout:g} seconds (boot_timeout)"
+    where = "\n  ".join((STACK, *phase.stack)) if phase.stack else "; where it was is not known."
+    worker = replace(worker, phase=replace(phase, failure=reason))
+    state, commands = leaving.leave(state, worker, Signals.SIGKILL, now)
+    return state, [Log("critical", f"{worker} does not boot: {reason}{where}"), *commands]
 
 
 ANSWER = 0.5

@@ -98,7 +98,7 @@ class WorkersChanged:
     old: int
 
 
-class Phase(Enum):
+class ServiceState(Enum):
     """What the service manager is told (sd_notify)."""
 
     READY = "ready"
@@ -108,7 +108,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    phase: Phase
+    state: ServiceState
 
 
 @dataclass(frozen=True, slots=True)

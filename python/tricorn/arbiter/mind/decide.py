@@ -21,7 +21,8 @@ from tricorn.arbiter.mind.events import (
     Upgraded,
     WorkerSeen,
 )
-from tricorn.arbiter.mind.state import Decision, State, Stopping, Worker
+from tricorn.arbiter.mind.state import Decision, State, Stopping
+from tricorn.arbiter.mind.worker import Booting, Leaving, Retiring, Serving, Worker
 from tricorn.workers.messages import BootFailed, Changed, Message, Notice, Ready, Retire, StackLines, Stuck
 
 
@@ -46,8 +47,8 @@ def decide(state: State, event: Event, now: float) -> Decision:
 
 def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
     match event:
-        case Spawned(_, pid, luck):
-            return state.with_worker(replace(worker, pid=pid, luck=luck)), []
+        case Spawned(_, pid, jitter):
+            return state.with_worker(replace(worker, pid=pid, jitter=jitter)), []
         case SpawnFailed(_, reason):
             return endings.not_started(state, worker, reason, now)
         case Told(_, message):
@@ -64,9 +65,9 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
         case Ready(stand_in):
             return booting.ready(state, worker, stand_in, now)
         case BootFailed(_, reason):
-            return state.with_worker(replace(worker, failure=reason)), []
+            return booting.failed(state, worker, reason), []
         case StackLines(lines):
-            return state.with_worker(replace(worker, stack=worker.stack + lines)), []
+            return booting.told_where(state, worker, lines), []
         case Retire(reason):
             return retiring.retires(state, worker, reason)
         case Stuck():
@@ -79,11 +80,26 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
 
 def _on_time(state: State, now: float) -> Decision:
     """What only time has brought."""
-    state, commands = leaving.escalate(state, now)
-    state, more = booting.overdue(state, now)
-    commands += more
+    commands: list[Command] = []
+    for worker in list(state.workers.values()):
+        if now >= state.deadline_of(worker):
+            state, more = _deadline(state, worker, now)
+            commands += more
     state, more = leaving.announced(state, now)
-    return retiring.end_of_life(state, now), commands + more
+    return state, commands + more
+
+
+def _deadline(state: State, worker: Worker, now: float) -> Decision:
+    """What is done about a worker whose time is over in its phase."""
+    match worker.phase:
+        case Booting() as phase:
+            return booting.overdue(state, worker, phase, now)
+        case Serving(since):
+            return retiring.wishes(state, worker, f"it has served for {now - since:.0f} seconds"), []
+        case Leaving() as phase:
+            return leaving.escalate(state, worker, phase, now)
+        case Retiring():
+            return state, []  # it has none
 
 
 def _settle(state: State, commands: list[Command], now: float) -> Decision:

@@ -7,7 +7,8 @@ from signal import Signals
 
 from tricorn.arbiter.mind import leaving, reloading
 from tricorn.arbiter.mind.commands import Command, Level, Log
-from tricorn.arbiter.mind.state import Backoff, Decision, Failure, State, Stopping, Worker
+from tricorn.arbiter.mind.state import Backoff, Decision, Failure, State, Stopping
+from tricorn.arbiter.mind.worker import Booting, Leaving, Worker
 from tricorn.errors import ExitCode
 
 
@@ -22,12 +23,12 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     logs: list[Command] = [_obituary(worker, status)]
     if serving and status:
         logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
-    told_to = worker.leaving is not None and worker.failure is None
+    reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
+    told_to = isinstance(worker.phase, Leaving) and reason is None
     if told_to or state.stopping is not None or worker.generation not in dict(state.wanted()):
         return state, logs
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
-    reason = worker.failure
-    if reason is None and status < 0 and worker.ready is None:
+    if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {_signal_name(-status)} while it booted"
     return _lost(state, worker, Failure(failed, reason), now, logs)
 
@@ -58,7 +59,7 @@ def _reason(failure: Failure) -> str:
 
 def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
     """One early death is an accident and is replaced at once; each that follows doubles the wait."""
-    if worker.ready is not None and now - worker.ready >= STEADY:
+    if worker.served_since is not None and now - worker.served_since >= STEADY:
         return backoff
     if worker.started < backoff.last:
         return backoff  # of the same round: whatever killed its sibling killed it
@@ -69,16 +70,16 @@ def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
 
 def _obituary(worker: Worker, status: int) -> Log:
     """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
+    sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if status >= 0:
-        aborted = worker.leaving is not None and worker.leaving.told is Signals.SIGABRT
-        level: Level = "debug" if status == 0 else "warning" if aborted else "error"
+        level: Level = "debug" if status == 0 else "warning" if sent is Signals.SIGABRT else "error"
         return Log(level, f"{worker} exited with code {status}.")
     name = _signal_name(-status)
     if name == "SIGKILL":
-        if worker.leaving is not None and worker.leaving.told is Signals.SIGKILL:
+        if sent is Signals.SIGKILL:
             return Log("warning", f"{worker} was sent SIGKILL: it did not leave in time.")
         return Log("error", f"{worker} was sent SIGKILL! Perhaps out of memory?")
-    expected = name == "SIGTERM" or worker.leaving is not None
+    expected = name == "SIGTERM" or sent is not None
     return Log("info" if expected else "warning", f"{worker} was sent {name}!")
 
 

@@ -23,7 +23,7 @@ class Signalled:
 class Spawned:
     nr: int
     pid: int
-    luck: float = 0.0
+    jitter: float = 0.0
     """A random number from 0 to 1, for what workers should not do all at once."""
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind.commands import CloseListeners, Command, Log, Notify, Order, Phase, Send
-from tricorn.arbiter.mind.state import NEVER, Decision, Leaving, State, Stopping, Worker
+from tricorn.arbiter.mind.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
+from tricorn.arbiter.mind.state import NEVER, Decision, State, Stopping
+from tricorn.arbiter.mind.worker import Leaving, Worker, told_to_leave
 from tricorn.errors import ExitCode
 
 
@@ -23,24 +24,17 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
         # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
         commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields, replaced=replaced))
     commands.append(Send(worker.nr, signal))
-    return state.with_worker(replace(worker, leaving=Leaving(signal, now + patience))), commands
+    return state.with_worker(replace(worker, phase=told_to_leave(worker.phase, signal, now + patience))), commands
 
 
-def escalate(state: State, now: float) -> Decision:
-    """Workers whose time to leave is over are told more clearly."""
-    commands: list[Command] = []
-    for worker in list(state.workers.values()):
-        if worker.leaving is None or now < worker.leaving.deadline:
-            continue
-        signal = Signals.SIGKILL
-        if worker.leaving.told is Signals.SIGTERM:
-            text = f"{worker} did not finish its requests in {state.policy.graceful_timeout:g} seconds."
-            commands.append(Log("warning", text))
-            # A stuck one gets ABRT, gunicorn's signal for it: its hook `worker_abort` may want to know.
-            signal = Signals.SIGABRT if worker.stuck else Signals.SIGQUIT
-        state, told = leave(state, worker, signal, now)
-        commands += told
-    return state, commands
+def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decision:
+    """Its time to leave is over: it is told more clearly."""
+    if phase.sent_signal is not Signals.SIGTERM:
+        return leave(state, worker, Signals.SIGKILL, now)
+    log = Log("warning", f"{worker} did not finish its requests in {state.policy.graceful_timeout:g} seconds.")
+    # A stuck one gets ABRT, gunicorn's signal for it: its hook `worker_abort` may want to know.
+    state, commands = leave(state, worker, Signals.SIGABRT if phase.stuck else Signals.SIGQUIT, now)
+    return state, [log, *commands]
 
 
 def announce(state: State, now: float) -> Decision:
@@ -48,7 +42,7 @@ def announce(state: State, now: float) -> Decision:
     delay = state.policy.drain_delay
     text = f"Leaving in {delay:g} seconds (drain_delay); until then requests are served, and readiness is denied."
     state = replace(state, announced=now + delay)
-    return state, [Log("info", text), Order(tuple(state.workers), not_ready=True), Notify(Phase.STOPPING)]
+    return state, [Log("info", text), Order(tuple(state.workers), not_ready=True), Notify(ServiceState.STOPPING)]
 
 
 def announced(state: State, now: float) -> Decision:
@@ -65,7 +59,7 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
     commands: list[Command] = []
     signal = Signals.SIGQUIT if stopping.quick else Signals.SIGTERM
     if before is None:
-        commands += [CloseListeners(), Notify(Phase.STOPPING)]
+        commands += [CloseListeners(), Notify(ServiceState.STOPPING)]
     elif before.quick:
         signal = Signals.SIGKILL
         stopping = before

@@ -6,7 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tricorn.arbiter.mind.commands import Log
-from tricorn.arbiter.mind.state import Decision, State, Worker
+from tricorn.arbiter.mind.state import Decision, State
+from tricorn.arbiter.mind.worker import Worker
 from tricorn.workers.messages import Notice
 
 

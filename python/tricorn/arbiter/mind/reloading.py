@@ -13,9 +13,10 @@ from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.mind import leaving
-from tricorn.arbiter.mind.commands import Command, Commit, Log, Notify, Phase, Reload, Rollback
+from tricorn.arbiter.mind.commands import Command, Commit, Log, Notify, Reload, Rollback, ServiceState
 from tricorn.arbiter.mind.events import Reloaded
-from tricorn.arbiter.mind.state import Decision, State, Trial, Worker
+from tricorn.arbiter.mind.state import Decision, State, Trial
+from tricorn.arbiter.mind.worker import Leaving, Worker
 
 
 def hang_up(state: State) -> Decision:
@@ -25,13 +26,13 @@ def hang_up(state: State) -> Decision:
         return state, commands
     if state.loading or state.trial is not None:
         return replace(state, again=True), commands
-    return replace(state, loading=True), [*commands, Notify(Phase.RELOADING), Reload()]
+    return replace(state, loading=True), [*commands, Notify(ServiceState.RELOADING), Reload()]
 
 
 def code_changed(state: State, worker: Worker, path: str) -> Decision:
     """Every worker watches; what the first one says is enough."""
     busy = state.loading or state.trial is not None or state.announced is not None
-    if worker.generation != state.generation or not worker.staying or busy:
+    if worker.generation != state.generation or not worker.counts or busy:
         return state, []
     state = replace(state, loading=True)
     return state, [Log("info", f"Worker reloading: {path} modified"), Reload(configuration=False)]
@@ -80,7 +81,7 @@ def settle(state: State, now: float) -> Decision:
     commands: list[Command] = [Commit(state.generation)]
     state = replace(state, trial=None)
     for worker in list(state.workers.values()):
-        if worker.generation != state.generation and worker.leaving is None:
+        if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
             state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
             commands += told
     return _steady(state, commands)
@@ -90,5 +91,5 @@ def _steady(state: State, commands: list[Command]) -> Decision:
     if state.again and state.stopping is None:
         return replace(state, again=False, loading=True), [*commands, Reload()]
     if state.stopping is None and state.proven:
-        commands = [*commands, Notify(Phase.READY)]
+        commands = [*commands, Notify(ServiceState.READY)]
     return state, commands

@@ -14,7 +14,8 @@ from tricorn import workers
 from tricorn.arbiter.mind import leaving
 from tricorn.arbiter.mind.commands import Command, Log
 from tricorn.arbiter.mind.events import WorkerSeen
-from tricorn.arbiter.mind.state import Decision, Silent, State, Worker
+from tricorn.arbiter.mind.state import Decision, State
+from tricorn.arbiter.mind.worker import Booting, Leaving, Phase, Retiring, Serving, Silent, Worker
 from tricorn.workers.messages import Stuck
 
 AT_ONCE = 4
@@ -28,40 +29,39 @@ def retires(state: State, worker: Worker, reason: str) -> Decision:
 
 
 def wishes(state: State, worker: Worker, reason: str) -> State:
-    if worker.wish is not None or not worker.staying:
+    if not isinstance(worker.phase, Serving) or worker.phase.retire_reason is not None:
         return state
-    return state.with_worker(replace(worker, wish=reason))
-
-
-def end_of_life(state: State, now: float) -> State:
-    for worker in list(state.workers.values()):
-        if now >= state.end_of_life(worker):
-            state = wishes(state, worker, f"it has served for {now - (worker.ready or now):.0f} seconds")
-    return state
+    return state.with_worker(replace(worker, phase=replace(worker.phase, retire_reason=reason)))
 
 
 def grant(state: State) -> State:
     """Gives a turn to those that wish to go. During a trial all are about to be replaced anyway."""
     if state.trial is not None or state.announced is not None:
         return state
-    under_way = sum(worker.retiring is not None and not worker.stuck for worker in state.workers.values())
+    under_way = sum(_has_turn(worker.phase) for worker in state.workers.values())
     for worker in list(state.workers.values()):
         if under_way >= max(1, state.target // AT_ONCE):
             break
-        if worker.wish is not None and worker.staying:
-            state = state.with_worker(replace(worker, retiring=worker.wish))
-            under_way += 1
+        match worker.phase:
+            case Serving(since, str(reason), silent):
+                state = state.with_worker(replace(worker, phase=Retiring(since, reason, silent=silent)))
+                under_way += 1
     return state
+
+
+def _has_turn(phase: Phase) -> bool:
+    """Until it is gone. A stuck worker needs none."""
+    return (isinstance(phase, Retiring) or (isinstance(phase, Leaving) and phase.replaced)) and not phase.stuck
 
 
 def dismiss(state: State, now: float) -> Decision:
     """Those whose successors serve may leave."""
     commands: list[Command] = []
-    waiting = [worker for worker in state.workers.values() if worker.retiring is not None and worker.leaving is None]
+    waiting = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]
     spare = state.serving(state.generation) + len(waiting) - state.target
     # The stuck ones first: they serve least.
-    for worker in sorted(waiting, key=lambda worker: -worker.stuck)[: max(0, spare)]:
-        commands.append(Log("info", f"{worker} is replaced: {worker.retiring}."))
+    for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
+        commands.append(Log("info", f"{worker} is replaced: {phase.reason}."))
         state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
         commands += told
     return state, commands
@@ -79,46 +79,55 @@ def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     return _replace_stuck(state, worker), commands
 
 
-def seen(state: State, worker: Worker, event: WorkerSeen, now: float) -> Decision:
-    policy = state.policy
+def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
     if worker.stuck:
-        return _abort(state, worker, event, now)
-    worker = _doubt(state, worker, event, now)
-    state = state.with_worker(worker)
-    if worker.silent is not None and now - worker.silent.since >= CONFIRMED:
-        worker = replace(worker, silent=None)
-        text = f"{worker} has a request and shows no sign of life for {event.silence:.0f} seconds: it is stopped."
+        return _abort(state, worker, look, now)
+    if not isinstance(worker.phase, Serving | Retiring):
+        return state, []
+    silent = _doubt(state, worker.phase.silent, look, now)
+    if silent is not None and now - silent.since >= CONFIRMED:
+        text = f"{worker} has a request and shows no sign of life for {look.silence:.0f} seconds: it is stopped."
         commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
         return _replace_stuck(state, worker), commands
-    if event.rss is None or not 0 < policy.max_memory < event.rss:
+    worker = replace(worker, phase=replace(worker.phase, silent=silent))
+    state = state.with_worker(worker)
+    most = state.policy.max_memory
+    if look.rss is None or not 0 < most < look.rss:
         return state, []
-    limit = f"{policy.max_memory / MEGABYTE:.0f} MiB (max_worker_memory)"
-    return wishes(state, worker, f"it uses {event.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
+    limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"
+    return wishes(state, worker, f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
 
 
-def _doubt(state: State, worker: Worker, event: WorkerSeen, now: float) -> Worker:
-    """Notes whether the worker is silent, and since when.
+def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) -> Silent | None:
+    """Whether the worker is silent, and since when.
 
     After a pause of the whole machine the arbiter may run first and find every heartbeat old: one look proves nothing.
     """
-    timeout = state.policy.timeout
-    if not 0 < timeout <= event.silence or worker.leaving is not None:
-        return replace(worker, silent=None)
-    if worker.silent is not None and worker.silent.heartbeat == event.heartbeat:
-        return worker
-    return replace(worker, silent=Silent(event.heartbeat, now))
+    if not 0 < state.policy.timeout <= look.silence:
+        return None
+    if before is not None and before.heartbeat == look.heartbeat:
+        return before
+    return Silent(look.heartbeat, now)
 
 
 def _replace_stuck(state: State, worker: Worker) -> State:
     """Its successor starts now, whatever other workers wish."""
-    reason = worker.retiring or "a request has held it for too long"
-    return state.with_worker(replace(worker, stuck=worker.stuck + 1, retiring=reason))
+    match worker.phase:
+        case Serving(since):
+            phase: Phase = Retiring(since, "a request has held it for too long", stuck=1)
+        case Retiring(stuck=stuck):
+            phase = replace(worker.phase, stuck=stuck + 1, silent=None)
+        case Leaving(stuck=stuck):
+            phase = replace(worker.phase, stuck=stuck + 1)
+        case Booting():
+            return state
+    return state.with_worker(replace(worker, phase=phase))
 
 
-def _abort(state: State, worker: Worker, event: WorkerSeen, now: float) -> Decision:
+def _abort(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
     """What could be finished is finished: only the stuck requests are left, and nobody waits for those."""
-    told = worker.leaving.told if worker.leaving is not None else None
-    if told is Signals.SIGTERM and event.queued == 0 and 0 < event.in_flight <= worker.stuck:
+    sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
+    if sent is Signals.SIGTERM and look.queued == 0 and 0 < look.in_flight <= worker.stuck:
         return leaving.leave(state, worker, Signals.SIGABRT, now)
     return state, []
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from signal import Signals
 from types import MappingProxyType
 
 from tricorn.arbiter.mind.commands import Command
+from tricorn.arbiter.mind.worker import Booting, Leaving, Serving, Worker
 
 NEVER = float("inf")
 
@@ -31,57 +31,6 @@ class Policy:
     """Each worker has listeners of its own."""
     most: int = 64
     """Workers there can be: the scoreboard has no more pages."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """A worker was told to go with `told`; if it is still there at `deadline` it is told more clearly."""
-
-    told: Signals
-    deadline: float
-
-
-@dataclass(frozen=True, slots=True)
-class Silent:
-    """A worker seems not to run. Perhaps it was stopped together with the arbiter, and is about to go on."""
-
-    heartbeat: int
-    """The last one; with another it runs."""
-    since: float
-    """When the arbiter first saw that, in its own time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    nr: int
-    generation: int
-    started: float
-    pid: int | None = None
-    luck: float = 0.0
-    ready: float | None = None
-    """When it said that it serves; None while it boots."""
-    failure: str | None = None
-    """Why it cannot boot."""
-    overdue: float | None = None
-    """Booting took too long: it was asked where it is, and is killed at this time."""
-    stack: tuple[str, ...] = ()
-    """What it answered."""
-    wish: str | None = None
-    """Why it should be replaced, when its turn comes."""
-    retiring: str | None = None
-    """Why it is being replaced: it serves on until its successor does."""
-    stuck: int = 0
-    """Requests that hold a thread of it for longer than `timeout`."""
-    silent: Silent | None = None
-    leaving: Leaving | None = None
-
-    @property
-    def staying(self) -> bool:
-        """Counts as one of the workers wanted."""
-        return self.leaving is None and self.retiring is None
-
-    def __str__(self) -> str:
-        return f"Worker (pid:{self.pid})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +106,11 @@ class State:
         return replace(self, workers=MappingProxyType({k: w for k, w in self.workers.items() if k != nr}))
 
     def of(self, generation: int) -> list[Worker]:
-        """The workers of a generation that are not on their way out, oldest first."""
-        return [worker for worker in self.workers.values() if worker.generation == generation and worker.staying]
+        """The workers of a generation that count, oldest first."""
+        return [worker for worker in self.workers.values() if worker.generation == generation and worker.counts]
 
     def serving(self, generation: int) -> int:
-        return sum(worker.ready is not None for worker in self.of(generation))
+        return sum(isinstance(worker.phase, Serving) for worker in self.of(generation))
 
     def wanted(self) -> Iterator[tuple[int, int]]:
         """The generations that should have workers, and how many."""
@@ -179,37 +128,35 @@ class State:
             return 0
         # One that is killed because it does not boot is replaced when it is gone: what then happens depends on why.
         failing = sum(
-            worker.generation == generation and worker.failure is not None and worker.leaving is not None
+            isinstance(worker.phase, Leaving) and worker.phase.failure is not None
             for worker in self.workers.values()
+            if worker.generation == generation
         )
         return target - len(self.of(generation)) - failing - (0 if self.proven else len(self.failures))
 
     def deadlines(self) -> Iterator[float]:
         """When a Tick is due."""
         for worker in self.workers.values():
-            yield from self._deadlines_of(worker)
+            yield self.deadline_of(worker)
         if any(self.missing(*wanted) > 0 for wanted in self.wanted()):
             yield self.backoff.until
         if self.announced is not None:
             yield self.announced
 
-    def _deadlines_of(self, worker: Worker) -> Iterator[float]:
-        if worker.leaving is not None:
-            yield worker.leaving.deadline
-        elif worker.ready is None:
-            yield self.boot_deadline(worker)
-        elif worker.wish is None and worker.retiring is None:
-            yield self.end_of_life(worker)
-
-    def boot_deadline(self, worker: Worker) -> float:
-        if worker.overdue is not None:
-            return worker.overdue
-        return worker.started + self.policy.boot_timeout if self.policy.boot_timeout > 0 else NEVER
-
-    def end_of_life(self, worker: Worker) -> float:
-        if self.policy.max_lifetime <= 0 or worker.ready is None:
-            return NEVER
-        return worker.ready + self.policy.max_lifetime + worker.luck * self.policy.lifetime_jitter
+    def deadline_of(self, worker: Worker) -> float:
+        """When something has to be done about this worker."""
+        policy = self.policy
+        match worker.phase:
+            case Booting(overdue=None):
+                return worker.started + policy.boot_timeout if policy.boot_timeout > 0 else NEVER
+            case Booting(overdue=float(overdue)):
+                return overdue
+            case Serving(since, None) if policy.max_lifetime > 0:
+                return since + policy.max_lifetime + worker.jitter * policy.lifetime_jitter
+            case Leaving(deadline=deadline):
+                return deadline
+            case _:
+                return NEVER
 
     def next_deadline(self) -> float:
         return min(self.deadlines(), default=NEVER)

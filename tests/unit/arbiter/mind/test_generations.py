@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.arbiter.mind.commands import Commit, Notify, Order, Phase, Reload, Rollback, Spawn
+from tricorn.arbiter.mind.commands import Commit, Notify, Order, Reload, Rollback, ServiceState, Spawn
 from tricorn.arbiter.mind.endings import BACKOFF_FIRST
 from tricorn.arbiter.mind.events import ChildExited, Reloaded, ReloadFailed, Start, Told
 from tricorn.arbiter.mind.state import Policy
@@ -37,16 +37,16 @@ class TestHangUp:
 
     def test_the_service_manager_hears_of_it(self) -> None:
         it = running(workers=1)
-        assert Notify(Phase.RELOADING) in it.signal("HUP")
+        assert Notify(ServiceState.RELOADING) in it.signal("HUP")
         it.feel(Reloaded(2, 1, it.state.policy))
-        assert Notify(Phase.READY) in it.feel(Told(2, Ready()))
+        assert Notify(ServiceState.READY) in it.feel(Told(2, Ready()))
 
     def test_a_configuration_that_cannot_be_used_changes_nothing(self) -> None:
         it = running(workers=2)
         it.signal("HUP")
         commands = it.feel(ReloadFailed("Invalid value for workers: x"))
         assert texts(commands, "error") == ["The reload failed and nothing has changed: Invalid value for workers: x"]
-        assert Notify(Phase.READY) in commands
+        assert Notify(ServiceState.READY) in commands
         assert spawned(commands) == []
         assert sends(commands) == []
         assert Reload() in it.signal("HUP")

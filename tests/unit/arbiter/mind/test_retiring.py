@@ -70,10 +70,10 @@ class TestWishes:
 
 
 class TestLifetime:
-    def test_it_ends_with_the_workers_own_luck(self) -> None:
+    def test_it_ends_with_the_workers_own_jitter(self) -> None:
         it = arbiter(workers=1, max_lifetime=100, lifetime_jitter=50)
         it.feel(Start())
-        it.feel(Spawned(1, 101, luck=0.5))
+        it.feel(Spawned(1, 101, jitter=0.5))
         it.feel(Told(1, Ready()))
         assert it.state.next_deadline() == it.now + 125
         assert spawned(it.wait(124)) == []

@@ -1,0 +1,114 @@
+"""A worker as the policy knows it: what never changes, and its phase with what is known in that phase only.
+
+Booting ──ready──▶ Serving ──its turn, or stuck──▶ Retiring
+   │                  │                               │ its successor serves
+   └──────────────────┴─────── told to leave ─────────┴──▶ Leaving ──exit──▶ gone
+Booting ──fails──▶ gone
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from signal import Signals
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A worker seems not to run. Perhaps it was stopped together with the arbiter, and is about to go on."""
+
+    heartbeat: int
+    """The last one; with another it runs."""
+    since: float
+    """When the arbiter first saw that, in its own time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Booting:
+    failure: str | None = None
+    """Why it cannot boot: it said so, and is about to exit."""
+    overdue: float | None = None
+    """It takes too long: it was asked where it is, and is killed at this time."""
+    stack: tuple[str, ...] = ()
+    """What it answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    since: float
+    retire_reason: str | None = None
+    """Why it should be replaced, when its turn comes."""
+    silent: Silent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retiring:
+    """It serves on until its successor does, and is none of the workers wanted."""
+
+    since: float
+    """When it began to serve."""
+    reason: str
+    stuck: int = 0
+    """Requests that hold a thread of it for longer than `timeout`."""
+    silent: Silent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """It was sent a signal; if it is still there at `deadline` it is sent a clearer one."""
+
+    sent_signal: Signals
+    deadline: float
+    since: float | None = None
+    """When it began to serve; None if it did not."""
+    failure: str | None = None
+    """Why it could not boot."""
+    replaced: bool = False
+    """It was retiring, and its successor serves."""
+    stuck: int = 0
+
+
+Phase = Booting | Serving | Retiring | Leaving
+
+
+def told_to_leave(phase: Phase, signal: Signals, deadline: float) -> Leaving:
+    match phase:
+        case Booting():
+            return Leaving(signal, deadline, failure=phase.failure)
+        case Serving():
+            return Leaving(signal, deadline, phase.since)
+        case Retiring():
+            return Leaving(signal, deadline, phase.since, replaced=True, stuck=phase.stuck)
+        case Leaving():
+            return replace(phase, sent_signal=signal, deadline=deadline)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    nr: int
+    generation: int
+    started: float
+    pid: int | None = None
+    jitter: float = 0.0
+    """A random number from 0 to 1, for what workers should not do all at once."""
+    phase: Phase = Booting()
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of the workers wanted."""
+        return isinstance(self.phase, Booting | Serving)
+
+    @property
+    def served_since(self) -> float | None:
+        """When it said that it serves; None if it did not yet."""
+        return None if isinstance(self.phase, Booting) else self.phase.since
+
+    @property
+    def stuck(self) -> int:
+        return self.phase.stuck if isinstance(self.phase, Retiring | Leaving) else 0
+
+    @property
+    def silent(self) -> Silent | None:
+        return self.phase.silent if isinstance(self.phase, Serving | Retiring) else None
+
+    def __str__(self) -> str:
+        return f"Worker (pid:{self.pid})"
