@@ -366,8 +366,8 @@ def test_hooks_in_their_order() -> None:
 
 class TestTheWrongClass:
     @pytest.mark.parametrize("extra", [(), ("--preload",), ("--check-config",)])
-    def test_an_asgi_application_under_the_default_class(self, extra: tuple[str, ...]) -> None:
-        done = run("-b", f"127.0.0.1:{free_port()}", *extra, APP)
+    def test_an_asgi_application_under_sync(self, extra: tuple[str, ...]) -> None:
+        done = run("-b", f"127.0.0.1:{free_port()}", "-k", "sync", *extra, APP)
         assert done.returncode == (1 if "--check-config" in extra else 4), done.stderr
         assert (
             "'lifespan:application' is an ASGI application, which the worker class 'sync' does not serve: "

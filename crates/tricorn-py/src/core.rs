@@ -217,13 +217,16 @@ pub fn enlarge_signal_stack() -> PyResult<bool> {
     tricorn_io::enlarge_signal_stack().map_err(|error| PyErr::from(std::io::Error::from(error)))
 }
 
-/// All pages of the group, of which `page` is one.
+/// All pages of the group, of which `page` is one. They are as long as it is, which may be longer than `threads` need: the
+/// arbiter makes them before a worker knows its class.
 fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyResult<Siblings> {
-    let size = page_bytes(threads);
+    let size = page.len_bytes();
     let first = memory(&options.pages, size, "pages")?;
     let count = options.pages.len_bytes() / size;
     let distance = (page.buf_ptr() as usize).checked_sub(first as usize);
-    let own = distance.map(|bytes| (bytes / size, bytes % size)).filter(|(own, rest)| *own < count && *rest == 0);
+    let own = distance
+        .map(|bytes| (bytes / size, bytes % size))
+        .filter(|(own, rest)| *own < count && *rest == 0 && size % 8 == 0);
     let Some((own, _)) = own else {
         return Err(PyValueError::new_err("core option pages: the worker's own page is not one of them"));
     };

@@ -17,6 +17,7 @@ from tricorn.config import importers, load
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import AppImportError, BootError, ConfigError
+from tricorn.gateway import interfaces
 from tricorn.green import patching
 from tricorn.log import Logger
 from tricorn.workers import privileges, title
@@ -29,9 +30,11 @@ SPARE_PAGES = 64
 class Site:
     config: Config
     worker_class: str
-    """The alias."""
+    """The alias; `auto` if the application is not loaded here."""
     log: Logger
     app: Application
+    reason: str = ""
+    """Why it is that class, if it was chosen by `auto`."""
     listeners: list[Listener] = field(default_factory=list)
     admin: list[Listener] = field(default_factory=list)
     pages: Pages | None = None
@@ -67,7 +70,7 @@ def check(config: Config) -> None:
                 raise ConfigError(f"Invalid value for {name} (from {config.origin(name)}): {error}") from None
     alias = workers.choose(config.worker_class, config.threads)
     if alias in workers.LOOPS:
-        workers.choose_loop(config.worker_class, config.asgi_loop)
+        workers.loop_of(alias, config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader
@@ -80,21 +83,29 @@ def check(config: Config) -> None:
 
 def prepare(config: Config, log: Logger, app: Application | None = None) -> Site:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
-    alias = workers.choose(config.worker_class, config.threads)
-    # Before the fork, so that workers share the pages of the class.
+    site = Site(config, workers.choose(config.worker_class, config.threads), log, app or Application(config))
+    _import_class(site)
+    if config.preload_app and site.app.callable is None:
+        _preload(site)
+    if site.worker_class == workers.AUTO and site.app.callable is not None:
+        chosen, site.reason = interfaces.class_for(site.app.callable, site.app.app_uri)
+        site.worker_class = workers.choose(chosen, config.threads)
+        _import_class(site)
+    return site
+
+
+def _import_class(site: Site) -> None:
+    """Before the fork, so that workers share the pages of the class."""
+    config, alias = site.config, site.worker_class
     workers.load(alias)
     if alias in workers.GREEN:
         patching.prepare(alias)
     else:
         importers.stop()
     if alias in workers.LOOPS:
-        from tricorn.workers import event_loop  # asyncio is for nobody else
+        from tricorn.workers import event_loop  # asyncio is for no other class
 
-        event_loop.import_loop(workers.choose_loop(config.worker_class, config.asgi_loop))
-    site = Site(config, alias, log, app or Application(config))
-    if config.preload_app and site.app.callable is None:
-        _preload(site)
-    return site
+        event_loop.import_loop(workers.loop_of(alias, config))
 
 
 def open_listeners(site: Site, inherited: list[Listener]) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-from tricorn import __version__
+from tricorn import __version__, workers
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, reexec, sockets
 from tricorn.arbiter import site as sites
@@ -92,7 +92,8 @@ def _open(site: Site, server: Server, generations: Generations, inherited: list[
     generations.inherits = bool(from_systemd)
     sites.open_listeners(site, sockets.inherit(inherited or from_systemd))
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in site.listeners), os.getpid())
-    log.info("Using worker: %s", site.worker_class)
+    if site.worker_class != workers.AUTO:  # else the first worker that knows says it
+        log.info("Using worker: %s", f"{site.worker_class} ({site.reason})" if site.reason else site.worker_class)
     if site.admin:
         log.info("Health and readiness at: %s", ",".join(str(listener) for listener in site.admin))
     sites.open_pages(site)

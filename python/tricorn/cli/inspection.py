@@ -57,7 +57,10 @@ def check_application(config: Config) -> int:
         if alias in workers.GREEN:
             patching.patch(alias, _Printer())
         uri = config.wsgi_app or ""
-        interfaces.check(app_loader.load(uri), uri, alias)
+        application = app_loader.load(uri)
+        interfaces.check(application, uri, alias)
+        if alias == workers.AUTO:
+            workers.choose(interfaces.class_for(application, uri)[0], config.threads)
     except TricornError as error:
         print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
         return ExitCode.CONFIG

@@ -12,12 +12,11 @@ from tricorn.config.command_line import SHELLS
 from tricorn.config.lookups import FilesOrPatterns, Group, OptionalDirectory, OptionalFile, User
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
+from tricorn.config.settings.processes import WORKER_CLASSES
 from tricorn.config.validators import Choice
 
 _BY_LINE = "local IFS=$'\\n'; "
 """For bash: names of files may contain spaces."""
-
-_WORKER_CLASSES = ("sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ def _operand(setting: Setting[object]) -> tuple[str, tuple[str, ...]]:
     if setting.action in (Action.SET, Action.UNSET):
         return "nothing", ()
     if setting.name == "worker_class":
-        return "words", _WORKER_CLASSES
+        return "words", WORKER_CLASSES
     match setting.kind:
         case Choice(choices):
             return "words", choices

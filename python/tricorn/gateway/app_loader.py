@@ -1,28 +1,41 @@
-"""From `module:attribute` or `module:factory(arguments)` to a callable; error texts are gunicorn's."""
+"""From `module:attribute` or `module:factory(arguments)` to a callable; error texts are gunicorn's.
+
+A module may be named by its file, `main.py`. One that is named alone has `application`, `app`, or a factory
+`create_app()`, whichever is there first.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from tricorn.errors import AppImportError, nearest
 from tricorn.gateway import interfaces
 
-DEFAULT_ATTRIBUTE = "application"
+DEFAULT_ATTRIBUTES = ("application", "app")
+"""gunicorn's, and that of the frameworks' tutorials."""
+DEFAULT_FACTORY = "create_app"
 
 
 def load(uri: str) -> Callable[..., Any]:
     """The application that `uri` names. Exceptions of its module come through as they are."""
     module_name, _, expression = uri.partition(":")
-    expression = expression or DEFAULT_ATTRIBUTE
-    name, arguments = _parse(expression)
-    module = _import(module_name, expression)
-    try:
-        found = getattr(module, name)
-    except AttributeError:
-        raise AppImportError(_not_found(name, module_name, tuple(vars(module)))) from None
+    if _is_file(module_name):
+        module_name = _module_of(module_name)
+    names, arguments = _parse(expression) if expression else ((), None)
+    module: Any = importlib.import_module(module_name)
+    if not names:
+        names, arguments = _default(module, module_name)
+        expression = ".".join(names) + ("" if arguments is None else "()")
+    found: Any = module
+    for name in names:
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            raise AppImportError(_not_found(name, module_name, tuple(vars(module)))) from None
     if arguments is not None:
         found = _call_factory(found, *arguments)
     if found is None:
@@ -36,9 +49,37 @@ def load(uri: str) -> Callable[..., Any]:
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
-def _parse(expression: str) -> tuple[str, Arguments | None]:
-    if expression.isidentifier():
-        return expression, None
+def _is_file(name: str) -> bool:
+    return name.endswith(".py") and os.path.isfile(name)
+
+
+def _module_of(path: str) -> str:
+    """The name by which the module in the file `path` can be imported."""
+    path = os.path.relpath(path)
+    if path.startswith(os.pardir):
+        folder, path = os.path.split(os.path.abspath(path))
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    return path.removesuffix(".py").removesuffix(os.sep + "__init__").replace(os.sep, ".")
+
+
+def _default(module: Any, module_name: str) -> tuple[tuple[str, ...], Arguments | None]:
+    for name in DEFAULT_ATTRIBUTES:
+        if hasattr(module, name):
+            return (name,), None
+    if hasattr(module, DEFAULT_FACTORY):
+        return (DEFAULT_FACTORY,), ([], {})
+    looked = ", ".join(map(repr, DEFAULT_ATTRIBUTES))
+    raise AppImportError(
+        f"Failed to find an application in {module_name!r}: it has no {looked} and no {DEFAULT_FACTORY}(). "
+        f"Name it, as in '{module_name}:ATTRIBUTE'."
+    )
+
+
+def _parse(expression: str) -> tuple[tuple[str, ...], Arguments | None]:
+    names = tuple(expression.split("."))
+    if all(name.isidentifier() for name in names):
+        return names, None
     import ast  # only for factories
 
     try:
@@ -56,17 +97,7 @@ def _parse(expression: str) -> tuple[str, Arguments | None]:
         raise AppImportError(f"Failed to parse arguments as literal values: {expression!r}") from None
     if len(named) != len(node.keywords):
         raise AppImportError(f"Failed to parse arguments as literal values: {expression!r}")
-    return node.func.id, (positional, named)
-
-
-def _import(name: str, expression: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        if name.endswith(".py") and os.path.exists(name):
-            stem = name.rpartition(".")[0].replace(os.sep, ".")
-            raise AppImportError(f"Failed to find application, did you mean '{stem}:{expression}'?") from None
-        raise
+    return (node.func.id,), (positional, named)
 
 
 def _call_factory(factory: Any, positional: list[Any], named: dict[str, Any]) -> Any:
@@ -83,7 +114,5 @@ def _call_factory(factory: Any, positional: list[Any], named: dict[str, Any]) ->
 
 def _not_found(name: str, module: str, known: tuple[str, ...]) -> str:
     meant = nearest(name, tuple(word for word in known if not word.startswith("__")))
-    if meant is None and name == DEFAULT_ATTRIBUTE and "app" in known:
-        meant = "app"
     hint = f" Did you mean '{module}:{meant}'?" if meant else ""
     return f"Failed to find attribute {name!r} in {module!r}.{hint}"

@@ -9,19 +9,28 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from tricorn.config.settings.processes import AUTO
 from tricorn.errors import AppImportError
 
 
 def check(application: object, uri: str, worker_class: str) -> None:
     """Raises AppImportError, which names the class to ask for, if this one cannot call the application."""
     interface = interface_of(application)
-    if interface is None or worker_class in _SERVED_BY[interface]:
+    if interface is None or worker_class == AUTO or worker_class in _SERVED_BY[interface]:
         return
     ask = _SERVED_BY[interface][0]
     raise AppImportError(
         f"{uri!r} is {_ARTICLE[interface]} {interface} application, which the worker class {worker_class!r} does not "
         f"serve: ask for it with --worker-class {ask}."
     )
+
+
+def class_for(application: object, uri: str) -> tuple[str, str]:
+    """The worker class that `auto` means for this application, and why, as half a sentence."""
+    interface = interface_of(application)
+    if interface is None:
+        return _SERVED_BY["WSGI"][0], f"auto: the type of {uri!r} does not tell its interface, and WSGI is assumed"
+    return _SERVED_BY[interface][0], f"auto: {uri!r} is {_ARTICLE[interface]} {interface} application"
 
 
 def interface_of(application: object) -> str | None:

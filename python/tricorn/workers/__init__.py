@@ -10,10 +10,15 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from tricorn.config.settings import processes
 from tricorn.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
+    from tricorn.config.config import Config
     from tricorn.workers.base import Worker
+
+AUTO = processes.AUTO
+"""The application decides."""
 
 GREEN = ("gevent", "eventlet")
 """The classes whose requests run on greenlets. Their aliases are the names of their packages, and of our extras."""
@@ -21,7 +26,7 @@ GREEN = ("gevent", "eventlet")
 LOOPS = ("asgi", "tornado", "aiohttp")
 """The classes whose requests are tasks of an event loop. The last two are named like their packages and our extras."""
 
-NAMES = ("sync", "gthread", *GREEN, *LOOPS)
+NAMES = processes.WORKER_CLASSES
 
 OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
 """The versions that the extras ask for."""
@@ -30,6 +35,7 @@ OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohtt
 def choose(name: str | type, threads: int) -> str:
     """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn.
 
+    `auto` stays what it is: the class is known when the application is loaded (`class_for` of `gateway.interfaces`).
     Raises ConfigError for a class that is not available, or whose package is not. Imports nothing of it.
     """
     name = dotted(name)
@@ -58,6 +64,11 @@ def choose_loop(name: str | type, asked: str) -> str:
         _check_package("asgi_loop = 'uvloop'", "uvloop")
         return asked
     return "uvloop" if asked == "auto" and _is_new_enough("uvloop") else "asyncio"
+
+
+def loop_of(alias: str, config: Config) -> str:
+    """`choose_loop` for a worker of the class `alias`, which the setting names or `auto` has chosen."""
+    return choose_loop(alias if config.worker_class == AUTO else config.worker_class, config.asgi_loop)
 
 
 def load(alias: str) -> type[Worker]:
@@ -106,6 +117,7 @@ def _version(package: str) -> tuple[int, ...]:
 
 
 _CLASSES = {
+    AUTO: "auto:AutoWorker",
     "sync": "sync:SyncWorker",
     "gthread": "gthread:ThreadWorker",
     "gevent": "ggevent:GeventWorker",

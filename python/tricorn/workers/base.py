@@ -23,7 +23,7 @@ from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
 from tricorn.workers import ending, watch
 from tricorn.workers.handlers import HANDLED, Handlers, ignore_signals
-from tricorn.workers.messages import BootFailed, Changed, Message, Ready, encode
+from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, encode
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -145,6 +145,15 @@ class Worker(ABC):
 
         return stand_in.make_stand_in(traceback)
 
+    def prepare(self) -> None:  # noqa: B027  # most have nothing to do
+        """What is there before anything of the application's, a hook or a module, is called."""
+
+    def loaded(self) -> None:  # noqa: B027  # most have nothing to do
+        """The application, or what stands in for it, is in `wsgi`. The core is made next."""
+
+    def give_up(self) -> None:  # noqa: B027  # most have nothing to do
+        """Undoes `prepare`: the worker has not booted."""
+
     def start_application(self) -> None:  # noqa: B027  # most have nothing to do
         """What an application wants to do before its first request. Whatever it raises: the worker has not booted."""
 
@@ -211,8 +220,13 @@ class Worker(ABC):
         return status
 
     def _boot(self) -> Booted:
-        with forked.fence():
-            return self._make_ready()
+        try:
+            self.prepare()
+            with forked.fence():
+                return self._make_ready()
+        except BaseException:
+            self.give_up()
+            raise
 
     def _make_ready(self) -> Booted:
         from tricorn.workers import native, privileges, title
@@ -250,6 +264,7 @@ class Worker(ABC):
             if not self.assignment.stand_in:
                 raise
             self._let_stand_in(error, "The application cannot be loaded; its traceback is served until it can")
+        self.loaded()
 
     def _start_application(self) -> None:
         try:
@@ -327,6 +342,10 @@ class Worker(ABC):
         """After SIGABRT: no ceremony, but the hooks that want to know."""
         self._say_goodbye()
         os._exit(CRASHED)
+
+    def notice(self, level: Level, text: str) -> None:
+        """For the log, which gets it once however many workers say it."""
+        self._tell(Notice(level, text))
 
     def _report_change(self, path: str) -> None:
         self._tell(Changed(path))

@@ -29,10 +29,13 @@ class EventLoop:
     to turn (`run`); tasks that are under way between two turns go on with the next one.
     """
 
-    def __init__(self, kind: str, log: Logger) -> None:
-        before = _epolls()
-        self.loop = _make(kind)
-        self._epolls = _epolls() - before
+    def __init__(
+        self, kind: str, log: Logger, made: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None = None
+    ) -> None:
+        """`made` is a loop that is there already, with the epolls that were there before it."""
+        before = frozenset(forked.epolls()) if made is None else made[1]
+        self.loop = _make(kind) if made is None else made[0]
+        self._epolls = forked.epolls() - before
         self._thread = threading.get_ident()
         self._forker: asyncio.Task[Any] | None = None
         self._log = log
@@ -120,17 +123,6 @@ def _leave_by(_: Callable[..., object], *arguments: object, **__: object) -> NoR
         if isinstance(value, BaseException):
             forked.leave(value)
     forked.leave(None)
-
-
-def _epolls() -> set[int]:
-    """The descriptors of this process that are epolls: loops do not tell theirs."""
-    found = set()
-    with suppress(FileNotFoundError):  # a system without them
-        for name in os.listdir("/proc/self/fd"):
-            with suppress(FileNotFoundError):
-                if os.readlink(f"/proc/self/fd/{name}") == "anon_inode:[eventpoll]":
-                    found.add(int(name))
-    return found
 
 
 def _let_out(task: asyncio.Future[Any], error: BaseException) -> bool:

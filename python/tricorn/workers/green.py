@@ -19,8 +19,8 @@ from tricorn.green import drivers, patching
 from tricorn.green.database import Connections, Refusals
 from tricorn.metrics import scoreboard
 from tricorn.workers import watch
-from tricorn.workers.base import Booted, Worker
-from tricorn.workers.messages import Level, Notice
+from tricorn.workers.base import Worker
+from tricorn.workers.messages import Notice
 
 if TYPE_CHECKING:
     from tricorn.workers.native import Core, WsgiGateway
@@ -91,18 +91,13 @@ class GreenWorker(Worker):
     def make_hub(self) -> Hub:
         """The hub of this thread, made when it serves."""
 
-    def _boot(self) -> Booted:
-        # Before anything of the application's, a hook or a module, can import what is to be patched.
+    def prepare(self) -> None:
+        # Nothing of the application's has imported yet what is to be patched.
         patching.patch(self.assignment.worker_class, Notices(self))
         patching.watch_forks()
         if self.cfg.green_drivers:
             self._connections = Connections(self.assignment.page, self._refused, self._call_later)
             drivers.install(self.assignment.worker_class, Notices(self), self._connections)
-        return super()._boot()
-
-    def notice(self, level: Level, text: str) -> None:
-        """For the log, which gets it once however many workers say it."""
-        self._tell(Notice(level, text))
 
     def _refused(self, address: str, refusals: Refusals) -> None:
         held = scoreboard.sum_of_databases(self.assignment.pages, len(self.assignment.page))

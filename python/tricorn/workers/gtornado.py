@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 class TornadoWorker(LoopWorker):
     """The core calls tornado's own interfaces, or WSGI; no HTTPServer or container of tornado's is there."""
 
-    def _load(self) -> None:
-        super()._load()
-        # The core is made next. A WSGI call holds the loop up while it waits for a client, as a thread's would.
+    def loaded(self) -> None:
+        # A WSGI call holds the loop up while it waits for a client, as a thread's would.
         self.bodies_as = None if wsgi_of(self.wsgi) is None else "sync"
 
     def make_gateway(self) -> CallGateway | WsgiGateway:

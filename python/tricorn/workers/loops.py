@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tricorn import workers
 from tricorn.metrics import scoreboard
 from tricorn.workers import watch
-from tricorn.workers.base import Booted, Worker
+from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 class LoopWorker(Worker):
     """Many requests at a time; those that wait let others go on."""
 
+    made_loop: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None = None
+    """The loop that the application's modules got while they were imported before the class was known; and the epolls
+    that were there before it."""
     _loop: EventLoop | None = None
     _server: LoopServer | None = None
     _started = False
@@ -55,16 +58,15 @@ class LoopWorker(Worker):
         assert self._loop is not None
         return self._loop.loop
 
-    def _boot(self) -> Booted:
-        kind = workers.choose_loop(self.cfg.worker_class, self.cfg.asgi_loop)
-        self.log.debug("Using event loop: %s", kind)
-        self._loop = EventLoop(kind, self.log)
+    def prepare(self) -> None:
+        kind = workers.loop_of(self.assignment.worker_class, self.cfg)
+        self._loop = EventLoop(kind, self.log, self.made_loop)
+        self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = asyncio.Event()
-        try:
-            return super()._boot()
-        except BaseException:
+
+    def give_up(self) -> None:
+        if self._loop is not None:
             self._end()
-            raise
 
     def start_application(self) -> None:
         assert self._loop is not None

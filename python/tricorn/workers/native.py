@@ -23,7 +23,7 @@ from tricorn._core import (
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
-from tricorn.workers import GREEN, LOOPS
+from tricorn.workers import AUTO, GREEN, LOOPS
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
@@ -65,8 +65,8 @@ def check(config: Config) -> None:
 
 
 def uploads_in_memory(config: Config, alias: str) -> str | None:
-    """A warning, if request bodies that go to disk take memory there."""
-    keeps_none = alias in LOOPS or not config.request_buffering
+    """A warning, if request bodies that go to disk take memory there. Of `auto` it is not known yet."""
+    keeps_none = alias == AUTO or alias in LOOPS or not config.request_buffering
     directory = None if keeps_none else upload_dir_in_memory(config.tmp_upload_dir)
     if directory is None:
         return None
@@ -117,7 +117,9 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
 
 
 def entries(config: Config, alias: str) -> int:
-    """How many requests a worker of this class can run at once."""
+    """How many requests a worker of this class can run at once; of `auto`, a worker of any class it may choose."""
+    if alias == AUTO:
+        return max(config.worker_connections, config.threads)
     if alias in GREEN or alias in LOOPS:
         return max(config.worker_connections, 1)
     return config.threads if alias == "gthread" else 1

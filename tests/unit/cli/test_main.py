@@ -32,7 +32,7 @@ def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
         (["-w", "0", "a"], "expected at least 1."),
         (
             ["-k", "snyc", "a"],
-            "expected one of sync, gthread, gevent, eventlet, asgi, tornado, aiohttp. Did you mean 'sync'?",
+            "expected one of auto, sync, gthread, gevent, eventlet, asgi, tornado, aiohttp. Did you mean 'sync'?",
         ),
         (["-b", "h:p", "a"], "'p' is not a valid port number."),
         (["--chdir", "/no/such/directory", "--check-config", "a"], "Invalid value for chdir"),

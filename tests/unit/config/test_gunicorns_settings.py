@@ -169,6 +169,7 @@ REFUSED = {record.name: record for record in UNAVAILABLE}
 
 # Ours differ on purpose.
 OTHER_DEFAULTS = {
+    "worker_class": "auto",  # for what its default serves it is the same
     "logger_class": "tricorn.log.Logger",
     "default_proc_name": "tricorn",
     "sendfile": True,  # None means the same there

@@ -26,7 +26,7 @@ def configure(argv: str = "", environ: Mapping[str, str] | None = None) -> Confi
 def test_defaults_are_gunicorns() -> None:
     config = configure()
     assert config.bind == ("127.0.0.1:8000",)
-    assert (config.workers, config.threads, config.worker_class) == (1, 1, "sync")
+    assert (config.workers, config.threads, config.worker_class) == (1, 1, "auto")
     assert (config.timeout, config.graceful_timeout, config.keepalive) == (30, 30, 2)
     assert config.origin("workers") == "default"
 

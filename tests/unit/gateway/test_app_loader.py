@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,12 @@ text = "no application"
 def _module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (tmp_path / "loader_module.py").write_text(MODULE)
     (tmp_path / "loader_flask.py").write_text("app = print\n")
+    (tmp_path / "loader_factory.py").write_text("def create_app(): return print\n")
+    (tmp_path / "loader_empty.py").write_text("apps = print\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
     yield
-    for name in ("loader_module", "loader_flask"):
+    for name in ("loader_module", "loader_flask", "loader_factory", "loader_empty"):
         sys.modules.pop(name, None)
 
 
@@ -39,6 +42,23 @@ def test_an_attribute_and_the_default_one() -> None:
     assert load("loader_module:app").__name__ == "app"
     assert load("loader_module").__name__ == "application"
     assert load("loader_module:").__name__ == "application"
+    assert load("loader_flask") is print
+    assert load("loader_factory") is print
+
+
+def test_an_attribute_of_an_attribute() -> None:
+    assert load("loader_module:text.upper")() == "NO APPLICATION"
+
+
+def test_a_module_by_its_file() -> None:
+    assert load("loader_module.py").__name__ == "application"
+    assert load("loader_module.py:app").__name__ == "app"
+    assert load(f"{os.getcwd()}/loader_flask.py") is print
+
+
+def test_a_file_that_is_not_there_is_a_module() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        load("loader_nothing.py")
 
 
 @pytest.mark.parametrize(
@@ -62,10 +82,11 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
             "Failed to find attribute 'factry' in 'loader_module'. Did you mean 'loader_module:factory'?",
         ),
         (
-            "loader_flask",
-            "Failed to find attribute 'application' in 'loader_flask'. Did you mean 'loader_flask:app'?",
+            "loader_empty",
+            "Failed to find an application in 'loader_empty': it has no 'application', 'app' and no create_app(). "
+            "Name it, as in 'loader_empty:ATTRIBUTE'.",
         ),
-        ("loader_module:a.b", "Failed to parse 'a.b' as an attribute name or function call."),
+        ("loader_module:app.b", "Failed to find attribute 'b' in 'loader_module'."),
         ("loader_module:a b", "Failed to parse 'a b' as an attribute name or function call."),
         ("loader_module:a.b()", "Function reference must be a simple name: 'a.b()'"),
         ("loader_module:factory(x)", "Failed to parse arguments as literal values: 'factory(x)'"),
@@ -74,7 +95,6 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
         ("loader_module:text()", "Application factory must be callable, got str."),
         ("loader_module:none()", "Failed to find application object: 'none()'"),
         ("loader_module:strict()", "TypeError: strict() missing 1 required positional argument: 'one'"),
-        ("loader_module.py", "Failed to find application, did you mean 'loader_module:application'?"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(uri: str, words: str) -> None:

@@ -126,6 +126,14 @@ def test_a_wsgi_application_under_another_class() -> None:
             interfaces.check(wsgi, "shop:app", alias)
 
 
+def test_the_class_that_auto_means() -> None:
+    assert interfaces.class_for(wsgi, "shop:app") == ("sync", "auto: 'shop:app' is a WSGI application")
+    assert interfaces.class_for(asgi, "shop:app") == ("asgi", "auto: 'shop:app' is an ASGI application")
+    chosen, reason = interfaces.class_for(anything, "shop:app")
+    assert (chosen, "WSGI is assumed" in reason) == ("sync", True)
+    interfaces.check(asgi, "shop:app", "auto")
+
+
 def test_what_is_not_clear_is_taken() -> None:
     for alias in ("sync", "asgi", "tornado", "aiohttp"):
         interfaces.check(anything, "shop:app", alias)

@@ -59,7 +59,7 @@ def test_gunicorns_class_itself_is_its_name() -> None:
 
 @pytest.mark.parametrize("name", ["SYNC", "snyc", "my.Worker", ""])
 def test_what_is_no_worker_class_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="is not known: expected one of sync, gthread, gevent, eventlet"):
+    with pytest.raises(ConfigError, match="is not known: expected one of auto, sync, gthread, gevent, eventlet"):
         workers.choose(name, 1)
 
 

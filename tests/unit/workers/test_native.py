@@ -15,7 +15,9 @@ from tests.harness import proc, until
 from tests.harness.core import OPTIONS, PAGE
 
 
-@pytest.mark.parametrize(("alias", "count"), [("sync", 1), ("gthread", 4), ("gevent", 300), ("eventlet", 300)])
+@pytest.mark.parametrize(
+    ("alias", "count"), [("sync", 1), ("gthread", 4), ("gevent", 300), ("eventlet", 300), ("auto", 300)]
+)
 def test_a_class_says_how_many_requests_run_at_once(alias: str, count: int) -> None:
     config = resolve([read_arguments(["--threads", "4", "--worker-connections", "300"])])
     assert entries(config, alias) == count

@@ -25,8 +25,9 @@ WSGI_APP = Setting(
     default=None,
     section=SECTION,
     help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
-    doc="The attribute defaults to `application`. The arguments of a factory are literals. On the command line it is "
-    "the argument without a flag.",
+    doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
+    "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory are "
+    "literals. On the command line it is the argument without a flag.",
 )
 
 SETTINGS = (CONFIG, WSGI_APP)

@@ -9,6 +9,9 @@ from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds
 SECTION = "Worker Processes"
 YEAR = 31_536_000
 
+AUTO = "auto"
+WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
+
 WORKERS = Setting(
     name="workers",
     flags=("-w", "--workers"),
@@ -24,10 +27,16 @@ WORKER_CLASS = Setting(
     name="worker_class",
     flags=("-k", "--worker-class"),
     kind=ClassName(),
-    default="sync",
+    default=AUTO,
     section=SECTION,
-    help="The type of workers to use: sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
-    doc="The way a worker waits. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has "
+    help="The type of workers to use: auto, sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
+    doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several threads), "
+    "`asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells it by the type "
+    "of what it has loaded, and the log says the class and the reason. What could be any of them is called as WSGI. "
+    "`auto` never chooses `gevent` or `eventlet`, which patch the standard library before the application is loaded. "
+    "Nor is there an event loop while the application is loaded: modules that ask for one get the one that asyncio "
+    "makes then; from Python 3.14 on it makes none, and such an application needs its class named. "
+    "For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has "
     "threads, `gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
     "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
     "requests on an event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of their name: "
