@@ -13,10 +13,10 @@ WORKERS = (
         "post_fork_as_root",
         "post_fork runs before the privileges are dropped",
         BASE,
-        "        self.cfg.post_fork(self.assignment.server, self)\n"
+        "        self.cfg.post_fork(self.spec.server, self)\n"
         "        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)\n",
         "        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)\n"
-        "        self.cfg.post_fork(self.assignment.server, self)\n",
+        "        self.cfg.post_fork(self.spec.server, self)\n",
         ("tests/compat/test_hooks.py -k privileges",),
     ),
     Fault(
@@ -47,7 +47,7 @@ WORKERS = (
         "worker_exit_hook",
         "worker_exit is called",
         BASE,
-        "self.cfg.worker_exit(self.assignment.server, self)",
+        "self.cfg.worker_exit(self.spec.server, self)",
         "pass",
         ("tests/compat/test_hooks.py",),
     ),

@@ -1,7 +1,7 @@
 """The arbiter: binds, starts workers, replaces dead ones, reloads, stops.
 
-`mind` decides (pure), `hands` act, `loop` joins them, `start` builds it all. Read mind's package, then loop, hands,
-nursery, site.
+`policy` decides (pure), `effects` performs, `loop` joins them, `start` builds it all. Read policy's package, then loop,
+effects, process_table, generation.
 """
 
 from __future__ import annotations

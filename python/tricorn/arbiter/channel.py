@@ -1,4 +1,4 @@
-"""What the workers have in common: the channel in which connections go from one to another, and a page they all write.
+"""What the workers have in shared: the channel in which connections go from one to another, and a page they all write.
 
     sender ──▶ messages of the workers' cores, each with the connection it is about (SCM_RIGHTS) ──▶ receiver
     bell       an eventfd that wakes those who wait until the channel can take more
@@ -60,7 +60,7 @@ class Channel:
 
 
 @dataclass(slots=True)
-class Common:
+class SharedChannel:
     """Made by the arbiter for its whole life."""
 
     channel: Channel | None

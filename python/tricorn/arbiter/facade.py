@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.site import Site
+    from tricorn.arbiter.generation import Generation
     from tricorn.arbiter.sockets import Listener
     from tricorn.config.config import Config
     from tricorn.log import Logger
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
 class Server:
     """What hooks get as `server`. Hooks may keep things of their own on it."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self, generation: Generation) -> None:
+        self._generation = generation
         self._workers: Callable[[], Mapping[int, Worker]] = dict
         self.pid: int | None = None
         """Of the arbiter; known from `on_starting` on."""
-        self.num_workers = site.config.workers
+        self.num_workers = generation.config.workers
         self.worker_age = 0
         """How many workers have been started."""
 
     def attach(self, workers: Callable[[], Mapping[int, Worker]]) -> None:
         self._workers = workers
 
-    def adopt(self, site: Site) -> None:
+    def adopt(self, generation: Generation) -> None:
         """From now on this generation's configuration is the server's."""
-        self._site = site
+        self._generation = generation
 
     @property
     def cfg(self) -> Config:
-        return self._site.config
+        return self._generation.config
 
     @property
     def log(self) -> Logger:
-        return self._site.log
+        return self._generation.log
 
     @property
     def app(self) -> Application:
-        return self._site.app
+        return self._generation.app
 
     @property
     def WORKERS(self) -> Mapping[int, Worker]:  # gunicorn's name
@@ -52,7 +52,7 @@ class Server:
 
     @property
     def LISTENERS(self) -> list[Listener]:
-        return self._site.listeners
+        return self._generation.listeners
 
     @property
     def address(self) -> list[Any]:
@@ -60,7 +60,7 @@ class Server:
 
     @property
     def proc_name(self) -> str:
-        return self.cfg.proc_name or self._site.app.app_uri
+        return self.cfg.proc_name or self._generation.app.app_uri
 
     @property
     def timeout(self) -> float:

@@ -1,4 +1,4 @@
-"""One loop: waits, tells the mind what happened, has the hands perform what it answers."""
+"""One loop: waits, asks the policy what an event means, and performs the commands that it answers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from contextlib import suppress
 from signal import Signals
 
 from tricorn.arbiter import hooks
-from tricorn.arbiter.hands import Finished, Hands
-from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.events import Signalled, Start, Tick, Told, Upgraded
-from tricorn.arbiter.mind.state import NEVER, State
+from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
+from tricorn.arbiter.policy.decide import decide
+from tricorn.arbiter.policy.events import Signalled, Start, Tick, Told, Upgraded
+from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal
@@ -44,12 +44,12 @@ class Loop:
     `finally` of it, is left around the worker.
     """
 
-    def __init__(self, hands: Hands, state: State, wakeup: Wakeup) -> None:
-        self._hands = hands
+    def __init__(self, effects: Effects, state: State, wakeup: Wakeup) -> None:
+        self._effects = effects
         self._state = state
         self._time = OwnTime()
-        self._watcher = Watcher(hands, self._time.now())
-        self._events = hands.events
+        self._watcher = Watcher(effects, self._time.now())
+        self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
 
@@ -57,9 +57,9 @@ class Loop:
         while True:
             while self._events:
                 self._state, commands = decide(self._state, self._events.popleft(), self._time.now())
-                self._hands.show(self._state)
+                self._effects.show(self._state)
                 for command in commands:
-                    outcome = self._hands.perform(command)
+                    outcome = self._effects.perform(command)
                     if outcome is not None:
                         return outcome
             self._wait()
@@ -71,7 +71,7 @@ class Loop:
         timeout = None if deadline == NEVER else max(0, deadline - now)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
-        handles = self._hands.nursery.handles
+        handles = self._effects.processes.handles
         for handle in handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
@@ -99,16 +99,16 @@ class Loop:
         self._events.extend(Told(handle.nr, message) for message in handle.receive())
 
     def _reap(self) -> None:
-        hands = self._hands
-        for who, event in hands.nursery.reap():
+        effects = self._effects
+        for who, event in effects.processes.reap():
             if event is None:
                 if who == self._state.successor:
-                    hands.successor_ended()
+                    effects.upgrade.successor_ended()
                     self._events.append(Upgraded(None))
             elif isinstance(who, WorkerHandle):
                 self._receive(who)  # its last words come before its death
-                hands.nursery.bury(who)
-                hooks.may(hands.site.log, "child_exit", hands.site.config.child_exit, hands.server, who.worker)
+                effects.processes.remove(who)
+                hooks.may(effects.generation, "child_exit", effects.server, who.worker)
                 self._events.append(event)
 
 

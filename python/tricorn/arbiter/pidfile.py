@@ -64,6 +64,47 @@ class Pidfile:
             raise ConfigError(f"The pidfile {shown!r} cannot be written: {error.strerror}.") from None
 
 
+class Pidfiles:
+    """The server's pidfile, if it has one, and that of the generation on trial, if it wants another one."""
+
+    def __init__(self, path: str | None) -> None:
+        """Raises ConfigError."""
+        self._current: Pidfile | None = None
+        self._next: Pidfile | None = None
+        if path:
+            self._current = _created(path)
+
+    def prepare(self, path: str | None) -> None:
+        """Writes what a new configuration asks for beside the file of before. Raises ConfigError."""
+        if path and (self._current is None or self._current.path != path):
+            self._next = _created(path)
+
+    def commit(self) -> None:
+        if self._next is not None:
+            self.unlink()
+            self._current, self._next = self._next, None
+
+    def roll_back(self) -> None:
+        if self._next is not None:
+            self._next.unlink()
+            self._next = None
+
+    def rename(self, path: str | None) -> None:
+        """Raises ConfigError."""
+        if self._current is not None and path:
+            self._current.rename(path)
+
+    def unlink(self) -> None:
+        if self._current is not None:
+            self._current.unlink()
+
+
+def _created(path: str) -> Pidfile:
+    pidfile = Pidfile(path)
+    pidfile.create(os.getpid())
+    return pidfile
+
+
 def _replace(file: str, content: bytes) -> None:
     """Readers find the old file or the new one, and never half of it."""
     directory, name = os.path.split(file)

@@ -8,18 +8,19 @@ from contextlib import suppress
 
 from tricorn import __version__, workers
 from tricorn import log as logs
-from tricorn.arbiter import daemon, hooks, reexec, sockets
-from tricorn.arbiter import site as sites
-from tricorn.arbiter.channel import Common, open_channel
+from tricorn.arbiter import daemon, hooks, memory, reexec, sockets
+from tricorn.arbiter.channel import SharedChannel, open_channel
+from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.facade import Server
-from tricorn.arbiter.hands import Finished, Hands, Lineage
+from tricorn.arbiter.generation import Generation, check, prepare
+from tricorn.arbiter.generations import Generations
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
-from tricorn.arbiter.mind.state import State
-from tricorn.arbiter.nursery import Nursery
-from tricorn.arbiter.pidfile import Pidfile
-from tricorn.arbiter.site import Generations, Site
+from tricorn.arbiter.pidfile import Pidfiles
+from tricorn.arbiter.policy.state import State
+from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
+from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.unpatched import os
@@ -32,7 +33,7 @@ SUCCESSOR_SUFFIX = ".2"
 def run(sources: Sources, loaded: Loaded) -> int:
     """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
     config = loaded.config
-    sites.check(config)
+    check(config)
     launch = reexec.plan(sys.executable, sys.argv, sys.orig_argv, sources.cwd, sources.environ)
     title.prepare()
     environment = Environment(sources.cwd)
@@ -40,77 +41,73 @@ def run(sources: Sources, loaded: Loaded) -> int:
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
-    site = sites.prepare(config, logs.make(config))
-    sites.set_title(site, "master")
-    server = Server(site)
-    hooks.must(site.log, "nworkers_changed", config.nworkers_changed, server, config.workers, None)
-    site.log.info("Starting tricorn %s", __version__)
-    _tell(site, loaded.warnings)
+    generation = prepare(config, logs.make(config))
+    generation.set_title("master")
+    server = Server(generation)
+    hooks.must(generation, "nworkers_changed", server, config.workers, None)
+    generation.log.info("Starting tricorn %s", __version__)
+    _warn(generation, loaded.warnings)
     server.pid = os.getpid()
     watch.prepare()
     wakeup = Wakeup()
-    lineage = Lineage(parent, _pidfile(config.pidfile, parent), Notifier.from_environ(os.environ))
-    generations = Generations(sources, environment, site)
+    suffix = "" if parent is None else SUCCESSOR_SUFFIX
+    pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix)
+    notifier = Notifier.from_environ(os.environ)
+    generations = Generations(sources, environment, generation)
+    upgrade = Upgrade(launch, parent, pidfiles, generations, server)
     try:
-        hooks.must(site.log, "on_starting", config.on_starting, server)
-        _open(site, server, generations, inherited)
-        nursery = Nursery(server, SIGNALS, [wakeup.reader, wakeup.writer], Common(open_channel()))
-        outcome = _serve(Hands(generations, nursery, lineage, launch), site, wakeup)
+        hooks.must(generation, "on_starting", server)
+        _open(generation, server, generations, inherited)
+        processes = ProcessTable(server, SIGNALS, [wakeup.reader, wakeup.writer], SharedChannel(open_channel()))
+        return _serve(Effects(generations, processes, upgrade, pidfiles, notifier), wakeup)
     except TricornError:
-        if lineage.pidfile is not None:
-            lineage.pidfile.unlink()
-        sites.close(site.all_listeners())
-        sites.remove_files(site)
+        pidfiles.unlink()
+        generation.close()
+        generation.remove_files()
         raise
-    return outcome
 
 
-def _tell(site: Site, warnings: Iterable[str]) -> None:
+def _warn(generation: Generation, warnings: Iterable[str]) -> None:
+    config, log = generation.config, generation.log
     for warning in warnings:
-        site.log.warning("%s", warning)
+        log.warning("%s", warning)
     from tricorn.workers import native
 
-    if in_memory := native.uploads_in_memory(site.config, site.worker_class):
-        site.log.warning("%s", in_memory)
-    if site.config.preload_app and site.config.reload:
-        site.log.warning("With preload_app the code is loaded once, and reload cannot change it.")
+    if in_memory := native.uploads_in_memory(config, generation.worker_class):
+        log.warning("%s", in_memory)
+    if config.preload_app and config.reload:
+        log.warning("With preload_app the code is loaded once, and reload cannot change it.")
 
 
-def _pidfile(path: str | None, parent: int | None) -> Pidfile | None:
-    if not path:
-        return None
-    pidfile = Pidfile(path if parent is None else path + SUCCESSOR_SUFFIX)
-    pidfile.create(os.getpid())
-    return pidfile
-
-
-def _open(site: Site, server: Server, generations: Generations, inherited: list[int]) -> None:
+def _open(generation: Generation, server: Server, generations: Generations, inherited: list[int]) -> None:
     """Everything between the hook on_starting and the first fork."""
-    config, log = site.config, site.log
+    log = generation.log
     raise_file_limit()
     from_systemd = sockets.passed_by_systemd(log)
     generations.inherits = bool(from_systemd)
-    sites.open_listeners(site, sockets.inherit(inherited or from_systemd))
-    log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in site.listeners), os.getpid())
-    if site.worker_class != workers.AUTO:  # else the first worker that knows says it
-        log.info("Using worker: %s", f"{site.worker_class} ({site.reason})" if site.reason else site.worker_class)
-    if site.admin:
-        log.info("Health and readiness at: %s", ",".join(str(listener) for listener in site.admin))
-    sites.open_pages(site)
-    hooks.must(log, "when_ready", config.when_ready, server)
-    sites.settle_memory()
+    generation.open_listeners(sockets.inherit(inherited or from_systemd))
+    log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in generation.listeners), os.getpid())
+    if generation.worker_class != workers.AUTO:  # else the first worker that knows says it
+        alias, reason = generation.worker_class, generation.reason
+        log.info("Using worker: %s", f"{alias} ({reason})" if reason else alias)
+    if generation.admin:
+        log.info("Health and readiness at: %s", ",".join(str(listener) for listener in generation.admin))
+    generation.open_pages()
+    hooks.must(generation, "when_ready", server)
+    memory.freeze()
 
 
-def _serve(hands: Hands, site: Site, wakeup: Wakeup) -> int:
+def _serve(effects: Effects, wakeup: Wakeup) -> int:
+    generation = effects.generation
     try:
-        outcome = Loop(hands, State(site.config.workers, site.policy), wakeup).run()
+        outcome = Loop(effects, State(generation.config.workers, generation.policy), wakeup).run()
     except Exception:
         with suppress(Exception):
-            hands.perish()
+            effects.abort()
         raise
     except BaseException:  # SystemExit, gunicorn's HaltServer: a hook wants the server to end
-        hands.quit()
+        effects.quit()
         raise
     if isinstance(outcome, Finished):
-        return hands.leave(outcome.code)
+        return effects.leave(outcome.code)
     return outcome.run()

@@ -6,6 +6,7 @@ that serves is worth more than one that stopped because nobody listened.
 
 from __future__ import annotations
 
+import math
 from collections.abc import MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -49,10 +50,6 @@ class Notifier:
     def stopping(self, status: str = "") -> None:
         self._send("STOPPING=1", *_status(status))
 
-    def status(self, text: str) -> None:
-        """One line for `systemctl status`."""
-        self._send(*_status(text))
-
     def main_pid(self, pid: int) -> None:
         """The service is `pid` from now on. Said by the process that is it until then (NotifyAccess=main)."""
         self._send(f"MAINPID={pid}")
@@ -68,6 +65,19 @@ class Notifier:
         with suppress(OSError, ValueError), socket.socket(socket.AF_UNIX, _DATAGRAM) as sock:
             sock.settimeout(SEND_TIMEOUT)
             sock.sendto("\n".join(lines).encode("utf-8", "replace"), self.address)
+
+
+class Watchdog:
+    """systemd's: it is pinged as often as it asks for, as long as the arbiter's loop turns."""
+
+    def __init__(self, notifier: Notifier, now: float) -> None:
+        self._notifier = notifier
+        self.deadline = now if notifier.watchdog_interval else math.inf
+
+    def ping(self, now: float) -> None:
+        if self._notifier.watchdog_interval and now >= self.deadline:
+            self._notifier.alive()
+            self.deadline = now + self._notifier.watchdog_interval
 
 
 def _status(text: str) -> tuple[str, ...]:

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tricorn.arbiter import memory
-from tricorn.arbiter.mind.events import Event, WorkerSeen
-from tricorn.arbiter.mind.state import NEVER, State
-from tricorn.arbiter.mind.worker import Worker
+from tricorn.arbiter.policy.events import Event, WorkerSeen
+from tricorn.arbiter.policy.state import NEVER, State
+from tricorn.arbiter.policy.worker import Worker
+from tricorn.arbiter.systemd import Watchdog
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import time
 
 if TYPE_CHECKING:
-    from tricorn.arbiter.hands import Hands
+    from tricorn.arbiter.effects import Effects
 
 SECOND = 1_000_000_000
 
@@ -26,26 +27,27 @@ SILENT = 0.25
 MEMORY = 2.0
 """Seconds between looks at the memory of workers."""
 
-LINEAGE = 1.0
+PARENT = 1.0
 """Seconds between looks at the server that this one replaces."""
 
 
 class Watcher:
-    def __init__(self, hands: Hands, now: float) -> None:
-        self._hands = hands
+    def __init__(self, effects: Effects, now: float) -> None:
+        self._effects = effects
         self._last = now
+        self._watchdog = Watchdog(effects.notifier, now)
 
     def next_look(self, state: State) -> float:
         """When to look again; NEVER if there is nothing to see."""
-        return min(self._last + self._pause(state), self._hands.service_manager_deadline())
+        return min(self._last + self._pause(state), self._watchdog.deadline)
 
     def look(self, state: State, now: float) -> Iterator[Event]:
         """What there is to tell."""
-        self._hands.greet_service_manager(now)
+        self._watchdog.ping(now)
         if now < self._last + self._pause(state):
             return
         self._last = now
-        self._hands.watch_parent()
+        self._effects.upgrade.watch_parent()
         if state.is_watched():
             for worker in state.workers.values():
                 if worker.served_since is not None:
@@ -55,8 +57,8 @@ class Watcher:
 
     def _pause(self, state: State) -> float:
         pauses = [NEVER]
-        if self._hands.parent is not None:
-            pauses.append(LINEAGE)
+        if self._effects.upgrade.parent is not None:
+            pauses.append(PARENT)
         if state.has_stuck():
             pauses.append(STUCK)
         if state.has_silent():
@@ -68,7 +70,7 @@ class Watcher:
         return min(pauses)
 
     def _see(self, worker: Worker, state: State) -> WorkerSeen | None:
-        handle = self._hands.nursery.handles.get(worker.nr)
+        handle = self._effects.processes.handles.get(worker.nr)
         if handle is None:
             return None
         snapshot = scoreboard.read(handle.pages.page(handle.page), requests=False)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from tricorn import workers
-from tricorn.arbiter import site
+from tricorn.arbiter import generation
 from tricorn.arbiter.environment import Environment
 from tricorn.config import foreign
 from tricorn.config.config import Config
@@ -36,7 +36,7 @@ def run(loaded: Loaded) -> int:
     config = loaded.config
     if config.print_config:
         print(render(config), flush=True)
-    site.check(config)
+    generation.check(config)
     return check_application(config)
 
 

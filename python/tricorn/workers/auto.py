@@ -35,7 +35,7 @@ class AutoWorker(Worker):
         loop = _current_loop()
         made = None if loop is self._loop else (loop, self._epolls)
         del self._loop, self._epolls
-        self.assignment = replace(self.assignment, worker_class=alias)
+        self.spec = replace(self.spec, worker_class=alias)
         _become(self, alias, made)
         self.prepare()
         self.loaded()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class WorkerSpec:
     """What a worker is to be; known before the fork."""
 
     server: Any
@@ -66,7 +66,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerFds:
     """The descriptors of a worker; known after the fork."""
 
     listeners: Sequence[int]
@@ -100,23 +100,23 @@ class Worker(ABC):
     bodies_as: str | None = None
     """The class whose buffering of bodies it has, where that is not its own."""
 
-    def __init__(self, assignment: Assignment) -> None:
-        self.assignment = assignment
-        self.place = Place((), (), -1, -1)
-        self.age = assignment.age
-        self.slot = assignment.slot
+    def __init__(self, spec: WorkerSpec) -> None:
+        self.spec = spec
+        self.fds = WorkerFds((), (), -1, -1)
+        self.age = spec.age
+        self.slot = spec.slot
         self.pid: int | str = "[booting]"
         self.ppid = os.getpid()
-        self.sockets = assignment.sockets
-        self.app = assignment.app
-        self.cfg = assignment.config
-        self.log = assignment.log
-        self.timeout = assignment.config.timeout / 2
+        self.sockets = spec.sockets
+        self.app = spec.app
+        self.cfg = spec.config
+        self.log = spec.log
+        self.timeout = spec.config.timeout / 2
         self.booted = False
         self.aborted = False
         self.alive = True
-        self.max_requests = _most_requests(assignment.config)
-        self.tmp = Tmp(assignment.page)
+        self.max_requests = _most_requests(spec.config)
+        self.tmp = Tmp(spec.page)
         self.reloader: Reloader | None = None
         self.quick = False
         """Told to leave at once: running calls are not waited for."""
@@ -127,7 +127,7 @@ class Worker(ABC):
     @property
     def nr(self) -> int:
         """How many requests it has begun."""
-        return scoreboard.begun(self.assignment.page)
+        return scoreboard.begun(self.spec.page)
 
     @abstractmethod
     def serve(self, core: Core, gateway: Any) -> None:
@@ -172,9 +172,9 @@ class Worker(ABC):
         """Runs what a signal asks for and what may wait: a hook, a file. A class on whose hub nothing may says how."""
         function(*arguments)
 
-    def move_in(self, place: Place) -> None:
+    def after_fork(self, fds: WorkerFds) -> None:
         """After the fork, in the child."""
-        self.place = place
+        self.fds = fds
         self.pid = os.getpid()
         self.ppid = os.getppid()
         os.environ[SLOT] = str(self.slot)
@@ -182,7 +182,7 @@ class Worker(ABC):
     def run(self) -> int:
         """The whole life of the process; returns its exit status."""
         forked.guard(self._forked, HANDLED)
-        watch.enable(self.place.messages)
+        watch.enable(self.fds.messages)
         self.log.info("Booting worker with pid: %s", self.pid)
         booted = self._try_to_boot()
         if isinstance(booted, int):
@@ -191,7 +191,7 @@ class Worker(ABC):
             self._tell(Ready(stand_in=self.stands_in))
             status = self._serve(booted.core, booted.gateway)
         ignore_signals()
-        self._say_goodbye()
+        self._finish()
         if self.has_threads_left():
             ending.end_process(status)
         return status
@@ -232,7 +232,7 @@ class Worker(ABC):
         from tricorn.workers import native, privileges, title
 
         title.set_title(f"tricorn: worker [{self.cfg.proc_name or self.app.app_uri}]")
-        self.cfg.post_fork(self.assignment.server, self)
+        self.cfg.post_fork(self.spec.server, self)
         privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)
         if self.cfg.spew:
             from tricorn.workers import spew
@@ -253,7 +253,7 @@ class Worker(ABC):
         self.cfg.post_worker_init(self)
         self._start_application()
         gateway = self.make_gateway()  # after the hook, which may have put something around the application
-        self.place.start_listening()
+        self.fds.start_listening()
         core.start()
         return Booted(core, gateway)
 
@@ -261,7 +261,7 @@ class Worker(ABC):
         try:
             self.wsgi = self.app.wsgi()
         except (Exception, SystemExit) as error:
-            if not self.assignment.stand_in:
+            if not self.spec.stand_in:
                 raise
             self._let_stand_in(error, "The application cannot be loaded; its traceback is served until it can")
         self.loaded()
@@ -270,7 +270,7 @@ class Worker(ABC):
         try:
             self.start_application()
         except (Exception, SystemExit) as error:
-            if not self.assignment.stand_in or self.stands_in:
+            if not self.spec.stand_in or self.stands_in:
                 raise
             self._let_stand_in(error, "The application cannot start; its traceback is served until it can")
             self.start_application()
@@ -304,11 +304,11 @@ class Worker(ABC):
                 self.log.warning("%s", lost)
         return CRASHED if self.crashed else ExitCode.OK
 
-    def _say_goodbye(self) -> None:
+    def _finish(self) -> None:
         self.log.info("Worker exiting (pid: %s)", self.pid)
         try:
             with forked.fence():
-                self.cfg.worker_exit(self.assignment.server, self)
+                self.cfg.worker_exit(self.spec.server, self)
         except Exception:
             self.log.warning("Exception in the hook worker_exit", exc_info=True)
         self.log.flush()
@@ -320,14 +320,14 @@ class Worker(ABC):
         """
         Handlers.take_off()
         watch.disable()
-        place = self.place
-        descriptors = [place.messages, place.life]
+        fds = self.fds
+        descriptors = [fds.messages, fds.life]
         if self._core is None:
-            descriptors += [*place.listeners, *place.admin_listeners, *(place.channel or ())]
+            descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
         for descriptor in descriptors:
             with suppress(OSError):  # a child of this one comes here, too
                 os.close(descriptor)
-        self.place = Place((), (), -1, -1)
+        self.fds = WorkerFds((), (), -1, -1)
         self.in_child()
 
     def in_child(self) -> None:  # noqa: B027  # most have nothing to do
@@ -340,7 +340,7 @@ class Worker(ABC):
 
     def die(self) -> None:
         """After SIGABRT: no ceremony, but the hooks that want to know."""
-        self._say_goodbye()
+        self._finish()
         os._exit(CRASHED)
 
     def notice(self, level: Level, text: str) -> None:
@@ -352,7 +352,7 @@ class Worker(ABC):
 
     def _tell(self, message: Message) -> None:
         with suppress(BrokenPipeError):  # the arbiter is gone; the core deals with that
-            os.write(self.place.messages, encode(message))
+            os.write(self.fds.messages, encode(message))
 
     def __str__(self) -> str:
         return f"<Worker {self.pid}>"

@@ -93,15 +93,15 @@ class GreenWorker(Worker):
 
     def prepare(self) -> None:
         # Nothing of the application's has imported yet what is to be patched.
-        patching.patch(self.assignment.worker_class, Notices(self))
+        patching.patch(self.spec.worker_class, Notices(self))
         patching.watch_forks()
         if self.cfg.green_drivers:
-            self._connections = Connections(self.assignment.page, self._refused, self._call_later)
-            drivers.install(self.assignment.worker_class, Notices(self), self._connections)
+            self._connections = Connections(self.spec.page, self._refused, self._call_later)
+            drivers.install(self.spec.worker_class, Notices(self), self._connections)
 
     def _refused(self, address: str, refusals: Refusals) -> None:
-        held = scoreboard.sum_of_databases(self.assignment.pages, len(self.assignment.page))
-        text = refusals.sentence(address, held, self.assignment.server.num_workers, self.cfg.worker_connections)
+        held = scoreboard.sum_of_databases(self.spec.pages, len(self.spec.page))
+        text = refusals.sentence(address, held, self.spec.server.num_workers, self.cfg.worker_connections)
         self._tell(Notice("error", text, address))
 
     def _call_later(self, seconds: float, function: Callable[[], object]) -> None:

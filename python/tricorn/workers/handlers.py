@@ -57,7 +57,7 @@ class Handlers:
 
     def _drain(self, *_: object) -> None:
         self._worker.alive = False
-        self._worker.place.refuse_newcomers()
+        self._worker.fds.refuse_newcomers()
         self._core.drain()
         self._worker.told_to_leave()
 

@@ -59,7 +59,7 @@ class LoopWorker(Worker):
         return self._loop.loop
 
     def prepare(self) -> None:
-        kind = workers.loop_of(self.assignment.worker_class, self.cfg)
+        kind = workers.loop_of(self.spec.worker_class, self.cfg)
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = asyncio.Event()
@@ -128,14 +128,14 @@ class LoopWorker(Worker):
         if self.quick:
             self._at_once.set()
         if self._server is not None:
-            orders = scoreboard.orders(self.assignment.page)
+            orders = scoreboard.orders(self.spec.page)
             self._server.leave(SERVICE_RESTART if orders & scoreboard.REPLACED else GOING_AWAY)
 
     def _patience(self) -> float:
         """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
         graceful = self.cfg.graceful_timeout
         # The pipe ends a moment before the system says who the new parent is.
-        is_orphan = os.getppid() != self.ppid or self.place.has_no_arbiter()
+        is_orphan = os.getppid() != self.ppid or self.fds.has_no_arbiter()
         return max(graceful - ORPHANS_REST, graceful / 2) if is_orphan else graceful
 
     async def _wait_for_calls(self, server: LoopServer) -> None:

@@ -78,39 +78,39 @@ def uploads_in_memory(config: Config, alias: str) -> str | None:
 
 def make_core(worker: Worker) -> Core:
     """The core of this process. Only after the fork: it has a thread, and threads do not survive forks."""
-    config, place, assignment = worker.cfg, worker.place, worker.assignment
-    alias, bodies = assignment.worker_class, worker.bodies_as
-    options = core_options(config, alias, siblings=assignment.siblings, bodies=bodies) | {
+    config, fds, spec = worker.cfg, worker.fds, worker.spec
+    alias, bodies = spec.worker_class, worker.bodies_as
+    options = core_options(config, alias, siblings=spec.siblings, bodies=bodies) | {
         "max_requests": worker.max_requests if config.max_requests else 0,
         "access_log": logs.native_access(config, worker.log),
-        "messages": place.messages,
-        "life": place.life,
-        "admin_listeners": list(place.admin_listeners),
-        "pages": assignment.pages,
-        "group": assignment.group,
-        "channel": place.channel,
+        "messages": fds.messages,
+        "life": fds.life,
+        "admin_listeners": list(fds.admin_listeners),
+        "pages": spec.pages,
+        "group": spec.group,
+        "channel": fds.channel,
     }
     try:
-        return Core(place.listeners, options, assignment.page)
+        return Core(fds.listeners, options, spec.page)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{error}") from None
 
 
 def make_gateway(worker: Worker) -> WsgiGateway:
     """How the core calls the worker's application."""
-    return make_wsgi_gateway(worker, worker.wsgi, entries(worker.cfg, worker.assignment.worker_class))
+    return make_wsgi_gateway(worker, worker.wsgi, entries(worker.cfg, worker.spec.worker_class))
 
 
 def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: int) -> WsgiGateway:
     """The same for this application, of which up to `at_once` calls run at a time."""
-    assignment = worker.assignment
+    spec = worker.spec
     before, after = observe.callbacks(worker, worker.cfg, worker.log)
     return wsgi.make_gateway(
         application,
         worker.log,
         multithread=at_once > 1,
-        multiprocess=assignment.siblings,
-        worker=assignment.slot,
+        multiprocess=spec.siblings,
+        worker=spec.slot,
         before=before,
         after=after,
     )

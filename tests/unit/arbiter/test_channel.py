@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from tricorn.arbiter.channel import Channel, Common, open_channel
+from tricorn.arbiter.channel import Channel, SharedChannel, open_channel
 from tricorn.unpatched import os, socket
 
 MESSAGE = b"opaque" * 1000
@@ -97,7 +97,7 @@ class TestMaking:
         assert [end.fileno() for end in made] == [-1, -1]
 
     def test_the_common_page_is_shared_with_what_is_forked(self) -> None:
-        group = Common(None).group
+        group = SharedChannel(None).group
         pid = os.fork()
         if pid == 0:
             group[:4] = b"told"

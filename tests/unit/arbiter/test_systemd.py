@@ -35,15 +35,12 @@ def test_the_protocol(manager: tuple[socket.socket, str]) -> None:
     assert sock.recv(4096).decode() == "READY=1\nSTATUS=2 workers serve ✓"
     notifier.ready()
     assert sock.recv(4096) == b"READY=1"
-    notifier.status("busy")
-    assert sock.recv(4096) == b"STATUS=busy"
     notifier.stopping("leaving")
     assert sock.recv(4096) == b"STOPPING=1\nSTATUS=leaving"
     notifier.main_pid(4711)
     assert sock.recv(4096) == b"MAINPID=4711"
     notifier.alive()
     assert sock.recv(4096) == b"WATCHDOG=1"
-    notifier.status("")
     with pytest.raises(BlockingIOError):
         sock.recv(4096)
 

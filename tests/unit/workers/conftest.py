@@ -17,7 +17,7 @@ from tricorn import log, workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.workers.application import Application
-from tricorn.workers.base import Assignment, Place, Worker
+from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 from tricorn.workers.messages import Decoder, Message
 
 TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
@@ -133,7 +133,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         ends.extend((*messages, *life))
         in_file = Layer({name: Raw(hook, "gunicorn.conf.py") for name, hook in hooks.items()})
         config = resolve([in_file, read_arguments([*argv.split(), app])])
-        assignment = Assignment(
+        spec = WorkerSpec(
             server="the server",
             config=config,
             worker_class=worker_class,
@@ -148,8 +148,8 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             stand_in=stand_in,
             slot=3,
         )
-        worker = workers.load(worker_class)(assignment)
-        worker.move_in(Place([], [], messages[1], life[0]))
+        worker = workers.load(worker_class)(spec)
+        worker.after_fork(WorkerFds([], [], messages[1], life[0]))
         return Arbiter(messages[0], worker, [])
 
     yield make

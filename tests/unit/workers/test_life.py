@@ -121,22 +121,22 @@ def test_the_core_knows_when_its_arbiter_dies_and_how_long_it_may_stay(
 ) -> None:
     worker = hire(argv="--graceful-timeout 7").worker
     worker.run()
-    assert (core.options["life"], core.options["graceful_timeout"]) == (worker.place.life, 7)
+    assert (core.options["life"], core.options["graceful_timeout"]) == (worker.fds.life, 7)
 
 
 def test_the_core_gets_what_the_workers_share(core: Core, hire: Callable[..., Arbiter]) -> None:
     worker = hire(siblings=True).worker
-    worker.place = replace(worker.place, channel=(7, 8, 9))
+    worker.fds = replace(worker.fds, channel=(7, 8, 9))
     worker.run()
     assert core.options["channel"] == (7, 8, 9)
-    assert core.options["pages"] is worker.assignment.pages
-    assert core.options["group"] is worker.assignment.group
+    assert core.options["pages"] is worker.spec.pages
+    assert core.options["group"] is worker.spec.group
 
 
 def test_connections_are_handed_over_unless_somebody_forbids_it(hire: Callable[..., Arbiter]) -> None:
-    assert hire(siblings=True).worker.assignment.hands_over
-    assert hire(siblings=False).worker.assignment.hands_over
-    assert not hire(siblings=True, argv="--no-handover").worker.assignment.hands_over
+    assert hire(siblings=True).worker.spec.hands_over
+    assert hire(siblings=False).worker.spec.hands_over
+    assert not hire(siblings=True, argv="--no-handover").worker.spec.hands_over
 
 
 def test_hooks_in_their_order_and_with_their_arguments(core: Core, hire: Callable[..., Arbiter]) -> None:

@@ -114,7 +114,7 @@ def test_a_life(core: Core, hire: Hire) -> None:
 
 def test_websockets_are_told_whether_others_serve_on(core: Core, hire: Hire) -> None:
     arbiter = hire(worker_class="asgi")
-    scoreboard.order(arbiter.worker.assignment.page, replaced=True)
+    scoreboard.order(arbiter.worker.spec.page, replaced=True)
     core.script = stop_by("TERM")
     assert arbiter.worker.run() == 0
     assert "leave 1012" in core.notes
@@ -205,7 +205,7 @@ def test_a_server_that_fails_ends_the_worker_but_not_without_the_shutdown(core: 
     def fail(*_: object) -> None:
         raise OSError("epoll is gone")
 
-    LoopServer.close, close = fail, LoopServer.close  # type: ignore[assignment,method-assign]
+    LoopServer.close, close = fail, LoopServer.close  # type: ignore[spec,method-assign]
     try:
         core.script = stop_by("TERM")
         assert hire(worker_class="asgi").worker.run() == 1

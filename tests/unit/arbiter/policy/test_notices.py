@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tricorn.arbiter.mind.events import ChildExited, Told
-from tricorn.arbiter.mind.notices import PAUSE
+from tricorn.arbiter.policy.events import ChildExited, Told
+from tricorn.arbiter.policy.notices import PAUSE
 from tricorn.workers.messages import Notice, Ready
 
-from tests.unit.arbiter.mind.support import running, texts
+from tests.unit.arbiter.policy.support import running, texts
 
 
 def test_once_for_all_workers_and_their_successors() -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.arbiter.mind.commands import Commit, Notify, Order, Reload, Rollback, ServiceState, Spawn
-from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.events import ChildExited, Reloaded, ReloadFailed, Start, Told
-from tricorn.arbiter.mind.state import Policy
+from tricorn.arbiter.policy.commands import Commit, Notify, Order, Reload, Rollback, ServiceState, Spawn
+from tricorn.arbiter.policy.endings import BACKOFF_FIRST
+from tricorn.arbiter.policy.events import ChildExited, Reloaded, ReloadFailed, Start, Told
+from tricorn.arbiter.policy.state import Policy
 from tricorn.workers.messages import BootFailed, Changed, Ready
 
-from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
+from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
 
 
 class TestHangUp:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from tricorn.arbiter.mind.commands import Log
-from tricorn.arbiter.mind.state import Decision, State
-from tricorn.arbiter.mind.worker import Worker
+from tricorn.arbiter.policy.commands import Log
+from tricorn.arbiter.policy.state import Decision, State
+from tricorn.arbiter.policy.worker import Worker
 from tricorn.workers.messages import Notice
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import leaving, reloading
-from tricorn.arbiter.mind.commands import Command, Level, Log
-from tricorn.arbiter.mind.state import Backoff, Decision, Failure, State, Stopping
-from tricorn.arbiter.mind.worker import Booting, Leaving, Worker
+from tricorn.arbiter.policy import leaving, reloading
+from tricorn.arbiter.policy.commands import Command, Level, Log
+from tricorn.arbiter.policy.state import Backoff, Decision, Failure, State, Stopping
+from tricorn.arbiter.policy.worker import Booting, Leaving, Worker
 from tricorn.errors import ExitCode
 
 
@@ -20,7 +20,7 @@ def not_started(state: State, worker: Worker, reason: str, now: float) -> Decisi
 
 def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], now: float) -> Decision:
     state = state.without(worker.nr)
-    logs: list[Command] = [_obituary(worker, status)]
+    logs: list[Command] = [_exit_log(worker, status)]
     if serving and status:
         logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
     reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
@@ -68,7 +68,7 @@ def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:
     return Backoff(streak, now, now + delay)
 
 
-def _obituary(worker: Worker, status: int) -> Log:
+def _exit_log(worker: Worker, status: int) -> Log:
     """gunicorn's words, which log scrapers know; but one we killed did not run out of memory."""
     sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if status >= 0:

@@ -1,14 +1,14 @@
-"""A state, a clock and made-up pids: the mind's tests live in virtual time."""
+"""A state, a clock and made-up pids: the policy's tests live in virtual time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from signal import Signals
 
-from tricorn.arbiter.mind.commands import Command, Exit, Log, Reload, Send, Spawn
-from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.events import Event, Reloaded, Signalled, Spawned, Start, Tick, Told
-from tricorn.arbiter.mind.state import Policy, State
+from tricorn.arbiter.policy.commands import Command, Exit, Log, Reload, Send, Spawn
+from tricorn.arbiter.policy.decide import decide
+from tricorn.arbiter.policy.events import Event, Reloaded, Signalled, Spawned, Start, Tick, Told
+from tricorn.arbiter.policy.state import Policy, State
 from tricorn.workers.messages import Ready
 
 

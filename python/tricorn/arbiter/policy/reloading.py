@@ -12,26 +12,26 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import leaving
-from tricorn.arbiter.mind.commands import Command, Commit, Log, Notify, Reload, Rollback, ServiceState
-from tricorn.arbiter.mind.events import Reloaded
-from tricorn.arbiter.mind.state import Decision, State, Trial
-from tricorn.arbiter.mind.worker import Leaving, Worker
+from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy.commands import Command, Commit, Log, Notify, Reload, Rollback, ServiceState
+from tricorn.arbiter.policy.events import Reloaded
+from tricorn.arbiter.policy.state import Decision, State, Trial
+from tricorn.arbiter.policy.worker import Leaving, Worker
 
 
 def hang_up(state: State) -> Decision:
     """HUP."""
     commands: list[Command] = [Log("info", "Hang up: Master")]
-    if state.stopping is not None or state.announced is not None:
+    if state.stopping is not None or state.drain_at is not None:
         return state, commands
     if state.loading or state.trial is not None:
-        return replace(state, again=True), commands
+        return replace(state, reload_pending=True), commands
     return replace(state, loading=True), [*commands, Notify(ServiceState.RELOADING), Reload()]
 
 
 def code_changed(state: State, worker: Worker, path: str) -> Decision:
     """Every worker watches; what the first one says is enough."""
-    busy = state.loading or state.trial is not None or state.announced is not None
+    busy = state.loading or state.trial is not None or state.drain_at is not None
     if worker.generation != state.generation or not worker.counts or busy:
         return state, []
     state = replace(state, loading=True)
@@ -88,8 +88,8 @@ def settle(state: State, now: float) -> Decision:
 
 
 def _steady(state: State, commands: list[Command]) -> Decision:
-    if state.again and state.stopping is None:
-        return replace(state, again=False, loading=True), [*commands, Reload()]
+    if state.reload_pending and state.stopping is None:
+        return replace(state, reload_pending=False, loading=True), [*commands, Reload()]
     if state.stopping is None and state.proven:
         commands = [*commands, Notify(ServiceState.READY)]
     return state, commands

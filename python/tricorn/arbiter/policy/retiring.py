@@ -1,7 +1,7 @@
 """Replacing workers that still serve: the successor first.
 
-A wish (max_requests, its lifetime, its memory) is granted to a quarter of the workers at once, and at least to one;
-a stuck worker is replaced whatever the others do.
+Of those that have a reason to retire (max_requests, lifetime, memory) a quarter may do so at once, and at least one. A
+stuck worker is replaced whatever the others do.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from itertools import takewhile
 from signal import Signals
 
 from tricorn import workers
-from tricorn.arbiter.mind import leaving
-from tricorn.arbiter.mind.commands import Command, Log
-from tricorn.arbiter.mind.events import WorkerSeen
-from tricorn.arbiter.mind.state import Decision, State
-from tricorn.arbiter.mind.worker import Booting, Leaving, Phase, Retiring, Serving, Silent, Worker
+from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy.commands import Command, Log
+from tricorn.arbiter.policy.events import WorkerSeen
+from tricorn.arbiter.policy.state import Decision, State
+from tricorn.arbiter.policy.worker import Booting, Leaving, Phase, Retiring, Serving, Silent, Worker
 from tricorn.workers.messages import Stuck
 
 AT_ONCE = 4
@@ -25,18 +25,18 @@ AT_ONCE = 4
 def retires(state: State, worker: Worker, reason: str) -> Decision:
     """The worker itself says that it has served enough; in gunicorn's words, which log scrapers know."""
     log = Log("info", f"Autorestarting worker after current request. (pid:{worker.pid})")
-    return wishes(state, worker, reason), [log]
+    return ask_to_retire(state, worker, reason), [log]
 
 
-def wishes(state: State, worker: Worker, reason: str) -> State:
+def ask_to_retire(state: State, worker: Worker, reason: str) -> State:
     if not isinstance(worker.phase, Serving) or worker.phase.retire_reason is not None:
         return state
     return state.with_worker(replace(worker, phase=replace(worker.phase, retire_reason=reason)))
 
 
 def grant(state: State) -> State:
-    """Gives a turn to those that wish to go. During a trial all are about to be replaced anyway."""
-    if state.trial is not None or state.announced is not None:
+    """Gives a turn to those that have a reason. During a trial all are about to be replaced anyway."""
+    if state.trial is not None or state.drain_at is not None:
         return state
     under_way = sum(_has_turn(worker.phase) for worker in state.workers.values())
     for worker in list(state.workers.values()):
@@ -95,7 +95,7 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
     if look.rss is None or not 0 < most < look.rss:
         return state, []
     limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"
-    return wishes(state, worker, f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
+    return ask_to_retire(state, worker, f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
 
 
 def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) -> Silent | None:
@@ -111,7 +111,7 @@ def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) ->
 
 
 def _replace_stuck(state: State, worker: Worker) -> State:
-    """Its successor starts now, whatever other workers wish."""
+    """Its successor starts now, whatever other workers do."""
     match worker.phase:
         case Serving(since):
             phase: Phase = Retiring(since, "a request has held it for too long", stuck=1)

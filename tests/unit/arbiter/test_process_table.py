@@ -12,12 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tricorn.arbiter.channel import Channel, Common, open_channel
+from tricorn.arbiter.channel import Channel, SharedChannel, open_channel
 from tricorn.arbiter.loop import Loop
-from tricorn.arbiter.mind.events import ChildExited, Told
-from tricorn.arbiter.mind.state import Policy, State
-from tricorn.arbiter.nursery import Nursery, _serving
 from tricorn.arbiter.pages import Pages
+from tricorn.arbiter.policy.events import ChildExited, Told
+from tricorn.arbiter.policy.state import Policy, State
+from tricorn.arbiter.process_table import ProcessTable, _serving
+from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.metrics import scoreboard
 from tricorn.workers.messages import BootFailed, encode
@@ -32,26 +33,26 @@ class Warnings(Log):
 
 
 class House:
-    """A nursery whose workers are entries of its books."""
+    """A processes whose workers are entries of its books."""
 
     def __init__(self, channel: Channel | None) -> None:
         self.log = Warnings()
         self.pages = Pages(scoreboard_bytes(30), 4)
         server: Any = SimpleNamespace(log=self.log, attach=lambda workers: None)
-        self.nursery = Nursery(server, [], [], Common(channel))
+        self.processes = ProcessTable(server, [], [], SharedChannel(channel))
 
     def worker(self, nr: int, *, hands_over: bool) -> WorkerHandle:
-        worker: Any = SimpleNamespace(assignment=SimpleNamespace(hands_over=hands_over))
+        worker: Any = SimpleNamespace(spec=SimpleNamespace(hands_over=hands_over))
         page = self.pages.take()
         assert page is not None
         handle = WorkerHandle(nr, worker, 2**22 + nr, -1, self.pages, page, open=False)
-        self.nursery.handles[nr] = handle
+        self.processes.handles[nr] = handle
         return handle
 
     def waits(self) -> socket.socket:
         """A client whose request is in the channel."""
         client, served = socket.socketpair()
-        channel = self.nursery.common.channel
+        channel = self.processes.shared.channel
         assert channel is not None
         with served:
             socket.send_fds(channel.sender, [b"request"], [served.fileno()])
@@ -77,14 +78,14 @@ def is_answered(client: socket.socket) -> bool:
 def test_what_one_has_sent_is_taken_by_the_others(house: House) -> None:
     one, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=True)
     with house.waits() as client:
-        house.nursery.bury(one)
+        house.processes.remove(one)
         assert not is_answered(client)
 
 
 def test_what_the_last_one_has_sent_waits_for_its_successor(house: House) -> None:
     last = house.worker(1, hands_over=True)
     with house.waits() as client:
-        house.nursery.bury(last)
+        house.processes.remove(last)
         assert not is_answered(client)
 
 
@@ -92,22 +93,22 @@ def test_what_the_last_one_has_sent_of_those_that_hand_over_is_answered(house: H
     """After a reload that has switched it off, or that wants one worker only."""
     last, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=False)
     with house.waits() as one, house.waits() as two:
-        house.nursery.bury(last)
+        house.processes.remove(last)
         assert is_answered(one)
         assert is_answered(two)
     assert house.log == ["Requests answered with 503, since no worker was left to take them: 2"]
 
 
 def test_where_nothing_waits_nothing_is_said(house: House) -> None:
-    house.nursery.turn_away()
+    house.processes.turn_away()
     assert house.log == []
 
 
 def test_where_there_is_no_channel_there_is_nothing_to_answer() -> None:
     house = House(None)
     one, _ = house.worker(1, hands_over=True), house.worker(2, hands_over=False)
-    house.nursery.bury(one)
-    house.nursery.turn_away()
+    house.processes.remove(one)
+    house.processes.turn_away()
     assert house.log == []
 
 
@@ -123,12 +124,18 @@ def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> N
     handle.pid, handle.messages, handle.open = pid, reader, True
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
-    site = SimpleNamespace(log=house.log, config=SimpleNamespace(child_exit=lambda server, worker: None))
-    hands: Any = SimpleNamespace(nursery=house.nursery, site=site, server=house.nursery.server, events=deque())
-    turn = Loop(hands, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1))  # type: ignore[arg-type]
-    hands.events.clear()
+    generation = SimpleNamespace(log=house.log, config=SimpleNamespace(child_exit=lambda server, worker: None))
+    effects: Any = SimpleNamespace(
+        processes=house.processes,
+        generation=generation,
+        server=house.processes.server,
+        notifier=Notifier(),
+        events=deque(),
+    )
+    turn = Loop(effects, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1))  # type: ignore[arg-type]
+    effects.events.clear()
     turn._reap()
-    assert list(hands.events) == [Told(1, BootFailed(3, "no module")), ChildExited(1, 3, ())]
+    assert list(effects.events) == [Told(1, BootFailed(3, "no module")), ChildExited(1, 3, ())]
     assert not handle.open
 
 
@@ -136,7 +143,7 @@ def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:
     handle = house.worker(1, hands_over=True)
     words = house.pages.page(handle.page).cast("Q")
     words[0], words[1], words[3], words[scoreboard.FREE] = scoreboard.MAGIC, scoreboard.VERSION, 2, 4
-    house.nursery.bury(handle)
+    house.processes.remove(handle)
     assert words[scoreboard.FREE] == 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import booting, endings, leaving, notices, reloading, retiring, signals
-from tricorn.arbiter.mind.commands import Command, Exit, Log, Spawn
-from tricorn.arbiter.mind.events import (
+from tricorn.arbiter.policy import booting, endings, leaving, notices, reloading, retiring, signals
+from tricorn.arbiter.policy.commands import Command, Exit, Log, Spawn
+from tricorn.arbiter.policy.events import (
     ChildExited,
     Event,
     Reloaded,
@@ -21,8 +21,8 @@ from tricorn.arbiter.mind.events import (
     Upgraded,
     WorkerSeen,
 )
-from tricorn.arbiter.mind.state import Decision, State, Stopping
-from tricorn.arbiter.mind.worker import Booting, Leaving, Retiring, Serving, Worker
+from tricorn.arbiter.policy.state import Decision, State, Stopping
+from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Serving, Worker
 from tricorn.workers.messages import BootFailed, Changed, Message, Notice, Ready, Retire, StackLines, Stuck
 
 
@@ -85,7 +85,7 @@ def _on_time(state: State, now: float) -> Decision:
         if now >= state.deadline_of(worker):
             state, more = _deadline(state, worker, now)
             commands += more
-    state, more = leaving.announced(state, now)
+    state, more = leaving.end_drain_delay(state, now)
     return state, commands + more
 
 
@@ -95,7 +95,7 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
         case Booting() as phase:
             return booting.overdue(state, worker, phase, now)
         case Serving(since):
-            return retiring.wishes(state, worker, f"it has served for {now - since:.0f} seconds"), []
+            return retiring.ask_to_retire(state, worker, f"it has served for {now - since:.0f} seconds"), []
         case Leaving() as phase:
             return leaving.escalate(state, worker, phase, now)
         case Retiring():
@@ -105,7 +105,7 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
 def _settle(state: State, commands: list[Command], now: float) -> Decision:
     """After every event: too few workers, too many, some that can go, or none left to wait for."""
     if state.stopping is not None:
-        return (state, commands) if state.workers else _farewell(state, state.stopping, commands)
+        return (state, commands) if state.workers else _finish(state, state.stopping, commands)
     state, more = reloading.settle(state, now)
     commands += more
     state = retiring.grant(state)
@@ -122,7 +122,7 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
     return state, commands + more
 
 
-def _farewell(state: State, stopping: Stopping, commands: list[Command]) -> Decision:
+def _finish(state: State, stopping: Stopping, commands: list[Command]) -> Decision:
     if stopping.failure is None:
         return state, [*commands, Log("info", "Shutting down: Master"), Exit(stopping.code)]
     reason = Log("error", f"Reason: {stopping.failure}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tricorn.arbiter.mind.booting import ANSWER
-from tricorn.arbiter.mind.commands import AskForStack, Order
-from tricorn.arbiter.mind.events import ChildExited, Spawned, Start, Told, WorkerSeen
-from tricorn.arbiter.mind.leaving import ABORT_PATIENCE
-from tricorn.arbiter.mind.retiring import CONFIRMED, SERVER
+from tricorn.arbiter.policy.booting import ANSWER
+from tricorn.arbiter.policy.commands import AskForStack, Order
+from tricorn.arbiter.policy.events import ChildExited, Spawned, Start, Told, WorkerSeen
+from tricorn.arbiter.policy.leaving import ABORT_PATIENCE
+from tricorn.arbiter.policy.retiring import CONFIRMED, SERVER
 from tricorn.workers.messages import Ready, Retire, StackLines, Stuck
 
-from tests.unit.arbiter.mind.support import Arbiter, arbiter, exits, running, sends, spawned, texts
+from tests.unit.arbiter.policy.support import Arbiter, arbiter, exits, running, sends, spawned, texts
 
 MEGABYTE = 1 << 20
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from signal import Signals
 
-from tricorn.arbiter.mind.state import Policy
+from tricorn.arbiter.policy.state import Policy
 from tricorn.workers.messages import Message
 
 

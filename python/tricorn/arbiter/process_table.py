@@ -1,4 +1,4 @@
-"""The worker processes: forked, known by number, buried."""
+"""The process table: workers are forked into it, known by number, and reaped."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from functools import partial
 from signal import Signals
 
 from tricorn.arbiter import hooks, reuse_port
-from tricorn.arbiter.channel import Common
+from tricorn.arbiter.channel import SharedChannel
 from tricorn.arbiter.facade import Server
-from tricorn.arbiter.mind.commands import Spawn
-from tricorn.arbiter.mind.events import ChildExited, Spawned, SpawnFailed
+from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.site import Site
+from tricorn.arbiter.policy.commands import Spawn
+from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os
 from tricorn.workers import load
-from tricorn.workers.base import Assignment, Place, Worker
+from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 
 NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
 
 
 @dataclass(slots=True)
-class Nursery:
+class ProcessTable:
     server: Server
     signals: Sequence[Signals]
     """What the arbiter handles, and a new worker must not inherit."""
     private: list[int]
     """Descriptors that are the arbiter's alone."""
-    common: Common
+    shared: SharedChannel
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
@@ -48,22 +48,24 @@ class Nursery:
         """As hooks see them: by pid."""
         return {handle.pid: handle.worker for handle in self.handles.values()}
 
-    def spawn(self, command: Spawn, site: Site, others: Iterable[Listener]) -> Worker | Spawned | SpawnFailed:
+    def spawn(
+        self, command: Spawn, generation: Generation, others: Iterable[Listener]
+    ) -> Worker | Spawned | SpawnFailed:
         """In the new process: the worker it is to be. In this one: what happened.
 
         `others` are listeners of other generations, which this worker must not hold open.
         """
-        pages = site.pages
+        pages = generation.pages
         number = pages.take() if pages is not None else None
         if pages is None or number is None:
             return SpawnFailed(command.nr, "too many workers are still leaving")
-        worker = self._make(command, site, pages, number)
-        if not hooks.may(site.log, "pre_fork", site.config.pre_fork, self.server, worker):
+        worker = self._make(command, generation, pages, number)
+        if not hooks.may(generation, "pre_fork", self.server, worker):
             # gunicorn's arbiter ends here. A configuration that never worked is refused; one that did goes on serving.
             if not command.proven:
                 pages.give_back(number)
                 return SpawnFailed(command.nr, "the hook pre_fork failed")
-            site.log.warning("The worker is started without what the hook pre_fork would have done.")
+            generation.log.warning("The worker is started without what the hook pre_fork would have done.")
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
@@ -75,65 +77,65 @@ class Nursery:
         if forked.pid == 0:
             for listener in others:
                 listener.socket.close()
-            self._move_in(worker, site, forked.messages)
+            self._after_fork(worker, generation, forked.messages)
             return worker
         worker.pid = forked.pid
         self.handles[command.nr] = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number)
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
 
-    def _make(self, command: Spawn, site: Site, pages: Pages, number: int) -> Worker:
+    def _make(self, command: Spawn, generation: Generation, pages: Pages, number: int) -> Worker:
         self.server.worker_age += 1
-        assignment = Assignment(
+        spec = WorkerSpec(
             server=self.server,
-            config=site.config,
-            worker_class=site.worker_class,
-            log=site.log,
-            app=site.app,
+            config=generation.config,
+            worker_class=generation.worker_class,
+            log=generation.log,
+            app=generation.app,
             age=self.server.worker_age,
-            sockets=site.listeners,
+            sockets=generation.listeners,
             page=pages.page(number),
             pages=pages.region,
-            group=self.common.group,
+            group=self.shared.group,
             siblings=command.siblings,
             stand_in=command.stand_in,
             slot=self._free_slot(),
         )
-        return load(site.worker_class)(assignment)
+        return load(generation.worker_class)(spec)
 
     def _free_slot(self) -> int:
         """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""
         taken = {handle.worker.slot for handle in self.handles.values()}
         return next(slot for slot in itertools.count(1) if slot not in taken)
 
-    def _move_in(self, worker: Worker, site: Site, messages: int) -> None:
+    def _after_fork(self, worker: Worker, generation: Generation, messages: int) -> None:
         """In the child: closes what is the arbiter's, takes what is the worker's."""
         for handle in self.handles.values():
             handle.close()
         for descriptor in self.private:
             os.close(descriptor)
-        listeners = reuse_port.open_for_worker(site.listeners)
-        own = [each.socket.fileno() for each in listeners if each not in site.listeners]
-        for listener in [*listeners, *site.admin]:
+        listeners = reuse_port.open_for_worker(generation.listeners)
+        own = [each.socket.fileno() for each in listeners if each not in generation.listeners]
+        for listener in [*listeners, *generation.admin]:
             # A program that the application starts must not hold the port.
             listener.socket.set_inheritable(False)
-        worker.move_in(
-            Place(
+        worker.after_fork(
+            WorkerFds(
                 listeners=[listener.hand_over() for listener in listeners],
-                admin_listeners=[listener.hand_over() for listener in site.admin],
+                admin_listeners=[listener.hand_over() for listener in generation.admin],
                 messages=messages,
                 life=self.life,
                 channel=self._share_channel(worker),
-                start_listening=partial(reuse_port.start_listening, own, site.config.backlog),
+                start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
             )
         )
 
     def _share_channel(self, worker: Worker) -> tuple[int, int, int] | None:
         """In the child: its descriptors of the channel, which are closed if it has no use for them."""
-        channel = self.common.channel
+        channel = self.shared.channel
         if channel is None:
             return None
-        if worker.assignment.hands_over:
+        if worker.spec.hands_over:
             return channel.hand_over()
         channel.close()
         return None
@@ -156,17 +158,17 @@ class Nursery:
             event = ChildExited(handle.nr, os.waitstatus_to_exitcode(status), _serving(handle))
             gone.append((handle, event))
 
-    def bury(self, handle: WorkerHandle) -> None:
+    def remove(self, handle: WorkerHandle) -> None:
         handle.close()
         del self.handles[handle.nr]
         scoreboard.vacate(handle.pages.page(handle.page))
         handle.pages.give_back(handle.page)
-        if self.handles and not any(each.worker.assignment.hands_over for each in self.handles.values()):
+        if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
 
     def turn_away(self) -> None:
         """Answers the requests in the channel, since no worker will. While one is to come they can wait for it."""
-        count = self.common.channel.turn_away() if self.common.channel is not None else 0
+        count = self.shared.channel.turn_away() if self.shared.channel is not None else 0
         if count:
             self.server.log.warning("Requests answered with 503, since no worker was left to take them: %d", count)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
-from tricorn.arbiter.mind.state import NEVER, Decision, State, Stopping
-from tricorn.arbiter.mind.worker import Leaving, Worker, told_to_leave
+from tricorn.arbiter.policy.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
+from tricorn.arbiter.policy.state import NEVER, Decision, State, Stopping
+from tricorn.arbiter.policy.worker import Leaving, Worker, told_to_leave
 from tricorn.errors import ExitCode
 
 
@@ -37,16 +37,16 @@ def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decisi
     return state, [log, *commands]
 
 
-def announce(state: State, now: float) -> Decision:
+def start_drain_delay(state: State, now: float) -> Decision:
     """TERM with `drain_delay`: serves on, but says that it will not for long."""
     delay = state.policy.drain_delay
     text = f"Leaving in {delay:g} seconds (drain_delay); until then requests are served, and readiness is denied."
-    state = replace(state, announced=now + delay)
+    state = replace(state, drain_at=now + delay)
     return state, [Log("info", text), Order(tuple(state.workers), not_ready=True), Notify(ServiceState.STOPPING)]
 
 
-def announced(state: State, now: float) -> Decision:
-    if state.announced is None or now < state.announced:
+def end_drain_delay(state: State, now: float) -> Decision:
+    if state.drain_at is None or now < state.drain_at:
         return state, []
     return stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
 
@@ -66,7 +66,7 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
     else:
         commands.append(Log("info", "Quick shutdown requested"))
         stopping = replace(before, quick=True)
-    state = replace(state, stopping=stopping, trial=None, again=False, announced=None)
+    state = replace(state, stopping=stopping, trial=None, reload_pending=False, drain_at=None)
     for worker in list(state.workers.values()):
         state, told = leave(state, worker, signal, now)
         commands += told

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tricorn.arbiter.mind.commands import Command
-from tricorn.arbiter.mind.worker import Booting, Leaving, Serving, Worker
+from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 
 NEVER = float("inf")
 
@@ -87,9 +87,9 @@ class State:
     trial: Trial | None = None
     loading: bool = False
     """A Reload was commanded and has not come back."""
-    again: bool = False
+    reload_pending: bool = False
     """Another reload was asked for while one is under way."""
-    announced: float | None = None
+    drain_at: float | None = None
     """TERM came and is followed at this time, so that load balancers notice first."""
     reopened: float = -NEVER
     """When the logs were last opened anew."""
@@ -140,8 +140,8 @@ class State:
             yield self.deadline_of(worker)
         if any(self.missing(*wanted) > 0 for wanted in self.wanted()):
             yield self.backoff.until
-        if self.announced is not None:
-            yield self.announced
+        if self.drain_at is not None:
+            yield self.drain_at
 
     def deadline_of(self, worker: Worker) -> float:
         """When something has to be done about this worker."""

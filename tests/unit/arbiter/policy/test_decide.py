@@ -5,7 +5,7 @@ from __future__ import annotations
 from signal import Signals
 
 import pytest
-from tricorn.arbiter.mind.commands import (
+from tricorn.arbiter.policy.commands import (
     CloseListeners,
     Exit,
     Log,
@@ -13,17 +13,17 @@ from tricorn.arbiter.mind.commands import (
     ReopenLogs,
     Send,
     Spawn,
-    Upgrade,
+    StartSuccessor,
     WorkersChanged,
 )
-from tricorn.arbiter.mind.decide import decide
-from tricorn.arbiter.mind.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
-from tricorn.arbiter.mind.events import ChildExited, SpawnFailed, Start, Told, Upgraded
-from tricorn.arbiter.mind.leaving import QUIT_PATIENCE
-from tricorn.arbiter.mind.state import NEVER
+from tricorn.arbiter.policy.decide import decide
+from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
+from tricorn.arbiter.policy.events import ChildExited, SpawnFailed, Start, Told, Upgraded
+from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
+from tricorn.arbiter.policy.state import NEVER
 from tricorn.workers.messages import BootFailed, Ready
 
-from tests.unit.arbiter.mind.support import arbiter, exits, running, sends, spawned, texts
+from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
 
 
 class TestStart:
@@ -291,13 +291,13 @@ class TestOtherSignals:
 
     def test_usr2_starts_one_successor(self) -> None:
         it = running()
-        assert Upgrade() in it.signal("USR2")
+        assert StartSuccessor() in it.signal("USR2")
         it.feel(Upgraded(4711))
         again = it.signal("USR2")
-        assert Upgrade() not in again
+        assert StartSuccessor() not in again
         assert texts(again, "warning") == ["USR2 signal ignored. Child exists."]
         it.feel(Upgraded(None))
-        assert Upgrade() in it.signal("USR2")
+        assert StartSuccessor() in it.signal("USR2")
 
     def test_winch_is_for_daemons(self) -> None:
         assert texts(running().signal("WINCH"), "debug") == ["SIGWINCH ignored. Not daemonized"]

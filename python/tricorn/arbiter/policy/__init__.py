@@ -1,4 +1,4 @@
-"""The arbiter's mind: what to do about each event. Pure; no clock, no process, no log, no file.
+"""What to do about each event: a reducer. Pure; no clock, no process, no log, no file.
 
     events     what happens                    state      what is known
     commands   what can be done                decide     (state, event, now) -> (state, commands)
@@ -10,13 +10,7 @@
     endings    workers that are gone           booting    workers that are not there yet
     notices    what workers have to say, and all say alike
 
-A worker:
-
-    booting --ready--> serving --wish, its turn--> retiring --successor is ready--> leaving --exit--> gone
-       |                  +---------told to leave--------------------------------------^
-       +--fails, or boot_timeout--> gone
-
-Rule: nothing outside of this package decides what comes next.
+The phases of a worker stand in `worker`. Rule: nothing outside of this package decides what comes next.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import leaving
-from tricorn.arbiter.mind.commands import AskForStack, Command, Log, Notify, Send, ServiceState
-from tricorn.arbiter.mind.endings import BACKOFF_FIRST
-from tricorn.arbiter.mind.state import Backoff, Decision, State
-from tricorn.arbiter.mind.worker import Booting, Leaving, Serving, Worker
+from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, Send, ServiceState
+from tricorn.arbiter.policy.endings import BACKOFF_FIRST
+from tricorn.arbiter.policy.state import Backoff, Decision, State
+from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 
 
 def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:

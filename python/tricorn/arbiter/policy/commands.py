@@ -112,7 +112,7 @@ class Notify:
 
 
 @dataclass(frozen=True, slots=True)
-class Upgrade:
+class StartSuccessor:
     """Starts a successor of the whole server (USR2)."""
 
 
@@ -134,6 +134,6 @@ Command = (
     | Rollback
     | WorkersChanged
     | Notify
-    | Upgrade
+    | StartSuccessor
     | Exit
 )

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from signal import Signals
 
-from tricorn.arbiter.mind import leaving, reloading
-from tricorn.arbiter.mind.commands import Command, Log, ReopenLogs, Send, Upgrade, WorkersChanged
-from tricorn.arbiter.mind.state import Decision, State, Stopping
+from tricorn.arbiter.policy import leaving, reloading
+from tricorn.arbiter.policy.commands import Command, Log, ReopenLogs, Send, StartSuccessor, WorkersChanged
+from tricorn.arbiter.policy.state import Decision, State, Stopping
 from tricorn.errors import ExitCode
 
 
@@ -24,8 +24,8 @@ def signalled(state: State, signal: Signals, now: float) -> Decision:
 
 def _on_term(state: State, now: float) -> Decision:
     patient = state.policy.drain_delay > 0 and state.proven
-    if state.stopping is None and state.announced is None and patient:
-        return leaving.announce(state, now)
+    if state.stopping is None and state.drain_at is None and patient:
+        return leaving.start_drain_delay(state, now)
     return leaving.stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
 
 
@@ -62,7 +62,7 @@ def _on_usr1(state: State, now: float) -> Decision:
 def _on_usr2(state: State, now: float) -> Decision:
     if state.successor is not None:
         return state, [Log("warning", "USR2 signal ignored. Child exists.")]
-    return state, [] if state.stopping is not None else [Upgrade()]
+    return state, [] if state.stopping is not None else [StartSuccessor()]
 
 
 def _on_winch(state: State, now: float) -> Decision:

@@ -1,0 +1,247 @@
+"""Performs the commands of the policy."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from tricorn.arbiter import hooks
+from tricorn.arbiter.generation import Generation, close
+from tricorn.arbiter.generations import Generations
+from tricorn.arbiter.pidfile import Pidfiles
+from tricorn.arbiter.policy.commands import (
+    AskForStack,
+    CloseListeners,
+    Command,
+    Commit,
+    Exit,
+    Log,
+    Notify,
+    Order,
+    Reload,
+    ReopenLogs,
+    Rollback,
+    Send,
+    ServiceState,
+    Spawn,
+    StartSuccessor,
+    WorkersChanged,
+)
+from tricorn.arbiter.policy.events import Event, Reloaded, ReloadFailed, Spawned, SpawnFailed, Upgraded
+from tricorn.arbiter.policy.state import State
+from tricorn.arbiter.process_table import ProcessTable
+from tricorn.arbiter.systemd import Notifier
+from tricorn.arbiter.upgrade import Upgrade
+from tricorn.errors import TricornError
+from tricorn.metrics import scoreboard
+from tricorn.unpatched import os
+from tricorn.workers import watch
+from tricorn.workers.base import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    code: int
+
+
+class Effects:
+    def __init__(
+        self,
+        generations: Generations,
+        processes: ProcessTable,
+        upgrade: Upgrade,
+        pidfiles: Pidfiles,
+        notifier: Notifier,
+    ) -> None:
+        self.generations = generations
+        self.processes = processes
+        self.upgrade = upgrade
+        self.notifier = notifier
+        self.server = processes.server
+        self.events: deque[Event] = deque()
+        """What comes of commands, and what else the policy is to hear of."""
+        self._pidfiles = pidfiles
+        self._staying: dict[int, int] = {}
+        """The generations of the workers that stay."""
+
+    @property
+    def generation(self) -> Generation:
+        return self.generations.current
+
+    def show(self, state: State) -> None:
+        """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
+        self.server.num_workers = state.target
+        self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.counts}
+        self._mark_alive(state.generation)
+
+    def _mark_alive(self, generation: int) -> None:
+        """A worker is alive for hooks if it stays, in this generation: others are replaced, or are about to be.
+
+        Hooks that number workers give a successor the number of the worker that it replaces, which still serves.
+        """
+        for nr, handle in self.processes.handles.items():
+            handle.worker.alive = self._staying.get(nr) == generation
+
+    def perform(self, command: Command) -> Finished | Worker | None:  # noqa: C901  # one line for each command
+        match command:
+            case Spawn():
+                return self._spawn(command)
+            case Send(nr, signal):
+                if nr in self.processes.handles:
+                    self.processes.handles[nr].send(signal)
+            case AskForStack(nr):
+                if nr in self.processes.handles and watch.STACK_SIGNAL is not None:
+                    self.processes.handles[nr].send(watch.STACK_SIGNAL)
+            case Order(nrs):
+                self._order(nrs, command)
+            case Log(level, text):
+                getattr(self.generation.log, level)("%s", text)
+            case CloseListeners():
+                # Not those of probes: that a worker is leaving is what they are to be told.
+                close(self.generation.listeners)
+            case ReopenLogs():
+                self.generation.log.reopen_files()
+            case Reload(configuration):
+                self._reload(configuration=configuration)
+            case Commit(number):
+                self._commit(number)
+            case Rollback(number):
+                self._roll_back(number)
+            case WorkersChanged(new, old):
+                hooks.may(self.generation, "nworkers_changed", self.server, new, old)
+            case Notify(state):
+                self._notify(state)
+            case StartSuccessor():
+                pid = self.upgrade.start(self.processes.signals)
+                if pid is not None:
+                    # First in the queue: another USR2 may be in it.
+                    self.events.appendleft(Upgraded(pid))
+            case Exit(code):
+                return Finished(code)
+        return None
+
+    def _spawn(self, command: Spawn) -> Worker | None:
+        generation = self.generations[command.generation]
+        self._mark_alive(command.generation)
+        outcome = self.processes.spawn(command, generation, self.generations.others(generation))
+        match outcome:
+            case Spawned():
+                # First in the queue: an exit of this worker cannot be noticed before its start.
+                self.events.appendleft(outcome)
+            case SpawnFailed():
+                self.events.append(outcome)
+            case worker:
+                return worker
+        return None
+
+    def _order(self, nrs: Sequence[int], order: Order) -> None:
+        for nr in nrs:
+            handle = self.processes.handles.get(nr)
+            if handle is not None:
+                page = handle.pages.page(handle.page)
+                scoreboard.order(
+                    page,
+                    not_ready=order.not_ready,
+                    drain=order.drain,
+                    yields=order.yields,
+                    replaced=order.replaced,
+                )
+
+    # Generations
+
+    def _reload(self, *, configuration: bool) -> None:
+        try:
+            number, warnings = self.generations.prepare(configuration=configuration)
+        except (Exception, SystemExit) as error:
+            if not isinstance(error, TricornError):
+                self.generation.log.exception("Exception while the configuration was loaded")
+            details = error.details.rstrip() if isinstance(error, TricornError) else ""
+            self.events.append(ReloadFailed("\n".join(filter(None, (str(error) or type(error).__name__, details)))))
+            return
+        try:
+            if self.upgrade.parent is None:  # else it is renamed later
+                self._pidfiles.prepare(self.generation.config.pidfile)
+        except TricornError as error:
+            self.generations.roll_back(number)
+            self.events.append(ReloadFailed(str(error)))
+            return
+        generation = self.generation
+        self.server.adopt(generation)
+        for warning in warnings:
+            generation.log.warning("%s", warning)
+        if configuration:
+            old = self.server.num_workers
+            self.server.num_workers = generation.config.workers
+            hooks.may(generation, "nworkers_changed", self.server, generation.config.workers, old)
+            hooks.may(generation, "on_reload", self.server)
+        if generation.config.preload_app:
+            generation.log.warning(
+                "With preload_app the application's code is loaded once: the new workers run the code of before. "
+                "USR2 or a restart loads new code."
+            )
+        target = generation.config.workers if configuration else self.server.num_workers
+        self.events.append(Reloaded(number, target, generation.policy))
+
+    def _commit(self, number: int) -> None:
+        self.generations.commit(number)
+        self._pidfiles.commit()
+        if self.upgrade.parent is None:  # else the name is still the other server's
+            self.generation.set_title("master")
+
+    def _roll_back(self, number: int) -> None:
+        self.generations.roll_back(number)
+        self.server.adopt(self.generation)
+        self._pidfiles.roll_back()
+
+    # The service manager
+
+    def _notify(self, state: ServiceState) -> None:
+        notifier = self.notifier
+        match state:
+            case ServiceState.READY:
+                if self.upgrade.parent is not None:
+                    notifier.main_pid(os.getpid())
+                notifier.ready(f"{self.server.num_workers} workers serve {self.generation.app.app_uri}")
+            case ServiceState.RELOADING:
+                notifier.reloading()
+            case ServiceState.STOPPING if self.upgrade.successor is not None:
+                # The service goes on. systemd believes that its main process only (NotifyAccess=main): still us.
+                notifier.main_pid(self.upgrade.successor)
+            case ServiceState.STOPPING:
+                notifier.stopping()
+
+    # The end
+
+    def leave(self, code: int) -> int:
+        """The last steps in the arbiter; the workers are gone."""
+        self.processes.turn_away()
+        self.generation.close()
+        self.generation.remove_files()
+        self._pidfiles.unlink()
+        hooks.may(self.generation, "on_exit", self.server)
+        self.generation.log.flush()
+        return code
+
+    def quit(self) -> None:
+        """A hook ends the arbiter: workers notice that it is gone and leave gracefully."""
+        self.generation.log.error("A hook ends the server; its workers leave.", exc_info=True)
+        self._leave_nothing()
+
+    def abort(self) -> NoReturn:
+        """The arbiter itself is broken: workers notice that it is gone and leave gracefully."""
+        text = "The arbiter failed (this is a defect of tricorn); its workers leave."
+        self.generation.log.critical(text, exc_info=True)
+        self._leave_nothing()
+        sys.stdout.flush()
+        os._exit(UNHANDLED)
+
+    def _leave_nothing(self) -> None:
+        self._pidfiles.unlink()
+        self.generation.remove_files()
+        self.generation.log.flush()
+
+
+UNHANDLED = 255

@@ -1,0 +1,194 @@
+"""All that the workers of one generation are started with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tricorn import workers
+from tricorn.arbiter import reuse_port, sockets
+from tricorn.arbiter.pages import Pages
+from tricorn.arbiter.policy.state import Policy
+from tricorn.arbiter.sockets import Listener
+from tricorn.config import importers
+from tricorn.config.config import Config
+from tricorn.errors import AppImportError, BootError, ConfigError
+from tricorn.gateway import interfaces
+from tricorn.green import patching
+from tricorn.log import Logger
+from tricorn.workers import privileges, title
+from tricorn.workers.application import Application
+
+SPARE_PAGES = 64
+
+
+@dataclass(slots=True)
+class Generation:
+    config: Config
+    worker_class: str
+    """The alias; `auto` if the application is not loaded here."""
+    log: Logger
+    app: Application
+    reason: str = ""
+    """Why it is that class, if it was chosen by `auto`."""
+    listeners: list[Listener] = field(default_factory=list)
+    admin: list[Listener] = field(default_factory=list)
+    pages: Pages | None = None
+
+    @property
+    def policy(self) -> Policy:
+        config = self.config
+        return Policy(
+            graceful_timeout=config.graceful_timeout,
+            timeout=config.timeout,
+            boot_timeout=config.boot_timeout,
+            drain_delay=config.drain_delay,
+            max_memory=config.max_worker_memory,
+            max_lifetime=config.max_worker_lifetime,
+            lifetime_jitter=config.max_worker_lifetime_jitter,
+            stand_in=config.reload,
+            daemon=config.daemon,
+            reuse_port=config.reuse_port,
+            most=config.workers + SPARE_PAGES,
+        )
+
+    def all_listeners(self) -> list[Listener]:
+        return [*self.listeners, *self.admin]
+
+    def open_listeners(self, inherited: list[Listener]) -> None:
+        """Binds. Raises BindError or ConfigError and leaves nothing behind."""
+        config = self.config
+        admin = [listener for listener in inherited if listener.is_at(config.admin_bind)]
+        public = [listener for listener in inherited if listener not in admin]
+        # With reuse_port a predecessor hands over what cannot be bound twice, and the rest is bound here.
+        kept = {name: each for name in config.bind for each in public if config.reuse_port and each.is_at([name])}
+        if len(kept) < len(public):
+            self.listeners = public
+        else:
+            self.listeners = bind(config, config.bind, patient=True, log=self.log, kept=kept)
+        try:
+            self.admin = admin or bind(config, config.admin_bind, patient=True, log=self.log, admin=True)
+        except BaseException:
+            discard(self.listeners)
+            raise
+
+    def open_pages(self) -> None:
+        # For twice the workers there can be: those that leave still have theirs while their successors boot.
+        self.pages = Pages(self.page_bytes(), 2 * self.policy.most)
+
+    def page_bytes(self) -> int:
+        from tricorn.workers import native
+
+        return native.scoreboard_bytes(native.entries(self.config, self.worker_class))
+
+    def set_title(self, role: str) -> None:
+        title.set_title(f"tricorn: {role} [{self.config.proc_name or self.app.app_uri}]")
+
+    def close(self) -> None:
+        close(self.all_listeners())
+
+    def remove_files(self) -> None:
+        for listener in self.all_listeners():
+            listener.remove_file()
+
+
+def check(config: Config) -> None:
+    """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
+    for name in ("bind", "admin_bind"):
+        for address in config.bind if name == "bind" else config.admin_bind:
+            try:
+                sockets.parse_address(address)
+            except ConfigError as error:
+                raise ConfigError(f"Invalid value for {name} (from {config.origin(name)}): {error}") from None
+    alias = workers.choose(config.worker_class, config.threads)
+    if alias in workers.LOOPS:
+        workers.loop_of(alias, config)
+    privileges.check(config.uid, config.gid, initgroups=config.initgroups)
+    if config.reload:
+        from tricorn.workers import reloader
+
+        reloader.check(config.reload_engine)
+    from tricorn.workers import native
+
+    native.check(config)
+
+
+def prepare(config: Config, log: Logger, app: Application | None = None) -> Generation:
+    """Everything but the listeners, which are bound after the hook `on_starting`."""
+    alias = workers.choose(config.worker_class, config.threads)
+    generation = Generation(config, alias, log, app or Application(config))
+    _import_class(generation)
+    if config.preload_app and generation.app.callable is None:
+        _preload(generation)
+    if generation.worker_class == workers.AUTO and generation.app.callable is not None:
+        chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.app_uri)
+        generation.worker_class = workers.choose(chosen, config.threads)
+        _import_class(generation)
+    return generation
+
+
+def _import_class(generation: Generation) -> None:
+    """Before the fork, so that workers share the pages of the class."""
+    config, alias = generation.config, generation.worker_class
+    workers.load(alias)
+    if alias in workers.GREEN:
+        patching.prepare(alias)
+    else:
+        importers.stop()
+    if alias in workers.LOOPS:
+        from tricorn.workers import event_loop  # asyncio is for no other class
+
+        event_loop.import_loop(workers.loop_of(alias, config))
+
+
+def bind(
+    config: Config,
+    addresses: tuple[str, ...],
+    *,
+    patient: bool,
+    log: Logger,
+    admin: bool = False,
+    kept: dict[str, Listener] | None = None,
+) -> list[Listener]:
+    """Listens on all addresses, or raises and leaves nothing behind; takes those that are open already."""
+    kept = kept or {}
+    open_all = reuse_port.reserve if config.reuse_port and not admin else sockets.listen
+    fresh = open_all(
+        [name for name in addresses if name not in kept],
+        backlog=config.backlog,
+        umask=config.umask,
+        owner=(config.uid, config.gid),
+        attempts=sockets.BIND_ATTEMPTS if patient else 1,
+        log=log,
+    )
+    opened = kept | {listener.name: listener for listener in fresh}
+    return [opened[name] for name in dict.fromkeys(addresses)]
+
+
+def close(listeners: list[Listener]) -> None:
+    for listener in listeners:
+        listener.close()
+
+
+def discard(listeners: list[Listener]) -> None:
+    for listener in listeners:
+        listener.close()
+        listener.remove_file()
+
+
+def _preload(generation: Generation) -> None:
+    if generation.worker_class in workers.GREEN:
+        patching.patch(generation.worker_class, generation.log)
+        if generation.config.green_drivers:
+            from tricorn.green import drivers
+
+            # Nothing is counted here: a connection that the arbiter makes is nobody's.
+            drivers.install(generation.worker_class, generation.log, None)
+    try:
+        generation.app.wsgi()
+    except AppImportError:
+        raise
+    except Exception as error:
+        generation.log.exception("Exception while the application was loaded")
+        raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
+    finally:
+        patching.take_signals_back()

@@ -1,0 +1,122 @@
+"""The generations there are: how the next one is prepared, and what goes with the one that is given up."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from tricorn import log as logs
+from tricorn.arbiter.environment import Environment
+from tricorn.arbiter.generation import Generation, bind, check, discard, prepare
+from tricorn.arbiter.sockets import Listener
+from tricorn.config import load
+from tricorn.config.config import Config
+from tricorn.config.load import Loaded, Sources
+from tricorn.errors import ConfigError
+from tricorn.workers.application import Application
+
+
+class Generations:
+    """The generation that serves, and the one on trial."""
+
+    def __init__(self, sources: Sources, environment: Environment, first: Generation) -> None:
+        self._sources = sources
+        self._environment = environment
+        self._all = {1: first}
+        self._last = 1
+        self.current = first
+        """What is in force: of the newest generation that was not rolled back."""
+        self.inherits = False
+        """The listeners came from outside, and `bind` is not used."""
+
+    def __getitem__(self, number: int) -> Generation:
+        return self._all[number]
+
+    def others(self, generation: Generation) -> list[Listener]:
+        """The listeners that only other generations than this one have."""
+        mine = generation.all_listeners()
+        return [each for other in self._all.values() for each in other.all_listeners() if each not in mine]
+
+    def prepare(self, *, configuration: bool) -> tuple[int, tuple[str, ...]]:
+        """The number of the new generation, and what there is to warn about.
+
+        Raises whatever a configuration can; then all is as it was.
+        """
+        old = self.current
+        if configuration:
+            loaded = load.load(self._sources)
+            new, warnings = self._from(loaded, old), loaded.warnings
+        else:
+            new, warnings = replace(old, app=self._application(old.config, old)), ()
+        self._last += 1
+        self._all[self._last] = new
+        self.current = new
+        return self._last, warnings
+
+    def commit(self, number: int) -> None:
+        """Only this generation is needed from now on."""
+        generation = self._all[number]
+        for other in [other for other in self._all if other != number]:
+            self._abandon(self._all.pop(other), kept=generation)
+
+    def roll_back(self, number: int) -> None:
+        failed = self._all.pop(number)
+        self.current = self._all[max(self._all)]
+        self._restore(self.current, failed)
+
+    def _from(self, loaded: Loaded, old: Generation) -> Generation:
+        config = loaded.config
+        check(config)
+        try:
+            self._environment.enter(config)
+            new = prepare(config, logs.make(config), self._application(config, old))
+            self._listen(new, old)
+        except BaseException:
+            self._environment.enter(old.config)
+            old.log = logs.make(old.config)
+            raise
+        self._share_pages(new, old)
+        return new
+
+    def _listen(self, new: Generation, old: Generation) -> None:
+        config = new.config
+        if self.inherits:
+            new.listeners = old.listeners
+        else:
+            kept = {listener.name: listener for listener in old.listeners}
+            if config.reuse_port != old.config.reuse_port:
+                kept = {}
+            new.listeners = bind(config, config.bind, patient=False, log=new.log, kept=kept)
+            if config.backlog != old.config.backlog and not config.reuse_port:
+                for listener in kept.values():
+                    listener.socket.listen(config.backlog)
+        try:
+            kept = {listener.name: listener for listener in old.admin}
+            new.admin = bind(config, config.admin_bind, patient=False, log=new.log, admin=True, kept=kept)
+        except BaseException:
+            discard([listener for listener in new.listeners if listener not in old.listeners])
+            raise
+
+    def _application(self, config: Config, old: Generation) -> Application:
+        app = Application(config)
+        if config.preload_app and old.app.app_uri == app.app_uri:
+            app.callable = old.app.callable
+        return app
+
+    def _share_pages(self, new: Generation, old: Generation) -> None:
+        enough = old.policy.most >= new.policy.most
+        if enough and old.pages is not None and old.pages.size == new.page_bytes():
+            new.pages = old.pages
+        else:
+            new.open_pages()
+
+    def _restore(self, old: Generation, failed: Generation) -> None:
+        self._abandon(failed, kept=old)
+        if failed.config is old.config:
+            return
+        with suppress(ConfigError):  # it was entered before; if its directory is gone meanwhile, so be it
+            self._environment.enter(old.config)
+        old.log = logs.make(old.config)
+
+    def _abandon(self, generation: Generation, *, kept: Generation) -> None:
+        discard([listener for listener in generation.all_listeners() if listener not in kept.all_listeners()])
