@@ -70,6 +70,7 @@ impl Engine {
         core.hub_rests = false;
         shared.reclaim(core);
         shared.stop_covering(core);
+        core.reactor.sort_newcomer();
         // An unfinished batch is never replaced.
         if core.reactor.events().is_empty() {
             if rung {

@@ -64,6 +64,27 @@ impl Reactor {
         self.watch_listeners();
     }
 
+    /// A request of a connection waits. Whether other workers come first for the next one is seen when the connection is kept, or
+    /// has waited for longer than a short request does: workers that took turns at these would each find their memory gone from
+    /// the processor's caches.
+    pub(super) fn connection_may_stay(&mut self) {
+        self.gate.note_newcomer(clock::now());
+    }
+
+    /// The hub comes: whether such a connection is there for long.
+    pub fn sort_newcomer(&mut self) {
+        if self.gate.take_newcomer(clock::now) {
+            self.connection_stays();
+        }
+    }
+
+    /// A connection that was waited for already is kept.
+    pub(super) fn connection_is_kept(&mut self) {
+        if self.gate.forget_newcomer() {
+            self.connection_stays();
+        }
+    }
+
     /// A connection is waited for, and may stay for long: other workers come first for the next ones, if they have fewer.
     pub(super) fn connection_stays(&mut self) {
         if self.gate.is_ahead(self.connections() as u64) {

@@ -78,7 +78,7 @@ impl Reactor {
         let readiness = match self.conns.watch_lent(id.connection(), socket) {
             // No memory in the kernel: as good as broken.
             Err(_) => Readiness { hangup: true, broken: true, ..Readiness::default() },
-            Ok(true) => return self.connection_stays(),
+            Ok(true) => return self.connection_may_stay(),
             Ok(false) if hangup || readable => Readiness { readable: true, hangup, ..Readiness::default() },
             Ok(false) => return,
         };

@@ -23,6 +23,8 @@ pub(super) struct Gate {
     pages: Option<Pages>,
     listeners: Vec<Listener>,
     open: bool,
+    /// Since when a connection is in the poller whose request may be over soon; 0: there is none.
+    newcomer: u64,
     /// Until when nothing is taken; 0: it does not pause.
     paused: u64,
     /// When listeners are tried again that could not be watched; 0: there are none.
@@ -44,7 +46,17 @@ pub(super) struct Ended {
 
 impl Gate {
     pub fn new(listeners: Vec<Listener>, entrance: Arc<Entrance>) -> Gate {
-        Gate { entrance, pages: None, listeners, open: false, paused: 0, watch_again: 0, last_call: 0, round: None }
+        Gate {
+            entrance,
+            pages: None,
+            listeners,
+            open: false,
+            newcomer: 0,
+            paused: 0,
+            watch_again: 0,
+            last_call: 0,
+            round: None,
+        }
     }
 
     /// The workers with these pages have the same listeners.
@@ -112,6 +124,29 @@ impl Gate {
         let Some(pages) = self.pages.as_ref().filter(|_| self.open && self.entrance.is_direct()) else { return false };
         let (sum, workers) = pages.serving(Word::Connections);
         connections * workers > sum
+    }
+
+    /// A request of a connection waits for something. It may be over before the next connection comes.
+    pub fn note_newcomer(&mut self, now: u64) {
+        if self.newcomer == 0 {
+            self.newcomer = now;
+        }
+    }
+
+    /// Whether one was noted that is older than a short request is.
+    #[inline]
+    pub fn take_newcomer(&mut self, now: impl FnOnce() -> u64) -> bool {
+        let is_old = self.newcomer != 0 && now() >= self.newcomer + config::TICK;
+        if is_old {
+            self.newcomer = 0;
+        }
+        is_old
+    }
+
+    /// A connection is kept: the next one is another's, if one was noted.
+    #[inline]
+    pub fn forget_newcomer(&mut self) -> bool {
+        std::mem::take(&mut self.newcomer) != 0
     }
 
     /// Takes the listeners out. To be followed by `watch`, which puts this worker at the end of their wait queue.
@@ -202,6 +237,18 @@ mod tests {
         assert!(gate.set(false) && !gate.has_round());
         gate.begin_round(3, 2);
         assert_eq!(gate.next_in_round(), None, "it is shut");
+    }
+
+    #[test]
+    fn a_newcomer_counts_when_it_has_stayed_or_is_kept() {
+        let mut gate = gate();
+        assert!(!gate.take_newcomer(|| u64::MAX) && !gate.forget_newcomer());
+        gate.note_newcomer(1_000);
+        gate.note_newcomer(2_000);
+        assert!(!gate.take_newcomer(|| 1_000 + config::TICK - 1));
+        assert!(gate.take_newcomer(|| 1_000 + config::TICK) && !gate.take_newcomer(|| u64::MAX));
+        gate.note_newcomer(3_000);
+        assert!(gate.forget_newcomer() && !gate.forget_newcomer());
     }
 
     #[test]

@@ -180,6 +180,8 @@ impl Reactor {
             self.later(token);
         } else if !conn.edges.is_registered() {
             self.register(token);
+        } else {
+            self.connection_is_kept();
         }
     }
 
