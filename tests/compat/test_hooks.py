@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness import CLASSES, EVENT_LOOPS, KINDS, NO_BOOT, REFERENCE, Site, configured, proc, until
+from tests.harness import ALL_CLASSES, CLASSES, EVENT_LOOPS, KINDS, NO_BOOT, REFERENCE, Site, configured, proc, until
+from tests.harness.site import replaced
 from tests.harness.wire import request
 
 RECORDER = (Path(__file__).parent / "hook_recorder.py").read_text().replace("from __future__ import annotations", "")
@@ -79,7 +80,9 @@ def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:
     ) + "\n".join(
         f"def {name}(server, worker):\n    server.log.info('hook {name}')\n" for name in ("pre_fork", "post_fork")
     )
-    with Site(f"worker_class = 'sync'\n{speak}") as server:
+    with Site(f"worker_class = 'sync'
+{speak}") as server:
+        server.log.wait("hook post_fork")
         server.signal(signal.SIGTERM)
         server.wait_exit()
     told = [line.partition("] [INFO] ")[2] for line in server.log.lines]
@@ -392,3 +395,94 @@ def test_post_fork_runs_before_the_worker_gives_up_its_privileges(tmp_path: Path
         server.directory.chmod(0o755)
         assert server.get("/hello").status == 200
     assert notes.read_text() == f"post_fork 0\npost_worker_init {pwd.getpwnam('nobody').pw_uid}\n"
+
+
+# What a hook's thread does when it is told so: exporters and schedulers have such threads in the arbiter.
+OBEYS = """
+import os, signal, threading
+
+def when_ready(server):
+    def obey():
+        while True:
+            with open(os.path.join(os.path.dirname(__file__), "orders")) as orders:
+                exec(orders.read(), {"server": server, "signal": signal})
+    threading.Thread(target=obey, daemon=True).start()
+"""
+
+
+class Obedient(Site):
+    def wait_ready(self) -> None:
+        super().wait_ready()
+        self.get("/")  # it serves: what follows is no failed boot
+
+    def start(self) -> None:
+        os.mkfifo(self.directory / "orders")
+        super().start()
+
+    def order(self, text: str) -> None:
+        (self.directory / "orders").write_text(text)
+
+
+def test_a_hook_says_how_many_workers_there_are() -> None:
+    """Before the start, at a reload, and from a thread."""
+    text = (
+        "def on_starting(server):\n    server.num_workers = 3\n"
+        "def on_reload(server):\n    server.num_workers = 2\n"
+        "def nworkers_changed(server, new, old):\n    print('workers', old, new, flush=True)\n"
+    )
+    with Obedient(f"workers = 1\n{OBEYS}{text}", workers=3) as server:
+        assert len(server.worker_pids()) == 3
+        server.signal(signal.SIGHUP)
+        until(lambda: len(server.worker_pids()) == 2, "two workers")
+        server.order("server.num_workers = 1")
+        until(lambda: len(server.worker_pids()) == 1, "one worker")
+        server.order("server.num_workers += 1")
+        until(lambda: len(server.worker_pids()) == 2, "two workers")
+    changes = [line for line in server.out.lines if line.startswith("workers")]
+    assert changes[-2:] == ["workers 2 1", "workers 1 2"]
+
+
+@pytest.mark.beyond_reference("a thread that stops or reloads disturbs the main loop there")
+def test_a_thread_of_a_hook_reloads_replaces_and_stops() -> None:
+    with Obedient(OBEYS) as server:
+        replaced(server, lambda: server.order("server.reload()"))
+        replaced(server, lambda: server.order("server.kill_workers(signal.SIGTERM)"))
+        server.order("server.stop()")
+        assert server.wait_exit() == 0
+        assert server.log.matching("Handling signal: term")
+
+
+@ALL_CLASSES
+def test_a_hook_ends_the_worker_after_its_request(tmp_path: Path, worker_class: str) -> None:
+    """Guards of memory do so."""
+    text = """
+def pre_request(worker, req):
+    worker.notify()
+
+def post_request(worker, req, environ, resp):
+    if req.query == "enough":
+        worker.alive = False
+"""
+    with Recorded(tmp_path, configured(worker_class, 2) + text) as server:
+        victim = server.worker_pid()
+        assert server.get("/hello?enough").status == 200
+        left = server.wait("child_exit")[0]
+        assert left["worker"]["pid"] == victim
+        assert server.get("/hello").status == 200
+        assert not server.log.matching("exited with code [^0]|was sent")
+        assert REFERENCE or server.log.matching(rf"pid:{victim}. is replaced: the application has set worker.alive")
+
+
+def test_a_thread_of_the_application_ends_its_worker(tmp_path: Path) -> None:
+    text = """
+import threading
+
+def post_worker_init(worker):
+    _write("post_worker_init")
+    first = worker.age == 1
+    threading.Thread(target=lambda: first and setattr(worker, "alive", False)).start()
+"""
+    with Recorded(tmp_path, text) as server:
+        assert server.wait("child_exit")[0]["worker"]["age"] == 1
+        server.wait("post_worker_init", 2)
+        assert server.get("/hello").status == 200

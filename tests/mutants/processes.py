@@ -218,6 +218,22 @@ PROCESSES = (
         ("tests/integration/test_worker_slots.py",),
     ),
     Fault(
+        "num_workers",
+        "hooks say how many workers there are",
+        f"{ARBITER}/loop.py",
+        "if asked is not None:",
+        "if False:",
+        ("tests/compat/test_hooks.py -k how_many_workers",),
+    ),
+    Fault(
+        "ask_once",
+        "a worker that does not want to live says so",
+        "python/tricorn/workers/base.py",
+        "asks = self.alive and not value and self.is_serving",
+        "asks = False",
+        ("tests/compat/test_hooks.py -k after_its_request",),
+    ),
+    Fault(
         "slots",
         "a slot is of one process",
         f"{ARBITER}/process_table.py",

@@ -73,7 +73,7 @@ class Effects:
 
     def show(self, state: State) -> None:
         """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
-        self.server.num_workers = state.target
+        self.server.decided(state.target)
         self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.counts}
         self._mark_alive(state.generation)
 
@@ -174,7 +174,7 @@ class Effects:
             generation.log.warning("%s", warning)
         if configuration:
             old = self.server.num_workers
-            self.server.num_workers = generation.config.workers
+            self.server.decided(generation.config.workers)
             hooks.may(generation, "nworkers_changed", self.server, generation.config.workers, old)
             hooks.may(generation, "on_reload", self.server)
         if generation.config.preload_app:
@@ -182,8 +182,9 @@ class Effects:
                 "With preload_app the application's code is loaded once: the new workers run the code of before. "
                 "USR2 or a restart loads new code."
             )
-        target = generation.config.workers if configuration else self.server.num_workers
-        self.events.append(Reloaded(number, target, generation.policy))
+        self.server.decided(self.server.num_workers)  # which these hooks may have set
+        self.server.take_request()
+        self.events.append(Reloaded(number, self.server.num_workers, generation.policy))
 
     def _commit(self, number: int) -> None:
         self.generations.commit(number)

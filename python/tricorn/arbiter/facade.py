@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from signal import Signals
 from typing import TYPE_CHECKING, Any
+
+from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.arbiter.generation import Generation
@@ -20,18 +24,63 @@ class Server:
     def __init__(self, generation: Generation) -> None:
         self._generation = generation
         self._workers: Callable[[], Mapping[int, Worker]] = dict
+        self._wake: Callable[[], object] = lambda: None
+        self._num_workers = generation.config.workers
+        self._asked: int | None = None
+        """What a hook has set `num_workers` to, until the arbiter looks."""
         self.pid: int | None = None
         """Of the arbiter; known from `on_starting` on."""
-        self.num_workers = generation.config.workers
         self.worker_age = 0
         """How many workers have been started."""
 
-    def attach(self, workers: Callable[[], Mapping[int, Worker]]) -> None:
-        self._workers = workers
+    def attach(self, workers: Callable[[], Mapping[int, Worker]], wake: Callable[[], object]) -> None:
+        """`wake` ends the wait of the arbiter's loop; it may be called in any thread."""
+        self._workers, self._wake = workers, wake
 
     def adopt(self, generation: Generation) -> None:
         """From now on this generation's configuration is the server's."""
         self._generation = generation
+
+    @property
+    def num_workers(self) -> int:
+        """How many workers are wanted. A hook, or a thread of one, may set it, with the effect of TTIN and TTOU."""
+        return self._num_workers if self._asked is None else self._asked
+
+    @num_workers.setter
+    def num_workers(self, value: int) -> None:
+        if value < 0:
+            raise ValueError(f"num_workers is a number of workers, not {value}")
+        self._asked = value
+        if self.pid == os.getpid():  # in a worker the descriptor may be another one
+            self._wake()
+
+    def decided(self, workers: int) -> None:
+        self._num_workers = workers
+
+    def take_request(self) -> int | None:
+        """The number of workers that was asked for since the last look."""
+        asked, self._asked = self._asked, None
+        return asked
+
+    def reload(self) -> None:
+        """As HUP."""
+        self._signal(Signals.SIGHUP)
+
+    def stop(self, graceful: bool = True) -> None:
+        """As TERM, or QUIT: the server ends."""
+        self._signal(Signals.SIGTERM if graceful else Signals.SIGQUIT)
+
+    def kill_workers(self, sig: int) -> None:
+        for pid in self.WORKERS:
+            self.kill_worker(pid, sig)
+
+    def kill_worker(self, pid: int, sig: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, sig)
+
+    def _signal(self, signal: Signals) -> None:
+        """To the arbiter, from a hook of it, from a thread, or from a worker."""
+        os.kill(self.pid or os.getpid(), signal)
 
     @property
     def cfg(self) -> Config:

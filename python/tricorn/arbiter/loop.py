@@ -9,7 +9,7 @@ from tricorn.arbiter import hooks
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.events import Signalled, Start, Tick, Told, Upgraded
+from tricorn.arbiter.policy.events import Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -36,6 +36,11 @@ class Wakeup:
         for number in SIGNALS:
             signal.signal(number, _noted)
 
+    def ring(self) -> None:
+        """Ends the wait: 0 is no signal."""
+        with suppress(BlockingIOError):  # full: it ends anyway
+            os.write(self.writer, b"\0")
+
 
 class Loop:
     """`run` returns twice in a sense: in the arbiter when all is over, and in each fork with the worker it is.
@@ -52,9 +57,13 @@ class Loop:
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
+        effects.server.attach(effects.processes.workers, wakeup.ring)
 
     def run(self) -> Finished | Worker:
         while True:
+            asked = self._effects.server.take_request()
+            if asked is not None:
+                self._events.appendleft(Resized(asked))
             while self._events:
                 self._state, commands = decide(self._state, self._events.popleft(), self._time.now())
                 self._effects.show(self._state)

@@ -42,7 +42,6 @@ class ProcessTable:
     def __post_init__(self) -> None:
         self.life, writer = os.pipe()
         self.private = [*self.private, writer]
-        self.server.attach(self.workers)
 
     def workers(self) -> dict[int, Worker]:
         """As hooks see them: by pid."""

@@ -23,7 +23,7 @@ from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
 from tricorn.workers import ending, watch
 from tricorn.workers.handlers import HANDLED, Handlers, ignore_signals
-from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, encode
+from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -114,7 +114,9 @@ class Worker(ABC):
         self.timeout = spec.config.timeout / 2
         self.booted = False
         self.aborted = False
-        self.alive = True
+        self.leaving = False
+        """Told to leave, or about to: the arbiter knows."""
+        self._alive = True
         self.max_requests = _most_requests(spec.config)
         self.tmp = Tmp(spec.page)
         self.reloader: Reloader | None = None
@@ -122,7 +124,27 @@ class Worker(ABC):
         """Told to leave at once: running calls are not waited for."""
         self.crashed = False
         """An exception left the core: one of its own, or of a signal handler."""
+        self.is_serving = False
+        """In the process of the worker, from the moment when the arbiter is told so."""
         self._core: Core | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Set to False in the worker, it is replaced; until its successor serves it goes on."""
+        return self._alive and not self.leaving
+
+    @alive.setter
+    def alive(self, value: bool) -> None:
+        asks = self.alive and not value and self.is_serving
+        self._alive = value
+        if asks:
+            self._ask_to_retire()
+
+    def _ask_to_retire(self) -> None:
+        self._tell(Retire("the application has set worker.alive to False"))
+
+    def notify(self) -> None:  # noqa: B027  # no class has more to do
+        """gunicorn's heartbeat: nothing to do. `timeout` is about the progress of requests, which the core sees."""
 
     @property
     def nr(self) -> int:
@@ -189,6 +211,9 @@ class Worker(ABC):
             status = booted
         else:
             self._tell(Ready(stand_in=self.stands_in))
+            self.is_serving = True
+            if not self._alive:
+                self._ask_to_retire()
             status = self._serve(booted.core, booted.gateway)
         ignore_signals()
         self._finish()
@@ -298,7 +323,7 @@ class Worker(ABC):
         except BaseException:  # a panic of the core's is no Exception
             self.crash()
         finally:
-            self.alive = False
+            self.leaving = True
             Handlers.silence()
             if lost := core.close():
                 self.log.warning("%s", lost)
@@ -328,6 +353,7 @@ class Worker(ABC):
             with suppress(OSError):  # a child of this one comes here, too
                 os.close(descriptor)
         self.fds = WorkerFds((), (), -1, -1)
+        self.is_serving = False
         self.in_child()
 
     def in_child(self) -> None:  # noqa: B027  # most have nothing to do
@@ -375,7 +401,7 @@ class Tmp:
         snapshot = scoreboard.read(self._page, requests=False)
         return snapshot.heartbeat / 1e9 if snapshot is not None else 0.0
 
-    def notify(self) -> None:
+    def notify(self) -> None:  # no class has more to do
         """Nothing to do: the core's monitor does it."""
 
     def close(self) -> None:

@@ -56,14 +56,14 @@ class Handlers:
                 signal.signal(number, signal.SIG_DFL)
 
     def _drain(self, *_: object) -> None:
-        self._worker.alive = False
+        self._worker.leaving = True
         self._worker.fds.refuse_newcomers()
         self._core.drain()
         self._worker.told_to_leave()
 
     def _stop(self, *_: object) -> None:
         worker = self._worker
-        worker.alive = False
+        worker.leaving = True
         if worker.quick:
             self._core.stop()
         else:
@@ -96,7 +96,7 @@ class Handlers:
         import traceback
 
         worker = self._worker
-        worker.alive = False
+        worker.leaving = True
         worker.aborted = True
         try:
             worker.cfg.worker_abort(worker)

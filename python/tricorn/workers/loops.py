@@ -107,7 +107,7 @@ class LoopWorker(Worker):
         watch.listen(core, server.is_late)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
-        if not self.alive:
+        if self.leaving:
             self._leave()
         try:
             await done.wait()

@@ -203,6 +203,8 @@ def _decode(line: bytes) -> Message | None:
     """None for what no worker says: the application may have written to a descriptor that is not its own."""
     if line.startswith(b"changed "):
         return Changed(os.fsdecode(line.removeprefix(b"changed ")))
+    if line.startswith(b"retire "):
+        return Retire(_text(line.removeprefix(b"retire ")))
     match line.split(b" ", 3):
         case [b"notice", level, subject, text] if level in _LEVELS:
             return Notice(_LEVELS[level], _text(text), "" if subject == _NONE else os.fsdecode(subject))
@@ -213,8 +215,6 @@ def _decode(line: bytes) -> Message | None:
             return Ready(stand_in=True)
         case [b"boot-failed", code, reason] if code.isdigit():
             return BootFailed(int(code), _text(reason))
-        case [b"retire", reason]:
-            return Retire(_text(reason))
     return None
 
 

@@ -38,7 +38,7 @@ class House:
     def __init__(self, channel: Channel | None) -> None:
         self.log = Warnings()
         self.pages = Pages(scoreboard_bytes(30), 4)
-        server: Any = SimpleNamespace(log=self.log, attach=lambda workers: None)
+        server: Any = SimpleNamespace(log=self.log, attach=lambda workers, wake: None)
         self.processes = ProcessTable(server, [], [], SharedChannel(channel))
 
     def worker(self, nr: int, *, hands_over: bool) -> WorkerHandle:
@@ -132,7 +132,7 @@ def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> N
         notifier=Notifier(),
         events=deque(),
     )
-    turn = Loop(effects, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1))  # type: ignore[arg-type]
+    turn = Loop(effects, State(1, Policy(graceful_timeout=30, most=8)), SimpleNamespace(reader=-1, ring=None))  # type: ignore[arg-type]
     effects.events.clear()
     turn._reap()
     assert list(effects.events) == [Told(1, BootFailed(3, "no module")), ChildExited(1, 3, ())]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import BootFailed, Ready
+from tricorn.workers.messages import BootFailed, Ready, Retire
 
 from tests.unit.workers.conftest import Arbiter, Core
 
@@ -20,6 +20,18 @@ def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Calla
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
     assert arbiter.worker.run() == 0
     assert core.notes == ["start", "serve", f"heard {[Ready()]}", "close"]
+
+
+def test_a_hook_that_wants_another_worker_gets_it_when_this_one_serves(
+    core: Core, hire: Callable[..., Arbiter]
+) -> None:
+    def post_worker_init(worker: Worker) -> None:
+        worker.alive = False
+
+    arbiter = hire(post_worker_init=post_worker_init)
+    core.script = lambda: setattr(arbiter.worker, "alive", False)
+    assert arbiter.worker.run() == 0
+    assert arbiter.heard() == [Ready(), Retire("the application has set worker.alive to False")], "once"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ stuck-end 3
         BootFailed(4, "No module named 'x'"),
         BootFailed(3, "ü"),
         Retire("max_requests"),
+        Retire("it has grown too much"),
         Changed("/srv/my  app/ü.py"),
         Changed("/srv/\udcff.py"),
         Notice("warning", "pycurl blocks. Use another one."),

@@ -12,6 +12,7 @@ from tricorn.arbiter.policy.events import (
     Event,
     Reloaded,
     ReloadFailed,
+    Resized,
     Signalled,
     Spawned,
     SpawnFailed,
@@ -32,6 +33,8 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = _on_time(state, now)
         case Signalled(signal):
             decision = signals.signalled(state, signal, now)
+        case Resized(target):
+            decision = signals.resize(state, target)
         case Reloaded():
             decision = reloading.reloaded(state, event)
         case ReloadFailed(reason):

@@ -20,6 +20,13 @@ class Signalled:
 
 
 @dataclass(frozen=True, slots=True)
+class Resized:
+    """A hook has set how many workers there should be."""
+
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Spawned:
     nr: int
     pid: int
@@ -96,6 +103,7 @@ class Tick:
 Event = (
     Start
     | Signalled
+    | Resized
     | Spawned
     | SpawnFailed
     | Told

@@ -38,19 +38,21 @@ def _on_hup(state: State, now: float) -> Decision:
 
 
 def _on_ttin(state: State, now: float) -> Decision:
-    if state.target >= state.policy.most:
-        return state, [Log("warning", f"There are {state.target} workers, and there cannot be more.")]
-    return _resize(state, state.target + 1)
+    return resize(state, state.target + 1)
 
 
 def _on_ttou(state: State, now: float) -> Decision:
-    return _resize(state, max(1, state.target - 1))
+    return resize(state, max(1, state.target - 1))
 
 
-def _resize(state: State, target: int) -> Decision:
+def resize(state: State, target: int) -> Decision:
+    commands: list[Command] = []
+    if target > state.policy.most:
+        target = state.policy.most
+        commands.append(Log("warning", f"There cannot be more than {target} workers."))
     if target == state.target:
-        return state, []
-    return replace(state, target=target), [WorkersChanged(target, state.target)]
+        return state, commands
+    return replace(state, target=target), [*commands, WorkersChanged(target, state.target)]
 
 
 def _on_usr1(state: State, now: float) -> Decision:
@@ -69,7 +71,7 @@ def _on_winch(state: State, now: float) -> Decision:
     """Of use after USR2: the old server rests, and HUP wakes it if the new one is no good."""
     if not state.policy.daemon:
         return state, [Log("debug", "SIGWINCH ignored. Not daemonized")]
-    state, commands = _resize(state, 0)
+    state, commands = resize(state, 0)
     return state, [Log("info", "graceful stop of workers"), *commands]
 
 

@@ -18,7 +18,7 @@ from tricorn.arbiter.policy.commands import (
 )
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, STEADY
-from tricorn.arbiter.policy.events import ChildExited, SpawnFailed, Start, Told, Upgraded
+from tricorn.arbiter.policy.events import ChildExited, Resized, SpawnFailed, Start, Told, Upgraded
 from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
 from tricorn.arbiter.policy.state import NEVER
 from tricorn.workers.messages import BootFailed, Ready
@@ -265,7 +265,16 @@ class TestMoreAndFewer:
         it = running(workers=2, most=2)
         commands = it.signal("TTIN")
         assert spawned(commands) == []
-        assert texts(commands, "warning") == ["There are 2 workers, and there cannot be more."]
+        assert texts(commands, "warning") == ["There cannot be more than 2 workers."]
+
+    def test_a_hook_may_ask_for_any_number_there_can_be(self) -> None:
+        it = running(workers=2, most=3)
+        commands = it.feel(Resized(9))
+        assert texts(commands, "warning") == ["There cannot be more than 3 workers."]
+        assert WorkersChanged(3, 2) in commands
+        assert spawned(commands) == [3]
+        assert it.feel(Resized(3)) == []
+        assert sends(it.feel(Resized(0))) == [(1, "SIGTERM"), (2, "SIGTERM"), (3, "SIGTERM")]
 
     def test_a_worker_that_is_leaving_and_will_not_is_killed_in_the_end(self) -> None:
         it = running(workers=2, graceful=5)
