@@ -47,7 +47,11 @@ LINT = [
     Check("circles", [PYTHON, "scripts/check_circles.py"], "no file imports itself by way of others"),
     Check("audit", [PYTHON, "scripts/audit.py", "--quick"], "no locked version has a known vulnerability"),
     Check("tidy", [PYTHON, "scripts/tidy.py"], "size budgets, markers, who may import the core"),
-    Check("settings", [PYTHON, "scripts/render_settings.py", "--check"], "docs/settings.md says what the records say"),
+    Check(
+        "settings",
+        [PYTHON, "scripts/render_settings.py", "--check"],
+        "docs/settings.md and docs/FLAGS.md say what the records say",
+    ),
     Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
     Check("mutants", [PYTHON, "scripts/mutants.py", "--check"], "each fault of `make mutants` fits its file"),
     Check("links", [PYTHON, "scripts/check_links.py"], "links between the documents"),

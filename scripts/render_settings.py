@@ -1,7 +1,7 @@
-"""Renders docs/settings.md from the records in python/tricorn/config/settings.
+"""Renders docs/settings.md and docs/FLAGS.md from the records in python/tricorn/config.
 
-python scripts/render_settings.py           writes the page
-python scripts/render_settings.py --check   fails if it is not what the records say
+python scripts/render_settings.py           writes the pages
+python scripts/render_settings.py --check   fails if they are not what the records say
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from tricorn.config.addresses import Addresses
+from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
+from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
+    Directories,
+    Files,
     FilesOrPatterns,
     Group,
     Hook,
@@ -26,7 +31,6 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
-    Addresses,
     AutoOrBoolean,
     AutoOrInteger,
     Boolean,
@@ -45,7 +49,21 @@ from tricorn.config.validators import (
     UrlPath,
 )
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+FLAGS_INTRODUCTION = """\
+# Flags of uvicorn, hypercorn and granian
+
+<!-- Rendered by scripts/render_settings.py from python/tricorn/config/borrowed.py: change that. -->
+
+Command lines of these servers start with `tricorn` in the place of the server's name: `uvicorn main:app --host 0.0.0.0
+--proxy-headers` becomes `tricorn main:app --host 0.0.0.0 --proxy-headers`. Every flag that they have (uvicorn 0.54,
+hypercorn 0.18, granian 2.8) is in the tables. Names on the right are [settings](settings.md). What is *refused* is left
+out with `--unavailable warn`. These flags have no abbreviations and no variables of their own.
+
+What is different although the flags are the same: uvicorn writes an access log if it is not told otherwise, tricorn
+with `--access-log`. uvicorn waits for ever when it stops, tricorn for `graceful_timeout`.
+"""
 
 INTRODUCTION = """\
 # Settings
@@ -70,7 +88,8 @@ it comes from. Settings are gunicorn's, with gunicorn's meaning, unless they are
 UNAVAILABLE_INTRODUCTION = """\
 ## Not available
 
-These settings of gunicorn's are not available in this version. They are refused and never ignored:
+These settings of gunicorn's are not available in this version. They are refused, or left out with a warning
+(`unavailable`):
 """
 
 FORMS = {
@@ -95,19 +114,50 @@ FORMS = {
     OptionalDirectory: "a directory that exists",
     OptionalFile: "a file that exists",
     FilesOrPatterns: "files that exist, or patterns; in a file a list of them",
+    Files: "files that exist; in a file a list of them",
+    Directories: "directories that exist; in a file a list of them",
+    HeaderFields: "`NAME:VALUE` texts; in a file a list of them or a dict",
+    ServerName: "a text, `true` or `false`",
     TextList: "texts, separated by commas; in a file a list as well",
 }
 
 
 def main() -> int:
-    page = render()
+    pages = {"settings.md": render(), "FLAGS.md": render_flags()}
     if sys.argv[1:] == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == page:
-            return 0
-        print("docs/settings.md is not what the records say: run python scripts/render_settings.py")
-        return 1
-    PAGE.write_text(page)
+        stale = [
+            name for name, text in pages.items() if not (DOCS / name).exists() or (DOCS / name).read_text() != text
+        ]
+        for name in stale:
+            print(f"docs/{name} is not what the records say: run python scripts/render_settings.py")
+        return int(bool(stale))
+    for name, text in pages.items():
+        (DOCS / name).write_text(text)
     return 0
+
+
+def render_flags() -> str:
+    parts = [FLAGS_INTRODUCTION]
+    for server in SERVERS:
+        rows = [row for row in BORROWED if server in row.servers]
+        lines = [f"| `{'` `'.join(row.flags.split())}` | {becomes(row.becomes)} |" for row in rows]
+        same = " ".join(f"`{flag}`" for flag in SAME[server].split())
+        parts.append(
+            "\n".join((f"## {server}", "", f"The same: {same}.", "", "| Flag | Becomes |", "|---|---|", *lines, ""))
+        )
+    return "\n".join(parts)
+
+
+def becomes(what: Sets | Nothing | Refused | Ours) -> str:
+    match what:
+        case Sets(settings):
+            return settings
+        case Nothing(why):
+            return f"no effect: {why}"
+        case Refused(sentence):
+            return f"*refused*: {sentence}"
+        case Ours(note):
+            return f"gunicorn's flag: {note}"
 
 
 def render() -> str:
@@ -118,7 +168,10 @@ def render() -> str:
         parts.append(f"## {section}\n")
         parts += [render_setting(setting) for setting in settings]
     parts.append(UNAVAILABLE_INTRODUCTION)
-    parts.append(wrapped(", ".join(f"`{record.name}`" for record in UNAVAILABLE) + ".") + "\n")
+    refused, silent = ([record.name for record in UNAVAILABLE if bool(record.switch) is off] for off in (False, True))
+    parts.append(wrapped(", ".join(f"`{name}`" for name in refused) + ".") + "\n")
+    silent_names = ", ".join(f"`{name}`" for name in silent)
+    parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {silent_names}.") + "\n")
     return "\n".join(parts)
 
 

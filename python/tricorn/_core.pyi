@@ -34,8 +34,8 @@ def enlarge_signal_stack() -> bool:
     Returns whether that was too small, and raises `OSError` if there is no memory for another.
     """
 
-def check_access_log_format(text: str) -> None:
-    """Raises `ValueError`, naming the known atoms, for a format with another one."""
+def check_access_log_format(text: str) -> str | None:
+    """A sentence with the known atoms, if the format has another one. Raises `ValueError` for what is no format."""
 
 def check_upload_dir(path: str) -> None:
     """Raises `OSError`, saying why, for a directory in which bodies of requests cannot be kept."""

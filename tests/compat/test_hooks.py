@@ -80,8 +80,7 @@ def test_hooks_between_the_boot_lines(tmp_path: Path) -> None:
     ) + "\n".join(
         f"def {name}(server, worker):\n    server.log.info('hook {name}')\n" for name in ("pre_fork", "post_fork")
     )
-    with Site(f"worker_class = 'sync'
-{speak}") as server:
+    with Site(f"worker_class = 'sync'\n{speak}") as server:
         server.log.wait("hook post_fork")
         server.signal(signal.SIGTERM)
         server.wait_exit()

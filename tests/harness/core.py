@@ -65,6 +65,8 @@ OPTIONS: dict[str, object] = {
     "access_log_format": "",
     "sendfile": True,
     "server": "tricorn",
+    "date": True,
+    "standing_fields": [],
     "pid": 0,
 }
 

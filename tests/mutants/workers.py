@@ -39,8 +39,8 @@ WORKERS = (
         "extra_files",
         "reload_extra_files are watched",
         BASE,
-        "reloader.start(self.cfg.reload_extra_files,",
-        "reloader.start([],",
+        "watched, excluded = reloader.extra_files(self.cfg),",
+        "watched, excluded = [],",
         ("tests/compat/test_settings.py -k reload_extra", "tests/integration/test_reload.py -k extra"),
     ),
     Fault(

@@ -6,6 +6,7 @@ use std::any::Any;
 use std::sync::Arc;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::message::FieldList;
 
 /// Times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone)]
@@ -58,8 +59,12 @@ pub struct Config {
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
     pub admin: AdminPaths,
-    /// Value of the Server field.
+    /// Value of the Server field; empty: there is none.
     pub server: Vec<u8>,
+    /// Replies have a Date. The server's own pages have it in any case.
+    pub date: bool,
+    /// Fields that every reply has unless the application sets one of the same name.
+    pub standing_fields: FieldList,
     /// Makes the gateway's own buffers for large bodies.
     pub allocate: Option<Allocate>,
     /// Compiled access log format; `None`: no access log.

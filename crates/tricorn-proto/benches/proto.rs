@@ -89,7 +89,8 @@ fn reply() {
         ("reply, 3 fields, chunked", three, None),
         ("reply, 12 fields, length known", twelve, Some(13)),
     ] {
-        let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: known, close: false };
+        let inputs =
+            HeadInputs { date: DATE, server: b"tricorn", body_length: known, close: false, ..HeadInputs::default() };
         measure(name, || {
             out.clear();
             reply.begin(Method::Get, Version::Http11, true);

@@ -47,7 +47,13 @@ fn answer(reply: &mut Reply, out: &mut Vec<u8>, body_length: Option<u64>) -> End
     {
         reply.field(name.as_bytes(), value.as_bytes()).unwrap();
     }
-    let inputs = HeadInputs { date: b"Sat, 21 Nov 2026 01:02:32 GMT", server: b"tricorn", body_length, close: false };
+    let inputs = HeadInputs {
+        date: b"Sat, 21 Nov 2026 01:02:32 GMT",
+        server: b"tricorn",
+        body_length,
+        close: false,
+        ..HeadInputs::default()
+    };
     response::head(reply, out, &inputs);
     for _ in 0..2 {
         let (length, after) = response::piece(reply, out, 5);

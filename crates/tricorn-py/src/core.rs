@@ -226,7 +226,7 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
     let distance = (page.buf_ptr() as usize).checked_sub(first as usize);
     let own = distance
         .map(|bytes| (bytes / size, bytes % size))
-        .filter(|(own, rest)| *own < count && *rest == 0 && size % 8 == 0);
+        .filter(|(own, rest)| *own < count && *rest == 0 && size.is_multiple_of(8));
     let Some((own, _)) = own else {
         return Err(PyValueError::new_err("core option pages: the worker's own page is not one of them"));
     };

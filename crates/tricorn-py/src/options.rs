@@ -11,6 +11,8 @@ use tricorn_io::clock::SECOND;
 use tricorn_io::{Config, Failpoint, MaxConcurrency, QueueOrder};
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
+use tricorn_proto::message::FieldList;
+use tricorn_proto::message::grammar::{is_field_value, is_token};
 use tricorn_proto::peer::Trust;
 
 /// Looks options up and names the one that is missing or of the wrong type.
@@ -96,6 +98,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         request_id: options.optional("request_id")?,
         admin: admin_paths(&options)?,
         server: options.get::<String>("server")?.into_bytes(),
+        date: options.get("date")?,
+        standing_fields: standing_fields(&options)?,
         access_format,
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
@@ -117,10 +121,10 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
     Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
 }
 
-/// Raises `ValueError` with the known atoms if the format has another one.
+/// Raises `ValueError` if it is no format. Returns a sentence with the known atoms if it has another one.
 #[pyfunction]
-pub fn check_access_log_format(text: &str) -> PyResult<()> {
-    Format::parse(text).map(drop).map_err(PyValueError::new_err)
+pub fn check_access_log_format(text: &str) -> PyResult<Option<String>> {
+    Format::parse(text).map(|format| format.complaint()).map_err(PyValueError::new_err)
 }
 
 /// Descriptors of the listeners for questions about the worker; the core owns them.
@@ -215,6 +219,18 @@ pub fn group(options: &Bound<'_, PyDict>) -> PyResult<Option<GroupOptions>> {
     };
     let (Some(pages), Some(group)) = (given("pages")?, given("group")?) else { return Ok(None) };
     Ok(Some(GroupOptions { pages, group, channel: options.optional("channel")? }))
+}
+
+/// The caller has checked them; but what ends a line would begin a response of its own.
+fn standing_fields(options: &Options<'_, '_>) -> PyResult<FieldList> {
+    let mut fields = FieldList::new();
+    for (name, value) in options.get::<Vec<(String, String)>>("standing_fields")? {
+        if !is_token(name.as_bytes()) || !is_field_value(value.as_bytes()) {
+            return Err(PyValueError::new_err(format!("core option standing_fields: {name}: {value}")));
+        }
+        fields.push(name.as_bytes(), value.as_bytes());
+    }
+    Ok(fields)
 }
 
 fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {

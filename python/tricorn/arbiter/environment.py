@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 
+from tricorn.config import env_file
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 
@@ -25,9 +26,10 @@ class Environment:
     def enter(self, config: Config) -> None:
         """Takes the last configuration's changes back and makes this one's. Raises ConfigError, changing nothing."""
         directory = os.path.join(self.cwd, config.chdir or "")
+        from_files = self._read_files(config, directory)
         _change_directory(directory)
         self._leave()
-        for key, value in config.raw_env:
+        for key, value in {**from_files, **dict(config.raw_env)}.items():
             self._variables.setdefault(key, os.environ.get(key))
             os.environ[key] = value
         # gunicorn's order: what is named last is found first, and the working directory last of all.
@@ -35,6 +37,17 @@ class Environment:
             if path not in sys.path:
                 sys.path.insert(0, path)
                 self._paths.append(path)
+
+    def _read_files(self, config: Config, directory: str) -> dict[str, str]:
+        """What the files of `env_file` set, but for variables that are there without us."""
+        if not config.env_file:
+            return {}
+        before = {key: value for key, value in os.environ.items() if key not in self._variables}
+        before |= {key: value for key, value in self._variables.items() if value is not None}
+        found: dict[str, str] = {}
+        for path in config.env_file:
+            found |= env_file.read(os.path.join(directory, path), before | found)
+        return {key: value for key, value in found.items() if key not in before}
 
     def _leave(self) -> None:
         for key, value in self._variables.items():

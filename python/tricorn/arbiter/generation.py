@@ -11,7 +11,7 @@ from tricorn.arbiter.policy.state import Policy
 from tricorn.arbiter.sockets import Listener
 from tricorn.config import importers
 from tricorn.config.config import Config
-from tricorn.errors import AppImportError, BootError, ConfigError
+from tricorn.errors import AppImportError, BootError
 from tricorn.gateway import interfaces
 from tricorn.green import patching
 from tricorn.log import Logger
@@ -93,12 +93,6 @@ class Generation:
 
 def check(config: Config) -> None:
     """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
-    for name in ("bind", "admin_bind"):
-        for address in config.bind if name == "bind" else config.admin_bind:
-            try:
-                sockets.parse_address(address)
-            except ConfigError as error:
-                raise ConfigError(f"Invalid value for {name} (from {config.origin(name)}): {error}") from None
     alias = workers.choose(config.worker_class, config.threads)
     if alias in workers.LOOPS:
         workers.loop_of(alias, config)

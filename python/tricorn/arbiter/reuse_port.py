@@ -22,7 +22,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tricorn.arbiter import sockets
-from tricorn.arbiter.sockets import Address, Listener, Log, TcpAddress
+from tricorn.arbiter.sockets import Listener, Log
+from tricorn.config.addresses import Address, TcpAddress
 from tricorn.errors import BindError
 from tricorn.unpatched import socket
 
@@ -103,12 +104,12 @@ def _reserve(address: TcpAddress) -> Reserved:
     name = (address.host, address.port)
     try:
         # Without SO_REUSEADDR, since that would share the name with everybody who sets it and does not listen yet.
-        return Reserved(sockets.bind_tcp(address.family, name, (socket.SO_REUSEPORT,)))
+        return Reserved(sockets.bind_tcp(sockets.family(address), name, (socket.SO_REUSEPORT,)))
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise
     # What may be in the way is only what connections of a server without the setting have left (TIME_WAIT).
-    return Reserved(sockets.bind_tcp(address.family, name, _BOTH))
+    return Reserved(sockets.bind_tcp(sockets.family(address), name, _BOTH))
 
 
 def _open(reserved: Reserved) -> Listener:

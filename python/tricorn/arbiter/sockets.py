@@ -1,7 +1,4 @@
-"""Addresses and the sockets that listen on them.
-
-HOST  HOST:PORT  [V6]:PORT  tcp://HOST:PORT  unix:PATH  unix://PATH  unix:@NAME (abstract)  fd://N
-"""
+"""The sockets that listen on addresses (`config.addresses`)."""
 
 from __future__ import annotations
 
@@ -15,52 +12,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tricorn.errors import BindError, ConfigError
+from tricorn.config import addresses as grammar
+from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
+from tricorn.errors import BindError
 from tricorn.unpatched import os, socket, time
 from tricorn.workers import privileges
 
 Socket = socket.socket
 
-DEFAULT_PORT = 8000
 BIND_ATTEMPTS = 5
 FIRST_SYSTEMD_FD = 3
-
-
-@dataclass(frozen=True, slots=True)
-class TcpAddress:
-    host: str
-    port: int
-
-    @property
-    def family(self) -> socket.AddressFamily:
-        return socket.AF_INET6 if ":" in self.host else socket.AF_INET
-
-    def __str__(self) -> str:
-        return str((self.host, self.port))
-
-
-@dataclass(frozen=True, slots=True)
-class UnixAddress:
-    path: str
-    """A leading NUL makes it abstract: a name in the network namespace and no file."""
-
-    @property
-    def abstract(self) -> bool:
-        return self.path.startswith("\0")
-
-    def __str__(self) -> str:
-        return "unix:" + self.path.replace("\0", "@", 1)
-
-
-@dataclass(frozen=True, slots=True)
-class FdAddress:
-    fd: int
-
-    def __str__(self) -> str:
-        return f"fd://{self.fd}"
-
-
-Address = TcpAddress | UnixAddress | FdAddress
 
 
 @dataclass(slots=True, eq=False)
@@ -89,7 +50,7 @@ class Listener:
     def is_at(self, addresses: Iterable[str]) -> bool:
         """Whether one of the configured addresses is this one's."""
         name = self.socket.getsockname()
-        for address in map(parse_address, addresses):
+        for address in map(grammar.parse, addresses):
             match address:
                 case TcpAddress(host, port) if name[:2] == (host, port):
                     return True
@@ -175,26 +136,6 @@ class Log(Protocol):
     def debug(self, message: str, /) -> object: ...
 
 
-def parse_address(text: str) -> Address:
-    """Reads an address; ConfigError says what is wrong with it."""
-    scheme, rest = _split_scheme(text.strip())
-    if scheme == "unix":
-        return UnixAddress(_unix_path(rest, text))
-    if scheme == "fd":
-        if not rest.isdigit():
-            raise ConfigError(f"Invalid address {text!r}: expected fd://N with the number of a descriptor.")
-        return FdAddress(int(rest))
-    if rest.startswith("["):
-        host, bracket, port = rest[1:].partition("]")
-        if not bracket or (port and not port.startswith(":")):
-            raise ConfigError(f"Invalid address {text!r}: expected [V6ADDRESS]:PORT.")
-        return TcpAddress(host, _port(port[1:], text))
-    if rest.count(":") > 1:
-        raise ConfigError(f"Invalid address {text!r}: put a v6 address in brackets, as in [::1]:8000.")
-    host, _, port = rest.partition(":")
-    return TcpAddress(host or "0.0.0.0", _port(port, text))
-
-
 def listen(
     addresses: Iterable[str],
     *,
@@ -219,7 +160,7 @@ def open_all(
     log: Log,
 ) -> list[Listener]:
     """What `open_one` makes of all addresses, or raises and leaves nothing behind."""
-    parsed = [(text, parse_address(text)) for text in addresses]
+    parsed = [(text, grammar.parse(text)) for text in addresses]
     given = [(text, address) for text, address in parsed if isinstance(address, FdAddress)]
     listeners: list[Listener] = []
     try:
@@ -276,33 +217,6 @@ def passed_by_systemd(log: Log) -> list[int]:
     return [FIRST_SYSTEMD_FD + number for number in range(int(count))]
 
 
-def _split_scheme(text: str) -> tuple[str, str]:
-    scheme, found, rest = text.partition("://")
-    if found:
-        if scheme not in ("tcp", "unix", "fd"):
-            raise ConfigError(f"Invalid address {text!r}: expected tcp://, unix:// or fd://, got {scheme}://.")
-        return scheme, rest
-    if text.startswith("unix:"):
-        return "unix", text[len("unix:") :]
-    return "tcp", text
-
-
-def _unix_path(path: str, text: str) -> str:
-    if path.startswith("@"):
-        path = "\0" + path[1:]
-    if not path.strip("\0"):
-        raise ConfigError(f"Invalid address {text!r}: expected a path, as in unix:/run/tricorn.sock.")
-    return path
-
-
-def _port(text: str, address: str) -> int:
-    if not text:
-        return DEFAULT_PORT
-    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise ConfigError(f"Invalid address {address!r}: {text!r} is not a valid port number.")
-    return int(text)
-
-
 def _open_patiently(address: Address, open_one: Callable[[Address], Listener], attempts: int, log: Log) -> Listener:
     """A restart may find the port still held by its predecessor: like gunicorn, tries for five seconds."""
     reason = ""
@@ -331,9 +245,13 @@ def listen_on(address: Address, backlog: int, umask: int) -> Listener:
         case UnixAddress():
             listener = _bind_unix(address, umask)
         case TcpAddress():
-            listener = Listener(bind_tcp(address.family, (address.host, address.port)))
+            listener = Listener(bind_tcp(family(address), (address.host, address.port)))
     start_listening(listener.socket, backlog)
     return listener
+
+
+def family(address: TcpAddress) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address.host else socket.AF_INET
 
 
 def start_listening(sock: socket.socket, backlog: int) -> None:

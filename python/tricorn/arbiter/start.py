@@ -73,6 +73,8 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
         log.warning("%s", warning)
     from tricorn.workers import native
 
+    if unknown := native.unknown_atoms(config):
+        log.warning("%s", unknown)
     if in_memory := native.uploads_in_memory(config, generation.worker_class):
         log.warning("%s", in_memory)
     if config.preload_app and config.reload:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Mapping
 from types import TracebackType
 
+from tricorn import log as logs
 from tricorn import workers
 from tricorn.arbiter import generation
 from tricorn.arbiter.environment import Environment
@@ -18,9 +19,11 @@ from tricorn.config.load import Loaded
 from tricorn.config.lookups import Hook, PostRequestHook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
-from tricorn.errors import ExitCode, TricornError
+from tricorn.errors import ConfigError, ExitCode, TricornError
 from tricorn.gateway import app_loader, interfaces
 from tricorn.green import patching
+from tricorn.log import classes, configured
+from tricorn.workers import native
 
 HIDDEN = "***"
 
@@ -37,6 +40,9 @@ def run(loaded: Loaded) -> int:
     if config.print_config:
         print(render(config), flush=True)
     generation.check(config)
+    if unknown := native.unknown_atoms(config):
+        print(f"Warning: {unknown}", file=sys.stderr)
+    check_files(config)
     return check_application(config)
 
 
@@ -50,6 +56,28 @@ def render(config: Config) -> str:
     return "\n".join(sorted(lines))
 
 
+def check_files(config: Config) -> None:
+    """Raises ConfigError for logs and a pidfile that a start would fail with. Opens none that may not be there yet."""
+    for name, path in (("errorlog", config.errorlog), ("accesslog", config.accesslog), ("pidfile", config.pidfile)):
+        if path and path != "-":
+            _check_writable(name, os.path.join(config.chdir or "", path), config)
+    if configured.is_configured(config) or config.logger_class not in classes.OURS:
+        logs.make(config.with_default("errorlog", "accesslog"))
+
+
+def _check_writable(name: str, path: str, config: Config) -> None:
+    directory = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(path):
+        reason = "it is a directory"
+    elif not os.path.isdir(directory):
+        reason = f"there is no directory {directory}"
+    elif not os.access(path if os.path.exists(path) else directory, os.W_OK):
+        reason = "it cannot be written"
+    else:
+        return
+    raise ConfigError(f"Invalid value for {name}: {path} (from {config.origin(name)}): {reason}.")
+
+
 def check_application(config: Config) -> int:
     Environment().enter(config)
     alias = workers.choose(config.worker_class, config.threads)
@@ -57,7 +85,7 @@ def check_application(config: Config) -> int:
         if alias in workers.GREEN:
             patching.patch(alias, _Printer())
         uri = config.wsgi_app or ""
-        application = app_loader.load(uri)
+        application = app_loader.load(uri, factory=config.factory)
         interfaces.check(application, uri, alias)
         if alias == workers.AUTO:
             workers.choose(interfaces.class_for(application, uri)[0], config.threads)

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tricorn import __version__
-from tricorn.config.registry import SETTINGS
+from tricorn.config import addresses
+from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets
+from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action, Setting
-from tricorn.config.unavailable import UNAVAILABLE, Takes
+from tricorn.config.unavailable import UNAVAILABLE, Asked, Takes, Unavailable
 from tricorn.config.validators import Boolean, Invalid, Malformed
 from tricorn.errors import nearest
 
@@ -30,10 +32,12 @@ def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
         parser.error(_unrecognized(unknown))
     given = vars(namespace)
     app = given.pop("wsgi_app", None)
-    values = {name: Raw(value, _origin(name, source)) for name, value in given.items()}
+    asked, flags = given.pop(ASKED, []), given.pop(FLAGS, {})
+    _compose_bind(given, flags)
+    values = {name: Raw(value, _origin(name, source, flags)) for name, value in given.items()}
     if app is not None:
         values["wsgi_app"] = Raw(app, source)
-    return Layer(values)
+    return Layer(values, asked=tuple(asked))
 
 
 def read_environment_arguments(environ: Mapping[str, str]) -> list[Layer]:
@@ -47,6 +51,15 @@ def _read_variable(name: str, text: str) -> Layer:
     except ValueError as error:
         build_parser(name).error(f"{error}: {text}")
     return read_arguments(words, name)
+
+
+def _compose_bind(given: dict[str, Any], flags: dict[str, str]) -> None:
+    """Makes an address of `--host` and `--port`, one of which may be missing."""
+    host, port = given.pop("host", None), given.pop("port", None)
+    if host is None and port is None:
+        return
+    flags["bind"] = "--port" if host is None else "--host"
+    given.setdefault("bind", []).append(addresses.join(host, port))
 
 
 def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
@@ -86,8 +99,9 @@ def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
     for record in UNAVAILABLE:
         if not record.flags:
             continue
-        nargs: int | str | None = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}[record.takes]
-        parser.add_argument(*record.flags, action=_refusing(record.sentence), nargs=nargs, help=argparse.SUPPRESS)
+        nargs = NARGS[record.takes]
+        parser.add_argument(*record.flags, action=_leaving_out(record), nargs=nargs, help=argparse.SUPPRESS)
+    _add_borrowed(parser)
     return parser
 
 
@@ -117,24 +131,82 @@ def _reader(setting: Setting[object]) -> Callable[[str], str]:
 
 def _help(setting: Setting[object]) -> str:
     text = setting.help
-    if isinstance(setting.kind, Boolean):
+    if isinstance(setting.kind, Boolean) or setting.action is Action.UNSET:
         return text.replace("%", "%%")
     default = setting.default if setting.default_shown is None else setting.default_shown
     shown = ",".join(str(part) for part in default) if isinstance(default, tuple) else default
     return f"{text} [{shown}]".replace("%", "%%") if shown not in (None, "") else text.replace("%", "%%")
 
 
-def _origin(name: str, source: str) -> str:
-    flag = next(setting.flags[-1] for setting in SETTINGS if setting.name == name)
+def _origin(name: str, source: str, flags: Mapping[str, str]) -> str:
+    flag = flags.get(name) or next(setting.flags[-1] for setting in SETTINGS if setting.name == name)
     return flag if source == COMMAND_LINE else f"{flag} in {source}"
 
 
-def _refusing(sentence: str) -> type[argparse.Action]:
-    class Refuse(argparse.Action):
-        def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-            parser.error(f"argument {'/'.join(self.option_strings)}: {sentence}")
+NARGS: Mapping[Takes, int | str | None] = {Takes.NOTHING: 0, Takes.VALUE: None, Takes.MAYBE: "?"}
+ASKED, FLAGS = " asked", " flags"
+"""What a namespace has besides settings: what is not there; by which of several flags a setting was given."""
 
-    return Refuse
+
+def _leaving_out(record: Unavailable) -> type[argparse.Action]:
+    class Ask(argparse.Action):
+        def __call__(self, parser: Any, namespace: Any, values: Any, _: Any = None) -> None:
+            off = record.takes is not Takes.NOTHING and values is not None and record.asks_for_nothing(values)
+            if not (record.switch or off):
+                _ask(parser, namespace, record.name, f"argument {'/'.join(self.option_strings)}: {record.sentence}")
+
+    return Ask
+
+
+def _ask(parser: argparse.ArgumentParser, namespace: object, name: str, sentence: str) -> None:
+    vars(namespace).setdefault(ASKED, []).append(Asked(name, sentence, parser.error))
+
+
+def _add_borrowed(parser: argparse.ArgumentParser) -> None:
+    """The flags of other servers', which help does not show."""
+    for row in BORROWED:
+        if not isinstance(row.becomes, Ours):
+            nargs = NARGS[row.becomes.takes]
+            for flag in row.flags.split():
+                parser.add_argument(
+                    flag, action=_borrowing(row.becomes), dest=f" {flag}", nargs=nargs, help=argparse.SUPPRESS
+                )
+
+
+def _borrowing(becomes: Sets | Nothing | Refused) -> type[argparse.Action]:
+    class Borrow(_Borrow):
+        def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+            if isinstance(becomes, Refused):
+                _ask(parser, namespace, option, f"argument {option}: {becomes.sentence}")
+            elif isinstance(becomes, Sets):
+                try:
+                    for name, raw in becomes.values(values).items():
+                        _set(namespace, name, raw, option)
+                except (NotUnderstood, Malformed) as error:
+                    parser.error(f"argument {option}: {error}")
+
+    return Borrow
+
+
+class _Borrow(argparse.Action):
+    """What tells the flags of others."""
+
+
+def _set(namespace: argparse.Namespace, name: str, raw: object, flag: str) -> None:
+    setting = BY_NAME.get(name)  # host and port are halves of one
+    if setting is not None:
+        try:
+            setting.kind.parse(raw)
+        except Malformed:
+            raise
+        except Invalid:
+            pass  # `resolve` refuses it
+    given = vars(namespace)
+    given.setdefault(FLAGS, {})[name] = flag
+    if setting is not None and setting.action is Action.APPEND:
+        given.setdefault(name, []).append(raw)
+    else:
+        given[name] = raw
 
 
 def _unrecognized(arguments: Sequence[str]) -> str:
@@ -164,8 +236,9 @@ class _Parser(argparse.ArgumentParser):
     def _get_option_tuples(self, option_string: str) -> list[Any]:
         """A prefix that is enough for gunicorn is enough here, although tricorn has flags of its own."""
         found: list[Any] = super()._get_option_tuples(option_string)
-        gunicorns = [match for match in found if match[0].dest not in _OWN]
-        return gunicorns or found
+        ours = [match for match in found if not isinstance(match[0], _Borrow)]
+        gunicorns = [match for match in ours if match[0].dest not in _OWN]
+        return gunicorns or ours
 
     def error(self, message: str) -> NoReturn:
         where = "" if self.source == COMMAND_LINE else f"in the environment variable {self.source}: "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tricorn.config import foreign
+from tricorn.config import addresses, foreign
 from tricorn.config.registry import BY_NAME
 from tricorn.config.settings import (
     admin,
@@ -18,6 +18,7 @@ from tricorn.config.settings import (
     mechanics,
     processes,
     queueing,
+    responses,
     security,
     slow_clients,
     socket,
@@ -61,8 +62,15 @@ class Config:
         """Whether nobody has set it: not a file, not a variable, not a flag."""
         return self._resolved[name].origin == DEFAULT
 
+    def with_default(self, *names: str) -> Config:
+        """The same, but with the defaults of these settings."""
+        return Config(dict(self._resolved) | {name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
+
     config = application.CONFIG
     wsgi_app = application.WSGI_APP
+    factory = application.FACTORY
+    env_file = application.ENV_FILE
+    unavailable = application.UNAVAILABLE
 
     bind = socket.BIND
     backlog = socket.BACKLOG
@@ -152,6 +160,10 @@ class Config:
     permit_unconventional_http_version = security.PERMIT_UNCONVENTIONAL_HTTP_VERSION
     casefold_http_method = security.CASEFOLD_HTTP_METHOD
 
+    server_header = responses.SERVER_HEADER
+    date_header = responses.DATE_HEADER
+    headers = responses.HEADERS
+
     accesslog = logging.ACCESSLOG
     disable_redirect_access_to_syslog = logging.DISABLE_REDIRECT_ACCESS_TO_SYSLOG
     access_log_format = logging.ACCESS_LOG_FORMAT
@@ -170,6 +182,9 @@ class Config:
     reload = debugging.RELOAD
     reload_engine = debugging.RELOAD_ENGINE
     reload_extra_files = debugging.RELOAD_EXTRA_FILES
+    reload_dirs = debugging.RELOAD_DIRS
+    reload_includes = debugging.RELOAD_INCLUDES
+    reload_excludes = debugging.RELOAD_EXCLUDES
     spew = debugging.SPEW
     check_config = debugging.CHECK_CONFIG
     print_config = debugging.PRINT_CONFIG
@@ -203,7 +218,7 @@ class Config:
     @property
     def address(self) -> list[tuple[str, int] | str | int]:
         """What `bind` means: (host, port), the path of a unix socket, or a descriptor."""
-        return [foreign.address(text) for text in self.bind]
+        return [addresses.parse(text).as_gunicorn for text in self.bind]
 
     @property
     def uid(self) -> int:

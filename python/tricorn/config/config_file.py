@@ -22,7 +22,7 @@ from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile,
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
-from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, refuse
 from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
 from tricorn.errors import ConfigError
 
@@ -72,7 +72,8 @@ def read(location: Location, directory: str) -> Layer:
 
     Relative paths begin at `directory`, which is the working directory while the file runs.
     """
-    warnings = []
+    warnings: list[str] = []
+    asked: list[Asked] = []
     if location.path is not None:
         path = os.path.join(directory, location.path)
         if not os.path.exists(path):
@@ -94,8 +95,13 @@ def read(location: Location, directory: str) -> Layer:
                 value = [value]  # one assignment, as in gunicorn, whatever stands behind the =
             values[name] = Raw(value, _place(shown, lines.get(name)))
         else:
-            warnings.extend(_judge_stranger(name, value, _place(shown, lines.get(name))))
-    return Layer(values, tuple(warnings))
+            place = _place(shown, lines.get(name))
+            record = UNAVAILABLE_BY_NAME.get(name)
+            if record is None:
+                warnings.extend(_judge_stranger(name, value, place))
+            elif not (type(value) is ModuleType or record.asks_for_nothing(value)):
+                asked.append(Asked(name, f"{place}: {record.sentence}", refuse))
+    return Layer(values, tuple(warnings), tuple(asked))
 
 
 @contextmanager
@@ -204,23 +210,23 @@ def _place(shown: str, line: int | None) -> str:
 
 
 def _judge_stranger(name: str, value: object, place: str) -> Iterator[str]:
-    """Refuses what we know and do not have, and warns of what was probably meant to be a setting."""
-    for record in UNAVAILABLE:
-        if record.name == name:
-            if isinstance(value, ModuleType) or record.asks_for_nothing(value):
-                return
-            raise ConfigError(f"{place}: {record.sentence}")
+    """Warns of what was probably meant to be a setting."""
     if name.startswith("_") or name != name.lower() or name in BY_NAME or hasattr(builtins, name):
         return
-    if isinstance(value, ModuleType | type):
+    # Not isinstance: it asks an object for its `__class__`, and a lazy one (Django's settings) is made by being asked.
+    if type(value) not in PLAIN:
         return
     meant = next((setting for setting in misspelt.candidates(name) if _is_value_of(setting, value)), None)
     if meant is not None:
         yield f"{place}: {name} is not a setting and was ignored; did you mean {meant.name}?"
 
 
+PLAIN = frozenset((str, int, float, bool, list, tuple, dict, FunctionType, type(None)))
+"""The types of what is worth a look: modules, classes and other objects are no settings that were misspelt."""
+
+
 def _is_value_of(setting: Setting[object], value: object) -> bool:
-    if isinstance(value, FunctionType) != isinstance(setting.kind, Hook | PostRequestHook):
+    if (type(value) is FunctionType) != isinstance(setting.kind, Hook | PostRequestHook):
         return False
     try:
         setting.kind.parse(value)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-DEFAULT_PORT = 8000
-
 
 @dataclass(frozen=True, slots=True)
 class SettingView:
@@ -45,23 +43,6 @@ def as_gunicorn(name: str, value: object) -> Any:
     if convert is not None:
         return convert(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-def address(text: str) -> tuple[str, int] | str | int:
-    """An address that `arbiter.sockets` has understood, in gunicorn's form."""
-    scheme, found, rest = text.strip().partition("://")
-    if not found:
-        scheme, rest = ("unix", text.strip()[5:]) if text.strip().startswith("unix:") else ("tcp", text.strip())
-    if scheme == "unix":
-        return "\0" + rest[1:] if rest.startswith("@") else rest
-    if scheme == "fd":
-        return int(rest)
-    if rest.startswith("["):
-        host, _, port = rest[1:].partition("]")
-        port = port.removeprefix(":")
-    else:
-        host, _, port = rest.partition(":")
-    return (host or "0.0.0.0").lower(), int(port or DEFAULT_PORT)
 
 
 def _comma_list(value: Any) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tricorn.config import command_line, config_file, pyproject
 from tricorn.config.config import DEFAULT, Config
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
+from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
 
 
@@ -52,9 +53,10 @@ def load(sources: Sources) -> Loaded:
             file = Layer({}) if location is None else config_file.read(location, sources.cwd)
             layers = [platform, project, file, environment, *from_variables, arguments]
             config = resolve([_found(location), *layers], sources.cwd)
+            left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
             if config.wsgi_app is None:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
-    return Loaded(config, (*warnings, *(warning for layer in layers for warning in layer.warnings)))
+    return Loaded(config, (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out))
 
 
 def _find_file(layers: Sequence[Layer], directory: str) -> tuple[config_file.Location | None, tuple[str, ...]]:

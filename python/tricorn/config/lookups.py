@@ -138,7 +138,37 @@ class FilesOrPatterns:
                 raise Refused(f"{path!r} does not exist")
 
 
-MUST_EXIST = (OptionalDirectory, OptionalFile, FilesOrPatterns)
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that exist."""
+
+    metavar: str = "FILE"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        return TextList().parse(raw)
+
+    def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        for path in value:
+            if not os.path.isfile(os.path.join(directory, path)):
+                raise Refused(f"{path!r} is no file that exists")
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """Directories that exist."""
+
+    metavar: str = "DIR"
+
+    def parse(self, raw: object) -> tuple[str, ...]:
+        return TextList().parse(raw)
+
+    def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        for path in value:
+            if not os.path.isdir(os.path.join(directory, path)):
+                raise Refused(f"{path!r} is no directory that exists")
+
+
+MUST_EXIST = (OptionalDirectory, OptionalFile, FilesOrPatterns, Files, Directories)
 """Kinds whose values `resolve` looks up."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
-from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
 from tricorn.errors import ConfigError, nearest
 
 FILE = "pyproject.toml"
@@ -34,19 +34,18 @@ def read(directory: str) -> Layer:
     table = _parse(text).get("tool", {}).get("tricorn", {})
     if not isinstance(table, Mapping):
         raise ConfigError(f"{ORIGIN}: expected a table.")
-    for name, value in table.items():
-        _check_name(name, value)
-    return Layer({name: Raw(value, ORIGIN) for name, value in table.items() if name in BY_NAME})
+    asked = tuple(found for name, value in table.items() if (found := _check_name(name, value)) is not None)
+    return Layer({name: Raw(value, ORIGIN) for name, value in table.items() if name in BY_NAME}, asked=asked)
 
 
-def _check_name(name: str, value: object) -> None:
+def _check_name(name: str, value: object) -> Asked | None:
     if name in BY_NAME:
-        return
+        return None
     for record in UNAVAILABLE:
         if record.name == name:
             if record.asks_for_nothing(value):
-                return
-            raise ConfigError(f"{ORIGIN}: {record.sentence}")
+                return None
+            return Asked(name, f"{ORIGIN}: {record.sentence}", refuse)
     meant = nearest(name, tuple(BY_NAME))
     hint = f" Did you mean {meant}?" if meant else ""
     raise ConfigError(f"{ORIGIN}: {name} is not a setting.{hint}")

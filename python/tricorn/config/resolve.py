@@ -20,7 +20,7 @@ from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import MUST_EXIST
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
-from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
 from tricorn.config.validators import Invalid, Refused
 from tricorn.errors import ConfigError
 
@@ -44,12 +44,15 @@ class Layer:
 
     values: Mapping[str, Raw]
     warnings: tuple[str, ...] = ()
+    asked: tuple[Asked, ...] = ()
+    """What is not there."""
 
 
 @dataclass(slots=True)
 class _Reading:
     values: dict[str, Raw] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
 
 
 def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
@@ -86,8 +89,8 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
         text = _read_variable(setting.env, environ, reading)
         if text is not None:
             reading.values[setting.name] = Raw(text, setting.env)
-    reading.warnings.extend(_strangers(environ))
-    return Layer(reading.values, tuple(reading.warnings))
+    reading.warnings.extend(_strangers(environ, reading))
+    return Layer(reading.values, tuple(reading.warnings), tuple(reading.asked))
 
 
 def _read_variable(variable: str, environ: Mapping[str, str], reading: _Reading) -> str | None:
@@ -154,7 +157,7 @@ def _look_up(resolved: dict[str, Resolved], start: str) -> None:
                 raise _complaint(setting.name, found.value, found.origin, error) from None
 
 
-def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
+def _strangers(environ: Mapping[str, str], reading: _Reading) -> Iterable[str]:
     """Variables that look like ours and are not.
 
     Only a likely misspelling is worth a warning: Kubernetes injects TRICORN_SERVICE_HOST and the like into
@@ -166,7 +169,10 @@ def _strangers(environ: Mapping[str, str]) -> Iterable[str]:
         if not variable.startswith("TRICORN_") or variable in known or variable in _OTHERS:
             continue
         if variable in unavailable:
-            raise ConfigError(f"{variable}: {unavailable[variable].sentence}")
+            record = unavailable[variable]
+            if not record.asks_for_nothing(environ[variable]):
+                reading.asked.append(Asked(record.name, f"{variable}: {record.sentence}", refuse))
+            continue
         if _KUBERNETES.fullmatch(variable):
             continue
         meant = next(misspelt.candidates(variable.removeprefix("TRICORN_").lower()), None)

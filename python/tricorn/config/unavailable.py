@@ -1,12 +1,17 @@
-"""gunicorn's settings that this version does not have: recognised and refused, never ignored.
+"""gunicorn's settings that this version does not have: recognised, and refused if they ask for something.
 
-A flag that is accepted and does nothing is a promise broken in silence.
+A setting that is of effect only with another one, its *switch*, asks for nothing by itself: `ciphers` without a
+certificate. Where the switch is on, it is the switch that is refused. `unavailable = warn` warns instead.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import NoReturn
+
+from tricorn.errors import ConfigError
 
 
 class Takes(Enum):
@@ -24,9 +29,13 @@ class Unavailable:
     default: object = None
     """gunicorn's, which is what code written for gunicorn reads; asking for no more than that is no mistake."""
     takes: Takes = Takes.VALUE
+    switch: str = ""
+    """The setting without which this one is of no effect."""
 
     def asks_for_nothing(self, value: object) -> bool:
         """Whether a configuration file that says so is content with what there is: `keyfile = None`."""
+        if self.switch:
+            return True
         if isinstance(value, str) and isinstance(self.default, tuple):
             value = value.split(",")
         if isinstance(value, list):
@@ -38,45 +47,77 @@ class Unavailable:
         return f"gunicorn's setting {self.name} is not available in this version of tricorn."
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Something that is not there was asked for."""
+
+    name: str
+    """Of the setting, or the flag."""
+    sentence: str
+    """What is said of it, with the place."""
+    refuse: Callable[[str], object]
+    """Raises, with the sentence."""
+
+
+def refuse(sentence: str) -> NoReturn:
+    raise ConfigError(sentence)
+
+
+def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
+    """Refuses the first of them, or has a warning for each, once (`unavailable`)."""
+    warnings: dict[str, str] = {}
+    for each in asked:
+        if policy == "refuse":
+            each.refuse(each.sentence)
+        warnings.setdefault(each.name, f"{each.sentence} It was left out (unavailable = warn).")
+    return tuple(warnings.values())
+
+
 UNAVAILABLE = (
-    Unavailable("syslog_addr", ("--log-syslog-to",), "udp://localhost:514"),
+    Unavailable("syslog_addr", ("--log-syslog-to",), "udp://localhost:514", switch="syslog"),
     Unavailable("syslog", ("--log-syslog",), False, takes=Takes.NOTHING),
-    Unavailable("syslog_prefix", ("--log-syslog-prefix",)),
-    Unavailable("syslog_facility", ("--log-syslog-facility",), "user"),
+    Unavailable("syslog_prefix", ("--log-syslog-prefix",), switch="syslog"),
+    Unavailable("syslog_facility", ("--log-syslog-facility",), "user", switch="syslog"),
     Unavailable("statsd_host", ("--statsd-host",)),
-    Unavailable("dogstatsd_tags", ("--dogstatsd-tags",), ""),
-    Unavailable("statsd_prefix", ("--statsd-prefix",), ""),
-    Unavailable("enable_backlog_metric", ("--enable-backlog-metric",), False, takes=Takes.NOTHING),
+    Unavailable("dogstatsd_tags", ("--dogstatsd-tags",), "", switch="statsd_host"),
+    Unavailable("statsd_prefix", ("--statsd-prefix",), "", switch="statsd_host"),
+    Unavailable(
+        "enable_backlog_metric", ("--enable-backlog-metric",), False, takes=Takes.NOTHING, switch="statsd_host"
+    ),
     Unavailable("paste", ("--paste", "--paster")),
-    Unavailable("raw_paste_global_conf", ("--paste-global",), ()),
+    Unavailable("raw_paste_global_conf", ("--paste-global",), (), switch="paste"),
     Unavailable("proxy_protocol", ("--proxy-protocol",), "off", takes=Takes.MAYBE),
-    Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1")),
+    Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1"), switch="proxy_protocol"),
     Unavailable("protocol", ("--protocol",), "http"),
-    Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1")),
+    Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1"), switch="protocol"),
     Unavailable("keyfile", ("--keyfile",)),
     Unavailable("certfile", ("--certfile",)),
-    Unavailable("ssl_version", ("--ssl-version",)),
-    Unavailable("cert_reqs", ("--cert-reqs",), 0),
-    Unavailable("ca_certs", ("--ca-certs",)),
-    Unavailable("suppress_ragged_eofs", ("--suppress-ragged-eofs",), True, takes=Takes.NOTHING),
-    Unavailable("do_handshake_on_connect", ("--do-handshake-on-connect",), False, takes=Takes.NOTHING),
-    Unavailable("ciphers", ("--ciphers",)),
-    Unavailable("ssl_context"),
+    Unavailable("ssl_version", ("--ssl-version",), switch="certfile"),
+    Unavailable("cert_reqs", ("--cert-reqs",), 0, switch="certfile"),
+    Unavailable("ca_certs", ("--ca-certs",), switch="certfile"),
+    Unavailable("suppress_ragged_eofs", ("--suppress-ragged-eofs",), True, takes=Takes.NOTHING, switch="certfile"),
+    Unavailable(
+        "do_handshake_on_connect", ("--do-handshake-on-connect",), False, takes=Takes.NOTHING, switch="certfile"
+    ),
+    Unavailable("ciphers", ("--ciphers",), switch="certfile"),
+    Unavailable("ssl_context", switch="certfile"),
     Unavailable("http_protocols", ("--http-protocols",), ("h1",)),
     Unavailable("http2_cleartext", ("--http2-cleartext",), "off"),
-    Unavailable("http2_max_concurrent_streams", ("--http2-max-concurrent-streams",), 100),
-    Unavailable("http2_initial_window_size", ("--http2-initial-window-size",), 65535),
-    Unavailable("http2_max_frame_size", ("--http2-max-frame-size",), 16384),
-    Unavailable("http2_max_header_list_size", ("--http2-max-header-list-size",), 65536),
+    Unavailable("http2_max_concurrent_streams", ("--http2-max-concurrent-streams",), 100, switch="http_protocols"),
+    Unavailable("http2_initial_window_size", ("--http2-initial-window-size",), 65535, switch="http_protocols"),
+    Unavailable("http2_max_frame_size", ("--http2-max-frame-size",), 16384, switch="http_protocols"),
+    Unavailable("http2_max_header_list_size", ("--http2-max-header-list-size",), 65536, switch="http_protocols"),
     Unavailable("dirty_apps", ("--dirty-app",), ()),
-    Unavailable("dirty_workers", ("--dirty-workers",), 0),
-    Unavailable("dirty_timeout", ("--dirty-timeout",), 300),
-    Unavailable("dirty_threads", ("--dirty-threads",), 1),
-    Unavailable("dirty_graceful_timeout", ("--dirty-graceful-timeout",), 30),
-    Unavailable("on_dirty_starting"),
-    Unavailable("dirty_post_fork"),
-    Unavailable("dirty_worker_init"),
-    Unavailable("dirty_worker_exit"),
+    Unavailable("dirty_workers", ("--dirty-workers",), 0, switch="dirty_apps"),
+    Unavailable("dirty_timeout", ("--dirty-timeout",), 300, switch="dirty_apps"),
+    Unavailable("dirty_threads", ("--dirty-threads",), 1, switch="dirty_apps"),
+    Unavailable("dirty_graceful_timeout", ("--dirty-graceful-timeout",), 30, switch="dirty_apps"),
+    Unavailable("on_dirty_starting", switch="dirty_apps"),
+    Unavailable("dirty_post_fork", switch="dirty_apps"),
+    Unavailable("dirty_worker_init", switch="dirty_apps"),
+    Unavailable("dirty_worker_exit", switch="dirty_apps"),
     Unavailable("control_socket", ("--control-socket",)),
-    Unavailable("control_socket_mode", ("--control-socket-mode",), 0o600),
+    Unavailable("control_socket_mode", ("--control-socket-mode",), 0o600, switch="control_socket"),
 )
+
+UNAVAILABLE_BY_NAME = {record.name: record for record in UNAVAILABLE}

@@ -45,9 +45,11 @@ class Integer:
     min: int = 0
     max: int | None = None
     metavar: str = "INT"
+    zero: int = 0
+    """What 0 means."""
 
     def parse(self, raw: object) -> int:
-        value = _integer(raw)
+        value = _integer(raw) or self.zero
         _check_range(value, self.min, self.max)
         return value
 
@@ -184,11 +186,14 @@ class OptionalText:
 class Choice:
     choices: tuple[str, ...]
     metavar: str = "STRING"
+    also: tuple[tuple[str, str], ...] = ()
+    """Other words, and the choices that they mean."""
 
     def parse(self, raw: object) -> str:
         value = Text().parse(raw)
-        if value.lower() in self.choices:
-            return value.lower()
+        word = dict(self.also).get(value.lower(), value.lower())
+        if word in self.choices:
+            return word
         meant = nearest(value, self.choices)
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise Refused(f"expected one of {', '.join(self.choices)}{hint}")
@@ -208,21 +213,6 @@ class TextList:
         if not isinstance(raw, Sequence):
             raise Malformed("expected a list of texts")
         return tuple(Text().parse(part) for part in raw)
-
-
-@dataclass(frozen=True, slots=True)
-class Addresses:
-    """At least `least` addresses to listen on. Each is read by the grammar of `arbiter.sockets` when it is bound."""
-
-    metavar: str = "ADDRESS"
-    least: int = 1
-
-    def parse(self, raw: object) -> tuple[str, ...]:
-        parts = tuple(raw.split(",")) if isinstance(raw, str) else raw
-        values = TextList().parse(parts)
-        if len(values) < self.least:
-            raise Refused("expected at least one address")
-        return values
 
 
 @dataclass(frozen=True, slots=True)

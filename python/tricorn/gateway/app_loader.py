@@ -20,8 +20,11 @@ DEFAULT_ATTRIBUTES = ("application", "app")
 DEFAULT_FACTORY = "create_app"
 
 
-def load(uri: str) -> Callable[..., Any]:
-    """The application that `uri` names. Exceptions of its module come through as they are."""
+def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
+    """The application that `uri` names, or with `factory` what the named function returns.
+
+    Exceptions of its module come through as they are.
+    """
     module_name, _, expression = uri.partition(":")
     if _is_file(module_name):
         module_name = _module_of(module_name)
@@ -36,6 +39,8 @@ def load(uri: str) -> Callable[..., Any]:
             found = getattr(found, name)
         except AttributeError:
             raise AppImportError(_not_found(name, module_name, tuple(vars(module)))) from None
+    if factory and arguments is None:
+        arguments = [], {}
     if arguments is not None:
         found = _call_factory(found, *arguments)
     if found is None:

@@ -46,7 +46,27 @@ def apply(config: Config) -> None:
     elif config.logconfig_json:
         _apply_dict(config, _read_json(config.logconfig_json), f"{config.logconfig_json!r} (logconfig_json)")
     elif config.logconfig:
-        _apply_file(config.logconfig)
+        origin = f"{config.logconfig!r} (logconfig)"
+        if config.logconfig.endswith(".json"):
+            _apply_dict(config, _whole(_read_json(config.logconfig, "logconfig")), origin)
+        elif config.logconfig.endswith((".yaml", ".yml")):
+            _apply_dict(config, _whole(_read_yaml(config.logconfig)), origin)
+        else:
+            _apply_file(config.logconfig)
+
+
+def _whole(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A dictionary that names no logger of ours, as uvicorn's users have them: nothing is laid under it.
+
+    The error log is then what `uvicorn.error` or `uvicorn` is to be, or goes to the root. The access log stays what
+    `accesslog` says: a formatter of uvicorn's takes apart arguments that only uvicorn logs.
+    """
+    loggers = given.get("loggers") or {}
+    if any(name in loggers for name in (names.ERROR, names.ACCESS, *names.SECOND_NAMES)):
+        return given
+    emptied: dict[str, Any] = {key: {} for key in CONFIG_DEFAULTS if isinstance(CONFIG_DEFAULTS[key], dict)}
+    error = loggers.get("uvicorn.error") or loggers.get("uvicorn") or {}
+    return {**emptied, **given, "loggers": {**loggers, names.ERROR: {"propagate": True, **error}}}
 
 
 def retire() -> None:
@@ -79,10 +99,27 @@ def _apply_file(path: str) -> None:
         fileConfig(path, defaults=defaults, disable_existing_loggers=False)
 
 
-def _read_json(path: str) -> Mapping[str, Any]:
+def _read_yaml(path: str) -> Mapping[str, Any]:
+    origin = f"The log configuration {path!r} (logconfig)"
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        raise ConfigError(f"{origin} needs PyYAML, which is not installed: pip install PyYAML.") from None
+    _check_readable(path, origin)
+    try:
+        with open(path, "rb") as file:
+            found = yaml.safe_load(file)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{origin} is not YAML: {error}.") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{origin} must hold a mapping, not {type(found).__name__}.")
+    return found
+
+
+def _read_json(path: str, setting: str = "logconfig_json") -> Mapping[str, Any]:
     import json
 
-    origin = f"The log configuration {path!r} (logconfig_json)"
+    origin = f"The log configuration {path!r} ({setting})"
     _check_readable(path, origin)
     try:
         with open(path, "rb") as file:

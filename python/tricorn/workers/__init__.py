@@ -58,7 +58,7 @@ def choose_loop(name: str | type, asked: str) -> str:
     Raises ConfigError if uvloop was asked for and is not there.
     """
     name = dotted(name)
-    if _OTHER_NAMES.get(name, name) != "asgi":
+    if _OTHER_NAMES.get(name, name) != "asgi" or name in LOOPS_OF_HYPERCORN:
         return "uvloop" if name in _ON_UVLOOP else "asyncio"
     if asked == "uvloop":
         _check_package("asgi_loop = 'uvloop'", "uvloop")
@@ -127,7 +127,10 @@ _CLASSES = {
     "aiohttp": "gaiohttp:AiohttpWorker",
 }
 
-_ON_UVLOOP = frozenset(("aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
+LOOPS_OF_HYPERCORN = ("asyncio", "uvloop")
+"""hypercorn's names of its worker classes."""
+
+_ON_UVLOOP = frozenset(("uvloop", "aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
 
 _OTHER_NAMES = {
     "gunicorn.workers.sync.SyncWorker": "sync",
@@ -139,6 +142,7 @@ _OTHER_NAMES = {
     "gunicorn.workers.ggevent.PyWSGIWorker": "gevent",
     "gunicorn.workers.geventlet.EventletWorker": "eventlet",
     "gunicorn.workers.gasgi.ASGIWorker": "asgi",
+    **dict.fromkeys(LOOPS_OF_HYPERCORN, "asgi"),
     "uvicorn.workers.UvicornWorker": "asgi",
     "uvicorn.workers.UvicornH11Worker": "asgi",
     "uvicorn_worker.UvicornWorker": "asgi",

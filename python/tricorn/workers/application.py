@@ -24,6 +24,6 @@ class Application:
         from tricorn.gateway import app_loader, interfaces
 
         if self.callable is None:
-            self.callable = app_loader.load(self.app_uri)
+            self.callable = app_loader.load(self.app_uri, factory=self.cfg.factory)
         interfaces.check(self.callable, self.app_uri, choose(self.cfg.worker_class, self.cfg.threads))
         return self.callable

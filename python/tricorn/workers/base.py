@@ -266,7 +266,8 @@ class Worker(ABC):
         if self.cfg.reload:
             from tricorn.workers import reloader
 
-            self.reloader = reloader.start(self.cfg.reload_extra_files, self.cfg.reload_engine, self._report_change)
+            watched, excluded = reloader.extra_files(self.cfg), self.cfg.reload_excludes
+            self.reloader = reloader.start(watched, self.cfg.reload_engine, self._report_change, excluded)
         self._load()
         if self.reloader is not None:
             self.reloader.note_modules()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tricorn import log as logs
@@ -43,6 +43,7 @@ __all__ = [
     "make_gateway",
     "make_wsgi_gateway",
     "scoreboard_bytes",
+    "unknown_atoms",
     "uploads_in_memory",
 ]
 
@@ -62,6 +63,12 @@ def check(config: Config) -> None:
             check_upload_dir(config.tmp_upload_dir)
         except (OSError, ValueError) as error:
             raise ConfigError(f"Invalid value for tmp_upload_dir: {error}.") from None
+
+
+def unknown_atoms(config: Config) -> str | None:
+    """A warning, if the format of the access log has atoms that do not exist."""
+    complaint = check_access_log_format(config.access_log_format) if logs.may_be_native(config) else None
+    return None if complaint is None else f"access_log_format (from {config.origin('access_log_format')}): {complaint}."
 
 
 def uploads_in_memory(config: Config, alias: str) -> str | None:
@@ -132,6 +139,10 @@ def buffers_responses(config: Config, alias: str) -> bool:
     return config.response_buffering == "on" and alias not in LOOPS
 
 
+def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    return ((name.lower(), value) for name, value in fields)
+
+
 def core_options(config: Config, alias: str, *, siblings: bool, bodies: str | None = None) -> dict[str, object]:
     """What settings say of any core, under the core's own names. It buffers bodies as the class `bodies` does."""
     bodies = bodies or alias
@@ -182,7 +193,9 @@ def core_options(config: Config, alias: str, *, siblings: bool, bodies: str | No
         "access_log_format": config.access_log_format,
         "log_format": config.log_format,
         "sendfile": config.sendfile,
-        "server": "tricorn",
+        "server": dict(_lower(config.headers)).get("server", config.server_header),
+        "date": config.date_header,
+        "standing_fields": [field for field in config.headers if field[0].lower() != "server"],
         "health_path": config.health_path,
         "ready_path": config.ready_path,
     }

@@ -14,14 +14,19 @@ import glob
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from fnmatch import fnmatch
 from importlib.util import find_spec
+from pathlib import PurePath
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tricorn.errors import ConfigError
 from tricorn.unpatched import os
 from tricorn.workers import real_threads
 from tricorn.workers.real_threads import Event
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
 
 INTERVAL = 1.0
 """Seconds between two looks of `poll`, and between two looks of `inotify` for what is new to watch."""
@@ -32,24 +37,35 @@ LONGEST_BURST = 2.0
 
 
 def check(engine: str) -> None:
-    """Raises ConfigError if `engine` ("auto", "poll" or "inotify") is not to be had here."""
-    if engine == "inotify" and not _has_watchfiles():
+    """Raises ConfigError if `engine`, one of the setting's words, is not to be had here."""
+    if engine in ("inotify", "watchfiles") and not _has_watchfiles():
         raise ConfigError(
-            "reload_engine inotify needs watchfiles, which is not installed: pip install 'tricorn[reload]', "
+            f"reload_engine {engine} needs watchfiles, which is not installed: pip install 'tricorn[reload]', "
             "or use reload_engine poll."
         )
 
 
-def start(extra_files: Iterable[str], engine: str, report: Callable[[str], object]) -> Reloader:
+def extra_files(config: Config) -> list[str]:
+    """Paths and patterns of what is watched besides modules."""
+    names = ("*.py", *config.reload_includes)
+    directories = config.reload_dirs or ((os.curdir,) if config.reload_includes else ())
+    found = [os.path.join(glob.escape(each), "**", name) for each in directories for name in names]
+    return [*config.reload_extra_files, *found]
+
+
+def start(
+    extra_files: Iterable[str], engine: str, report: Callable[[str], object], excludes: Iterable[str] = ()
+) -> Reloader:
     """Starts to watch. ConfigError if the engine is missing.
 
-    `extra_files` are paths and glob patterns. `report` is called in the thread, once for a burst of changes, with
-    the path of the first. To be called before the application is loaded, and `note_modules` of what is returned
-    when it is: a module that is written again before it was looked at for the first time would pass for unchanged.
+    `extra_files` are paths and glob patterns; `excludes` are patterns of what is not watched. `report` is called in the
+    thread, once for a burst of changes, with the path of the first. To be called before the application is loaded, and
+    `note_modules` of what is returned when it is: a module that is written again before it was looked at for the first
+    time would pass for unchanged.
     """
     check(engine)
     by_events = engine != "poll" and _has_watchfiles()
-    files = Files(extra_files)
+    files = Files(extra_files, excludes)
     files.look()  # from here on, and not from when the thread gets its turn
     reloader = Reloader(files, report)
     if by_events:
@@ -98,7 +114,8 @@ class Reloader:
 class Files:
     """The files that are watched, and how each of them looked last."""
 
-    def __init__(self, extra_files: Iterable[str]) -> None:
+    def __init__(self, extra_files: Iterable[str], excludes: Iterable[str] = ()) -> None:
+        self._excludes = tuple(excludes)
         extra = [os.path.abspath(path) for path in extra_files]
         self._extra = {path: None for path in extra if not glob.has_magic(path)}
         self._patterns = [path for path in extra if glob.has_magic(path)]
@@ -172,7 +189,20 @@ class Files:
             for path in sorted(glob.glob(pattern, recursive=True)):
                 if not os.path.isdir(path):
                     files.setdefault(path, True)
+        if self._excludes:
+            return {path: by_pattern for path, by_pattern in files.items() if not _is_excluded(path, self._excludes)}
         return files
+
+
+def _is_excluded(path: str, patterns: Iterable[str]) -> bool:
+    below = os.path.relpath(path)
+    names = (os.path.basename(path),) if below.startswith(os.pardir) else below.split(os.sep)
+    return any(
+        PurePath(path).match(pattern)
+        or any(fnmatch(name, pattern) for name in names)
+        or path.startswith(os.path.join(os.path.abspath(pattern), ""))
+        for pattern in patterns
+    )
 
 
 class _Look(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -339,3 +340,93 @@ def sees_green_drivers(directory: Path) -> None:
     with Site(config, app="loud:application", files=files, workers=2, extra=("--no-green-drivers",)) as server:
         assert server.get("/hello").status == 200
         assert server.log.matching(line) == []
+
+
+def sees_factory(directory: Path) -> None:
+    files = {"mine.py": "from gallery import application\ndef make(): return application\n"}
+    with Site("factory = True\n", app="mine:make", files=files) as server:
+        assert server.get("/hello").status == 200
+
+
+def sees_env_file(directory: Path) -> None:
+    path = directory / ".env"
+    path.write_text("TRICORN_A=from the file\nTRICORN_B=from the file # a comment\nHOME=elsewhere\n")
+    with fact_site(f"env_file = {str(path)!r}\nraw_env = ['TRICORN_B=from raw_env']\n") as server:
+        env = facts(server)["env"]
+        assert (env["TRICORN_A"], env["TRICORN_B"]) == ("from the file", "from raw_env")
+        path.write_text("TRICORN_A=after a reload\n")
+        server.hup()
+        assert facts(server)["env"]["TRICORN_A"] == "after a reload"
+
+
+def sees_unavailable(directory: Path) -> None:
+    with Site("unavailable = 'warn'\ncertfile = 'cert.pem'\nciphers = 'HIGH'\n") as server:
+        assert server.get("/hello").status == 200
+        assert len(server.log.matching(r"\[WARNING\] .*setting certfile .* was left out")) == 1
+    with Site("certfile = 'cert.pem'\n", wait=False) as server:
+        assert server.wait_exit() == 1
+        assert "setting certfile is not available" in server.log.text
+
+
+def head(server: Site) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in server.get("/hello").fields:
+        found.setdefault(name.lower(), []).append(value)
+    return found
+
+
+def sees_server_header(directory: Path) -> None:
+    for value, expected in [("'shop/2'", ["shop/2"]), ("False", None), ("True", ["tricorn"])]:
+        with Site(f"server_header = {value}\n") as server:
+            assert head(server).get("server") == expected
+
+
+def sees_date_header(directory: Path) -> None:
+    with Site("date_header = False\n") as server:
+        assert "date" not in head(server)
+
+
+def sees_headers(directory: Path) -> None:
+    with Site("headers = ['X-Frame-Options: DENY', ('X-A', '1'), 'X-A: 2', 'Server: shop']\n") as server:
+        fields = head(server)
+        assert (fields["x-frame-options"], fields["x-a"], fields["server"]) == (["DENY"], ["1", "2"], ["shop"])
+    with Site("headers = ['X-A: 1\\r\\nX-B: 2']\n", wait=False) as server:
+        assert server.wait_exit() == 1
+
+
+def reloads(directory: Path, settings: str, path: Path, expected: bool) -> None:
+    """Whether a change of the file starts another worker."""
+    with Site(f"reload = True\nreload_engine = 'poll'\nchdir = {str(directory)!r}\n{settings}") as server:
+        worker = server.worker_pid()
+        server.get("/hello")
+        if expected:
+            until(lambda: touched(path) and worker not in server.worker_pids(), "a reload", within=20, every=1.5)
+            return
+        other = directory / "seen.html"
+        until(
+            lambda: touched(path) and touched(other) and worker not in server.worker_pids(), "one", within=20, every=1.5
+        )
+        assert not server.log.matching(re.escape(str(path))), "it was the other file"
+
+
+def touched(path: Path) -> bool:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"# {time.monotonic_ns()}\n")
+    return True
+
+
+def sees_reload_dirs(directory: Path) -> None:
+    touched(directory / "lib" / "unused.py")
+    reloads(directory, f"reload_dirs = [{str(directory / 'lib')!r}]\n", directory / "lib" / "unused.py", True)
+
+
+def sees_reload_includes(directory: Path) -> None:
+    touched(directory / "templates" / "page.html")
+    reloads(directory, "reload_includes = ['*.html']\n", directory / "templates" / "page.html", True)
+
+
+def sees_reload_excludes(directory: Path) -> None:
+    touched(directory / "build" / "page.html")
+    touched(directory / "seen.html")
+    settings = "reload_includes = ['*.html']\nreload_excludes = ['build']\n"
+    reloads(directory, settings, directory / "build" / "page.html", False)

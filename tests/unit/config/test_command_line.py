@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tricorn.config import completions
 from tricorn.config.command_line import build_parser, read_arguments, read_environment_arguments
-from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable
+from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable, judge
 
 GOLDEN = Path(__file__).with_name("help.txt")
 
@@ -113,7 +113,15 @@ def test_what_gunicorn_has_and_we_do_not_is_refused_in_words(
 ) -> None:
     for flag in record.flags:
         argv = [flag] if record.takes is not Takes.VALUE else [flag, "1"]
-        assert record.sentence in refused([*argv, "app:app"], capsys)
+        layer = read_arguments(["app:app", *argv])
+        assert layer.values["wsgi_app"].value == "app:app"
+        if record.switch:
+            assert layer.asked == (), "its switch is off"
+            continue
+        with pytest.raises(SystemExit) as caught:
+            judge(layer.asked, "refuse")
+        assert caught.value.code == 2
+        assert record.sentence in capsys.readouterr().err
 
 
 def test_version_is_told_as_gunicorn_tells_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tricorn.config import foreign
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, resolve
 
@@ -32,7 +31,7 @@ def configure(**values: object) -> Config:
 )
 def test_addresses(text: str, address: object) -> None:
     assert configure(bind=[text]).address == [address]
-    assert foreign.address(f" {text} ") == address
+    assert configure(bind=[f" {text} "]).address == [address]
 
 
 @pytest.mark.parametrize(

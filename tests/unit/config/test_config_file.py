@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tricorn.config.config_file import Location, find_default, read, undone_on_failure
 from tricorn.config.resolve import Layer
+from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
 
 
@@ -263,8 +264,21 @@ class TestNamesThatAreNoSettings:
         assert execute(line + "\n") == Layer({})
 
     def test_what_is_not_available_is_refused(self) -> None:
-        message = str(failure("workers = 2\nkeyfile = 'key.pem'\n"))
-        assert message == "conf.py:2: gunicorn's setting keyfile is not available in this version of tricorn."
+        (asked,) = execute("workers = 2\nkeyfile = 'key.pem'\n").asked
+        sentence = "conf.py:2: gunicorn's setting keyfile is not available in this version of tricorn."
+        assert (asked.name, asked.sentence) == ("keyfile", sentence)
+        with pytest.raises(ConfigError):
+            judge([asked], "refuse")
+
+    def test_a_lazy_object_is_not_woken(self) -> None:
+        """Django's settings are made when they are first asked for anything, their class included."""
+        lazy = (
+            "class Lazy:\n"
+            "    def __getattribute__(self, name): raise RuntimeError(name)\n"
+            "    __class__ = property(lambda self: 1 / 0)\n"
+            "settings = worker = Lazy()\n"
+        )
+        assert execute(lazy) == Layer({})
 
     @pytest.mark.parametrize(
         "line",

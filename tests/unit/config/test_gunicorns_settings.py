@@ -249,4 +249,5 @@ def test_ours_are_one_flag_each_spelt_like_the_setting() -> None:
     for setting in SETTINGS:
         if setting.own:
             off = "no-" if setting.action is Action.UNSET else ""
-            assert setting.flags == (f"--{off}{setting.name.replace('_', '-')}",)
+            name = setting.name.removesuffix("s") if setting.action is Action.APPEND else setting.name
+            assert setting.flags == (f"--{off}{name.replace('_', '-')}",)

@@ -147,7 +147,7 @@ class TestDirectories:
 
     @pytest.mark.parametrize(
         "flags",
-        ["--chdir nowhere", "--worker-tmp-dir nowhere", "--reload-extra-file nowhere", "--log-config-json nowhere"],
+        ["--chdir nowhere", "--reload-extra-file nowhere", "--log-config-json nowhere", "--env-file nowhere"],
     )
     def test_what_is_not_there_is_refused(self, flags: str) -> None:
         flag = flags.split()[0]

@@ -53,13 +53,19 @@ def test_no_file_is_no_table(tmp_path: Path) -> None:
         ("worker = 2", "worker is not a setting. Did you mean workers?"),
         ("worker-class = 'sync'", "worker-class is not a setting. Did you mean worker_class?"),
         ("zzz = 2", "zzz is not a setting."),
-        ("keyfile = 'k'", "gunicorn's setting keyfile is not available in this version of tricorn."),
     ],
 )
 def test_in_our_table_every_key_must_be_known(text: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read(f"[tool.tricorn]\n{text}\n", tmp_path)
     assert str(caught.value) == f"[tool.tricorn] in ./pyproject.toml: {words}"
+
+
+@toml
+def test_what_is_not_there_is_asked_for(tmp_path: Path) -> None:
+    (asked,) = read("[tool.tricorn]\nkeyfile = 'k'\n", tmp_path).asked
+    words = "gunicorn's setting keyfile is not available in this version of tricorn."
+    assert asked.sentence == f"[tool.tricorn] in ./pyproject.toml: {words}"
 
 
 @toml

@@ -8,6 +8,7 @@ import pytest
 from tricorn.config.command_line import read_arguments, read_environment_arguments
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
+from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
 
 
@@ -115,8 +116,9 @@ def test_other_peoples_variables_are_not(variable: str) -> None:
 
 
 def test_a_setting_of_gunicorns_that_is_not_there_is_refused() -> None:
+    (asked,) = read_environment({"TRICORN_KEYFILE": "k", "TRICORN_CIPHERS": "HIGH"}).asked
     with pytest.raises(ConfigError, match="TRICORN_KEYFILE: gunicorn's setting keyfile is not available"):
-        read_environment({"TRICORN_KEYFILE": "k"})
+        judge([asked], "refuse")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.unavailable import UNAVAILABLE, Asked, judge, refuse
+from tricorn.errors import ConfigError
 
 BY_NAME = {record.name: record for record in UNAVAILABLE}
 
@@ -25,9 +26,14 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
         ("proxy_allow_ips", "127.0.0.1,::1"),
         ("suppress_ragged_eofs", True),
         ("control_socket_mode", 0o600),
+        ("dirty_workers", 1),
+        ("proxy_allow_ips", "*"),
+        ("ciphers", "HIGH"),
+        ("statsd_prefix", "shop"),
+        ("ssl_context", lambda config, factory: factory()),
     ],
 )
-def test_gunicorns_default_asks_for_nothing(name: str, value: object) -> None:
+def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(name: str, value: object) -> None:
     assert BY_NAME[name].asks_for_nothing(value)
 
 
@@ -38,9 +44,22 @@ def test_gunicorns_default_asks_for_nothing(name: str, value: object) -> None:
         ("syslog", True),
         ("proxy_protocol", "v2"),
         ("http_protocols", "h2,h1"),
-        ("dirty_workers", 1),
-        ("ssl_context", lambda config, factory: factory()),
+        ("dirty_apps", ["shop.jobs:Thumbnails"]),
     ],
 )
 def test_anything_else_asks_for_something(name: str, value: object) -> None:
     assert not BY_NAME[name].asks_for_nothing(value)
+
+
+def test_a_switch_is_one_of_the_records_and_has_none_itself() -> None:
+    for record in UNAVAILABLE:
+        if record.switch:
+            assert not BY_NAME[record.switch].switch
+
+
+def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
+    asked = [Asked("certfile", "conf.py:1: no certfile.", refuse), Asked("certfile", "--certfile: no.", refuse)]
+    with pytest.raises(ConfigError, match=r"^conf.py:1: no certfile\.$"):
+        judge(asked, "refuse")
+    assert judge(asked, "warn") == ("conf.py:1: no certfile. It was left out (unavailable = warn).",)
+    assert judge([], "refuse") == ()

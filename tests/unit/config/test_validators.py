@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tricorn.config import validators as kinds
+from tricorn.config.addresses import Addresses
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,8 @@ from tricorn.config import validators as kinds
         (kinds.Integer(), "08", 8),
         (kinds.Integer(), "0x10", 16),
         (kinds.Integer(), 8, 8),
+        (kinds.Integer(min=1, zero=1), "0", 1),
+        (kinds.Choice(("info", "warning"), also=(("warn", "warning"),)), "WARN", "warning"),
         (kinds.AutoOrInteger(), "8", 8),
         (kinds.AutoOrInteger(), 0, 0),
         (kinds.AutoOrInteger(), " Auto ", "auto"),
@@ -39,8 +42,8 @@ from tricorn.config import validators as kinds
         (kinds.Choice(("drop", "refuse")), "Drop", "drop"),
         (kinds.TextList(), "a, b,,c", ("a", "b", "c")),
         (kinds.TextList(), ["a,b", "c"], ("a,b", "c")),
-        (kinds.Addresses(), ["unix:/a,b"], ("unix:/a,b",)),
-        (kinds.Addresses(), ":8000,[::1]:8000", (":8000", "[::1]:8000")),
+        (Addresses(), ["unix:/a,b"], ("unix:/a,b",)),
+        (Addresses(), ":8000,[::1]:8000", (":8000", "[::1]:8000")),
         (kinds.EnvAssignments(), ["A=1", "B=x=y"], (("A", "1"), ("B", "x=y"))),
         (kinds.EnvAssignments(), "A=1 B='x, y'", (("A", "1"), ("B", "x, y"))),
         (kinds.Networks(), "10.0.0.0/8, ::1", "10.0.0.0/8,::1"),
@@ -91,7 +94,7 @@ def test_what_is_no_such_value_at_all(kind: kinds.Kind[object], raw: object, wor
         (kinds.Umask(), "01000", "expected at most 511"),
         (kinds.Choice(("info", "debug")), "inf", "expected one of info, debug; did you mean 'info'?"),
         (kinds.Choice(("info", "debug")), "x", "expected one of info, debug"),
-        (kinds.Addresses(), [], "expected at least one address"),
+        (Addresses(), [], "expected at least one address"),
         (kinds.EnvAssignments(), ["A"], "expected KEY=VALUE, got 'A'"),
         (kinds.EnvAssignments(), ["=A"], "expected KEY=VALUE, got '='"),
         (kinds.Networks(), "*,::1", "expected either * or a list of addresses, not both"),
@@ -119,9 +122,9 @@ class TestPaths:
 
 
 def test_a_list_of_addresses_may_be_empty_where_that_means_something() -> None:
-    assert kinds.Addresses(least=0).parse([]) == ()
+    assert Addresses(least=0).parse([]) == ()
     with pytest.raises(kinds.Refused, match="expected at least one address"):
-        kinds.Addresses().parse([])
+        Addresses().parse([])
 
 
 def test_assignments_may_be_a_table() -> None:

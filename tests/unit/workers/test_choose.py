@@ -114,6 +114,8 @@ class TestLoops:
             ("tornado", "uvloop", "asyncio"),
             ("aiohttp.GunicornWebWorker", "uvloop", "asyncio"),
             ("aiohttp.GunicornUVLoopWebWorker", "asyncio", "uvloop"),
+            ("asyncio", "auto", "asyncio"),
+            ("uvloop", "auto", "uvloop"),
         ],
     )
     def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:

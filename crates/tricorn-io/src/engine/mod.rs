@@ -172,9 +172,11 @@ impl Engine {
         if let Some(Failpoint::Panics(most, words)) = self.shared.config.fault {
             self.panic_for_test(most, words);
         }
+        let config = &self.shared.config;
         HeadInputs {
-            date: wall.date(),
-            server: &self.shared.config.server,
+            date: if config.date { wall.date() } else { b"" },
+            server: &config.server,
+            standing: &config.standing_fields,
             body_length,
             close: self.closes_connections(),
         }

@@ -51,7 +51,13 @@ impl<'a> Responder<'a> {
         if set(&mut reply, status, fields).is_err() {
             return Written { end: End::Close, body: 0 }; // a defect of ours: nothing in them is a client's
         }
-        let inputs = HeadInputs { date: self.date, server: self.server, body_length: Some(length), close: !self.keep };
+        let inputs = HeadInputs {
+            date: self.date,
+            server: self.server,
+            body_length: Some(length),
+            close: !self.keep,
+            ..HeadInputs::default()
+        };
         out.reserve(HEAD + body.len());
         encoding::head(&mut reply, out, &inputs);
         let (count, after) = encoding::piece(&mut reply, out, length);

@@ -21,6 +21,7 @@ use tricorn_io::{
     page_bytes,
 };
 use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::message::FieldList;
 use tricorn_proto::response::{End, HeadInputs};
 
 pub use tricorn_io::clock::{MILLI, SECOND};
@@ -117,6 +118,8 @@ pub fn config() -> Config {
         request_id: false,
         admin: tricorn_io::reactor::AdminPaths::default(),
         server: b"tricorn".to_vec(),
+        date: true,
+        standing_fields: FieldList::new(),
         allocate: None,
         access_format: None,
         timeout: 0,
@@ -367,7 +370,7 @@ pub fn answer(engine: &Engine, exchange: &mut Exchange, body: &[u8]) -> End {
     let wall = exchange.wall.clone();
     let length = Some(body.len() as u64);
     let (server, close) = (&engine.config().server, engine.closes_connections());
-    let inputs = HeadInputs { date: wall.date(), server, body_length: length, close };
+    let inputs = HeadInputs { date: wall.date(), server, body_length: length, close, ..HeadInputs::default() };
     exchange.write_last(&inputs, body, || Box::new(body.to_vec()))
 }
 
@@ -386,7 +389,7 @@ pub fn push(engine: &Engine, exchange: &mut Exchange, piece: &[u8]) -> Sent {
     }
     let wall = exchange.wall.clone();
     let (server, close) = (&engine.config().server, engine.closes_connections());
-    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close };
+    let inputs = HeadInputs { date: wall.date(), server, body_length: None, close, ..HeadInputs::default() };
     engine.write(exchange, &inputs, piece, || Box::new(piece.to_vec()))
 }
 

@@ -26,6 +26,7 @@ fn counters_and_histograms_add_up() {
             server: b"",
             body_length: Some(0),
             close: engine.closes_connections(),
+            ..Default::default()
         };
         exchange.write_last(&inputs, b"", || Box::new(Vec::new()));
     });

@@ -37,23 +37,22 @@ pub(super) enum Atom {
 impl Atom {
     /// Not inlined: LLVM 22 takes minutes over this one's caller otherwise (constraint elimination).
     #[inline(never)]
-    pub(super) fn parse(name: &str) -> Result<Atom, String> {
+    pub(super) fn parse(name: &str) -> Option<Atom> {
         if let Some((key, kind)) = name.strip_prefix('{').and_then(|name| name.rsplit_once('}')) {
             match kind {
-                "i" => return Ok(Atom::Request(key.to_ascii_lowercase())),
-                "o" => return Ok(Atom::Response(key.to_ascii_lowercase())),
-                "e" => return Ok(Atom::Environ(key.to_string())),
+                "i" => return Some(Atom::Request(key.to_ascii_lowercase())),
+                "o" => return Some(Atom::Response(key.to_ascii_lowercase())),
+                "e" => return Some(Atom::Environ(key.to_string())),
                 _ => {}
             }
         }
-        let found = ATOMS.iter().find(|(known, ..)| *known == name);
-        found.map(|(_, atom, _)| atom.clone()).ok_or_else(|| {
-            let known: Vec<_> = ATOMS.iter().map(|(known, _, meaning)| format!("{known} ({meaning})")).collect();
-            format!(
-                "access log format: unknown atom %({name})s; known are {}, {{Header}}i, {{Header}}o, {{VARIABLE}}e",
-                known.join(", ")
-            )
-        })
+        ATOMS.iter().find(|(known, ..)| *known == name).map(|(_, atom, _)| atom.clone())
+    }
+
+    /// All there are, in words.
+    pub(super) fn known() -> String {
+        let known: Vec<_> = ATOMS.iter().map(|(known, _, meaning)| format!("{known} ({meaning})")).collect();
+        format!("{}, {{Header}}i, {{Header}}o, {{VARIABLE}}e", known.join(", "))
     }
 
     #[inline]

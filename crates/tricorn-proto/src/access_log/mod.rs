@@ -25,6 +25,8 @@ enum Kind {
 #[derive(Debug, Clone, Default)]
 struct Text {
     segments: Vec<Segment>,
+    /// Names of atoms that do not exist.
+    unknown: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +45,7 @@ enum Segment {
 pub const DEFAULT: &str = r#"%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s""#;
 
 impl Format {
-    /// Compiles `%(h)s … %({header}i)s`; the error says which atom is unknown and which exist.
+    /// Compiles `%(h)s … %({header}i)s`. An atom that is unknown is `-` in each line, as gunicorn has it.
     pub fn parse(text: &str) -> Result<Format, String> {
         let mut format = Text::default();
         let mut rest = text;
@@ -64,6 +66,17 @@ impl Format {
     /// One JSON object per line; with the member `request_id` if requests have ids.
     pub fn json(request_id: bool) -> Format {
         Format(Kind::Json { request_id })
+    }
+
+    /// A sentence that names the atoms that are unknown, if there are some, and those that exist.
+    pub fn complaint(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Text(Text { unknown, .. }) if !unknown.is_empty() => {
+                let names: Vec<_> = unknown.iter().map(|name| format!("%({name})s")).collect();
+                Some(format!("unknown atoms are logged as -: {}; known are {}", names.join(", "), Atom::known()))
+            }
+            _ => None,
+        }
     }
 
     /// Appends one line, newline included.
@@ -105,7 +118,10 @@ impl Text {
             .strip_prefix('(')
             .and_then(|text| text.split_once(')'))
             .ok_or_else(|| format!("access log format: expected %(atom)s or %% at {:?}", shown(text)))?;
-        let atom = Atom::parse(name)?;
+        let atom = Atom::parse(name).unwrap_or_else(|| {
+            self.unknown.push(name.to_string());
+            Atom::Nothing
+        });
         let (left, after) = match after.strip_prefix('-') {
             Some(after) => (true, after),
             None => (false, after),

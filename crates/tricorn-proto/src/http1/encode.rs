@@ -50,6 +50,9 @@ pub fn head(out: &mut Vec<u8>, head: &ResponseHead<'_>) {
         out.extend_from_slice(b"\r\nX-Request-ID: ");
         out.extend_from_slice(head.request_id);
     }
+    if !head.standing.is_empty() {
+        lines(out, head.standing());
+    }
     section(out, head.fields());
 }
 
@@ -111,13 +114,19 @@ fn status_line(out: &mut Vec<u8>, version: Version, status: u16, reason: &[u8]) 
 /// Ends a line; then `*( field-line CRLF ) CRLF`, where `field-line = field-name ":" SP field-value`.
 #[inline]
 fn section<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+    lines(out, fields);
+    out.extend_from_slice(b"\r\n\r\n");
+}
+
+/// `*( CRLF field-line )`.
+#[inline]
+fn lines<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
     for (name, value) in fields {
         out.extend_from_slice(CRLF);
         out.extend_from_slice(name);
         out.extend_from_slice(b": ");
         out.extend_from_slice(value);
     }
-    out.extend_from_slice(b"\r\n\r\n");
 }
 
 /// The size of a chunk; upper case, as gunicorn's.
@@ -155,6 +164,7 @@ mod tests {
             server: b"",
             date: b"",
             request_id: b"",
+            standing: &NOTHING,
             length: None,
             framing: Framing::None,
             connection: Connection { reuse: true, upgrade: false },
@@ -188,6 +198,17 @@ mod tests {
             Transfer-Encoding: chunked\r\nContent-Length: 0\r\nX-Request-ID: abc\r\nA: 1\r\n";
         assert_eq!(text(full), format!("{start}Content-Length: 5\r\na: \r\n\r\n"));
         assert_eq!(text(ResponseHead { without: Some(1), ..full }), format!("{start}a: \r\n\r\n"));
+    }
+
+    #[test]
+    fn standing_fields_come_before_the_applications_unless_it_has_its_own() {
+        let standing = FieldList::from_iter([(&b"X-Frame-Options"[..], &b"DENY"[..]), (b"A", b"1"), (b"A", b"2")]);
+        let list = FieldList::from_iter([(&b"x-frame-options"[..], &b"SAMEORIGIN"[..])]);
+        let all = ResponseHead { standing: &standing, ..bare(&list) };
+        let start = "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n";
+        assert_eq!(text(all), format!("{start}A: 1\r\nA: 2\r\nx-frame-options: SAMEORIGIN\r\n\r\n"));
+        let none = ResponseHead { standing: &standing, ..bare(&NOTHING) };
+        assert_eq!(text(none), format!("{start}X-Frame-Options: DENY\r\nA: 1\r\nA: 2\r\n\r\n"));
     }
 
     #[test]

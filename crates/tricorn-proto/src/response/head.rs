@@ -17,6 +17,8 @@ pub struct ResponseHead<'a> {
     pub date: &'a [u8],
     /// Value of the X-Request-ID field; empty: none is sent.
     pub request_id: &'a [u8],
+    /// Fields of every response; the application's own of the same name stand for them.
+    pub standing: &'a FieldList,
     /// A Content-Length that is not among the fields.
     pub length: Option<u64>,
     pub framing: Framing,
@@ -42,6 +44,12 @@ impl<'a> ResponseHead<'a> {
     pub fn fields(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         let without = self.without.unwrap_or(usize::MAX);
         self.list.iter().enumerate().filter(move |(index, _)| *index != without).map(|(_, field)| field)
+    }
+
+    /// Name and value of each standing field that is sent.
+    pub fn standing(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+        let list = self.list;
+        self.standing.iter().filter(move |(name, _)| !list.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)))
     }
 
     /// How many these are at most, and the bytes of their names and values.

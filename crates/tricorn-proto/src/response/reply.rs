@@ -17,15 +17,25 @@ use crate::message::{FieldList, Method, Version};
 /// What the head of a reply depends on besides the application's fields.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadInputs<'a> {
-    /// IMF-fixdate, 29 bytes.
+    /// IMF-fixdate, 29 bytes; empty: no Date is sent.
     pub date: &'a [u8],
     /// Value of the Server field; empty: none is sent.
     pub server: &'a [u8],
+    /// Fields that every response has, unless the application sets one of the same name.
+    pub standing: &'a FieldList,
     /// Length of the whole body where the gateway knows it (all of it is at hand); becomes Content-Length if the application gave none.
     pub body_length: Option<u64>,
     /// The server wants the connection closed after this reply.
     pub close: bool,
 }
+
+impl Default for HeadInputs<'_> {
+    fn default() -> Self {
+        HeadInputs { date: b"", server: b"", standing: &NO_FIELDS, body_length: None, close: false }
+    }
+}
+
+static NO_FIELDS: FieldList = FieldList::new();
 
 /// How a reply ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +190,7 @@ impl Reply {
             server: if fields.has_server() { b"" } else { inputs.server },
             date: if fields.has_date() { b"" } else { inputs.date },
             request_id: if fields.has_request_id() { b"" } else { &self.request_id },
+            standing: inputs.standing,
             length: decision.add_length.filter(|_| !has_length),
             framing: decision.framing,
             connection: Connection { reuse: self.reuse, upgrade: fields.upgrade() },

@@ -113,10 +113,13 @@ fn a_client_cannot_forge_a_line() {
 }
 
 #[test]
-fn an_unknown_atom_is_named_with_those_that_exist() {
-    let error = Format::parse("%(h)s %(z)s").unwrap_err();
-    assert!(error.contains("%(z)s") && error.contains("D (duration in microseconds)"), "{error}");
-    for bad in ["%", "%h", "%(h", "%(h)", "%(h)x", "%({x}z)s", "%(h)99999s"] {
+fn an_unknown_atom_is_a_dash_and_named_with_those_that_exist() {
+    assert_eq!(rendered("%(z)s %(m)s %({x}z)-3s|", "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), "- GET -  |");
+    assert_eq!(Format::parse("%(h)s").unwrap().complaint(), None);
+    let error = Format::parse("%(h)s %(z)s %({x}z)s").unwrap().complaint().unwrap();
+    assert!(error.starts_with("unknown atoms are logged as -: %(z)s, %({x}z)s; known are h ("), "{error}");
+    assert!(error.contains("D (duration in microseconds)"), "{error}");
+    for bad in ["%", "%h", "%(h", "%(h)", "%(h)x", "%(h)99999s"] {
         assert!(Format::parse(bad).is_err(), "{bad}");
     }
 }

@@ -39,7 +39,11 @@ fn the_example_of_section_1_2_is_accepted() {
         .unwrap();
     let mut out = Vec::new();
     let date = b"Sat, 21 Nov 2026 01:02:32 GMT";
-    response::head(&mut reply, &mut out, &HeadInputs { date, server: b"tricorn", body_length: None, close: false });
+    response::head(
+        &mut reply,
+        &mut out,
+        &HeadInputs { date, server: b"tricorn", body_length: None, close: false, ..HeadInputs::default() },
+    );
     let expected = "HTTP/1.1 101 Switching Protocols\r\nServer: tricorn\r\nDate: Sat, 21 Nov 2026 01:02:32 GMT\r\n\
         Connection: upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\
         Sec-WebSocket-Protocol: chat\r\nX-Mine: yes\r\n\r\n";

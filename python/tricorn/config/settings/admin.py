@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Setting
-from tricorn.config.validators import Addresses, UrlPath
+from tricorn.config.validators import UrlPath
 
 SECTION = "Admin Listener"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Setting
-from tricorn.config.validators import OptionalText
+from tricorn.config.lookups import Files
+from tricorn.config.setting import Action, Setting
+from tricorn.config.validators import Boolean, Choice, OptionalText
 
 SECTION = "Config File"
 
@@ -30,4 +31,42 @@ WSGI_APP = Setting(
     "literals. On the command line it is the argument without a flag.",
 )
 
-SETTINGS = (CONFIG, WSGI_APP)
+FACTORY = Setting(
+    name="factory",
+    flags=("--factory",),
+    action=Action.SET,
+    kind=Boolean(),
+    default=False,
+    section=SECTION,
+    own=True,
+    help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
+    doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`.",
+)
+
+ENV_FILE: Setting[tuple[str, ...]] = Setting(
+    name="env_file",
+    flags=("--env-file",),
+    action=Action.APPEND,
+    kind=Files(),
+    default=(),
+    section=SECTION,
+    own=True,
+    help="A file of NAME=VALUE lines: variables for the application.",
+    doc="May be given several times. The form is that of `.env` files: comments, `export`, quotes, `${OTHER}`. A "
+    "variable that is there already stays as it is; `raw_env` is stronger. The server's own settings are not read from "
+    "it. It is read again at a reload.",
+)
+
+UNAVAILABLE = Setting(
+    name="unavailable",
+    flags=("--unavailable",),
+    kind=Choice(("refuse", "warn"), metavar="POLICY"),
+    default="refuse",
+    section=SECTION,
+    own=True,
+    help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
+    doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, say) is "
+    "then not there. Settings that are of effect only with others (`ciphers`, `statsd_prefix`) are never refused.",
+)
+
+SETTINGS = (CONFIG, WSGI_APP, FACTORY, ENV_FILE, UNAVAILABLE)

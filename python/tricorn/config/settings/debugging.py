@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tricorn.config.lookups import FilesOrPatterns
+from tricorn.config.lookups import Directories, FilesOrPatterns
 from tricorn.config.setting import Action, Setting
-from tricorn.config.validators import Boolean, Choice
+from tricorn.config.validators import Boolean, Choice, TextList
 
 SECTION = "Debugging"
 
@@ -42,6 +42,43 @@ RELOAD_EXTRA_FILES = Setting(
     doc="Templates, configuration files. Patterns are matched again each time, so that new files are noticed.",
 )
 
+RELOAD_DIRS: Setting[tuple[str, ...]] = Setting(
+    name="reload_dirs",
+    flags=("--reload-dir",),
+    action=Action.APPEND,
+    kind=Directories(),
+    default=(),
+    section=SECTION,
+    own=True,
+    help="A directory whose files of Python, in any depth, reload watches besides the modules that are imported.",
+    doc="May be given several times; uvicorn's. Hidden directories are passed over.",
+)
+
+RELOAD_INCLUDES: Setting[tuple[str, ...]] = Setting(
+    name="reload_includes",
+    flags=("--reload-include",),
+    action=Action.APPEND,
+    kind=TextList(metavar="PATTERN"),
+    default=(),
+    section=SECTION,
+    own=True,
+    help="A pattern of further files that reload watches in the directories of reload_dirs: '*.html'.",
+    doc="May be given several times; uvicorn's. Without `reload_dirs` in the working directory.",
+)
+
+RELOAD_EXCLUDES: Setting[tuple[str, ...]] = Setting(
+    name="reload_excludes",
+    flags=("--reload-exclude",),
+    action=Action.APPEND,
+    kind=TextList(metavar="PATTERN"),
+    default=(),
+    section=SECTION,
+    own=True,
+    help="A pattern of files and directories that reload does not watch.",
+    doc="May be given several times; uvicorn's. A pattern is held against the names of the file and of the directories "
+    "that it is in, as far as they are below the working directory, and against the end of its path.",
+)
+
 SPEW = Setting(
     name="spew",
     flags=("--spew",),
@@ -75,4 +112,14 @@ PRINT_CONFIG = Setting(
     doc="Each with the place it comes from.",
 )
 
-SETTINGS = (RELOAD, RELOAD_ENGINE, RELOAD_EXTRA_FILES, SPEW, CHECK_CONFIG, PRINT_CONFIG)
+SETTINGS = (
+    RELOAD,
+    RELOAD_ENGINE,
+    RELOAD_EXTRA_FILES,
+    RELOAD_DIRS,
+    RELOAD_INCLUDES,
+    RELOAD_EXCLUDES,
+    SPEW,
+    CHECK_CONFIG,
+    PRINT_CONFIG,
+)

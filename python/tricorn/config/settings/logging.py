@@ -56,10 +56,15 @@ ERRORLOG = Setting(
 LOGLEVEL = Setting(
     name="loglevel",
     flags=("--log-level",),
-    kind=Choice(("debug", "info", "warning", "error", "critical"), metavar="LEVEL"),
+    kind=Choice(
+        ("debug", "info", "warning", "error", "critical"),
+        metavar="LEVEL",
+        also=(("warn", "warning"), ("fatal", "critical"), ("trace", "debug"), ("notset", "debug")),
+    ),
     default="info",
     section=SECTION,
     help="The granularity of Error log outputs: debug, info, warning, error or critical.",
+    doc="`warn`, `fatal`, uvicorn's `trace` and granian's `notset` are understood as well, in any case.",
 )
 
 LOG_STREAMS = Setting(
@@ -125,7 +130,8 @@ LOGCONFIG = Setting(
     default=None,
     section=SECTION,
     help="The log config file to use, in the format of logging.config.fileConfig.",
-    doc="See `logconfig_dict` for the order.",
+    doc="A file whose name ends with .json, .yaml or .yml holds a dictionary as `logconfig_dict` does (uvicorn's; YAML "
+    "needs PyYAML). See `logconfig_dict` for the order.",
 )
 
 LOGCONFIG_DICT: Setting[Mapping[str, Any]] = Setting(

@@ -99,12 +99,11 @@ PIDFILE = Setting(
 WORKER_TMP_DIR = Setting(
     name="worker_tmp_dir",
     flags=("--worker-tmp-dir",),
-    kind=OptionalDirectory(),
+    kind=OptionalText(metavar="DIR"),
     default=None,
     section=SECTION,
     help="A directory to use for the worker heartbeat temporary file.",
-    doc="Accepted for gunicorn's sake, and must be a directory; nothing is written there: whether a worker lives is "
-    "known from shared memory.",
+    doc="Accepted for gunicorn's sake, and of no effect: whether a worker lives is known from shared memory.",
 )
 
 USER = Setting(

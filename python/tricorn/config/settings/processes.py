@@ -48,11 +48,11 @@ WORKER_CLASS = Setting(
 THREADS = Setting(
     name="threads",
     flags=("--threads",),
-    kind=Integer(min=1, max=4096),
+    kind=Integer(min=1, max=4096, zero=1),
     default=1,
     section=SECTION,
     help="The number of worker threads for handling requests.",
-    doc="With more than one, `sync` becomes `gthread`.",
+    doc="0 is 1. With more than one, `sync` becomes `gthread`.",
 )
 
 WORKER_CONNECTIONS = Setting(
@@ -131,7 +131,7 @@ GRACEFUL_TIMEOUT = Setting(
 KEEPALIVE = Setting(
     name="keepalive",
     flags=("--keep-alive",),
-    kind=Seconds(),
+    kind=Seconds(max=YEAR),
     default=2,
     section=SECTION,
     help="The number of seconds to wait for requests on a Keep-Alive connection.",

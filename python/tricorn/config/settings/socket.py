@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Setting
-from tricorn.config.validators import Addresses, Integer
+from tricorn.config.validators import Integer
 
 SECTION = "Server Socket"
 
@@ -23,11 +24,11 @@ BIND = Setting(
 BACKLOG = Setting(
     name="backlog",
     flags=("--backlog",),
-    kind=Integer(min=1),
+    kind=Integer(),
     default=2048,
     section=SECTION,
     help="The maximum number of pending connections.",
-    doc="The kernel cuts it to net.core.somaxconn.",
+    doc="The kernel cuts it to net.core.somaxconn, and lets one wait with 0.",
 )
 
 SETTINGS = (BIND, BACKLOG)

@@ -1,0 +1,293 @@
+"""Flags of uvicorn, hypercorn and granian, and what each becomes here: one row for each.
+
+    Sets      a setting of ours, or several
+    Nothing   it is accepted and has no effect: what it chooses among does not exist here, or is always so
+    Refused   it asks for what is not there
+    Ours      the flag is ours as well, and means something else
+
+Flags that mean the same here are only listed (`SAME`). The others are understood in full, never by a prefix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from tricorn.config.unavailable import Takes
+
+UVICORN, HYPERCORN, GRANIAN = "uvicorn", "hypercorn", "granian"
+SERVERS = (UVICORN, HYPERCORN, GRANIAN)
+
+
+class Sets(NamedTuple):
+    """Raw values of settings, by their names."""
+
+    settings: str
+    """As documents show it."""
+    values: Callable[[str], Mapping[str, object]]
+    takes: Takes = Takes.VALUE
+
+
+class Nothing(NamedTuple):
+    why: str
+    takes: Takes = Takes.VALUE
+
+
+class Refused(NamedTuple):
+    sentence: str
+    takes: Takes = Takes.VALUE
+
+
+class Ours(NamedTuple):
+    note: str
+
+
+class Borrowed(NamedTuple):
+    flags: str
+    """Separated by spaces."""
+    servers: tuple[str, ...]
+    becomes: Sets | Nothing | Refused | Ours
+
+
+class NotUnderstood(ValueError):
+    """A value that the other server would refuse, too, or that it has a choice of and we have not."""
+
+
+def setting(name: str, convert: Callable[[str], object] = str) -> Sets:
+    return Sets(f"`{name}`", lambda text: {name: convert(text)})
+
+
+def switch(name: str, value: object, shown: str | None = None) -> Sets:
+    """A flag without a value."""
+    return Sets(shown or f"`{name} = {value!r}`", lambda _: {name: value}, Takes.NOTHING)
+
+
+def words(shown: str, meanings: Mapping[str, Mapping[str, object]]) -> Sets:
+    def values(text: str) -> Mapping[str, object]:
+        if text not in meanings:
+            raise NotUnderstood(f"expected one of {', '.join(meanings)}, got {text!r}")
+        return meanings[text]
+
+    return Sets(shown, values)
+
+
+def _seconds(text: str) -> str:
+    """granian's durations: `90`, `90s`, `1m30s`, `2h`, `1d`."""
+    if not re.fullmatch(r"\d+|(\d+[smhd])+", text):
+        raise NotUnderstood(f"expected seconds, or a duration such as 1m30s, got {text!r}")
+    if text.isdigit():
+        return text
+    return str(sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smhd])", text)))
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def _milliseconds(text: str) -> float:
+    try:
+        return int(text) / 1000
+    except ValueError:
+        raise NotUnderstood(f"expected milliseconds, got {text!r}") from None
+
+
+def _umask(text: str) -> int:
+    try:
+        return 0o777 & ~int(text, 8)
+    except ValueError:
+        raise NotUnderstood(f"expected an octal number such as 660, got {text!r}") from None
+
+
+def _concurrency(text: str) -> Mapping[str, object]:
+    return {"worker_connections": text, "queue_limit": "1"}
+
+
+_TLS = "TLS is not available in this version of tricorn: let a front end end it."
+_WITH_TLS = "it belongs to TLS, which is asked for by other flags"
+_HTTP2 = "HTTP/2 is not available in this version of tricorn."
+_WITH_HTTP2 = "it belongs to HTTP/2, which is not there"
+_ONE_PARSER = "there is one implementation"
+_SEE_LIMITS = "see `limit_request_line`, `limit_request_fields` and `limit_request_field_size`"
+_NO_RUNTIME = "there is no runtime beside the workers' threads"
+_METRICS = "metrics are not exported in this version of tricorn."
+_STATIC = "tricorn serves no files: let a front end do it, or a middleware such as WhiteNoise."
+_FLAG = Takes.NOTHING
+
+SAME = {
+    UVICORN: "--reload --workers --log-config --log-level --forwarded-allow-ips --root-path --backlog --header "
+    "--no-server-header --no-date-header --reload-dir --reload-include --reload-exclude --env-file --factory --version "
+    "--help",
+    HYPERCORN: "--access-logfile --access-logformat --backlog -b --bind -D --daemon --error-logfile --log-file "
+    "--graceful-timeout --max-requests --max-requests-jitter -g --group --keep-alive --log-level -p --pid --reload "
+    "--root-path -m --umask -u --user --websocket-ping-interval -w --workers -h --help",
+    GRANIAN: "--workers --backlog --log-level --log-config --factory --reload --version --help",
+}
+"""The flags that are written and mean the same here."""
+
+BORROWED = (
+    # Where the server listens
+    Borrowed("--host", (UVICORN, GRANIAN), Sets("`bind`, with `--port`", lambda text: {"host": text})),
+    Borrowed("--port", (UVICORN, GRANIAN), Sets("`bind`, with `--host`", lambda text: {"port": text})),
+    Borrowed("--uds", (UVICORN, GRANIAN), Sets("`bind = unix:…`", lambda text: {"bind": f"unix:{text}"})),
+    Borrowed("--fd", (UVICORN,), Sets("`bind = fd://…`", lambda text: {"bind": f"fd://{text}"})),
+    Borrowed("--uds-permissions", (GRANIAN,), setting("umask", _umask)),
+    Borrowed("--insecure-bind", (HYPERCORN,), Refused("all addresses are without TLS: name it with --bind.")),
+    Borrowed("--quic-bind", (HYPERCORN,), Refused("HTTP/3 is not available in tricorn.")),
+    Borrowed(
+        "--server-name",
+        (HYPERCORN,),
+        Refused("a front end chooses by the host, or the application (Django: ALLOWED_HOSTS; Starlette: TrustedHost)."),
+    ),
+    # The application
+    Borrowed("--app-dir", (UVICORN,), setting("pythonpath")),
+    Borrowed("--working-dir", (GRANIAN,), setting("chdir")),
+    Borrowed("--env-files", (GRANIAN,), setting("env_file")),
+    Borrowed("--no-factory", (GRANIAN,), switch("factory", False)),
+    Borrowed(
+        "--interface",
+        (UVICORN, GRANIAN),
+        words(
+            "`worker_class` (`asgi`, `asgi3`, `asginl`, `wsgi`); `auto` is the default; `asgi2` and `rsgi` are refused",
+            {
+                "auto": {},
+                "asgi": {"worker_class": "asgi"},
+                "asgi3": {"worker_class": "asgi"},
+                "asginl": {"worker_class": "asgi", "asgi_lifespan": "off"},
+                "wsgi": {"worker_class": "sync"},
+            },
+        ),
+    ),
+    Borrowed("--lifespan", (UVICORN,), setting("asgi_lifespan")),
+    Borrowed("--url-path-prefix", (GRANIAN,), setting("root_path")),
+    Borrowed("--reset-contextvars", (UVICORN,), Nothing("each request has a context of its own", _FLAG)),
+    # Processes and threads
+    Borrowed(
+        "-k --worker-class", (HYPERCORN,), Ours("`asyncio` and `uvloop` are understood as well; trio is not served")
+    ),
+    Borrowed("--loop", (UVICORN, GRANIAN), setting("asgi_loop")),
+    Borrowed("--blocking-threads", (GRANIAN,), setting("threads")),
+    Borrowed("--blocking-threads-idle-timeout", (GRANIAN,), Nothing("threads stay")),
+    Borrowed("--runtime-threads --runtime-blocking-threads --runtime-mode", (GRANIAN,), Nothing(_NO_RUNTIME)),
+    Borrowed("--task-impl", (GRANIAN,), Nothing("tasks are asyncio's")),
+    Borrowed("--limit-concurrency", (UVICORN,), Sets("`worker_connections` and `queue_limit = 1`", _concurrency)),
+    Borrowed("--backpressure", (GRANIAN,), setting("worker_connections")),
+    Borrowed("--limit-max-requests", (UVICORN,), setting("max_requests")),
+    Borrowed("--limit-max-requests-jitter", (UVICORN,), setting("max_requests_jitter")),
+    Borrowed("--timeout-graceful-shutdown", (UVICORN,), setting("graceful_timeout")),
+    Borrowed("--workers-kill-timeout", (GRANIAN,), setting("graceful_timeout", _seconds)),
+    Borrowed("--workers-lifetime", (GRANIAN,), setting("max_worker_lifetime", _seconds)),
+    Borrowed("--workers-max-rss", (GRANIAN,), setting("max_worker_memory", lambda text: f"{text}M")),
+    Borrowed("--timeout-worker-healthcheck", (UVICORN,), Nothing("liveness is in shared memory; see `timeout`")),
+    Borrowed(
+        "--respawn-failed-workers --no-respawn-failed-workers",
+        (GRANIAN,),
+        Nothing("workers that fail are always replaced", _FLAG),
+    ),
+    Borrowed("--respawn-interval", (GRANIAN,), Nothing("failing workers are replaced with exponential back-off")),
+    Borrowed("--rss-sample-interval --rss-samples", (GRANIAN,), Nothing("memory is looked at from time to time")),
+    Borrowed("--process-name", (GRANIAN,), setting("proc_name")),
+    Borrowed("--pid-file", (GRANIAN,), setting("pidfile")),
+    Borrowed("-c --config", (HYPERCORN,), Ours("a Python file; hypercorn's TOML file is not read")),
+    Borrowed("--debug", (HYPERCORN,), Nothing("asyncio's debug mode is the variable PYTHONASYNCIODEBUG=1", _FLAG)),
+    # Connections and requests
+    Borrowed("--timeout-keep-alive", (UVICORN,), setting("keepalive")),
+    Borrowed("--http1-keep-alive", (GRANIAN,), Nothing("it is the default; see `keepalive`", _FLAG)),
+    Borrowed("--no-http1-keep-alive", (GRANIAN,), switch("keepalive", 0)),
+    Borrowed("--http1-header-read-timeout", (GRANIAN,), setting("header_timeout", _milliseconds)),
+    Borrowed("--read-timeout", (HYPERCORN,), Nothing("see `header_timeout`, `body_timeout` and `body_min_rate`")),
+    Borrowed("--h11-max-incomplete-event-size", (UVICORN,), Nothing(_SEE_LIMITS)),
+    Borrowed("--http1-buffer-size", (GRANIAN,), Nothing(_SEE_LIMITS)),
+    Borrowed(
+        "--http1-pipeline-flush --no-http1-pipeline-flush", (GRANIAN,), Nothing("each response is sent at once", _FLAG)
+    ),
+    Borrowed("--proxy-headers", (UVICORN,), Nothing("it is the default; see `forwarded_allow_ips`", _FLAG)),
+    Borrowed("--no-proxy-headers", (UVICORN,), switch("forwarded_allow_ips", "", "`forwarded_allow_ips`, empty")),
+    Borrowed("--server-header", (UVICORN,), switch("server_header", True, "`server_header`, the default")),
+    Borrowed("--date-header", (UVICORN,), switch("date_header", True)),
+    Borrowed(
+        "--http",
+        (UVICORN, GRANIAN),
+        words(
+            f"no effect: {_ONE_PARSER}; `2` is refused",
+            {word: {} for word in ("auto", "h11", "httptools", "zttp", "1")},
+        ),
+    ),
+    Borrowed("--http2", (UVICORN,), Refused(_HTTP2, _FLAG)),
+    Borrowed("--http2-adaptive-window --no-http2-adaptive-window", (GRANIAN,), Nothing(_WITH_HTTP2, _FLAG)),
+    Borrowed(
+        "--http2-initial-connection-window-size --http2-initial-stream-window-size --http2-keep-alive-interval "
+        "--http2-keep-alive-timeout --http2-max-headers-size --http2-max-send-buffer-size",
+        (GRANIAN,),
+        Nothing(_WITH_HTTP2),
+    ),
+    Borrowed("--http2-max-concurrent-streams --http2-max-frame-size", (GRANIAN,), Ours(_WITH_HTTP2)),
+    # WebSockets
+    Borrowed(
+        "--ws",
+        (UVICORN,),
+        words(
+            f"no effect: {_ONE_PARSER}",
+            {word: {} for word in ("auto", "websockets", "websockets-sansio", "wsproto")},
+        ),
+    ),
+    Borrowed("--ws", (GRANIAN,), Ours("uvicorn's `--ws` takes a value; WebSockets need no flag")),
+    Borrowed("--no-ws", (GRANIAN,), Refused("an application that accepts no WebSockets has none.", _FLAG)),
+    Borrowed("--ws-max-size", (UVICORN,), setting("websocket_max_message_size")),
+    Borrowed("--ws-max-queue", (UVICORN,), Nothing("messages are read on demand: TCP flow control stops the client")),
+    Borrowed("--ws-ping-interval", (UVICORN,), setting("websocket_ping_interval")),
+    Borrowed("--ws-ping-timeout", (UVICORN,), setting("websocket_ping_timeout")),
+    Borrowed("--ws-per-message-deflate", (UVICORN,), setting("websocket_compression")),
+    # Logs
+    Borrowed("--access-log", (UVICORN, GRANIAN), switch("accesslog", "-")),
+    Borrowed("--access-log", (HYPERCORN,), Ours("uvicorn's and granian's, which takes no value: see `accesslog`")),
+    Borrowed("--no-access-log", (UVICORN, GRANIAN), switch("accesslog", None)),
+    Borrowed("--access-log-fmt", (GRANIAN,), Refused("its atoms are granian's: --access-logformat has gunicorn's.")),
+    Borrowed("--error-log", (HYPERCORN,), setting("errorlog")),
+    Borrowed("--log-config", (HYPERCORN,), Ours("told by its extension, .json or .yaml, and not by a prefix")),
+    Borrowed("--log", (GRANIAN,), Nothing("it is the default", _FLAG)),
+    Borrowed("--no-log", (GRANIAN,), switch("errorlog", "/dev/null")),
+    Borrowed("--use-colors --no-use-colors", (UVICORN,), Nothing("the log has no colours", _FLAG)),
+    Borrowed("--statsd-host", (HYPERCORN,), Ours("refused as gunicorn's: statsd is not available in this version")),
+    Borrowed("--statsd-prefix", (HYPERCORN,), Ours("no effect without `--statsd-host`")),
+    Borrowed("--metrics", (GRANIAN,), Refused(_METRICS, _FLAG)),
+    Borrowed("--no-metrics", (GRANIAN,), Nothing("there are none", _FLAG)),
+    Borrowed(
+        "--metrics-scrape-interval --metrics-address --metrics-port", (GRANIAN,), Nothing("it belongs to `--metrics`")
+    ),
+    # Development
+    Borrowed("--reload-delay", (UVICORN,), Nothing("see `reload_engine`")),
+    Borrowed("--reload-tick", (GRANIAN,), Nothing("see `reload_engine`")),
+    Borrowed("--no-reload", (GRANIAN,), switch("reload", False)),
+    Borrowed("--reload-paths", (GRANIAN,), setting("reload_dirs")),
+    Borrowed("--reload-ignore-dirs --reload-ignore-paths", (GRANIAN,), setting("reload_excludes")),
+    Borrowed(
+        "--reload-ignore-patterns",
+        (GRANIAN,),
+        Refused("--reload-exclude takes patterns of the shell's, such as *.tmp."),
+    ),
+    Borrowed(
+        "--reload-ignore-worker-failure --no-reload-ignore-worker-failure",
+        (GRANIAN,),
+        Nothing("an application that cannot be loaded is shown with its traceback until it can", _FLAG),
+    ),
+    # TLS
+    Borrowed("--ssl-certfile", (UVICORN,), Refused(_TLS)),
+    Borrowed("--ssl-certificate", (GRANIAN,), Refused(_TLS)),
+    Borrowed("--ssl-keyfile", (UVICORN, GRANIAN), Refused(_TLS)),
+    Borrowed("--certfile --keyfile", (HYPERCORN,), Ours("refused as gunicorn's: TLS is not available in this version")),
+    Borrowed("--ssl-version", (UVICORN,), Ours(_WITH_TLS)),
+    Borrowed("--ca-certs --cert-reqs --ciphers", (HYPERCORN,), Ours(_WITH_TLS)),
+    Borrowed("--ssl-keyfile-password", (UVICORN, GRANIAN), Nothing(_WITH_TLS)),
+    Borrowed("--ssl-cert-reqs --ssl-ca-certs --ssl-ciphers", (UVICORN,), Nothing(_WITH_TLS)),
+    Borrowed("--ssl-protocol-min --ssl-ca --ssl-crl", (GRANIAN,), Nothing(_WITH_TLS)),
+    Borrowed("--ssl-client-verify --no-ssl-client-verify", (GRANIAN,), Nothing(_WITH_TLS, _FLAG)),
+    Borrowed("--keyfile-password --verify-mode", (HYPERCORN,), Nothing(_WITH_TLS)),
+    # Files
+    Borrowed("--static-path-mount", (GRANIAN,), Refused(_STATIC)),
+    Borrowed(
+        "--static-path-route --static-path-dir-to-file --static-path-expires",
+        (GRANIAN,),
+        Nothing("it belongs to `--static-path-mount`"),
+    ),
+)
+"""In the order of the documents; flags of several servers that become the same share a row."""
