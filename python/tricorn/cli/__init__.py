@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-from tricorn.config.load import Sources, load
-from tricorn.errors import TricornError
+from tricorn import __version__
+
+if TYPE_CHECKING:
+    from tricorn.config.load import Sources
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the server and returns the exit status: of the arbiter, and in a forked worker of the worker."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words in (["--version"], ["-v"]):  # which needs none of the settings
+        print(f"tricorn (version {__version__})")
+        return 0
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+    from tricorn.config.load import Sources
+
+    return serve(Sources.here(words))
+
+
+def serve(sources: Sources) -> int:
+    """The same, of what `sources` say."""
+    from tricorn.config.load import load
+    from tricorn.errors import TricornError
+
     try:
-        sources = Sources.here(sys.argv[1:] if argv is None else argv)
         loaded = load(sources)
         config = loaded.config
         if config.check_config or config.print_config:

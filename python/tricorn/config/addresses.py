@@ -5,9 +5,9 @@ HOST  HOST:PORT  [V6]:PORT  tcp://HOST:PORT  unix:PATH  unix://PATH  unix:@NAME 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from tricorn.config.record import Record
 from tricorn.config.validators import Refused, TextList
 
 DEFAULT_HOST = "127.0.0.1"
@@ -85,8 +85,7 @@ def join(host: str | None, port: str | None) -> str:
     return f"{host}:{DEFAULT_PORT if port is None else port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Addresses:
+class Addresses(Record):
     """At least `least` addresses to listen on."""
 
     metavar: str = "ADDRESS"

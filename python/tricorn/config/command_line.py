@@ -27,6 +27,7 @@ ENVIRONMENT_ARGUMENTS = ("GUNICORN_CMD_ARGS", "TRICORN_CMD_ARGS")
 def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
     """The layer of one list of arguments. Exits with 2 on arguments that cannot be read, as argparse does."""
     parser = build_parser(source)
+    _add_borrowed(parser, {word.partition("=")[0] for word in argv})
     namespace, unknown = parser.parse_known_args(argv)
     if unknown:
         parser.error(_unrecognized(unknown))
@@ -101,7 +102,6 @@ def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
             continue
         nargs = NARGS[record.takes]
         parser.add_argument(*record.flags, action=_leaving_out(record), nargs=nargs, help=argparse.SUPPRESS)
-    _add_borrowed(parser)
     return parser
 
 
@@ -162,12 +162,12 @@ def _ask(parser: argparse.ArgumentParser, namespace: object, name: str, sentence
     vars(namespace).setdefault(ASKED, []).append(Asked(name, sentence, parser.error))
 
 
-def _add_borrowed(parser: argparse.ArgumentParser) -> None:
-    """The flags of other servers', which help does not show."""
+def _add_borrowed(parser: argparse.ArgumentParser, words: set[str]) -> None:
+    """Those flags of other servers' that are among the words; help shows none."""
     for row in BORROWED:
         if not isinstance(row.becomes, Ours):
             nargs = NARGS[row.becomes.takes]
-            for flag in row.flags.split():
+            for flag in words.intersection(row.flags.split()):
                 parser.add_argument(
                     flag, action=_borrowing(row.becomes), dest=f" {flag}", nargs=nargs, help=argparse.SUPPRESS
                 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config import addresses, foreign
+from tricorn.config.record import Record
 from tricorn.config.registry import BY_NAME
 from tricorn.config.settings import (
     admin,
@@ -32,8 +32,7 @@ _REFUSED = {record.name: record.default for record in UNAVAILABLE}
 _NAMES = dict.fromkeys((*BY_NAME, *_REFUSED))
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(Record):
     """A value and the place it came from: `default`, `TRICORN_WORKERS`, `--workers` …"""
 
     value: object

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import importlib
 import importlib.machinery
 import importlib.util
-import linecache
 import os
 import sys
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tricorn.config import importers, misspelt
 from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
+from tricorn.config.record import Record
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, refuse
 from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
 from tricorn.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ast
+    import traceback
 
 MODULE_NAME = "__config__"
 DEFAULT_FILES = ("tricorn.conf.py", "gunicorn.conf.py")
@@ -36,8 +37,7 @@ _KNOW_NONE = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Record):
     """A configuration file: a path, or the name of a module."""
 
     text: str
@@ -176,6 +176,9 @@ def _compile(loader: importlib.machinery.SourceFileLoader, path: str) -> CodeTyp
 
 
 def _failure(location: Location, error: BaseException, path: str) -> ConfigError:
+    import linecache
+    import traceback
+
     shown = location.text.removeprefix("file:")
     linecache.checkcache()
     line = None
@@ -196,6 +199,8 @@ def _failure(location: Location, error: BaseException, path: str) -> ConfigError
 
 def _frames_of_the_file(error: BaseException) -> list[traceback.FrameSummary]:
     """The frames below ours."""
+    import traceback
+
     frames = list(traceback.extract_tb(error.__traceback__))
     while frames and frames[0].filename == __file__:
         frames.pop(0)
@@ -237,6 +242,8 @@ def _is_value_of(setting: Setting[object], value: object) -> bool:
 
 def _lines_of_assignments(path: str) -> Mapping[str, int]:
     """The line that gives each name of a file its last value; nothing if there is no source to read."""
+    import ast
+
     try:
         with open(path, "rb") as file:
             body = ast.parse(file.read()).body
@@ -246,6 +253,8 @@ def _lines_of_assignments(path: str) -> Mapping[str, int]:
 
 
 def _bindings(body: Iterable[ast.AST]) -> Iterator[tuple[str, int]]:
+    import ast
+
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, node.lineno

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from tricorn.config.record import Record
 
-@dataclass(frozen=True, slots=True)
-class SettingView:
+
+class SettingView(Record):
     """gunicorn's Setting, as far as it is read: `cfg.settings["backlog"].value`."""
 
     name: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from tricorn.config.record import Record
 from tricorn.config.validators import Malformed, Refused
 
 DEFAULT_SERVER = "tricorn"
@@ -19,8 +19,7 @@ _DECIDED_BY_THE_SERVER = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ServerName:
+class ServerName(Record):
     """The value of the field Server; empty: there is none."""
 
     metavar: str = "STRING"
@@ -38,8 +37,7 @@ class ServerName:
         return _value(word)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderFields:
+class HeaderFields(Record):
     """Names and values: texts with a colon, pairs, or a dict."""
 
     metavar: str = "NAME:VALUE"

@@ -6,17 +6,16 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from tricorn.config import command_line, config_file, pyproject
 from tricorn.config.config import DEFAULT, Config
+from tricorn.config.record import Record
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
 from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Record):
     """Where configuration comes from, noted at the start: what the process changes later does not count."""
 
     argv: tuple[str, ...]
@@ -29,8 +28,7 @@ class Sources:
         return cls(tuple(argv), dict(os.environ), working_directory())
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Record):
     config: Config
     warnings: tuple[str, ...]
 

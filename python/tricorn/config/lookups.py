@@ -6,13 +6,12 @@ when it knows the directory that relative paths are relative to (`chdir`).
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from types import FunctionType, MethodType
 from typing import Any
 
+from tricorn.config.record import Record
 from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
 
 AnyHook = Callable[..., Any]
@@ -20,8 +19,7 @@ AnyHook = Callable[..., Any]
 GLOB_CHARACTERS = frozenset("*?[")
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Record):
     """A function of `arity` positional arguments, or its dotted name."""
 
     arity: int
@@ -36,8 +34,7 @@ class Hook:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class PostRequestHook:
+class PostRequestHook(Record):
     """A function of (worker, req), (worker, req, environ) or (worker, req, environ, resp); made one of four."""
 
     metavar: str = "FUNCTION"
@@ -53,15 +50,14 @@ class PostRequestHook:
         raise Refused("expected a function of 4, 3 or 2 arguments")
 
 
-@dataclass(frozen=True, slots=True)
-class ClassName:
+class ClassName(Record):
     """A class, or the text that names it; a function is called for one, as in gunicorn."""
 
     metavar: str = "STRING"
 
     def parse(self, raw: object) -> Any:
         """A `str` or a `type`; which of them is for the user of the setting to see."""
-        if inspect.isfunction(raw) or inspect.ismethod(raw):
+        if isinstance(raw, FunctionType | MethodType):
             raw = raw()
         if isinstance(raw, type):
             return raw
@@ -70,8 +66,7 @@ class ClassName:
         raise Malformed("expected a class or the name of one")
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Record):
     """The number of a user, from a number or a name. A number need not have a name: containers use such."""
 
     metavar: str = "USER"
@@ -82,8 +77,7 @@ class User:
         return _identity(raw, "user", lambda name: pwd.getpwnam(name).pw_uid, os.geteuid)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """The number of a group, from a number or a name."""
 
     metavar: str = "GROUP"
@@ -94,8 +88,7 @@ class Group:
         return _identity(raw, "group", lambda name: grp.getgrnam(name).gr_gid, os.getegid)
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalDirectory:
+class OptionalDirectory(Record):
     """A directory that exists; None and the empty text mean that there is none."""
 
     metavar: str = "DIR"
@@ -109,8 +102,7 @@ class OptionalDirectory:
             raise Refused("expected a directory that exists")
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalFile:
+class OptionalFile(Record):
     """A file that exists; None and the empty text mean that there is none."""
 
     metavar: str = "FILE"
@@ -123,8 +115,7 @@ class OptionalFile:
             raise Refused("expected a file that exists")
 
 
-@dataclass(frozen=True, slots=True)
-class FilesOrPatterns:
+class FilesOrPatterns(Record):
     """Files that exist, and patterns, which may match later."""
 
     metavar: str = "FILES"
@@ -138,8 +129,7 @@ class FilesOrPatterns:
                 raise Refused(f"{path!r} does not exist")
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(Record):
     """Files that exist."""
 
     metavar: str = "FILE"
@@ -153,8 +143,7 @@ class Files:
                 raise Refused(f"{path!r} is no file that exists")
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
+class Directories(Record):
     """Directories that exist."""
 
     metavar: str = "DIR"
@@ -172,8 +161,7 @@ MUST_EXIST = (OptionalDirectory, OptionalFile, FilesOrPatterns, Files, Directori
 """Kinds whose values `resolve` looks up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dictionary:
+class Dictionary(Record):
     """A dict, kept as it is."""
 
     metavar: str = "DICT"
@@ -188,6 +176,8 @@ class Dictionary:
 
 def accepts(function: AnyHook, arity: int) -> bool:
     """Whether `function` can be called with that many positional arguments."""
+    import inspect  # only for hooks that are given
+
     try:
         inspect.signature(function).bind(*range(arity))
     except TypeError:
@@ -198,6 +188,8 @@ def accepts(function: AnyHook, arity: int) -> bool:
 
 
 def _first_arguments(function: AnyHook, arity: int) -> AnyHook:
+    from functools import wraps
+
     @wraps(function, updated=())
     def shortened(*arguments: object) -> object:
         return function(*arguments[:arity])

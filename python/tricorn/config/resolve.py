@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from types import FunctionType, MethodType, ModuleType
 
 from tricorn.config import misspelt
 from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import MUST_EXIST
+from tricorn.config.record import Record
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
@@ -30,16 +30,14 @@ _OTHERS = ("TRICORN_CMD_ARGS", "TRICORN_WORKER")
 """Variables of ours that are no settings; the second one is inherited by what a worker starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Raw:
+class Raw(Record):
     """A value as it was written, and where."""
 
     value: object
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Record):
     """What one source says: raw values by the name of the setting."""
 
     values: Mapping[str, Raw]
@@ -48,11 +46,11 @@ class Layer:
     """What is not there."""
 
 
-@dataclass(slots=True)
 class _Reading:
-    values: dict[str, Raw] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    asked: list[Asked] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.values: dict[str, Raw] = {}
+        self.warnings: list[str] = []
+        self.asked: list[Asked] = []
 
 
 def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
+
+from tricorn.config.record import Record
 
 if TYPE_CHECKING:
     from tricorn.config.validators import Kind
@@ -27,8 +28,7 @@ class Values(Protocol):
     def value(self, name: str) -> object: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
+class Setting(Record, Generic[T]):
     """On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know."""
 
     name: str

@@ -7,10 +7,10 @@ certificate. Where the switch is on, it is the switch that is refused. `unavaila
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn
 
+from tricorn.config.record import Record
 from tricorn.errors import ConfigError
 
 
@@ -22,8 +22,7 @@ class Takes(Enum):
     MAYBE = "maybe"
 
 
-@dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailable(Record):
     name: str
     flags: tuple[str, ...] = ()
     default: object = None
@@ -47,8 +46,7 @@ class Unavailable:
         return f"gunicorn's setting {self.name} is not available in this version of tricorn."
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Record):
     """Something that is not there was asked for."""
 
     name: str

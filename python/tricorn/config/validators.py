@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
+from tricorn.config.record import Record
 from tricorn.errors import nearest
 
 T_co = TypeVar("T_co", covariant=True)
@@ -40,8 +40,7 @@ class Kind(Protocol[T_co]):
         """Makes the value from a text (command line, environment) or an object (config file)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Record):
     min: int = 0
     max: int | None = None
     metavar: str = "INT"
@@ -54,8 +53,7 @@ class Integer:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class AutoOrInteger:
+class AutoOrInteger(Record):
     """A whole number, or the word that leaves it to the server."""
 
     min: int = 0
@@ -72,8 +70,7 @@ class AutoOrInteger:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Seconds:
+class Seconds(Record):
     """A whole number stays an int, so that it prints as it was written."""
 
     min: float = 0
@@ -90,8 +87,7 @@ class Seconds:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(Record):
     """A number of bytes, or one with a suffix: 512K, 2M, 1G (powers of 1024)."""
 
     min: int = 0
@@ -112,8 +108,7 @@ class Bytes:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Umask:
+class Umask(Record):
     """A text that begins with 0 is octal, as in the shell."""
 
     metavar: str = "MASK"
@@ -130,8 +125,7 @@ class Umask:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Record):
     metavar: str = "BOOL"
 
     def parse(self, raw: object) -> bool:
@@ -145,8 +139,7 @@ class Boolean:
         raise Malformed("expected true or false")
 
 
-@dataclass(frozen=True, slots=True)
-class AutoOrBoolean:
+class AutoOrBoolean(Record):
     """`auto`, `on` or `off`; what a boolean is written like means one of the last two."""
 
     metavar: str = "WHEN"
@@ -160,8 +153,7 @@ class AutoOrBoolean:
             raise Malformed("expected auto, on or off") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Record):
     metavar: str = "STRING"
 
     def parse(self, raw: object) -> str:
@@ -172,8 +164,7 @@ class Text:
         return raw.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalText:
+class OptionalText(Record):
     """A text; None and the empty text mean that there is none."""
 
     metavar: str = "STRING"
@@ -182,8 +173,7 @@ class OptionalText:
         return None if raw is None else Text().parse(raw) or None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     choices: tuple[str, ...]
     metavar: str = "STRING"
     also: tuple[tuple[str, str], ...] = ()
@@ -199,8 +189,7 @@ class Choice:
         raise Refused(f"expected one of {', '.join(self.choices)}{hint}")
 
 
-@dataclass(frozen=True, slots=True)
-class TextList:
+class TextList(Record):
     """Several texts. On the command line the flag is repeated; one text is split at `separator`."""
 
     separator: str | None = ","
@@ -215,8 +204,7 @@ class TextList:
         return tuple(Text().parse(part) for part in raw)
 
 
-@dataclass(frozen=True, slots=True)
-class UrlPath:
+class UrlPath(Record):
     """The path of a URL as it is on the wire."""
 
     metavar: str = "PATH"
@@ -228,8 +216,7 @@ class UrlPath:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class EnvAssignments:
+class EnvAssignments(Record):
     """KEY=VALUE texts."""
 
     metavar: str = "ENV"
@@ -248,8 +235,7 @@ class EnvAssignments:
         return tuple((key, value) for key, _, value in pairs)
 
 
-@dataclass(frozen=True, slots=True)
-class Networks:
+class Networks(Record):
     """Addresses and CIDR blocks, comma separated, or `*` for everybody. 10.0.0.1/8 is a slip, and refused."""
 
     metavar: str = "ADDRESSES"
@@ -269,8 +255,7 @@ class Networks:
         return ",".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderValues:
+class HeaderValues(Record):
     """Header names and the value of each that counts. A text is `NAME=value,NAME=value`."""
 
     metavar: str = "HEADERS"
