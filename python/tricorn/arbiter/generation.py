@@ -106,10 +106,10 @@ def check(config: Config) -> None:
     native.check(config)
 
 
-def prepare(config: Config, log: Logger, app: Application | None = None) -> Generation:
+def prepare(config: Config, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     alias = workers.choose(config.worker_class, config.threads)
-    generation = Generation(config, alias, log, app or Application(config))
+    generation = Generation(config, alias, log, app)
     _import_class(generation)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)

@@ -98,7 +98,7 @@ class Generations:
             raise
 
     def _application(self, config: Config, old: Generation) -> Application:
-        app = Application(config)
+        app = Application(config, self._sources.application)
         if config.preload_app and old.app.app_uri == app.app_uri:
             app.callable = old.app.callable
         return app

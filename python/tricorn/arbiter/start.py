@@ -25,6 +25,7 @@ from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.unpatched import os
 from tricorn.workers import title, watch
+from tricorn.workers.application import Application
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
@@ -41,7 +42,7 @@ def run(sources: Sources, loaded: Loaded) -> int:
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
-    generation = prepare(config, logs.make(config))
+    generation = prepare(config, logs.make(config), Application(config, sources.application))
     generation.set_title("master")
     server = Server(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)

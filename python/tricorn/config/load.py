@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from tricorn.config import command_line, config_file, pyproject
 from tricorn.config.config import DEFAULT, Config
@@ -21,6 +22,11 @@ class Sources(Record):
     argv: tuple[str, ...]
     environ: Mapping[str, str]
     cwd: str
+    program: Layer | None = None
+    """What a program that runs the server has set; then no file is read that was not named."""
+    application: Any = None
+    """The program's own application, which no name leads to."""
+    reads_environment: bool = True
 
     @classmethod
     def here(cls, argv: Sequence[str]) -> Sources:
@@ -40,27 +46,40 @@ def load(sources: Sources) -> Loaded:
     arguments that cannot be read, and for --help and --version.
     """
     arguments = command_line.read_arguments(sources.argv)
-    from_variables = command_line.read_environment_arguments(sources.environ)
-    platform, environment = read_platform(sources.environ), read_environment(sources.environ)
+    environ = sources.environ if sources.reads_environment else {}
+    from_variables = command_line.read_environment_arguments(environ)
+    platform, environment, program = read_platform(environ), read_environment(environ), sources.program or Layer({})
     with _working_in(sources.cwd):
         project = pyproject.read(sources.cwd)
-        location, warnings = _find_file([project, environment, *from_variables, arguments], sources.cwd)
+        named_by = [project, program, environment, *from_variables, arguments]
+        location, warnings = _find_file(named_by, sources.cwd, look=sources.program is None)
         with config_file.undone_on_failure(location):
             if sources.cwd not in sys.path:
                 sys.path.insert(0, sources.cwd)
             file = Layer({}) if location is None else config_file.read(location, sources.cwd)
-            layers = [platform, project, file, environment, *from_variables, arguments]
+            layers = [platform, project, file, program, environment, *from_variables, arguments]
             config = resolve([_found(location), *layers], sources.cwd)
+            if config.reload and sources.application is not None:
+                raise ConfigError(OBJECT)
             left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
             if config.wsgi_app is None:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
     return Loaded(config, (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out))
 
 
-def _find_file(layers: Sequence[Layer], directory: str) -> tuple[config_file.Location | None, tuple[str, ...]]:
-    """The configuration file that the strongest of `layers` names, or the one that is there; and warnings."""
+OBJECT = (
+    "reload needs the name of the application, 'module:attribute': an object of the program's cannot be loaded again."
+)
+
+
+def _find_file(
+    layers: Sequence[Layer], directory: str, *, look: bool
+) -> tuple[config_file.Location | None, tuple[str, ...]]:
+    """The configuration file that the strongest of `layers` names, or with `look` one that is there; and warnings."""
     named = [layer.values["config"] for layer in layers if "config" in layer.values]
-    return (_location(named[-1]), ()) if named else config_file.find_default(directory)
+    if named:
+        return _location(named[-1]), ()
+    return config_file.find_default(directory) if look else (None, ())
 
 
 def _found(location: config_file.Location | None) -> Layer:

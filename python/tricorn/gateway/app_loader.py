@@ -54,6 +54,11 @@ def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
+def make(factory: Any) -> Any:
+    """What a factory of a program's returns."""
+    return _call_factory(factory, [], {})
+
+
 def _is_file(name: str) -> bool:
     return name.endswith(".py") and os.path.isfile(name)
 

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 class Application:
     """Loads what `wsgi_app` names, once."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, given: Any = None) -> None:
+        """`given` is the application, or with `factory` what makes it, that no name leads to."""
         self.cfg = config
         self.app_uri = config.wsgi_app or ""
-        self.callable: Callable[..., Any] | None = None
+        self._given = given
+        self.callable: Callable[..., Any] | None = None if config.factory else given
 
     def wsgi(self) -> Callable[..., Any]:
         """The callable. Raises AppImportError, also if the worker class cannot call it, and what its modules raise."""
         from tricorn.gateway import app_loader, interfaces
 
         if self.callable is None:
-            self.callable = app_loader.load(self.app_uri, factory=self.cfg.factory)
+            made = None if self._given is None else app_loader.make(self._given)
+            self.callable = made or app_loader.load(self.app_uri, factory=self.cfg.factory)
         interfaces.check(self.callable, self.app_uri, choose(self.cfg.worker_class, self.cfg.threads))
         return self.callable

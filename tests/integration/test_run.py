@@ -1,0 +1,111 @@
+"""`tricorn.run` in programs of one's own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+import tricorn
+
+from tests.harness import Server
+from tests.harness.site import replaced
+
+pytestmark = pytest.mark.beyond_reference("it has no such function")
+
+PROGRAM = """\
+import os, signal, sys, tricorn
+
+def wsgi(environ, start_response):
+    start_response("200 OK", [])
+    return [b"wsgi %d" % os.getppid()]
+
+async def asgi(scope, receive, send):
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"asgi"})
+
+def make():
+    return asgi
+
+def hello(server):
+    server.log.info("a hook of the program's")
+
+def main():
+    before = signal.getsignal(signal.SIGTERM)
+    status = tricorn.run(APP, host="127.0.0.1", port=PORT, OPTIONS)
+    assert signal.getsignal(signal.SIGTERM) is before
+    print("returned", status, flush=True)
+    return status
+
+if __name__ == "__main__":
+    sys.exit(main() + 40)
+"""
+
+
+class Program(Server):
+    def __init__(self, app: str, options: str = "", **more: object) -> None:
+        super().__init__("", chdir=None, fresh=True, **more)  # type: ignore[arg-type]
+        text = PROGRAM.replace("APP", app).replace("PORT", str(self.port)).replace("OPTIONS", options)
+        (self.directory / "program.py").write_text(text)
+        self.argv = [sys.executable, "program.py", "an argument", "--of=the program's"]
+
+
+@pytest.mark.parametrize(
+    ("app", "options", "body"),
+    [
+        ("wsgi", "workers=2", b"wsgi"),
+        ("asgi", "log_level='info', timeout_keep_alive=5", b"asgi"),
+        ("'program:asgi'", "workers=2", b"asgi"),
+        ("'program:make'", "factory=True", b"asgi"),
+        ("make", "factory=True", b"asgi"),
+    ],
+)
+def test_it_serves_until_it_is_told_to_stop(app: str, options: str, body: bytes) -> None:
+    with Program(app, options, workers=2 if "workers" in options else 1) as server:
+        assert server.get("/").body.startswith(body)
+        server.signal(signal.SIGTERM)
+        assert server.wait_exit() == 40
+        assert [line for line in server.out.lines if line.startswith("returned")] == ["returned 0"], "in no worker"
+
+
+def test_a_reload_goes_on_with_the_same_object() -> None:
+    with Program("wsgi", "on_reload=hello") as server:
+        replaced(server, lambda: server.signal(signal.SIGHUP))
+        assert server.get("/").body == b"wsgi %d" % server.pid
+        server.log.wait("a hook of the program's")
+
+
+def test_what_cannot_be_used_is_said_and_returned() -> None:
+    with Program("wsgi", "workers=0", wait=False) as server:
+        assert server.wait_exit() == 41
+        assert "Error: Invalid value for workers: 0 (from tricorn.run()): expected at least 1." in server.log.text
+
+
+def test_a_name_that_is_none_is_an_exception() -> None:
+    with Program("wsgi", "wrokers=2", wait=False) as server:
+        assert server.wait_exit() == 1
+        assert "TypeError: tricorn.run() has no setting 'wrokers'; did you mean 'workers'?" in server.log.text
+
+
+def test_not_in_another_thread() -> None:
+    raised: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            tricorn.run("main:app")
+        except RuntimeError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    assert "main thread" in str(raised[0])
+
+
+def test_the_server_is_not_imported_by_the_package() -> None:
+    code = "import sys, tricorn; print([name for name in sys.modules if name.startswith('tricorn.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
