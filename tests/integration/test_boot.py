@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Pool
-from tests.harness import APPS, KINDS, REFERENCE, Server
+from tests.harness import APPS, KINDS, REFERENCE, Server, Site
 from tests.harness.server import free_port, free_ports, run
 
 NAME = "gunicorn" if REFERENCE else "tricorn"
@@ -32,6 +32,17 @@ def test_boot_lines(pool: Pool, worker_class: str) -> None:
     assert re.match(STAMP + rf"\[INFO\] Using worker: {worker_class}$", lines[2]), lines
     booted = server.log.matching(STAMP + r"\[INFO\] Booting worker with pid: (\d+)$")
     assert sorted(int(match[1]) for match in booted) == server.worker_pids()
+
+
+@pytest.mark.beyond_reference("the log does not tell there when workers serve")
+def test_one_line_says_that_the_server_is_ready() -> None:
+    with Site("workers = 2\nthreads = 2\nworker_class = 'gthread'\n", workers=2) as server:
+        server.log.wait(
+            rf"\[INFO\] Ready: 2 gthread workers serve gallery:application at http://127.0.0.1:{server.port} "
+            rf"\(\d+\.\d s, configured by {server.conf}\)$"
+        )
+        server.hup()
+        server.log.wait("Ready: 2 gthread workers", count=2)
 
 
 def test_several_addresses() -> None:

@@ -19,6 +19,7 @@ from tricorn.arbiter.policy.commands import (
     Commit,
     Exit,
     Log,
+    LogReady,
     Notify,
     Order,
     Reload,
@@ -99,6 +100,8 @@ class Effects:
                 self._order(nrs, command)
             case Log(level, text):
                 getattr(self.generation.log, level)("%s", text)
+            case LogReady(workers):
+                self.generation.log.info("%s", self.generation.describe(workers))
             case CloseListeners():
                 # Not those of probes: that a worker is leaving is what they are to be told.
                 close(self.generation.listeners)

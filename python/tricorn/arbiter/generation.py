@@ -11,11 +11,13 @@ from tricorn.arbiter.policy.state import Policy
 from tricorn.arbiter.sockets import Listener
 from tricorn.config import importers
 from tricorn.config.config import Config
+from tricorn.config.load import Loaded
 from tricorn.errors import AppImportError, BootError
 from tricorn.gateway import interfaces
 from tricorn.green import patching
 from tricorn.log import Logger
-from tricorn.workers import privileges, title
+from tricorn.unpatched import time
+from tricorn.workers import AUTO, privileges, title
 from tricorn.workers.application import Application
 
 SPARE_PAGES = 64
@@ -30,6 +32,10 @@ class Generation:
     app: Application
     reason: str = ""
     """Why it is that class, if it was chosen by `auto`."""
+    file: str | None = None
+    """The configuration file."""
+    began: float = field(default_factory=time.monotonic)
+    """When its preparation did."""
     listeners: list[Listener] = field(default_factory=list)
     admin: list[Listener] = field(default_factory=list)
     pages: Pages | None = None
@@ -83,6 +89,15 @@ class Generation:
     def set_title(self, role: str) -> None:
         title.set_title(f"tricorn: {role} [{self.config.proc_name or self.app.app_uri}]")
 
+    def describe(self, workers: int) -> str:
+        """For the log, when all of its workers serve."""
+        alias = "" if self.worker_class == AUTO else f"{self.worker_class} "
+        noun, verb = ("worker", "serves") if workers == 1 else ("workers", "serve")
+        where = " ".join(str(listener) for listener in self.listeners)
+        took = f"{time.monotonic() - self.began:.1f} s"
+        configured = "" if self.file is None else f", configured by {self.file}"
+        return f"Ready: {workers} {alias}{noun} {verb} {self.app.app_uri} at {where} ({took}{configured})"
+
     def close(self) -> None:
         close(self.all_listeners())
 
@@ -106,10 +121,11 @@ def check(config: Config) -> None:
     native.check(config)
 
 
-def prepare(config: Config, log: Logger, app: Application) -> Generation:
+def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
+    config = loaded.config
     alias = workers.choose(config.worker_class, config.threads)
-    generation = Generation(config, alias, log, app)
+    generation = Generation(config, alias, log, app, file=loaded.file)
     _import_class(generation)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)

@@ -13,6 +13,7 @@ from tricorn.config import load
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError
+from tricorn.unpatched import time
 from tricorn.workers.application import Application
 
 
@@ -47,7 +48,7 @@ class Generations:
             loaded = load.load(self._sources)
             new, warnings = self._from(loaded, old), loaded.warnings
         else:
-            new, warnings = replace(old, app=self._application(old.config, old)), ()
+            new, warnings = replace(old, app=self._application(old.config, old), began=time.monotonic()), ()
         self._last += 1
         self._all[self._last] = new
         self.current = new
@@ -69,7 +70,7 @@ class Generations:
         check(config)
         try:
             self._environment.enter(config)
-            new = prepare(config, logs.make(config), self._application(config, old))
+            new = prepare(loaded, logs.make(config), self._application(config, old))
             self._listen(new, old)
         except BaseException:
             self._environment.enter(old.config)

@@ -42,7 +42,7 @@ def run(sources: Sources, loaded: Loaded) -> int:
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
-    generation = prepare(config, logs.make(config), Application(config, sources.application))
+    generation = prepare(loaded, logs.make(config), Application(config, sources.application))
     generation.set_title("master")
     server = Server(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)

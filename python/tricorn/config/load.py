@@ -37,6 +37,8 @@ class Sources(Record):
 class Loaded(Record):
     config: Config
     warnings: tuple[str, ...]
+    file: str | None = None
+    """The configuration file that was read."""
 
 
 def load(sources: Sources) -> Loaded:
@@ -64,7 +66,8 @@ def load(sources: Sources) -> Loaded:
             left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
             if config.wsgi_app is None:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
-    return Loaded(config, (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out))
+    warnings = (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out)
+    return Loaded(config, warnings, None if location is None else location.text)
 
 
 OBJECT = (

@@ -59,6 +59,13 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class LogReady:
+    """Logs that all workers of the generation serve."""
+
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
 class CloseListeners:
     """Closes the arbiter's copies: the port is refused as soon as the last worker has closed its own."""
 
@@ -127,6 +134,7 @@ Command = (
     | AskForStack
     | Order
     | Log
+    | LogReady
     | CloseListeners
     | ReopenLogs
     | Reload

@@ -6,7 +6,7 @@ from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import booting, endings, leaving, notices, reloading, retiring, signals
-from tricorn.arbiter.policy.commands import Command, Exit, Log, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Spawn
 from tricorn.arbiter.policy.events import (
     ChildExited,
     Event,
@@ -122,7 +122,11 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
             state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
             commands += told
     state, more = retiring.dismiss(state, now)
-    return state, commands + more
+    commands += more
+    is_new = state.complete != state.generation and state.trial is None and not state.stand_in
+    if is_new and 0 < state.target <= state.serving(state.generation):
+        return replace(state, complete=state.generation), [*commands, LogReady(state.target)]
+    return state, commands
 
 
 def _finish(state: State, stopping: Stopping, commands: list[Command]) -> Decision:

@@ -81,6 +81,8 @@ class State:
     """Some worker has been ready: the application can boot, and one that fails is worth another try."""
     stand_in: bool = False
     """What serves is no application but its traceback."""
+    complete: int | None = None
+    """The generation of which all workers were seen serving."""
     failures: tuple[Failure, ...] = ()
     """The workers that failed before any was ready."""
     backoff: Backoff = Backoff()

@@ -9,6 +9,7 @@ from tricorn.arbiter.policy.commands import (
     CloseListeners,
     Exit,
     Log,
+    LogReady,
     Order,
     ReopenLogs,
     Send,
@@ -21,7 +22,7 @@ from tricorn.arbiter.policy.endings import BACKOFF_FIRST, BACKOFF_MOST, FORGET, 
 from tricorn.arbiter.policy.events import ChildExited, Resized, SpawnFailed, Start, Told, Upgraded
 from tricorn.arbiter.policy.leaving import QUIT_PATIENCE
 from tricorn.arbiter.policy.state import NEVER
-from tricorn.workers.messages import BootFailed, Ready
+from tricorn.workers.messages import BootFailed, Ready, Retire
 
 from tests.unit.arbiter.policy.support import arbiter, exits, running, sends, spawned, texts
 
@@ -32,6 +33,17 @@ class TestStart:
 
     def test_a_lone_worker_knows_that_it_has_no_siblings(self) -> None:
         assert arbiter(workers=1).feel(Start()) == [Spawn(1, generation=1, siblings=False)]
+
+    def test_that_all_serve_is_logged_once_for_each_generation(self) -> None:
+        it = arbiter(workers=2, stand_in=True)
+        it.feel(Start())
+        commands = it.feel(Told(1, Ready(stand_in=True))) + it.feel(Told(2, Ready(stand_in=True)))
+        assert not any(isinstance(command, LogReady) for command in commands), "nothing but a traceback is served"
+        it.hang_up(2)
+        assert LogReady(2) not in it.feel(Told(3, Ready()))
+        assert LogReady(2) in it.feel(Told(4, Ready()))
+        it.feel(Told(3, Retire("max_requests")))
+        assert LogReady(2) not in it.feel(Told(5, Ready()))
 
     def test_nothing_is_due_while_all_is_well(self) -> None:
         assert running().state.next_deadline() == NEVER
