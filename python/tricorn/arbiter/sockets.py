@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tricorn.arbiter import port_holder
 from tricorn.config import addresses as grammar
 from tricorn.config.addresses import Address, FdAddress, TcpAddress, UnixAddress
 from tricorn.errors import BindError
@@ -219,22 +220,20 @@ def passed_by_systemd(log: Log) -> list[int]:
 
 def _open_patiently(address: Address, open_one: Callable[[Address], Listener], attempts: int, log: Log) -> Listener:
     """A restart may find the port still held by its predecessor: like gunicorn, tries for five seconds."""
-    reason = ""
-    for attempt in range(1, attempts + 1):
+    attempt = 1
+    while True:
         try:
             return open_one(address)
         except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                log.error(f"Connection in use: {address}")
-            elif error.errno == errno.EADDRNOTAVAIL:
-                log.error(f"Invalid address: {address}")
-            log.error(f"connection to {address} failed: {error}")
-            reason = error.strerror or str(error)
-            if error.errno != errno.EADDRINUSE or attempt == attempts:
-                break
-        log.debug("Retrying in 1 second.")
+            in_use = error.errno == errno.EADDRINUSE
+            holder = port_holder.describe(address.port) if in_use and isinstance(address, TcpAddress) else ""
+            by = f", by {holder}" if holder else ""
+            if not in_use or attempt >= attempts:
+                raise BindError(f"Can't connect to {address}: {error.strerror or error}{by}.") from None
+            if attempt == 1:
+                log.error(f"Connection in use: {address}{by}. Trying for {attempts - 1} seconds.")
         time.sleep(1)
-    raise BindError(f"Can't connect to {address}: {reason}.")
+        attempt += 1
 
 
 def listen_on(address: Address, backlog: int, umask: int) -> Listener:

@@ -24,7 +24,7 @@ class TcpAddress(NamedTuple):
         return self.host.lower(), self.port
 
     def __str__(self) -> str:
-        return str((self.host, self.port))
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class UnixAddress(NamedTuple):

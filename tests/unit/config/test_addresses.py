@@ -52,8 +52,9 @@ class TestGrammar:
             parse(text)
         assert words in str(caught.value)
 
-    def test_log_lines_show_an_address_as_gunicorn_does(self) -> None:
-        assert str(parse("127.0.0.1:80")) == "('127.0.0.1', 80)"
+    def test_log_lines_show_an_address_as_it_may_be_written(self) -> None:
+        assert str(parse("127.0.0.1:80")) == "127.0.0.1:80"
+        assert str(parse("[::1]:80")) == "[::1]:80"
         assert str(parse("unix:@name")) == "unix:@name"
 
     def test_a_host_and_a_port_that_were_given_apart(self) -> None:
