@@ -60,9 +60,6 @@ MISTAKES = {
     "no_such_logconfig_json": Mistake(
         "/nonexistent/log.json", 1, args=("--log-config-json", "/nonexistent/log.json"), reference="it is ignored"
     ),
-    "no_such_worker_tmp_dir": Mistake(
-        "/nonexistent/dir", 1, args=("--worker-tmp-dir", "/nonexistent/dir"), reference=WORDY
-    ),
     "no_such_extra_file": Mistake("/nonexistent/x", (1, 2), args=("--reload", "--reload-extra-file", "/nonexistent/x")),
     "bad_env": Mistake("env", (1, 2), args=("-e", "NOVALUE"), reference="it is taken as an empty one"),
     "conf_syntax": Mistake(r"conf\.py", 1, conf="workers = (\n", frames=True),
