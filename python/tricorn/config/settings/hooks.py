@@ -60,14 +60,18 @@ POST_WORKER_INIT = _hook(
     "worker",
     "Called just after a worker has initialized the application.",
 )
-WORKER_INT = _hook("worker_int", "worker", "Called just after a worker exited on SIGINT or SIGQUIT.")
+WORKER_INT = _hook("worker_int", "worker", "Called in a worker that received SIGINT or SIGQUIT, before it stops.")
 WORKER_ABORT = _hook(
     "worker_abort",
     "worker",
     "Called when a worker received the SIGABRT signal.",
     "This call generally happens on timeout.",
 )
-PRE_EXEC = _hook("pre_exec", "server", "Called just before a new master process is forked.")
+PRE_EXEC = _hook(
+    "pre_exec",
+    "server",
+    "Called in the child that becomes the new master process (USR2), before it executes the program.",
+)
 PRE_REQUEST = _hook(
     "pre_request", "worker, req", "Called just before a worker processes the request.", default=pre_request
 )

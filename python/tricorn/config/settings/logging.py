@@ -40,7 +40,7 @@ ACCESS_LOG_FORMAT = Setting(
     default='%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"',
     section=SECTION,
     help="The access log format.",
-    doc="With the atoms of gunicorn; see the README.",
+    doc="With the atoms of gunicorn: docs/LOGS.md.",
 )
 
 ERRORLOG = Setting(

@@ -61,8 +61,8 @@ WORKER_CONNECTIONS = Setting(
     kind=Integer(min=1),
     default=1000,
     section=SECTION,
-    help="The maximum number of simultaneous clients.",
-    doc="Of simultaneous requests, that is: idle connections do not count, open WebSockets do. A worker with greenlets "
+    help="The maximum number of requests that a worker with greenlets or an event loop runs at once.",
+    doc="Idle connections do not count, open WebSockets do. A worker with greenlets "
     "or an event loop runs so many at once; more wait, in order. Under sync and gthread a worker that runs and holds "
     "so many accepts no more.",
 )
