@@ -51,7 +51,7 @@ pub fn head(out: &mut Vec<u8>, head: &ResponseHead<'_>) {
         out.extend_from_slice(head.request_id);
     }
     if !head.standing.is_empty() {
-        lines(out, head.standing());
+        standing(out, head);
     }
     section(out, head.fields());
 }
@@ -116,6 +116,12 @@ fn status_line(out: &mut Vec<u8>, version: Version, status: u16, reason: &[u8]) 
 fn section<'a>(out: &mut Vec<u8>, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
     lines(out, fields);
     out.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Apart, since most responses have none of these.
+#[cold]
+fn standing(out: &mut Vec<u8>, head: &ResponseHead<'_>) {
+    lines(out, head.standing());
 }
 
 /// `*( CRLF field-line )`.

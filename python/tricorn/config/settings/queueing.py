@@ -18,8 +18,8 @@ QUEUE_LIMIT = Setting(
     doc="One more is answered at once with 503 and `Retry-After`, without Python and without a thread. It counts "
     "complete requests on connections that a worker has accepted. While a worker is idle newcomers are left to it; "
     "when all are busy they are accepted, so that the limit holds for them. What is beyond `max_connections` "
-    "waits in the kernel, see `backlog`. With gunicorn every request waits there or in the worker, without a limit. The default is "
-    "far beyond what can be answered before clients give up; it bounds memory.",
+    "waits in the kernel, see `backlog`. With gunicorn every request waits there or in the worker, without a limit. "
+    "The default is far beyond what can be answered before clients give up; it bounds memory.",
 )
 
 QUEUE_TIMEOUT = Setting(
