@@ -15,8 +15,12 @@ class, so that nothing else has to know it.
 
 from __future__ import annotations
 
+import os
 from enum import IntEnum
+from types import TracebackType
 from typing import ClassVar
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 class ExitCode(IntEnum):
@@ -58,6 +62,26 @@ class BootError(TricornError):
     """Loading the application raised an exception of its own."""
 
     exit_code: ClassVar[ExitCode] = ExitCode.WORKER_BOOT
+
+
+def of_the_application(trace: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback below ours and those of the import system."""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not (file.startswith(_PACKAGE) or "importlib" in file):
+            return trace
+        trace = trace.tb_next
+    return None
+
+
+ExceptionInfo = tuple[type[BaseException], BaseException, "TracebackType | None"]
+
+
+def shown(error: BaseException) -> ExceptionInfo:
+    """For `exc_info` of a log: without our frames, unless there are no others and they may tell something."""
+    trace = of_the_application(error.__traceback__)
+    tells_itself = isinstance(error, ModuleNotFoundError | SyntaxError)
+    return type(error), error, trace if trace is not None or tells_itself else error.__traceback__
 
 
 class ClientDisconnected(OSError):

@@ -64,6 +64,26 @@ def test_an_application_that_does_not_load_is_exit_3(worker_class: str) -> None:
     assert "Worker failed to boot" in done.stderr
 
 
+@pytest.mark.beyond_reference("each worker there tells the whole way to the error")
+@KINDS
+def test_why_no_worker_boots_is_told_once_and_from_the_application_on(worker_class: str) -> None:
+    done = run(*address(), "-k", worker_class, "-w", "3", "broken_import:application")
+    assert done.returncode == 3
+    assert done.stderr.count("Traceback") == 1
+    frames = re.findall('  File "(.*?)"', done.stderr)
+    assert frames
+    assert all(frame.startswith(str(APPS)) for frame in frames), frames
+
+
+@pytest.mark.beyond_reference("a traceback of the server there")
+def test_a_module_that_is_not_there_is_one_sentence() -> None:
+    done = run(*address(), "-w", "3", "nowhere.wsgi:application")
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    (line,) = re.findall("Could not import 'nowhere.wsgi:application'.*", done.stderr)
+    assert f"no module named 'nowhere' in {APPS}," in line
+
+
 @pytest.mark.parametrize(
     ("app", "says"),
     [

@@ -234,6 +234,14 @@ PROCESSES = (
         ("tests/compat/test_hooks.py -k after_its_request",),
     ),
     Fault(
+        "told_once",
+        "workers that fail alike tell it once",
+        "python/tricorn/workers/base.py",
+        "if self.spec.once.claim(reason):",
+        "if True:",
+        ("tests/integration/test_boot.py -k told_once",),
+    ),
+    Fault(
         "slots",
         "a slot is of one process",
         f"{ARBITER}/process_table.py",

@@ -12,7 +12,7 @@ from tricorn.arbiter.sockets import Listener
 from tricorn.config import importers
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded
-from tricorn.errors import AppImportError, BootError
+from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
 from tricorn.green import patching
 from tricorn.log import Logger
@@ -198,7 +198,7 @@ def _preload(generation: Generation) -> None:
     except AppImportError:
         raise
     except Exception as error:
-        generation.log.exception("Exception while the application was loaded")
+        generation.log.error("Exception while the application was loaded", exc_info=shown(error))
         raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
     finally:
         patching.take_signals_back()

@@ -22,6 +22,7 @@ from tricorn.metrics import scoreboard
 from tricorn.unpatched import os
 from tricorn.workers import load
 from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
+from tricorn.workers.once import Once
 
 NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
@@ -38,6 +39,7 @@ class ProcessTable:
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
+    once: Once = field(default_factory=Once)
 
     def __post_init__(self) -> None:
         self.life, writer = os.pipe()
@@ -97,6 +99,7 @@ class ProcessTable:
             group=self.shared.group,
             siblings=command.siblings,
             stand_in=command.stand_in,
+            once=self.once,
             slot=self._free_slot(),
         )
         return load(generation.worker_class)(spec)

@@ -7,7 +7,6 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
-from types import TracebackType
 
 from tricorn import log as logs
 from tricorn import workers
@@ -19,15 +18,13 @@ from tricorn.config.load import Loaded
 from tricorn.config.lookups import Hook, PostRequestHook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
-from tricorn.errors import ConfigError, ExitCode, TricornError
+from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
 from tricorn.gateway import app_loader, interfaces
 from tricorn.green import patching
 from tricorn.log import classes, configured
 from tricorn.workers import native
 
 HIDDEN = "***"
-
-_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 _SECRET = re.compile(r"pass|secret|token|key|dsn|credential|auth", re.IGNORECASE)
 
@@ -94,7 +91,7 @@ def check_application(config: Config) -> int:
         return ExitCode.CONFIG
     except (Exception, SystemExit) as error:
         print("\nError while loading the application:\n", file=sys.stderr)
-        traceback.print_exception(type(error), error, _of_the_application(error.__traceback__))
+        traceback.print_exception(type(error), error, of_the_application(error.__traceback__))
         return ExitCode.CONFIG
     return ExitCode.OK
 
@@ -104,16 +101,6 @@ class _Printer:
 
     def warning(self, message: str, *args: object) -> None:
         print(f"Warning: {message % args}", file=sys.stderr)
-
-
-def _of_the_application(trace: TracebackType | None) -> TracebackType | None:
-    """The frames below ours and those of the import system."""
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not (file.startswith(_PACKAGE) or "importlib" in file):
-            return trace
-        trace = trace.tb_next
-    return None
 
 
 def _shown(setting: Setting[object], value: object) -> object:

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tricorn import forked
-from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode
+from tricorn.errors import AppImportError, BootError, ExitCode, TricornError, of_the_application, shown
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
 from tricorn.workers import ending, watch
 from tricorn.workers.handlers import HANDLED, Handlers, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
+from tricorn.workers.once import Once
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -56,6 +57,8 @@ class WorkerSpec:
     siblings: bool
     stand_in: bool
     """If the application cannot be loaded, show why instead of failing (`reload`)."""
+    once: Once
+    """What other workers may say as well, when they fail to boot."""
     slot: int
     """From 1 on; of no other process that is alive, and given again."""
 
@@ -212,6 +215,7 @@ class Worker(ABC):
         else:
             self._tell(Ready(stand_in=self.stands_in))
             self.is_serving = True
+            self.spec.once.close()
             if not self._alive:
                 self._ask_to_retire()
             status = self._serve(booted.core, booted.gateway)
@@ -225,24 +229,31 @@ class Worker(ABC):
         """The exit status if that failed: the arbiter has been told why."""
         try:
             return self._boot()
-        except SystemExit as error:
-            self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
-            return self._failed(ExitCode.WORKER_BOOT, f"SystemExit: {error.code}")
-        except AppImportError as error:
-            self.log.debug("Error while loading the application", exc_info=True)
-            if self.cfg.log_format != "json":  # there the arbiter's record says it, and nothing else may
-                print(error, file=sys.stderr, flush=True)
-            return self._failed(ExitCode.APP_LOAD, str(error))
-        except (ConfigError, BootError) as error:
-            self.log.error("%s", "\n".join(filter(None, (str(error), error.details))))
-            return self._failed(ExitCode.WORKER_BOOT, str(error))
-        except Exception as error:
-            self.log.exception("Exception in worker process")
-            return self._failed(ExitCode.WORKER_BOOT, f"{type(error).__name__}: {error}")
+        except (Exception, SystemExit) as error:
+            own = isinstance(error, TricornError)
+            reason = str(error) if own else f"{type(error).__name__}: {error}"
+            if self.spec.once.claim(reason):
+                self._log_failure(error)
+            status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
+            self._tell(BootFailed(status, reason))
+            return status
 
-    def _failed(self, status: ExitCode, reason: str) -> int:
-        self._tell(BootFailed(status, reason))
-        return status
+    def _log_failure(self, error: Exception | SystemExit) -> None:
+        """In an exception handler: why this worker cannot boot."""
+        match error:
+            case SystemExit():
+                self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
+            case AppImportError():
+                self.log.debug("Error while loading the application", exc_info=True)
+                if self.cfg.log_format != "json":  # there the arbiter's record says it, and nothing else may
+                    print(error, file=sys.stderr, flush=True)
+            case TricornError():
+                self.log.error("%s", "\n".join(filter(None, (str(error), error.details))))
+            case ModuleNotFoundError() if of_the_application(error.__traceback__) is None:
+                text = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
+                self.log.error(text, self.app.app_uri, str(error)[:1].lower() + str(error)[1:], os.getcwd())
+            case _:
+                self.log.error("Exception in worker process", exc_info=shown(error))
 
     def _boot(self) -> Booted:
         try:
@@ -305,9 +316,10 @@ class Worker(ABC):
         """In an exception handler: what is served is why nothing else is."""
         import traceback
 
-        self.log.exception("%s", text)
+        if self.spec.once.claim(f"{text}: {error}"):
+            self.log.error("%s", text, exc_info=shown(error))
         details = error.details if isinstance(error, BootError) else ""
-        self.wsgi = self.make_stand_in(details or traceback.format_exc())
+        self.wsgi = self.make_stand_in(details or "".join(traceback.format_exception(*shown(error))))
         self.stands_in = True
         if self.reloader is not None:
             # What failed while it was imported is no module, and is what will be mended.

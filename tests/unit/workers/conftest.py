@@ -19,6 +19,7 @@ from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 from tricorn.workers.messages import Decoder, Message
+from tricorn.workers.once import Once
 
 TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
 
@@ -120,6 +121,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     (tmp_path / "life_exits.py").write_text("import sys; sys.exit(7)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     ends: list[int] = []
+    unclosed: list[Once] = []
 
     def make(
         app: str = "life_app",
@@ -129,7 +131,8 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         siblings: bool = False,
         **hooks: Any,
     ) -> Arbiter:
-        messages, life = os.pipe(), os.pipe()
+        messages, life, once = os.pipe(), os.pipe(), Once()
+        unclosed.append(once)
         ends.extend((*messages, *life))
         in_file = Layer({name: Raw(hook, "gunicorn.conf.py") for name, hook in hooks.items()})
         config = resolve([in_file, read_arguments([*argv.split(), app])])
@@ -146,6 +149,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             group=memoryview(bytearray(4096)),
             siblings=siblings,
             stand_in=stand_in,
+            once=once,
             slot=3,
         )
         worker = workers.load(worker_class)(spec)
@@ -155,5 +159,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     yield make
     for end in ends:
         os.close(end)
+    for each in unclosed:
+        each.close()
     for name in ("life_app", "life_broken", "life_exits"):
         sys.modules.pop(name, None)
