@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass, field
 
 from tricorn.config import env_file
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
+from tricorn.unpatched import os
 
 MOST_FILES = 65_536
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
+
+from tricorn.unpatched import os
 
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 
