@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tricorn.config.record import Record
 from tricorn.config.validators import Refused, TextList
+from tricorn.record import Record
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config import addresses, foreign
-from tricorn.config.record import Record
 from tricorn.config.registry import BY_NAME
 from tricorn.config.settings import (
     admin,
@@ -24,6 +23,7 @@ from tricorn.config.settings import (
     socket,
 )
 from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.record import Record
 
 DEFAULT = "default"
 """The origin of a value that nobody has set."""

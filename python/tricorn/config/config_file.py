@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.config import importers, misspelt
 from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
-from tricorn.config.record import Record
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, refuse
 from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 
 if TYPE_CHECKING:
     import ast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
-from tricorn.config.record import Record
+from tricorn.record import Record
 
 
 class SettingView(Record):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from tricorn.config.record import Record
 from tricorn.config.validators import Malformed, Refused
+from tricorn.record import Record
 
 DEFAULT_SERVER = "tricorn"
 

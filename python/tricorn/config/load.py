@@ -10,10 +10,10 @@ from typing import Any
 
 from tricorn.config import command_line, config_file, pyproject
 from tricorn.config.config import DEFAULT, Config
-from tricorn.config.record import Record
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
 from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 
 
 class Sources(Record):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, MethodType
 from typing import Any
 
-from tricorn.config.record import Record
 from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
+from tricorn.record import Record
 
 AnyHook = Callable[..., Any]
 

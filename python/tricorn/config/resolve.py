@@ -17,12 +17,12 @@ from types import FunctionType, MethodType, ModuleType
 from tricorn.config import misspelt
 from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import MUST_EXIST
-from tricorn.config.record import Record
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
 from tricorn.config.validators import Invalid, Refused
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 
 _KUBERNETES = re.compile(r"TRICORN_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?)")
 

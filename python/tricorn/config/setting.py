@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
 
-from tricorn.config.record import Record
+from tricorn.record import Record
 
 if TYPE_CHECKING:
     from tricorn.config.validators import Kind

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import NoReturn
 
-from tricorn.config.record import Record
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 
 
 class Takes(Enum):

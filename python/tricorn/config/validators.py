@@ -11,8 +11,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
-from tricorn.config.record import Record
 from tricorn.errors import nearest
+from tricorn.record import Record
 
 T_co = TypeVar("T_co", covariant=True)
 

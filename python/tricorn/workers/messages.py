@@ -18,8 +18,9 @@ of the scoreboard.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import Literal
+
+from tricorn.record import Record
 
 TEXT_BYTES = 2048
 """Most bytes of a reason, a path or a request in a line."""
@@ -33,39 +34,34 @@ Level = Literal["info", "warning", "error"]
 Limit = Literal["timeout", "request_timeout"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Record):
     """The application is loaded and requests are being taken."""
 
     stand_in: bool = False
     """It could not be loaded, and its traceback is served instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class BootFailed:
+class BootFailed(Record):
     """This worker is about to exit with `code` and never served."""
 
     code: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Retire:
+class Retire(Record):
     """This worker has served long enough, says it, and serves on until it is told to drain."""
 
     reason: str
     """The setting that was reached, e.g. `max_requests`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Record):
     """The reloader saw that a file of the application is not the one that was loaded."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Record):
     """For the log, once: every worker with this application says the same."""
 
     level: Level
@@ -74,8 +70,7 @@ class Notice:
     """With it the text may differ, and is logged from time to time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Record):
     """A call is older, or has made no progress for longer, than the setting `limit` allows; told once for each."""
 
     limit: Limit
@@ -89,8 +84,7 @@ class Stuck:
     """`File "app.py", line 3 in slow`, most recent call first; empty if the call ended before it could be asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class StackLines:
+class StackLines(Record):
     """A stack that nobody announced: the arbiter sent the signal itself, to a worker that is still booting.
 
     As many lines as had come; more may follow in a message of their own.

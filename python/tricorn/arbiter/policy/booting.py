@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving
@@ -10,6 +9,7 @@ from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, S
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
 from tricorn.arbiter.policy.state import Backoff, Decision, State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
+from tricorn.record import replace
 
 
 def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:

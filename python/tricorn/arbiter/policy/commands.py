@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from signal import Signals
 from typing import Literal
 
+from tricorn.record import Record
+
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(Record):
     """Forks a worker. Comes back as Spawned or SpawnFailed."""
 
     nr: int
@@ -24,23 +24,20 @@ class Spawn:
     """An application that cannot be loaded is answered for with its traceback: nothing better serves yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Record):
     """Sends a signal to a worker."""
 
     nr: int
     signal: Signals
 
 
-@dataclass(frozen=True, slots=True)
-class AskForStack:
+class AskForStack(Record):
     """Has a worker write where its main thread is. Comes back as WorkerStack, or not at all."""
 
     nr: int
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Record):
     """Writes an order into the pages of workers: their monitors read it though their Python may never run again."""
 
     nrs: tuple[int, ...]
@@ -52,53 +49,45 @@ class Order:
     """Others serve on when it has left: what waits is for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Record):
     level: Level
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogReady:
+class LogReady(Record):
     """Logs that all workers of the generation serve."""
 
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
-class CloseListeners:
+class CloseListeners(Record):
     """Closes the arbiter's copies: the port is refused as soon as the last worker has closed its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReopenLogs:
+class ReopenLogs(Record):
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Reload:
+class Reload(Record):
     """Reads the configuration anew and prepares a generation. Comes back as Reloaded or ReloadFailed."""
 
     configuration: bool = True
     """False: only the code changed; nothing but the workers is new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Record):
     """A generation serves: what only its predecessors needed can go."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(Record):
     """A generation is given up: what was prepared for it goes, and what it replaced is in force again."""
 
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkersChanged:
+class WorkersChanged(Record):
     """Tells the hook `nworkers_changed`."""
 
     new: int
@@ -113,18 +102,15 @@ class ServiceState(Enum):
     STOPPING = "stopping"
 
 
-@dataclass(frozen=True, slots=True)
-class Notify:
+class Notify(Record):
     state: ServiceState
 
 
-@dataclass(frozen=True, slots=True)
-class StartSuccessor:
+class StartSuccessor(Record):
     """Starts a successor of the whole server (USR2)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Record):
     code: int
 
 

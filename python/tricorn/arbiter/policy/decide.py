@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import booting, endings, leaving, notices, reloading, retiring, signals
@@ -24,6 +23,7 @@ from tricorn.arbiter.policy.events import (
 )
 from tricorn.arbiter.policy.state import Decision, State, Stopping
 from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Serving, Worker
+from tricorn.record import replace
 from tricorn.workers.messages import BootFailed, Changed, Message, Notice, Ready, Retire, StackLines, Stuck
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving, reloading
@@ -10,6 +9,7 @@ from tricorn.arbiter.policy.commands import Command, Level, Log
 from tricorn.arbiter.policy.state import Backoff, Decision, Failure, State, Stopping
 from tricorn.arbiter.policy.worker import Booting, Leaving, Worker
 from tricorn.errors import ExitCode
+from tricorn.record import replace
 
 
 def not_started(state: State, worker: Worker, reason: str, now: float) -> Decision:

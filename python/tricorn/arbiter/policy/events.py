@@ -2,56 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from signal import Signals
 
 from tricorn.arbiter.policy.state import Policy
+from tricorn.record import Record
 from tricorn.workers.messages import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Record):
     """The listeners are bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signalled:
+class Signalled(Record):
     signal: Signals
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
+class Resized(Record):
     """A hook has set how many workers there should be."""
 
     workers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
+class Spawned(Record):
     nr: int
     pid: int
     jitter: float = 0.0
     """A random number from 0 to 1, for what workers should not do all at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnFailed:
+class SpawnFailed(Record):
     """The system would not fork, or the hook before it failed."""
 
     nr: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(Record):
     """A worker has sent a message."""
 
     nr: int
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSeen:
+class WorkerSeen(Record):
     """What its page and the system say of a worker."""
 
     nr: int
@@ -65,8 +58,7 @@ class WorkerSeen:
     """When it last said that it runs, in the worker's own figures."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reloaded:
+class Reloaded(Record):
     """A new generation can be started."""
 
     generation: int
@@ -74,13 +66,11 @@ class Reloaded:
     policy: Policy
 
 
-@dataclass(frozen=True, slots=True)
-class ReloadFailed:
+class ReloadFailed(Record):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChildExited:
+class ChildExited(Record):
     nr: int
     status: int
     """The exit status, or the negative number of the signal that killed it."""
@@ -88,15 +78,13 @@ class ChildExited:
     """The requests it was running, as its page tells: `GET /path (1.2 s)`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upgraded:
+class Upgraded(Record):
     """A successor of the whole server was started, or (None) has ended."""
 
     pid: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Record):
     """A deadline of the state has come."""
 
 

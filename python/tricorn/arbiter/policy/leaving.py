@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
 from tricorn.arbiter.policy.state import NEVER, Decision, State, Stopping
 from tricorn.arbiter.policy.worker import Leaving, Worker, told_to_leave
 from tricorn.errors import ExitCode
+from tricorn.record import replace
 
 
 def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 
 from tricorn.arbiter.policy.commands import Log
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.arbiter.policy.worker import Worker
+from tricorn.record import replace
 from tricorn.workers.messages import Notice
 
 

@@ -9,7 +9,6 @@ What is asked for meanwhile happens once, afterwards.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving
@@ -17,6 +16,7 @@ from tricorn.arbiter.policy.commands import Command, Commit, Log, Notify, Reload
 from tricorn.arbiter.policy.events import Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
 from tricorn.arbiter.policy.worker import Leaving, Worker
+from tricorn.record import replace
 
 
 def hang_up(state: State) -> Decision:

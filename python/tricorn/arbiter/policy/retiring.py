@@ -6,7 +6,6 @@ stuck worker is replaced whatever the others do.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import takewhile
 from signal import Signals
 
@@ -16,6 +15,7 @@ from tricorn.arbiter.policy.commands import Command, Log
 from tricorn.arbiter.policy.events import WorkerSeen
 from tricorn.arbiter.policy.state import Decision, State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Phase, Retiring, Serving, Silent, Worker
+from tricorn.record import replace
 from tricorn.workers.messages import Stuck
 
 AT_ONCE = 4

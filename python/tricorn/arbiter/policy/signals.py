@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving, reloading
 from tricorn.arbiter.policy.commands import Command, Log, ReopenLogs, Send, StartSuccessor, WorkersChanged
 from tricorn.arbiter.policy.state import Decision, State, Stopping
 from tricorn.errors import ExitCode
+from tricorn.record import replace
 
 
 def signalled(state: State, signal: Signals, now: float) -> Decision:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tricorn.arbiter.policy.commands import Command
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
+from tricorn.record import Record, replace
 
 NEVER = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Record):
     """The settings that decide what comes next; times in seconds, 0 is off. Each load has its own."""
 
     graceful_timeout: float = 30
@@ -33,8 +32,7 @@ class Policy:
     """Workers there can be: the scoreboard has no more pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Record):
     """Restraint in replacing workers that die young."""
 
     streak: int = 0
@@ -43,16 +41,14 @@ class Backoff:
     """No worker is started before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Record):
     """Why a worker of the first start did not boot."""
 
     code: int
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Record):
     """The current generation has to show that it can boot; what it replaces serves meanwhile."""
 
     previous: int
@@ -61,20 +57,18 @@ class Trial:
     """Of the previous generation, in force again if this one fails."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(Record):
     code: int
     failure: str | None
     """The reason, when nobody asked for the stop."""
     quick: bool
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Record):
     target: int
     """Workers wanted."""
     policy: Policy
-    workers: Mapping[int, Worker] = field(default_factory=lambda: MappingProxyType({}))
+    workers: Mapping[int, Worker] = MappingProxyType({})
     generation: int = 1
     next_nr: int = 1
     proven: bool = False
@@ -98,7 +92,7 @@ class State:
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
-    notices: Mapping[tuple[int, str], float] = field(default_factory=lambda: MappingProxyType({}))
+    notices: Mapping[tuple[int, str], float] = MappingProxyType({})
     """What workers of a generation had to say, and when it was logged."""
 
     def with_worker(self, worker: Worker) -> State:

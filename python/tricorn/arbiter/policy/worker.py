@@ -8,12 +8,12 @@ Booting ──fails──▶ gone
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from signal import Signals
 
+from tricorn.record import Record, replace
 
-@dataclass(frozen=True, slots=True)
-class Silent:
+
+class Silent(Record):
     """A worker seems not to run. Perhaps it was stopped together with the arbiter, and is about to go on."""
 
     heartbeat: int
@@ -22,8 +22,7 @@ class Silent:
     """When the arbiter first saw that, in its own time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Booting:
+class Booting(Record):
     failure: str | None = None
     """Why it cannot boot: it said so, and is about to exit."""
     overdue: float | None = None
@@ -32,16 +31,14 @@ class Booting:
     """What it answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Record):
     since: float
     retire_reason: str | None = None
     """Why it should be replaced, when its turn comes."""
     silent: Silent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Retiring:
+class Retiring(Record):
     """It serves on until its successor does, and is none of the workers wanted."""
 
     since: float
@@ -52,8 +49,7 @@ class Retiring:
     silent: Silent | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(Record):
     """It was sent a signal; if it is still there at `deadline` it is sent a clearer one."""
 
     sent_signal: Signals
@@ -82,8 +78,7 @@ def told_to_leave(phase: Phase, signal: Signals, deadline: float) -> Leaving:
             return replace(phase, sent_signal=signal, deadline=deadline)
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(Record):
     nr: int
     generation: int
     started: float

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tricorn.arbiter.policy.booting import ANSWER
 from tricorn.arbiter.policy.commands import AskForStack, Order
 from tricorn.arbiter.policy.events import ChildExited, Spawned, Start, Told, WorkerSeen
 from tricorn.arbiter.policy.leaving import ABORT_PATIENCE
 from tricorn.arbiter.policy.retiring import CONFIRMED, SERVER
+from tricorn.record import replace
 from tricorn.workers.messages import Ready, Retire, StackLines, Stuck
 
 from tests.unit.arbiter.policy.support import Arbiter, arbiter, exits, running, sends, spawned, texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
-from tricorn.config.record import Record
+from tricorn.record import Record, replace
 
 
 class Point(Record):
@@ -57,3 +57,10 @@ def test_they_match() -> None:
             assert (x, y) == (1, 5)
         case _:
             pytest.fail("no match")
+
+
+def test_one_with_other_values() -> None:
+    changed = replace(Named(1, 2, "Q"), y=5)
+    assert (changed, type(changed)) == (Named(1, 5, "Q"), Named)
+    with pytest.raises(TypeError):
+        replace(Point(1), z=5)
