@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 PACKAGE = "python/tricorn"
 BASE = f"{PACKAGE}/workers/base.py"
 NATIVE = f"{PACKAGE}/workers/native.py"
+OPTIONS = '"threads": entries(config, alias)'
 
 WORKERS = (
     Fault(
@@ -92,27 +93,51 @@ WORKERS = (
         ("tests/integration/test_lifespan.py", "tests/integration/test_websockets.py"),
     ),
     Fault(
+        "auto",
+        "a worker's class follows the application",
+        f"{PACKAGE}/workers/auto.py",
+        "_become(self, alias, made)",
+        '_become(self, "sync", made)',
+        ("tests/integration/test_auto.py",),
+    ),
+    Fault(
+        "env_file",
+        "a variable that is there is not changed by env_file",
+        f"{PACKAGE}/arbiter/environment.py",
+        "return {key: value for key, value in found.items() if key not in before}",
+        "return found",
+        ("tests/compat/test_settings.py -k env_file",),
+    ),
+    Fault(
+        "companion",
+        "a setting whose switch is off is accepted",
+        f"{PACKAGE}/config/unavailable.py",
+        "        if self.switch:\n            return True\n",
+        "",
+        ("tests/unit/config/test_unavailable.py",),
+    ),
+    Fault(
         "wrong_setting",
         "body_timeout is body_timeout",
         NATIVE,
-        '"body_timeout": config.body_timeout',
-        '"body_timeout": config.header_timeout',
+        OPTIONS,
+        '"body_timeout": config.header_timeout, ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k body_timeout"),
     ),
     Fault(
         "trusted_addresses",
         "forwarded_allow_ips decides whom the core believes",
         NATIVE,
-        '"forwarded_allow_ips": config.forwarded_allow_ips',
-        '"forwarded_allow_ips": "*"',
+        OPTIONS,
+        '"forwarded_allow_ips": "*", ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k forwarded_allow_ips"),
     ),
     Fault(
         "body_limit",
         "limit_request_body reaches the core",
         NATIVE,
-        '"limit_request_body": config.limit_request_body',
-        '"limit_request_body": 0',
+        OPTIONS,
+        '"limit_request_body": 0, ' + OPTIONS,
         ("tests/unit/workers/test_native.py", "tests/compat/test_settings.py -k limit_request_body"),
     ),
     Fault(

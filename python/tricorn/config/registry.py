@@ -19,20 +19,25 @@ from tricorn.config.settings import (
     socket,
 )
 
-SETTINGS: tuple[Setting[object], ...] = (
-    *application.SETTINGS,
-    *socket.SETTINGS,
-    *admin.SETTINGS,
-    *processes.SETTINGS,
-    *event_loops.SETTINGS,
-    *queueing.SETTINGS,
-    *mechanics.SETTINGS,
-    *slow_clients.SETTINGS,
-    *security.SETTINGS,
-    *responses.SETTINGS,
-    *logging.SETTINGS,
-    *debugging.SETTINGS,
-    *hooks.SETTINGS,
-)  # type: ignore[assignment]  # Setting is invariant, and a tuple of all kinds is wanted
+_SECTIONS = (
+    application,
+    socket,
+    admin,
+    processes,
+    event_loops,
+    queueing,
+    mechanics,
+    slow_clients,
+    security,
+    responses,
+    logging,
+    debugging,
+    hooks,
+)
+
+SETTINGS: tuple[Setting[object], ...] = tuple(
+    record for section in _SECTIONS for record in vars(section).values() if isinstance(record, Setting)
+)
+"""Every record of the files above, in the order in which it stands there."""
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

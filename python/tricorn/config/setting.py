@@ -44,6 +44,8 @@ class Setting(Record, Generic[T]):
     since: str = "0.1"
     own: bool = False
     """tricorn's own; the others have gunicorn's name, flags and meaning."""
+    core: bool = False
+    """The native core has an option of this name, and is given the value as it is."""
     default_shown: str | None = None
     """How documents show a default that is found out when the server starts."""
 

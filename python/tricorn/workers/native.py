@@ -21,6 +21,7 @@ from tricorn._core import (
     upload_dir_in_memory,
 )
 from tricorn.config.config import Config
+from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
 from tricorn.workers import AUTO, GREEN, LOOPS
@@ -146,56 +147,18 @@ def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 def core_options(config: Config, alias: str, *, siblings: bool, bodies: str | None = None) -> dict[str, object]:
     """What settings say of any core, under the core's own names. It buffers bodies as the class `bodies` does."""
     bodies = bodies or alias
-    return {
+    return {setting.name: config.value(setting.name) for setting in SETTINGS if setting.core} | {
         "threads": entries(config, alias),
         "hub": alias in GREEN or alias in LOOPS,
         "streaming": bodies in LOOPS or not config.request_buffering,
         "siblings": siblings,
-        "worker_connections": config.worker_connections,
-        "max_connections": config.max_connections,
-        "keepalive": config.keepalive,
-        "queue_limit": config.queue_limit,
-        "queue_timeout": config.queue_timeout,
-        "queue_order": config.queue_order,
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
-        "timeout": config.timeout,
-        "graceful_timeout": config.graceful_timeout,
-        "request_timeout": config.request_timeout,
-        "header_timeout": config.header_timeout,
-        "head_buffer_total": config.head_buffer_total,
-        "body_timeout": config.body_timeout,
-        "body_min_rate": config.body_min_rate,
-        "write_timeout": config.write_timeout,
-        "body_buffer_size": config.body_buffer_size,
-        "body_buffer_total": config.body_buffer_total,
-        "body_disk_total": config.body_disk_total,
         "response_buffering": buffers_responses(config, bodies),
-        "response_buffer_size": config.response_buffer_size,
-        "response_buffer_total": config.response_buffer_total,
-        "response_disk_size": config.response_disk_size,
-        "response_disk_total": config.response_disk_total,
         "upload_dir": config.tmp_upload_dir,
-        "limit_request_line": config.limit_request_line,
-        "limit_request_fields": config.limit_request_fields,
-        "limit_request_field_size": config.limit_request_field_size,
-        "limit_request_body": config.limit_request_body,
-        "permit_obsolete_folding": config.permit_obsolete_folding,
-        "strip_header_spaces": config.strip_header_spaces,
-        "permit_unconventional_http_method": config.permit_unconventional_http_method,
-        "permit_unconventional_http_version": config.permit_unconventional_http_version,
-        "casefold_http_method": config.casefold_http_method,
-        "header_map": config.header_map,
         "forwarder_headers": list(config.forwarder_headers),
-        "forwarded_allow_ips": config.forwarded_allow_ips,
         "secure_scheme_headers": dict(config.secure_scheme_headers),
-        "request_id": config.request_id,
         "access_log": config.accesslog,
-        "access_log_format": config.access_log_format,
-        "log_format": config.log_format,
-        "sendfile": config.sendfile,
         "server": dict(_lower(config.headers)).get("server", config.server_header),
         "date": config.date_header,
         "standing_fields": [field for field in config.headers if field[0].lower() != "server"],
-        "health_path": config.health_path,
-        "ready_path": config.ready_path,
     }

@@ -354,6 +354,7 @@ def sees_env_file(directory: Path) -> None:
     with fact_site(f"env_file = {str(path)!r}\nraw_env = ['TRICORN_B=from raw_env']\n") as server:
         env = facts(server)["env"]
         assert (env["TRICORN_A"], env["TRICORN_B"]) == ("from the file", "from raw_env")
+        assert env["HOME"] != "elsewhere", "it was there"
         path.write_text("TRICORN_A=after a reload\n")
         server.hup()
         assert facts(server)["env"]["TRICORN_A"] == "after a reload"

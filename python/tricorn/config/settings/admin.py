@@ -26,6 +26,7 @@ HEALTH_PATH = Setting(
     flags=("--health-path",),
     kind=UrlPath(),
     default="/healthz",
+    core=True,
     section=SECTION,
     own=True,
     help="The path at which the admin listener answers 200 while the server lives.",
@@ -37,10 +38,9 @@ READY_PATH = Setting(
     flags=("--ready-path",),
     kind=UrlPath(),
     default="/readyz",
+    core=True,
     section=SECTION,
     own=True,
     help="The path at which the admin listener answers 200 while requests are welcome, and 503 otherwise.",
     doc="They are welcome as soon as a worker is ready, and no longer when the server is told to stop.",
 )
-
-SETTINGS = (ADMIN_BIND, HEALTH_PATH, READY_PATH)

@@ -68,5 +68,3 @@ UNAVAILABLE = Setting(
     doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, say) is "
     "then not there. Settings that are of effect only with others (`ciphers`, `statsd_prefix`) are never refused.",
 )
-
-SETTINGS = (CONFIG, WSGI_APP, FACTORY, ENV_FILE, UNAVAILABLE)

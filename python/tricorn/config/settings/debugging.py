@@ -111,15 +111,3 @@ PRINT_CONFIG = Setting(
     help="Print the configuration settings as fully resolved, and check them as --check-config does.",
     doc="Each with the place it comes from.",
 )
-
-SETTINGS = (
-    RELOAD,
-    RELOAD_ENGINE,
-    RELOAD_EXTRA_FILES,
-    RELOAD_DIRS,
-    RELOAD_INCLUDES,
-    RELOAD_EXCLUDES,
-    SPEW,
-    CHECK_CONFIG,
-    PRINT_CONFIG,
-)

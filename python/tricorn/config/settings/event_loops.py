@@ -98,14 +98,3 @@ WEBSOCKET_COMPRESSION = Setting(
     help="Leaves messages of WebSockets uncompressed.",
     doc="Otherwise permessage-deflate (RFC 7692) is agreed on with clients that offer it. gunicorn has none.",
 )
-
-SETTINGS = (
-    ASGI_LOOP,
-    ASGI_LIFESPAN,
-    ASGI_DISCONNECT_GRACE_PERIOD,
-    ROOT_PATH,
-    WEBSOCKET_MAX_MESSAGE_SIZE,
-    WEBSOCKET_PING_INTERVAL,
-    WEBSOCKET_PING_TIMEOUT,
-    WEBSOCKET_COMPRESSION,
-)

@@ -95,21 +95,3 @@ NWORKERS_CHANGED = _hook(
     "The first time `old_value` is None.",
 )
 ON_EXIT = _hook("on_exit", "server", "Called just before exiting the server.")
-
-SETTINGS = (
-    ON_STARTING,
-    ON_RELOAD,
-    WHEN_READY,
-    PRE_FORK,
-    POST_FORK,
-    POST_WORKER_INIT,
-    WORKER_INT,
-    WORKER_ABORT,
-    PRE_EXEC,
-    PRE_REQUEST,
-    POST_REQUEST,
-    CHILD_EXIT,
-    WORKER_EXIT,
-    NWORKERS_CHANGED,
-    ON_EXIT,
-)

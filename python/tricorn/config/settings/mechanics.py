@@ -36,6 +36,7 @@ SENDFILE = Setting(
     env_also=("SENDFILE",),
     kind=Boolean(),
     default=True,
+    core=True,
     section=SECTION,
     help="Disables the use of sendfile().",
     doc="Files that an application returns through wsgi.file_wrapper then go through memory.",
@@ -200,24 +201,4 @@ DEFAULT_PROC_NAME = Setting(
     default_shown="the application's name",
     section=NAMING_SECTION,
     help="Internal setting that is adjusted for each type of application.",
-)
-
-SETTINGS = (
-    PRELOAD_APP,
-    SENDFILE,
-    REUSE_PORT,
-    CHDIR,
-    DAEMON,
-    RAW_ENV,
-    PIDFILE,
-    WORKER_TMP_DIR,
-    USER,
-    GROUP,
-    UMASK,
-    INITGROUPS,
-    TMP_UPLOAD_DIR,
-    PYTHONPATH,
-    CONTROL_SOCKET_DISABLE,
-    PROC_NAME,
-    DEFAULT_PROC_NAME,
 )

@@ -12,6 +12,7 @@ QUEUE_LIMIT = Setting(
     flags=("--queue-limit",),
     kind=Integer(),
     default=1000,
+    core=True,
     section=SECTION,
     own=True,
     help="The number of requests that may wait in a worker for a free thread; 0 is no limit.",
@@ -27,6 +28,7 @@ QUEUE_TIMEOUT = Setting(
     flags=("--queue-timeout",),
     kind=Seconds(),
     default=60,
+    core=True,
     section=SECTION,
     own=True,
     help="Seconds a request may wait for a free thread; 0 switches it off.",
@@ -43,6 +45,7 @@ QUEUE_ORDER = Setting(
     flags=("--queue-order",),
     kind=Choice(("fifo", "adaptive")),
     default="fifo",
+    core=True,
     section=SECTION,
     own=True,
     help="Which of the waiting requests is served next: fifo or adaptive.",
@@ -78,5 +81,3 @@ HANDOVER = Setting(
     "gunicorn a keep-alive connection stays with its worker, whatever that is doing. On Linux only; elsewhere "
     "connections stay as well.",
 )
-
-SETTINGS = (QUEUE_LIMIT, QUEUE_TIMEOUT, QUEUE_ORDER, MAX_CONCURRENCY, HANDOVER)

@@ -47,5 +47,3 @@ HEADERS: Setting[tuple[tuple[str, str], ...]] = Setting(
     "line. A field of the same name that the application sets is sent in its place. `Server` here is the setting "
     "`server_header`. Error pages of the server have none of them.",
 )
-
-SETTINGS = (SERVER_HEADER, DATE_HEADER, HEADERS)

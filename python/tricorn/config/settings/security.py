@@ -17,6 +17,7 @@ LIMIT_REQUEST_LINE = Setting(
     flags=("--limit-request-line",),
     kind=Integer(),
     default=4094,
+    core=True,
     section=LIMITS_SECTION,
     help="The maximum size of HTTP request line in bytes; 0 is the largest there is.",
     doc="A longer one is answered with 414.",
@@ -27,6 +28,7 @@ LIMIT_REQUEST_FIELDS = Setting(
     flags=("--limit-request-fields",),
     kind=Integer(),
     default=100,
+    core=True,
     section=LIMITS_SECTION,
     help="Limit the number of HTTP headers fields in a request; 0 is the largest there is.",
     doc="A request with more is answered with 431.",
@@ -37,6 +39,7 @@ LIMIT_REQUEST_FIELD_SIZE = Setting(
     flags=("--limit-request-field_size",),  # the odd underscore is gunicorn's
     kind=Integer(),
     default=8190,
+    core=True,
     section=LIMITS_SECTION,
     help="Limit the allowed size of an HTTP request header field; 0 is the largest there is.",
     doc="Of name and value together; a longer one is answered with 431.",
@@ -47,6 +50,7 @@ LIMIT_REQUEST_BODY = Setting(
     flags=("--limit-request-body",),
     kind=Bytes(),
     default=0,
+    core=True,
     section=LIMITS_SECTION,
     own=True,
     help="The maximum size of a request body in bytes; 0 is no limit.",
@@ -59,6 +63,7 @@ FORWARDED_ALLOW_IPS = Setting(
     env_also=("FORWARDED_ALLOW_IPS",),
     kind=Networks(),
     default="127.0.0.1,::1",
+    core=True,
     section=TRUST_SECTION,
     help="Front-end's IP addresses or networks from which allowed to handle set secure headers.",
     doc="`*` believes everybody. Peers on a unix socket are always believed.",
@@ -90,6 +95,7 @@ HEADER_MAP = Setting(
     flags=("--header-map",),
     kind=Choice(("drop", "refuse", "dangerous")),
     default="drop",
+    core=True,
     section=TRUST_SECTION,
     help="What to do with header names that contain an underscore: drop, refuse or dangerous.",
     doc="A proxy may take X_USER and X-USER for two names, while WSGI makes one of them; so such fields are "
@@ -104,6 +110,7 @@ def _leniency(name: str, text: str) -> Setting[bool]:
         action=Action.SET,
         kind=Boolean(),
         default=False,
+        core=True,
         section=LENIENCY_SECTION,
         help=text,
     )
@@ -128,20 +135,4 @@ PERMIT_UNCONVENTIONAL_HTTP_VERSION = _leniency(
 CASEFOLD_HTTP_METHOD = _leniency(
     "casefold_http_method",
     "Transform received HTTP methods to uppercase.",
-)
-
-SETTINGS = (
-    LIMIT_REQUEST_LINE,
-    LIMIT_REQUEST_FIELDS,
-    LIMIT_REQUEST_FIELD_SIZE,
-    LIMIT_REQUEST_BODY,
-    FORWARDED_ALLOW_IPS,
-    SECURE_SCHEME_HEADERS,
-    FORWARDER_HEADERS,
-    HEADER_MAP,
-    PERMIT_OBSOLETE_FOLDING,
-    STRIP_HEADER_SPACES,
-    PERMIT_UNCONVENTIONAL_HTTP_METHOD,
-    PERMIT_UNCONVENTIONAL_HTTP_VERSION,
-    CASEFOLD_HTTP_METHOD,
 )

@@ -30,5 +30,3 @@ BACKLOG = Setting(
     help="The maximum number of pending connections.",
     doc="The kernel cuts it to net.core.somaxconn, and lets one wait with 0.",
 )
-
-SETTINGS = (BIND, BACKLOG)
