@@ -216,7 +216,9 @@ def _unrecognized(arguments: Sequence[str]) -> str:
         return f"unrecognized arguments: {' '.join(arguments)}; one application is expected, and flags"
     # What follows an unknown flag is not told: its value may have been taken for the application.
     text = f"unrecognized arguments: {' '.join(flags)}"
-    known = [*(setting.flags for setting in SETTINGS), *(record.flags for record in UNAVAILABLE)]
+    # What is refused is no advice.
+    borrowed = [row.flags.split() for row in BORROWED if isinstance(row.becomes, Sets)]
+    known = [*(setting.flags for setting in SETTINGS), *borrowed]
     # Without the dashes, which all have in common.
     meant = nearest(flags[0].lstrip("-"), tuple(flag[2:] for some in known for flag in some if flag.startswith("--")))
     return f"{text}; did you mean --{meant}?" if meant else f"{text}; see tricorn --help"

@@ -78,6 +78,11 @@ def read(location: Location, directory: str) -> Layer:
         path = os.path.join(directory, location.path)
         if not os.path.exists(path):
             raise ConfigError(f"The configuration file {location.path!r} doesn't exist.")
+        if path.endswith(".toml"):  # hypercorn's
+            raise ConfigError(
+                f"The configuration file {location.path!r} is TOML, and tricorn's are Python: write name = value lines "
+                "into a file ending with .py, or the table [tool.tricorn] into pyproject.toml."
+            )
         if os.path.splitext(path)[1] not in EXTENSIONS:
             warnings.append(f"The configuration file {location.path!r} should have the extension .py.")
     else:

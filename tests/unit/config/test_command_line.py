@@ -75,6 +75,7 @@ def test_a_value_that_is_none_at_all_is_a_usage_error(capsys: pytest.CaptureFixt
         ("--no-such-option app", "unrecognized arguments: --no-such-option; see tricorn --help"),
         ("--worker=3 app", "ambiguous option: --worker=3 could match"),
         ("--tiemout=3 app", "unrecognized arguments: --tiemout; did you mean --timeout?"),
+        ("--limit-concurency 3 app", "unrecognized arguments: --limit-concurency; did you mean --limit-concurrency?"),
         ("app other", "unrecognized arguments: other; one application is expected, and flags"),
         ("-w", "argument -w/--workers: expected one argument"),
     ],

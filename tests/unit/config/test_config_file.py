@@ -185,6 +185,11 @@ class TestFailures:
         with pytest.raises(ConfigError, match=r"The configuration file 'nowhere\.py' doesn't exist"):
             read(Location.parse("nowhere.py"), os.getcwd())
 
+    def test_hypercorns_toml(self) -> None:
+        write("bind = 'a'\n", "hypercorn.toml")
+        with pytest.raises(ConfigError, match=r"'hypercorn\.toml' is TOML, and tricorn's are Python"):
+            read(Location.parse("hypercorn.toml"), os.getcwd())
+
     def test_a_directory(self) -> None:
         Path("dir.py").mkdir()
         with pytest.raises(ConfigError, match=r"dir\.py: IsADirectoryError"):
