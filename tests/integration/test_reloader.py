@@ -252,17 +252,29 @@ class TestFiles:
         assert not files.concerns(str(tmp_path / "server.log"))
 
 
+def test_patterns_of_what_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "b.pyc", "build/c.py", "src/build/d.py", "src/generated/e.py", "src/f.tmp.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    files = Files([str(tmp_path / "**" / "*.py*")], ["*.pyc", "build", "generated/*", "*.tmp.py"])
+    files.look()
+    watched = {path for path in files._all() if path.startswith(str(tmp_path))}
+    assert watched == {str(tmp_path / "a.py")}
+
+
 class TestEngines:
     @pytest.mark.parametrize("engine", ["auto", "poll"])
     def test_which_need_nothing(self, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "watchfiles", None)
         reloader.check(engine)
 
-    def test_inotify_names_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("engine", ["inotify", "watchfiles"])
+    def test_one_that_is_asked_for_names_what_is_missing(self, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "watchfiles", None)
         for function in reloader.check, lambda engine: reloader.start([], engine, print):
             with pytest.raises(ConfigError, match=r"pip install 'tricorn\[reload\]', or use reload_engine poll."):
-                function("inotify")
+                function(engine)
 
     @needs_watchfiles
     def test_auto_is_quick_where_watchfiles_is_installed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

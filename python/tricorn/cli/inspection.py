@@ -57,12 +57,13 @@ def check_files(config: Config) -> None:
     """Raises ConfigError for logs and a pidfile that a start would fail with. Opens none that may not be there yet."""
     for name, path in (("errorlog", config.errorlog), ("accesslog", config.accesslog), ("pidfile", config.pidfile)):
         if path and path != "-":
-            _check_writable(name, os.path.join(config.chdir or "", path), config)
+            _check_writable(name, path, config)
     if configured.is_configured(config) or config.logger_class not in classes.OURS:
         logs.make(config.with_default("errorlog", "accesslog"))
 
 
-def _check_writable(name: str, path: str, config: Config) -> None:
+def _check_writable(name: str, given: str, config: Config) -> None:
+    path = os.path.join(config.chdir or "", given)
     directory = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
         reason = "it is a directory"
@@ -72,7 +73,7 @@ def _check_writable(name: str, path: str, config: Config) -> None:
         reason = "it cannot be written"
     else:
         return
-    raise ConfigError(f"Invalid value for {name}: {path} (from {config.origin(name)}): {reason}.")
+    raise ConfigError(f"Invalid value for {name}: {given} (from {config.origin(name)}): {reason}.")
 
 
 def check_application(config: Config) -> int:

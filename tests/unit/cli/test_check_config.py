@@ -1,0 +1,70 @@
+"""`--check-config` says of the logs and the pidfile what a start would say, and opens no file that is not there."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tricorn.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.startswith(("TRICORN_", "GUNICORN_")) or name in ("PORT", "WEB_CONCURRENCY"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.setitem(sys.modules, "__config__", None)
+    (tmp_path / "checked_app.py").write_text("def application(environ, start_response): ...\n")
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> object:
+    yield
+    sys.modules.pop("checked_app", None)
+
+
+def check(*argv: str) -> int:
+    return main(["--check-config", *argv, "checked_app"])
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--error-logfile", "nowhere/log"], "Invalid value for errorlog: nowhere/log (from --log-file): there is no"),
+        (
+            ["--access-logfile", "nowhere/log"],
+            "Invalid value for accesslog: nowhere/log (from --access-logfile): there",
+        ),
+        (["--pid", "nowhere/pid"], "Invalid value for pidfile: nowhere/pid (from --pid): there is no directory"),
+        (["--pid", "."], "Invalid value for pidfile: . (from --pid): it is a directory."),
+        (["--logger-class", "checked_app.application"], "logger_class) cannot be used: expected a subclass"),
+        (["--logger-class", "no_such.Logger"], "(logger_class) cannot be imported"),
+        (["--log-config-json", "log.json"], "'log.json' (logconfig_json) cannot be used"),
+    ],
+)
+def test_what_a_start_would_fail_with(argv: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("log.json").write_text('{"version": 1, "root": {"handlers": ["nowhere"]}, "loggers": {"gunicorn.error": {}}}')
+    assert check(*argv) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_what_can_be_used_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("--error-logfile", "error.log", "--access-logfile", "access.log", "--pid", "pid") == 0
+    assert sorted(os.listdir()) == ["checked_app.py"]
+    assert capsys.readouterr().err == ""
+
+
+def test_atoms_that_do_not_exist_are_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("--access-logfile", "-", "--access-logformat", "%(h)s %(zz)s") == 0
+    error = capsys.readouterr().err
+    assert "Warning: access_log_format (from --access-logformat): unknown atoms are logged as -: %(zz)s; known" in error
+
+
+def test_a_class_of_the_applications_kind_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("-k", "asgi") == 1
+    assert "is a WSGI application, which the worker class 'asgi' does not serve" in capsys.readouterr().err
+    assert check() == 0
