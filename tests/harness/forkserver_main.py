@@ -26,18 +26,13 @@ def import_as_arbiter(alias: str) -> None:
         import_module(name)
     from tricorn import workers
     from tricorn.config import command_line
-    from tricorn.green import patching
+    from tricorn.config.resolve import resolve
     from tricorn.workers import title
 
-    command_line.build_parser()  # argparse imports gettext's catalogue of words when a parser is made
+    # argparse imports gettext's catalogue of words when a parser is made.
+    config = resolve([command_line.read_arguments(["--worker-class", alias])])
     workers.choose(alias, 1)  # importlib.metadata reads the versions of packages
-    workers.load(alias)
-    if alias in workers.GREEN:
-        patching.prepare(alias)
-    if alias in workers.LOOPS:
-        from tricorn.workers import event_loop
-
-        event_loop.import_loop(workers.choose_loop(alias, "auto"))
+    workers.load(alias).import_shared(config)
     title.prepare()
 
 

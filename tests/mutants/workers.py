@@ -151,9 +151,9 @@ WORKERS = (
     Fault(
         "entries_of_gthread",
         "gthread runs as many requests as it has threads",
-        NATIVE,
-        'config.threads if alias == "gthread" else 1',
-        "1",
+        f"{PACKAGE}/workers/gthread.py",
+        "return config.threads",
+        "return 1",
         ("tests/unit/workers", "tests/integration/test_concurrency.py"),
     ),
     Fault(

@@ -9,7 +9,6 @@ from tricorn.arbiter import reuse_port, sockets
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.state import Policy
 from tricorn.arbiter.sockets import Listener
-from tricorn.config import importers
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded
 from tricorn.errors import AppImportError, BootError, shown
@@ -19,6 +18,7 @@ from tricorn.log import Logger
 from tricorn.unpatched import time
 from tricorn.workers import AUTO, privileges, title
 from tricorn.workers.application import Application
+from tricorn.workers.base import Worker
 
 SPARE_PAGES = 64
 
@@ -26,8 +26,8 @@ SPARE_PAGES = 64
 @dataclass(slots=True)
 class Generation:
     config: Config
-    worker_class: str
-    """The alias; `auto` if the application is not loaded here."""
+    worker_class: type[Worker]
+    """That of `auto` if the application is not loaded here."""
     log: Logger
     app: Application
     reason: str = ""
@@ -84,14 +84,14 @@ class Generation:
     def page_bytes(self) -> int:
         from tricorn.workers import native
 
-        return native.scoreboard_bytes(native.entries(self.config, self.worker_class))
+        return native.scoreboard_bytes(self.worker_class.at_once(self.config))
 
     def set_title(self, role: str) -> None:
         title.set_title(f"tricorn: {role} [{self.config.proc_name or self.app.app_uri}]")
 
     def describe(self, workers: int) -> str:
         """For the log, when all of its workers serve."""
-        alias = "" if self.worker_class == AUTO else f"{self.worker_class} "
+        alias = "" if self.worker_class.alias == AUTO else f"{self.worker_class.alias} "
         noun, verb = ("worker", "serves") if workers == 1 else ("workers", "serve")
         where = " ".join(str(listener) for listener in self.listeners)
         took = f"{time.monotonic() - self.began:.1f} s"
@@ -109,8 +109,7 @@ class Generation:
 def check(config: Config) -> None:
     """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
     alias = workers.choose(config.worker_class, config.threads)
-    if alias in workers.LOOPS:
-        workers.loop_of(alias, config)
+    workers.loop_of(alias, config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader
@@ -125,29 +124,20 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     config = loaded.config
     alias = workers.choose(config.worker_class, config.threads)
-    generation = Generation(config, alias, log, app, file=loaded.file)
-    _import_class(generation)
+    generation = Generation(config, _import_class(alias, config), log, app, file=loaded.file)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)
-    if generation.worker_class == workers.AUTO and generation.app.callable is not None:
+    if alias == workers.AUTO and generation.app.callable is not None:
         chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.app_uri)
-        generation.worker_class = workers.choose(chosen, config.threads)
-        _import_class(generation)
+        generation.worker_class = _import_class(workers.choose(chosen, config.threads), config)
     return generation
 
 
-def _import_class(generation: Generation) -> None:
+def _import_class(alias: str, config: Config) -> type[Worker]:
     """Before the fork, so that workers share the pages of the class."""
-    config, alias = generation.config, generation.worker_class
-    workers.load(alias)
-    if alias in workers.GREEN:
-        patching.prepare(alias)
-    else:
-        importers.stop()
-    if alias in workers.LOOPS:
-        from tricorn.workers import event_loop  # asyncio is for no other class
-
-        event_loop.import_loop(workers.loop_of(alias, config))
+    worker_class = workers.load(alias)
+    worker_class.import_shared(config)
+    return worker_class
 
 
 def bind(
@@ -186,13 +176,9 @@ def discard(listeners: list[Listener]) -> None:
 
 
 def _preload(generation: Generation) -> None:
-    if generation.worker_class in workers.GREEN:
-        patching.patch(generation.worker_class, generation.log)
-        if generation.config.green_drivers:
-            from tricorn.green import drivers
-
-            # Nothing is counted here: a connection that the arbiter makes is nobody's.
-            drivers.install(generation.worker_class, generation.log, None)
+    generation.worker_class.patch(generation.log)
+    if generation.config.green_drivers:
+        generation.worker_class.patch_drivers(generation.log)
     try:
         generation.app.wsgi()
     except AppImportError:

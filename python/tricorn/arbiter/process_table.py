@@ -20,7 +20,6 @@ from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os
-from tricorn.workers import load
 from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 from tricorn.workers.once import Once
 
@@ -89,7 +88,6 @@ class ProcessTable:
         spec = WorkerSpec(
             server=self.server,
             config=generation.config,
-            worker_class=generation.worker_class,
             log=generation.log,
             app=generation.app,
             age=self.server.worker_age,
@@ -102,7 +100,7 @@ class ProcessTable:
             once=self.once,
             slot=self._free_slot(),
         )
-        return load(generation.worker_class)(spec)
+        return generation.worker_class(spec)
 
     def _free_slot(self) -> int:
         """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""

@@ -90,8 +90,8 @@ def _open(generation: Generation, server: Server, generations: Generations, inhe
     generations.inherits = bool(from_systemd)
     generation.open_listeners(sockets.inherit(inherited or from_systemd))
     log.info("Listening at: %s (%s)", ",".join(str(listener) for listener in generation.listeners), os.getpid())
-    if generation.worker_class != workers.AUTO:  # else the first worker that knows says it
-        alias, reason = generation.worker_class, generation.reason
+    alias, reason = generation.worker_class.alias, generation.reason
+    if alias != workers.AUTO:  # else the first worker that knows says it
         log.info("Using worker: %s", f"{alias} ({reason})" if reason else alias)
     if generation.admin:
         log.info("Health and readiness at: %s", ",".join(str(listener) for listener in generation.admin))

@@ -20,7 +20,6 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
 from tricorn.gateway import app_loader, interfaces
-from tricorn.green import patching
 from tricorn.log import classes, configured
 from tricorn.workers import native
 
@@ -78,14 +77,13 @@ def _check_writable(name: str, given: str, config: Config) -> None:
 
 def check_application(config: Config) -> int:
     Environment().enter(config)
-    alias = workers.choose(config.worker_class, config.threads)
+    worker_class = workers.load(workers.choose(config.worker_class, config.threads))
     try:
-        if alias in workers.GREEN:
-            patching.patch(alias, _Printer())
+        worker_class.patch(_Printer())
         uri = config.wsgi_app or ""
         application = app_loader.load(uri, factory=config.factory)
-        interfaces.check(application, uri, alias)
-        if alias == workers.AUTO:
+        interfaces.check(application, uri, worker_class.alias)
+        if worker_class.alias == workers.AUTO:
             workers.choose(interfaces.class_for(application, uri)[0], config.threads)
     except TricornError as error:
         print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)

@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 AUTO = processes.AUTO
 """The application decides."""
 
-GREEN = ("gevent", "eventlet")
-"""The classes whose requests run on greenlets. Their aliases are the names of their packages, and of our extras."""
-
-LOOPS = ("asgi", "tornado", "aiohttp")
-"""The classes whose requests are tasks of an event loop. The last two are named like their packages and our extras."""
-
 NAMES = processes.WORKER_CLASSES
 
 OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
@@ -52,7 +46,7 @@ def choose(name: str | type, threads: int) -> str:
 
 
 def choose_loop(name: str | type, asked: str) -> str:
-    """Which event loop a class of `LOOPS` runs on, `asyncio` or `uvloop`; `asked` is the setting `asgi_loop`.
+    """Which event loop a class runs on if it does, `asyncio` or `uvloop`; `asked` is the setting `asgi_loop`.
 
     `auto` is uvloop where it is installed, as in gunicorn. Classes other than `asgi` have the loop of their name.
     Raises ConfigError if uvloop was asked for and is not there.

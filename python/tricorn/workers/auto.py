@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tricorn import forked, workers
@@ -14,6 +13,8 @@ from tricorn.workers.base import Worker
 if TYPE_CHECKING:
     import asyncio
 
+    from tricorn.config.config import Config
+
 
 class AutoWorker(Worker):
     """It loads the application and becomes a worker of another class: its `__class__` is assigned.
@@ -22,9 +23,17 @@ class AutoWorker(Worker):
     own preparation then comes after the loading, so that no class that patches is ever chosen.
     """
 
+    alias = workers.AUTO
+    streaming = True
+    """It is not known yet."""
     _loop: Any = None
     """The current event loop before the application was loaded."""
     _epolls: frozenset[int] = frozenset()
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        """As many as a worker of any class that it may become."""
+        return max(config.worker_connections, config.threads)
 
     def prepare(self) -> None:
         self._loop, self._epolls = _current_loop(), frozenset(forked.epolls())
@@ -35,22 +44,22 @@ class AutoWorker(Worker):
         loop = _current_loop()
         made = None if loop is self._loop else (loop, self._epolls)
         del self._loop, self._epolls
-        self.spec = replace(self.spec, worker_class=alias)
-        _become(self, alias, made)
+        kind = workers.load(alias)
+        _become(self, kind, made)
         self.prepare()
         self.loaded()
         if not self.stands_in:
             self.notice("info", f"Using worker: {alias} ({reason})")
-        if in_memory := native.uploads_in_memory(self.cfg, alias):
+        if in_memory := native.uploads_in_memory(self.cfg, kind):
             self.notice("warning", in_memory)
 
     def serve(self, core: object, gateway: object) -> None:
         raise AssertionError("a worker has a class of its own before it serves")
 
 
-def _become(worker: Worker, alias: str, made: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None) -> None:
-    worker.__class__ = workers.load(alias)
-    if alias in workers.LOOPS:
+def _become(worker: Worker, kind: type[Worker], made: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None) -> None:
+    worker.__class__ = kind
+    if kind.hub:  # a loop: no class of greenlets is chosen
         from tricorn.workers.loops import LoopWorker
 
         assert isinstance(worker, LoopWorker)

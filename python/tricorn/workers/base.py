@@ -15,9 +15,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
+from tricorn.config import importers
 from tricorn.errors import AppImportError, BootError, ExitCode, TricornError, of_the_application, shown
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
@@ -41,8 +42,6 @@ class WorkerSpec:
     server: Any
     """The arbiter as hooks know it."""
     config: Config
-    worker_class: str
-    """The alias."""
     log: Logger
     app: Application
     age: int
@@ -91,17 +90,24 @@ class WorkerFds:
 
 
 class Worker(ABC):
-    """What all classes share. A class says how to wait and how to call, and nothing else.
+    """What all classes share. A class says how to wait and how to call, and what the server must know of it.
 
     The public attributes are those that hooks written for gunicorn use.
     """
+
+    alias: ClassVar[str]
+    """The setting `worker_class` and the log have this name; a subclass has its family's."""
+    hub: ClassVar[bool] = False
+    """The main thread waits in an event loop of Python's, which watches the core's descriptors."""
+    streaming: bool = False
+    """Requests begin with their heads, whatever `request_buffering` says."""
+    yields: bool = False
+    """A call that waits for its client lets other calls run on the same thread."""
 
     wsgi: Any
     """The application, once it is loaded."""
     stands_in = False
     """The application could not be loaded, and `wsgi` shows why."""
-    bodies_as: str | None = None
-    """The class whose buffering of bodies it has, where that is not its own."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.spec = spec
@@ -130,6 +136,24 @@ class Worker(ABC):
         self.is_serving = False
         """In the process of the worker, from the moment when the arbiter is told so."""
         self._core: Core | None = None
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        """How many requests run at once in one process."""
+        return 1
+
+    @classmethod
+    def import_shared(cls, config: Config) -> None:
+        """In the arbiter, before workers are forked: imports what they share."""
+        importers.stop()  # nothing will be patched, so nothing asks who imported it too early
+
+    @classmethod  # noqa: B027  # most patch nothing
+    def patch(cls, log: Any) -> None:
+        """Before a module of the application is imported: replaces what would block the hub."""
+
+    @classmethod  # noqa: B027
+    def patch_drivers(cls, log: Any, connections: Any = None) -> None:
+        """The same for drivers of databases; `connections` counts those that are open."""
 
     @property
     def alive(self) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 class AiohttpWorker(LoopWorker):
     """A protocol of aiohttp's for each connection."""
 
+    alias = "aiohttp"
+
     _runner: web.AppRunner
     _served: asyncio.Event
     """Set when no request is under way any more, and none will come."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class AsgiWorker(LoopWorker):
     """Each request is a task of its own."""
 
+    alias = "asgi"
+
     _lifespan: Lifespan
 
     async def start_up(self) -> None:

@@ -89,6 +89,8 @@ class Event(eventlet.event.Event):  # type: ignore[misc]
 class EventletWorker(green.GreenWorker):
     """Waits in eventlet's hub."""
 
+    alias = "eventlet"
+
     def make_hub(self) -> Hub:
         return Hub()
 

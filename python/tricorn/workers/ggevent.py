@@ -72,6 +72,8 @@ class RequestGreenlet(Greenlet):  # type: ignore[misc]
 class GeventWorker(green.GreenWorker):
     """Waits in gevent's hub."""
 
+    alias = "gevent"
+
     def make_hub(self) -> Hub:
         return Hub()
 

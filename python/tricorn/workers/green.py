@@ -23,6 +23,7 @@ from tricorn.workers.base import Worker
 from tricorn.workers.messages import Notice
 
 if TYPE_CHECKING:
+    from tricorn.config.config import Config
     from tricorn.workers.native import Core, WsgiGateway
 
 
@@ -84,8 +85,25 @@ class Hub(ABC):
 class GreenWorker(Worker):
     """Up to `worker_connections` requests at a time; those that wait let others go on."""
 
+    hub = yields = True
     _hub: Hub | None = None
     _connections: Connections | None = None
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        return max(config.worker_connections, 1)
+
+    @classmethod
+    def import_shared(cls, config: Config) -> None:
+        patching.prepare(cls.alias)
+
+    @classmethod
+    def patch(cls, log: patching.Log) -> None:
+        patching.patch(cls.alias, log)
+
+    @classmethod
+    def patch_drivers(cls, log: Any, connections: Connections | None = None) -> None:
+        drivers.install(cls.alias, log, connections)
 
     @abstractmethod
     def make_hub(self) -> Hub:
@@ -93,11 +111,11 @@ class GreenWorker(Worker):
 
     def prepare(self) -> None:
         # Nothing of the application's has imported yet what is to be patched.
-        patching.patch(self.spec.worker_class, Notices(self))
+        self.patch(Notices(self))
         patching.watch_forks()
         if self.cfg.green_drivers:
             self._connections = Connections(self.spec.page, self._refused, self._call_later)
-            drivers.install(self.spec.worker_class, Notices(self), self._connections)
+            self.patch_drivers(Notices(self), self._connections)
 
     def _refused(self, address: str, refusals: Refusals) -> None:
         held = scoreboard.sum_of_databases(self.spec.pages, len(self.spec.page))

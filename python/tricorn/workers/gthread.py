@@ -10,6 +10,7 @@ from tricorn import forked
 from tricorn.workers.base import Worker
 
 if TYPE_CHECKING:
+    from tricorn.config.config import Config
     from tricorn.workers.native import Core, WsgiGateway
 
 
@@ -19,7 +20,13 @@ JOIN_STEP = 0.1
 class ThreadWorker(Worker):
     """`threads` threads wait, read, call and answer; the main thread is left to signals."""
 
+    alias = "gthread"
+
     _threads: Sequence[threading.Thread] = ()
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        return config.threads
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         # Daemons: after a quick stop a call that never returns must not hold the process.

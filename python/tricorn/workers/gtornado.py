@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 class TornadoWorker(LoopWorker):
     """The core calls tornado's own interfaces, or WSGI; no HTTPServer or container of tornado's is there."""
 
+    alias = "tornado"
+
     def loaded(self) -> None:
-        # A WSGI call holds the loop up while it waits for a client, as a thread's would.
-        self.bodies_as = None if wsgi_of(self.wsgi) is None else "sync"
+        # A WSGI call that waits for its client holds up the loop.
+        self.streaming = self.yields = wsgi_of(self.wsgi) is None
 
     def make_gateway(self) -> CallGateway | WsgiGateway:
         from tricorn.workers import native
 
         application = wsgi_of(self.wsgi)
-        if (application is None) != (self.bodies_as is None):
+        if (application is None) != self.streaming:
             raise ConfigError(CHANGED)
         if application is not None:
             return native.make_wsgi_gateway(self, application, 1)

@@ -20,17 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import workers
 from tricorn.metrics import scoreboard
-from tricorn.workers import watch
+from tricorn.workers import event_loop, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 
 if TYPE_CHECKING:
+    from tricorn.config.config import Config
     from tricorn.workers.native import Core, LoopServer
 
 
 class LoopWorker(Worker):
     """Many requests at a time; those that wait let others go on."""
 
+    hub = streaming = yields = True
     made_loop: tuple[asyncio.AbstractEventLoop, frozenset[int]] | None = None
     """The loop that the application's modules got while they were imported before the class was known; and the epolls
     that were there before it."""
@@ -42,6 +44,15 @@ class LoopWorker(Worker):
     """Loop time when `graceful_timeout` will be over; None: nobody has told it to leave."""
     _at_once: asyncio.Event
     """Set when nothing is to be waited for any longer."""
+
+    @classmethod
+    def at_once(cls, config: Config) -> int:
+        return max(config.worker_connections, 1)
+
+    @classmethod
+    def import_shared(cls, config: Config) -> None:
+        super().import_shared(config)
+        event_loop.import_loop(workers.loop_of(cls.alias, config))
 
     async def start_up(self) -> None:
         """What the application wants to do before its first request; a failure ends the boot."""
@@ -59,7 +70,7 @@ class LoopWorker(Worker):
         return self._loop.loop
 
     def prepare(self) -> None:
-        kind = workers.loop_of(self.spec.worker_class, self.cfg)
+        kind = workers.loop_of(self.alias, self.cfg)
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = asyncio.Event()

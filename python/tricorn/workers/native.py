@@ -24,7 +24,6 @@ from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import observe, wsgi
-from tricorn.workers import AUTO, GREEN, LOOPS
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
@@ -39,7 +38,6 @@ __all__ = [
     "WsgiGateway",
     "check",
     "enlarge_signal_stack",
-    "entries",
     "make_core",
     "make_gateway",
     "make_wsgi_gateway",
@@ -72,9 +70,9 @@ def unknown_atoms(config: Config) -> str | None:
     return None if complaint is None else f"access_log_format (from {config.origin('access_log_format')}): {complaint}."
 
 
-def uploads_in_memory(config: Config, alias: str) -> str | None:
-    """A warning, if request bodies that go to disk take memory there. Of `auto` it is not known yet."""
-    keeps_none = alias == AUTO or alias in LOOPS or not config.request_buffering
+def uploads_in_memory(config: Config, kind: type[Worker]) -> str | None:
+    """A warning, if request bodies that go to disk take memory there."""
+    keeps_none = kind.streaming or not config.request_buffering
     directory = None if keeps_none else upload_dir_in_memory(config.tmp_upload_dir)
     if directory is None:
         return None
@@ -87,8 +85,7 @@ def uploads_in_memory(config: Config, alias: str) -> str | None:
 def make_core(worker: Worker) -> Core:
     """The core of this process. Only after the fork: it has a thread, and threads do not survive forks."""
     config, fds, spec = worker.cfg, worker.fds, worker.spec
-    alias, bodies = spec.worker_class, worker.bodies_as
-    options = core_options(config, alias, siblings=spec.siblings, bodies=bodies) | {
+    options = core_options(config, worker, siblings=spec.siblings) | {
         "max_requests": worker.max_requests if config.max_requests else 0,
         "access_log": logs.native_access(config, worker.log),
         "messages": fds.messages,
@@ -106,7 +103,7 @@ def make_core(worker: Worker) -> Core:
 
 def make_gateway(worker: Worker) -> WsgiGateway:
     """How the core calls the worker's application."""
-    return make_wsgi_gateway(worker, worker.wsgi, entries(worker.cfg, worker.spec.worker_class))
+    return make_wsgi_gateway(worker, worker.wsgi, worker.at_once(worker.cfg))
 
 
 def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: int) -> WsgiGateway:
@@ -124,36 +121,26 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
     )
 
 
-def entries(config: Config, alias: str) -> int:
-    """How many requests a worker of this class can run at once; of `auto`, a worker of any class it may choose."""
-    if alias == AUTO:
-        return max(config.worker_connections, config.threads)
-    if alias in GREEN or alias in LOOPS:
-        return max(config.worker_connections, 1)
-    return config.threads if alias == "gthread" else 1
-
-
-def buffers_responses(config: Config, alias: str) -> bool:
+def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
     """Whether what slow clients do not take goes to disk: a wait for them holds a thread, or the operator wants it."""
     if config.response_buffering == "auto":
-        return alias not in GREEN and alias not in LOOPS
-    return config.response_buffering == "on" and alias not in LOOPS
+        return not worker.yields
+    return config.response_buffering == "on" and not worker.streaming
 
 
 def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     return ((name.lower(), value) for name, value in fields)
 
 
-def core_options(config: Config, alias: str, *, siblings: bool, bodies: str | None = None) -> dict[str, object]:
-    """What settings say of any core, under the core's own names. It buffers bodies as the class `bodies` does."""
-    bodies = bodies or alias
+def core_options(config: Config, worker: Worker | type[Worker], *, siblings: bool) -> dict[str, object]:
+    """What settings, and the facts of a worker or its class, say of any core; under the core's own names."""
     return {setting.name: config.value(setting.name) for setting in SETTINGS if setting.core} | {
-        "threads": entries(config, alias),
-        "hub": alias in GREEN or alias in LOOPS,
-        "streaming": bodies in LOOPS or not config.request_buffering,
+        "threads": worker.at_once(config),
+        "hub": worker.hub,
+        "streaming": worker.streaming or not config.request_buffering,
         "siblings": siblings,
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
-        "response_buffering": buffers_responses(config, bodies),
+        "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,
         "forwarder_headers": list(config.forwarder_headers),
         "secure_scheme_headers": dict(config.secure_scheme_headers),

@@ -13,5 +13,7 @@ if TYPE_CHECKING:
 class SyncWorker(Worker):
     """The main thread waits, reads, calls the application and answers."""
 
+    alias = "sync"
+
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
         core.serve(gateway)

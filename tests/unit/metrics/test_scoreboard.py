@@ -10,14 +10,14 @@ import threading
 import time
 
 import pytest
-from tricorn import _core
+from tricorn import _core, workers
 from tricorn.config.resolve import resolve
 from tricorn.metrics import scoreboard
 from tricorn.workers.native import core_options
 
 from tests.harness.shared_memory import SharedMemory
 
-OPTIONS = core_options(resolve([]), "gthread", siblings=False)
+OPTIONS = core_options(resolve([]), workers.load("gthread"), siblings=False)
 
 
 def hello(environ, start_response):

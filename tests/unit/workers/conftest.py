@@ -139,7 +139,6 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         spec = WorkerSpec(
             server="the server",
             config=config,
-            worker_class=worker_class,
             log=log.make(config),
             app=Application(config),
             age=7,

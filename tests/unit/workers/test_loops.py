@@ -73,6 +73,8 @@ def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[L
     LoopServer.calls = 0
 
     class Noting(LoopWorker):
+        alias = "asgi"
+
         async def start_up(self) -> None:
             core.note("start_up")
 

@@ -7,9 +7,10 @@ import os
 import socket
 
 import pytest
+from tricorn import workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import resolve
-from tricorn.workers.native import Core, core_options, entries
+from tricorn.workers.native import Core, core_options
 
 from tests.harness import proc, until
 from tests.harness.core import OPTIONS, PAGE
@@ -20,8 +21,9 @@ from tests.harness.core import OPTIONS, PAGE
 )
 def test_a_class_says_how_many_requests_run_at_once(alias: str, count: int) -> None:
     config = resolve([read_arguments(["--threads", "4", "--worker-connections", "300"])])
-    assert entries(config, alias) == count
-    assert core_options(config, alias, siblings=False)["threads"] == count
+    kind = workers.load(alias)
+    assert kind.at_once(config) == count
+    assert core_options(config, kind, siblings=False)["threads"] == count
 
 
 def test_a_core_that_is_dropped_takes_its_monitor_and_its_memory_along() -> None:
