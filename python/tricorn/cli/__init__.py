@@ -26,9 +26,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def serve(sources: Sources) -> int:
     """The same, of what `sources` say."""
+    from tricorn import compat
     from tricorn.config.load import load
     from tricorn.errors import TricornError
 
+    compat.install()
     try:
         loaded = load(sources)
         config = loaded.config

@@ -130,8 +130,6 @@ def undone_on_failure(location: Location | None) -> Iterator[None]:
 
 def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
     """The names that the file defines, and the path of its source."""
-    # Lets the file `import gunicorn`. By name: the package below must not know the one above it.
-    importlib.import_module("tricorn.compat").install()
     importers.watch()
     name = location.module_name
     try:

@@ -34,8 +34,6 @@ def _import(name: str) -> object:
     module_name, dot, attribute = name.rpartition(".")
     if not dot or name.startswith("egg:"):
         raise ConfigError(f"The logger class {name!r} (logger_class) must be a dotted name: module.Class.")
-    # Its module subclasses a class of gunicorn's. By name: the package below must not know the one above it.
-    importlib.import_module("tricorn.compat").install()
     try:
         module = importlib.import_module(module_name)
     except Exception as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tricorn import compat
 from tricorn import log as logs
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
@@ -236,6 +237,7 @@ class TestLoggerClass:
         )
         monkeypatch.syspath_prepend(str(tmp_path))
         monkeypatch.setattr(sys, "meta_path", sys.meta_path[:])
+        compat.install()
         monkeypatch.delitem(sys.modules, "my_loggers", raising=False)
         return "my_loggers"
 
