@@ -338,6 +338,8 @@ threading.Thread(target=lambda: sleep(30), name="traces", daemon=True).start()
         code = """
 import pkgutil, importlib, tricorn
 for module in pkgutil.walk_packages(tricorn.__path__, "tricorn."):
+    if module.name.startswith("tricorn.compat.gunicorn."):
+        continue  # these are imported under another name, and by the user's code
     if module.name not in ("tricorn.__main__", "tricorn.workers.ggevent", "tricorn.workers.geventlet"):
         importlib.import_module(module.name)
 print(patch())

@@ -1,12 +1,12 @@
-"""gunicorn's names for code that was written for gunicorn: configuration files, hooks, logger classes.
+"""gunicorn's names, for code that was written for it: configuration files, hooks, loggers, worker classes, programs.
 
-    install()     from now on `import gunicorn` works, with gunicorn installed or without
+    install()                 from now on `import gunicorn` works, with gunicorn installed or without
+    install(programs=True)    every name is ours, so that a program that starts gunicorn starts this server
 
-What is served stands in `table`: the names that configuration files lean on. Everything else of gunicorn's raises an
-error that says so; a program that embeds gunicorn (`gunicorn.app.base`) needs gunicorn.
+What is served are the files of the folder `gunicorn` here, imported under that name: classes can be derived from,
+pickled and inspected. Everything else of gunicorn's raises an error that says so.
 
-If gunicorn is installed it is left alone, but for `gunicorn.glogging`: a logger class is used by this server and must
-subclass the server's logger.
+Without `programs` a gunicorn that is installed is left alone, but for what this server itself uses (`finder.OURS`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,23 @@
-"""The functions of `gunicorn.util` that configuration files use. Names and results are gunicorn's."""
+"""The functions that configuration files, worker classes and programs use. Names and results are gunicorn's."""
 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import socket
 import sys
 from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from tricorn.compat.absent import refuse
+from tricorn.config.load import working_directory as getcwd
+from tricorn.gateway.app_loader import load as import_app
+
+__all__ = ["chown", "getcwd", "import_app"]
+
+chown = os.chown
 
 
 def load_class(uri: Any, default: str = "", section: str = "") -> Any:
@@ -102,12 +112,55 @@ def warn(msg: str) -> None:
     sys.stderr.flush()
 
 
-def set_title(title: str) -> None:
+def _setproctitle(title: str) -> None:
     """With `setproctitle` installed; without it the process keeps its title, as with gunicorn."""
     with suppress(ImportError):
         importlib.import_module("setproctitle").setproctitle(f"gunicorn: {title}")
 
 
-def get_default_config_file() -> str | None:
-    path = os.path.join(os.path.abspath(os.getcwd()), "gunicorn.conf.py")
-    return path if os.path.exists(path) else None
+def close(sock: Any) -> None:
+    with suppress(OSError):
+        sock.close()
+
+
+def has_fileno(obj: Any) -> bool:
+    try:
+        obj.fileno()
+    except (AttributeError, OSError, io.UnsupportedOperation):
+        return False
+    return True
+
+
+def is_hoppish(header: str) -> bool:
+    """Whether a header field is about the connection (RFC 9110, 7.6.1)."""
+    return header.lower().strip() in _HOP_BY_HOP
+
+
+def unquote_to_wsgi_str(string: str) -> str:
+    return unquote_to_bytes(string).decode("latin-1")
+
+
+def reraise(tp: type[BaseException], value: BaseException | None, tb: Any = None) -> None:
+    raise (tp() if value is None else value).with_traceback(tb)
+
+
+def seed() -> None:
+    import random
+
+    random.seed()
+
+
+_HOP_BY_HOP = frozenset(
+    (
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "te",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
+    )
+)
+
+__getattr__ = refuse(__name__)

@@ -1,0 +1,10 @@
+"""What the classes of greenlets share."""
+
+from __future__ import annotations
+
+from tricorn.compat.absent import refuse
+from tricorn.workers.green import GreenWorker as AsyncWorker
+
+__all__ = ["AsyncWorker"]
+
+__getattr__ = refuse(__name__)

@@ -1,0 +1,10 @@
+"""tornado applications."""
+
+from __future__ import annotations
+
+from tricorn.compat.absent import refuse
+from tricorn.workers.gtornado import TornadoWorker
+
+__all__ = ["TornadoWorker"]
+
+__getattr__ = refuse(__name__)

@@ -1,0 +1,10 @@
+"""The heartbeat that is no file."""
+
+from __future__ import annotations
+
+from tricorn.compat.absent import refuse
+from tricorn.workers.base import Tmp as WorkerTmp
+
+__all__ = ["WorkerTmp"]
+
+__getattr__ = refuse(__name__)
