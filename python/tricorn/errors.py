@@ -16,6 +16,7 @@ class, so that nothing else has to know it.
 from __future__ import annotations
 
 import os
+import sys
 from enum import IntEnum
 from types import TracebackType
 from typing import ClassVar
@@ -42,6 +43,12 @@ class TricornError(Exception):
         super().__init__(message)
         self.details = details
         """What helps to find the place, in several lines: a traceback. The message stands without it."""
+
+    def report(self) -> ExitCode:
+        """Says it on the terminal in gunicorn's shape, an empty line and the reason. Returns the exit status."""
+        sys.stderr.write(f"\nError: {self}\n{self.details}")
+        sys.stderr.flush()
+        return self.exit_code
 
 
 class ConfigError(TricornError):

@@ -87,7 +87,7 @@ class Generation:
         return native.scoreboard_bytes(self.worker_class.at_once(self.config))
 
     def set_title(self, role: str) -> None:
-        title.set_title(f"tricorn: {role} [{self.config.proc_name or self.app.app_uri}]")
+        title.set_title(f"{self.config.title_prefix}: {role} [{self.config.proc_name or self.app.app_uri}]")
 
     def describe(self, workers: int) -> str:
         """For the log, when all of its workers serve."""

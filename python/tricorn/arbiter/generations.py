@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -9,19 +10,24 @@ from tricorn import log as logs
 from tricorn.arbiter.environment import Environment
 from tricorn.arbiter.generation import Generation, bind, check, discard, prepare
 from tricorn.arbiter.sockets import Listener
-from tricorn.config import load
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError
 from tricorn.unpatched import time
 from tricorn.workers.application import Application
 
+MakeApplication = Callable[[Config], Application]
+"""Of a generation with this configuration."""
+
 
 class Generations:
     """The generation that serves, and the one on trial."""
 
-    def __init__(self, sources: Sources, environment: Environment, first: Generation) -> None:
+    def __init__(
+        self, sources: Sources, environment: Environment, first: Generation, make_application: MakeApplication
+    ) -> None:
         self._sources = sources
+        self._make_application = make_application
         self._environment = environment
         self._all = {1: first}
         self._last = 1
@@ -45,7 +51,7 @@ class Generations:
         """
         old = self.current
         if configuration:
-            loaded = load.load(self._sources)
+            loaded = self._sources.load()
             new, warnings = self._from(loaded, old), loaded.warnings
         else:
             new, warnings = replace(old, app=self._application(old.config, old), began=time.monotonic()), ()
@@ -99,7 +105,7 @@ class Generations:
             raise
 
     def _application(self, config: Config, old: Generation) -> Application:
-        app = Application(config, self._sources.application)
+        app = self._make_application(config)
         if config.preload_app and old.app.app_uri == app.app_uri:
             app.callable = old.app.callable
         return app

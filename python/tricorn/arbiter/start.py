@@ -14,7 +14,7 @@ from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.facade import Server
 from tricorn.arbiter.generation import Generation, check, prepare
-from tricorn.arbiter.generations import Generations
+from tricorn.arbiter.generations import Generations, MakeApplication
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.state import State
@@ -23,26 +23,27 @@ from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
+from tricorn.gateway.wsgi import SERVER_SOFTWARE
 from tricorn.unpatched import os
 from tricorn.workers import title, watch
-from tricorn.workers.application import Application
 
 SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
 
 
-def run(sources: Sources, loaded: Loaded) -> int:
+def run(sources: Sources, loaded: Loaded, make_application: MakeApplication) -> int:
     """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
     config = loaded.config
     check(config)
     launch = reexec.plan(sys.executable, sys.argv, sys.orig_argv, sources.cwd, sources.environ)
     title.prepare()
+    os.environ["SERVER_SOFTWARE"] = SERVER_SOFTWARE
     environment = Environment(sources.cwd)
     environment.enter(config)
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
-    generation = prepare(loaded, logs.make(config), Application(config, sources.application))
+    generation = prepare(loaded, logs.make(config), make_application(config))
     generation.set_title("master")
     server = Server(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)
@@ -54,7 +55,7 @@ def run(sources: Sources, loaded: Loaded) -> int:
     suffix = "" if parent is None else SUCCESSOR_SUFFIX
     pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix)
     notifier = Notifier.from_environ(os.environ)
-    generations = Generations(sources, environment, generation)
+    generations = Generations(sources, environment, generation, make_application)
     upgrade = Upgrade(launch, parent, pidfiles, generations, server)
     try:
         hooks.must(generation, "on_starting", server)

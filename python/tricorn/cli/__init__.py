@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,9 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
+EXEC = "exec"
+"""The first argument of `tricorn exec COMMAND …`; but an application of that name is an application."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the server and returns the exit status: of the arbiter, and in a forked worker of the worker."""
@@ -19,20 +23,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"tricorn (version {__version__})")
         return 0
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+
+    if words[:1] == [EXEC] and not importlib.util.find_spec(EXEC):
+        return _execute(words[1:])
     from tricorn.config.load import Sources
 
     return serve(Sources.here(words))
 
 
+def _execute(command: Sequence[str]) -> int:
+    from tricorn.compat.execute import execute
+    from tricorn.errors import ConfigError
+
+    try:
+        execute(command)
+    except ConfigError as error:
+        return error.report()
+
+
 def serve(sources: Sources) -> int:
     """The same, of what `sources` say."""
     from tricorn import compat
-    from tricorn.config.load import load
     from tricorn.errors import TricornError
 
     compat.install()
     try:
-        loaded = load(sources)
+        loaded = sources.load()
         config = loaded.config
         if config.check_config or config.print_config:
             from tricorn.cli import inspection
@@ -42,9 +58,6 @@ def serve(sources: Sources) -> int:
 
         return arbiter.run(sources, loaded)
     except TricornError as error:
-        # gunicorn's shape: an empty line, then the reason.
-        print(f"\nError: {error}", file=sys.stderr)
-        print(error.details, end="", file=sys.stderr)
-        return error.exit_code
+        return error.report()
     except KeyboardInterrupt:
         return 130  # 128 + SIGINT: stopped before the arbiter listened to signals

@@ -17,6 +17,8 @@ ROOT = os.path.dirname(__file__)
 
 OURS = frozenset(
     (
+        "gunicorn.app.base",
+        "gunicorn.app.wsgiapp",
         "gunicorn.arbiter",
         "gunicorn.config",
         "gunicorn.glogging",

@@ -128,6 +128,7 @@ class Config:
     control_socket_disable = mechanics.CONTROL_SOCKET_DISABLE
     proc_name = mechanics.PROC_NAME
     default_proc_name = mechanics.DEFAULT_PROC_NAME
+    title_prefix = mechanics.TITLE_PREFIX
 
     header_timeout = slow_clients.HEADER_TIMEOUT
     head_buffer_total = slow_clients.HEAD_BUFFER_TOTAL

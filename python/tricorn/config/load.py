@@ -15,6 +15,8 @@ from tricorn.config.unavailable import judge
 from tricorn.errors import ConfigError
 from tricorn.record import Record
 
+NOTHING = Layer({})
+
 
 class Sources(Record):
     """Where configuration comes from, noted at the start: what the process changes later does not count."""
@@ -33,16 +35,22 @@ class Sources(Record):
         """`argv` without the program's name, and the environment and directory of this process."""
         return cls(tuple(argv), dict(os.environ), working_directory())
 
+    def load(self) -> Loaded:
+        """`load`; a program that starts the server has sources of its own."""
+        return load(self)
+
 
 class Loaded(Record):
     config: Config
     warnings: tuple[str, ...]
     file: str | None = None
     """The configuration file that was read."""
+    layers: tuple[Layer, ...] = ()
+    """What `config` was resolved from, the weakest first."""
 
 
-def load(sources: Sources) -> Loaded:
-    """Reads and executes everything anew.
+def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool = True) -> Loaded:
+    """Reads and executes everything anew; `weaker` is weaker than any file.
 
     Raises ConfigError, having put back what a failing file has changed; and, as argparse does, SystemExit on
     arguments that cannot be read, and for --help and --version.
@@ -59,15 +67,17 @@ def load(sources: Sources) -> Loaded:
             if sources.cwd not in sys.path:
                 sys.path.insert(0, sources.cwd)
             file = Layer({}) if location is None else config_file.read(location, sources.cwd)
-            layers = [platform, project, file, program, environment, *from_variables, arguments]
-            config = resolve([_found(location), *layers], sources.cwd)
+            layers = [
+                _found(location), platform, project, weaker, file, program, environment, *from_variables, arguments
+            ]  # fmt: skip
+            config = resolve(layers, sources.cwd)
             if config.reload and sources.application is not None:
                 raise ConfigError(OBJECT)
             left_out = judge((asked for layer in layers for asked in layer.asked), config.unavailable)
-            if config.wsgi_app is None:
+            if config.wsgi_app is None and needs_application:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
     warnings = (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out)
-    return Loaded(config, warnings, None if location is None else location.text)
+    return Loaded(config, warnings, None if location is None else location.text, tuple(layers))
 
 
 OBJECT = (

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tricorn.log import Logger
 
 
+SERVER_SOFTWARE = f"gunicorn/27.0.1 (tricorn/{__version__})"
+"""Of the environ, and of the process's environment: applications look for the word gunicorn there."""
+
+
 class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
@@ -68,7 +72,7 @@ def base_environ(log: Logger, *, multithread: bool, multiprocess: bool, worker: 
         "wsgi.run_once": False,
         "wsgi.file_wrapper": FileWrapper,
         "wsgi.input_terminated": True,
-        "SERVER_SOFTWARE": f"tricorn/{__version__}",
+        "SERVER_SOFTWARE": SERVER_SOFTWARE,
         "SCRIPT_NAME": os.environ.get("SCRIPT_NAME", ""),
         "tricorn.worker": worker,
     }

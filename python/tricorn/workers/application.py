@@ -21,12 +21,17 @@ class Application:
         self._given = given
         self.callable: Callable[..., Any] | None = None if config.factory else given
 
+    def load(self) -> Callable[..., Any]:
+        from tricorn.gateway import app_loader
+
+        made: Callable[..., Any] | None = None if self._given is None else app_loader.make(self._given)
+        return made or app_loader.load(self.app_uri, factory=self.cfg.factory)
+
     def wsgi(self) -> Callable[..., Any]:
         """The callable. Raises AppImportError, also if the worker class cannot call it, and what its modules raise."""
-        from tricorn.gateway import app_loader, interfaces
+        from tricorn.gateway import interfaces
 
         if self.callable is None:
-            made = None if self._given is None else app_loader.make(self._given)
-            self.callable = made or app_loader.load(self.app_uri, factory=self.cfg.factory)
+            self.callable = self.load()
         interfaces.check(self.callable, self.app_uri, choose(self.cfg.worker_class, self.cfg.threads))
         return self.callable

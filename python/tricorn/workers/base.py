@@ -291,7 +291,7 @@ class Worker(ABC):
     def _make_ready(self) -> Booted:
         from tricorn.workers import native, privileges, title
 
-        title.set_title(f"tricorn: worker [{self.cfg.proc_name or self.app.app_uri}]")
+        title.set_title(f"{self.cfg.title_prefix}: worker [{self.cfg.proc_name or self.app.app_uri}]")
         self.cfg.post_fork(self.spec.server, self)
         privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)
         if self.cfg.spew:

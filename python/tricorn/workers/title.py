@@ -11,7 +11,7 @@ def prepare() -> None:
 
 
 def set_title(text: str) -> None:
-    """Shows this process as `text`: "tricorn: master [NAME]" or "tricorn: worker [NAME]", after gunicorn's manner."""
+    """Shows this process as `text`: "PREFIX: master [NAME]" or "PREFIX: worker [NAME]", after gunicorn's manner."""
     if sys.platform == "darwin":
         return  # what titles are made of there does not survive a fork
     try:

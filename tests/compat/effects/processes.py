@@ -299,5 +299,12 @@ def sees_default_proc_name(directory: Path) -> None:
     assert "fallback" in printed("default_proc_name = 'fallback'\n")
 
 
+def sees_title_prefix(directory: Path) -> None:
+    with Site("title_prefix = 'gunicorn'\nproc_name = 'shop'\n") as server:
+        titled()
+        until(lambda: proc.command_line(server.pid) == "gunicorn: master [shop]", "the master's title")
+        until(lambda: proc.command_line(server.worker_pid()) == "gunicorn: worker [shop]", "the worker's title")
+
+
 def sees_http_parser(directory: Path) -> None:
     refuses("http_parser", "'python'", "'slow'")

@@ -141,17 +141,6 @@ def test_one_may_ask_whether_a_name_is_there() -> None:
     assert python("import gunicorn.util; print(hasattr(gunicorn.util, 'daemonize'))") == "False"
 
 
-def test_nobody_starts_an_arbiter() -> None:
-    code = """
-from gunicorn.arbiter import Arbiter
-try:
-    Arbiter(None)
-except Exception as error:
-    print(error)
-"""
-    assert "needs gunicorn" in python(code)
-
-
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """Something that looks like gunicorn itself."""
@@ -161,7 +150,7 @@ def installed(tmp_path: Path) -> Path:
     (package / "glogging.py").write_text("class Logger: theirs = True\n")
     (package / "util.py").write_text("theirs = True\n")
     (package / "app" / "__init__.py").write_text("")
-    (package / "app" / "base.py").write_text("class BaseApplication: pass\n")
+    (package / "app" / "pasterapp.py").write_text("class Paste: pass\n")
     return tmp_path
 
 
@@ -169,8 +158,11 @@ def test_a_gunicorn_that_is_installed_is_left_alone_except_for_its_logger(instal
     code = """
 import gunicorn, gunicorn.util, gunicorn.glogging
 from gunicorn.app.base import BaseApplication
+from gunicorn.app.pasterapp import Paste
 from gunicorn.glogging import Logger
+from gunicorn.config import Config
 import tricorn.log
+assert "tricorn" in sys.modules["gunicorn.app.base"].__file__
 assert Logger is tricorn.log.Logger and gunicorn.glogging.Logger is Logger
 print(gunicorn.__version__, gunicorn.util.theirs)
 try:
@@ -190,6 +182,21 @@ print(hasattr(Logger, "theirs"))
     text += "from tricorn.compat import install; install()\n" + code
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout == "False\n"
+
+
+def test_for_programs_every_name_is_ours(installed: Path) -> None:
+    code = """
+import gunicorn, gunicorn.util
+install(programs=True)
+import gunicorn, gunicorn.util
+print(gunicorn.__version__, hasattr(gunicorn.util, "theirs"))
+"""
+    assert python(code, installed) == "27.0.1 False"
+
+
+def test_the_version_is_told_alike() -> None:
+    code = "import gunicorn; from tricorn.gateway.wsgi import SERVER_SOFTWARE as said; print(said.split()[0] == "
+    assert python(code + "gunicorn.SERVER_SOFTWARE)") == "True"
 
 
 class TestUtil:

@@ -42,7 +42,7 @@ def test_the_facts_about_processes_and_threads(log: Logger) -> None:
     assert environ["wsgi.run_once"] is False
     assert environ["wsgi.version"] == (1, 0)
     assert environ["wsgi.file_wrapper"] is FileWrapper
-    assert environ["SERVER_SOFTWARE"] == "tricorn/0.1.0"
+    assert environ["SERVER_SOFTWARE"] == "gunicorn/27.0.1 (tricorn/0.1.0)"
     assert environ["tricorn.worker"] == 2
 
 

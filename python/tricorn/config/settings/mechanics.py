@@ -202,3 +202,15 @@ DEFAULT_PROC_NAME = Setting(
     section=NAMING_SECTION,
     help="Internal setting that is adjusted for each type of application.",
 )
+
+TITLE_PREFIX = Setting(
+    name="title_prefix",
+    flags=("--title-prefix",),
+    kind=Text(),
+    default="tricorn",
+    section=NAMING_SECTION,
+    help="What the titles of processes begin with.",
+    doc="`gunicorn` for monitoring that looks for processes called so, as the Datadog Agent does; it is the default "
+    "under `tricorn exec`. Of effect only when the package setproctitle is installed.",
+    own=True,
+)

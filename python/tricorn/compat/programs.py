@@ -1,0 +1,86 @@
+"""Programs that start the server themselves: gunicorn's `BaseApplication(...).run()`, as this server has it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from tricorn.config.config import Config
+from tricorn.config.load import Loaded, Sources
+from tricorn.errors import ConfigError, TricornError
+from tricorn.workers.application import Application
+
+
+class Front(Protocol):
+    """The configuration that a program fills (`gunicorn.config.Config`)."""
+
+    directory: str
+
+    def loaded(self) -> Loaded: ...
+
+
+class Program(Protocol):
+    """gunicorn's application object."""
+
+    cfg: Front
+    callable: Callable[..., Any] | None
+
+    def wsgi(self) -> Any: ...
+
+    def reload(self) -> object: ...
+
+
+class _ProgramSources(Sources):
+    """What a reload reads: the program says it again."""
+
+    owner: Any = None
+    """The program."""
+
+    def load(self) -> Loaded:
+        before = self.owner.cfg
+        try:
+            self.owner.reload()
+            loaded: Loaded = self.owner.cfg.loaded()
+            return loaded
+        except BaseException as error:
+            self.owner.cfg = before
+            if isinstance(error, SystemExit):  # gunicorn's way of saying so; the reason was printed
+                raise ConfigError("The program could not read its configuration.") from None
+            raise
+
+
+class _ProgramApplication(Application):
+    """What the program loads; hooks find the program's own attributes on it."""
+
+    def __init__(self, program: Program, config: Config) -> None:
+        super().__init__(config)
+        self.program = program
+        self.app_uri = str(getattr(program, "app_uri", None) or config.wsgi_app or type(program).__name__)
+        self.callable = program.callable
+
+    def load(self) -> Callable[..., Any]:
+        found: Callable[..., Any] | None = self.program.wsgi()
+        if found is None:
+            raise ConfigError(f"{type(self.program).__qualname__}.load() has returned None: expected the application.")
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "program":
+            raise AttributeError(name)
+        return getattr(self.program, name)
+
+
+def run(program: Program) -> int:
+    """Serves what the program loads. Returns the exit status, and in a forked worker that of the worker."""
+    from tricorn import arbiter
+
+    sources = _ProgramSources(
+        argv=tuple(sys.argv[1:]), environ=dict(os.environ), cwd=program.cfg.directory, owner=program
+    )
+    try:
+        return arbiter.run(sources, program.cfg.loaded(), partial(_ProgramApplication, program))
+    except TricornError as error:
+        return error.report()
