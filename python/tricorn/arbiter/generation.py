@@ -108,8 +108,8 @@ class Generation:
 
 def check(config: Config) -> None:
     """What only the arbiter, the workers and the core can judge. Raises ConfigError; touches nothing."""
-    alias = workers.choose(config.worker_class, config.threads)
-    workers.loop_of(alias, config)
+    if not workers.is_foreign(config.worker_class):  # else it is imported in the environment of the configuration
+        workers.loop_of(workers.choose(config.worker_class, config.threads), config)
     privileges.check(config.uid, config.gid, initgroups=config.initgroups)
     if config.reload:
         from tricorn.workers import reloader
@@ -120,24 +120,39 @@ def check(config: Config) -> None:
     native.check(config)
 
 
+def adapted(loaded: Loaded) -> Loaded:
+    """With what a worker class of the user's says of settings; in the environment of the configuration."""
+    config = workers.adapted(loaded.config)
+    return loaded if config is loaded.config else Loaded(config, loaded.warnings, loaded.file, loaded.layers)
+
+
 def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     config = loaded.config
-    alias = workers.choose(config.worker_class, config.threads)
-    generation = Generation(config, _import_class(alias, config), log, app, file=loaded.file)
+    worker_class = workers.kind_of(config)
+    _import_class(worker_class, config, log)
+    generation = Generation(config, worker_class, log, app, file=loaded.file)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)
-    if alias == workers.AUTO and generation.app.callable is not None:
+    if worker_class.alias == workers.AUTO and generation.app.callable is not None:
         chosen, generation.reason = interfaces.class_for(generation.app.callable, generation.app.app_uri)
-        generation.worker_class = _import_class(workers.choose(chosen, config.threads), config)
+        generation.worker_class = workers.load(workers.choose(chosen, config.threads))
+        _import_class(generation.worker_class, config, log)
+    elif workers.is_foreign(config.worker_class):
+        generation.reason = workers.dotted(worker_class)
     return generation
 
 
-def _import_class(alias: str, config: Config) -> type[Worker]:
+def _import_class(worker_class: type[Worker], config: Config, log: Logger) -> None:
     """Before the fork, so that workers share the pages of the class."""
-    worker_class = workers.load(alias)
+    worker_class.setup()
+    worker_class.check_config(config, log)
     worker_class.import_shared(config)
-    return worker_class
+    if workers.is_foreign(config.worker_class):
+        from tricorn.workers import foreign
+
+        for note in foreign.notes(worker_class):
+            log.warning("%s", note)
 
 
 def bind(
@@ -176,7 +191,7 @@ def discard(listeners: list[Listener]) -> None:
 
 
 def _preload(generation: Generation) -> None:
-    generation.worker_class.patch(generation.log)
+    generation.worker_class.patch_library(generation.log)
     if generation.config.green_drivers:
         generation.worker_class.patch_drivers(generation.log)
     try:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tricorn import log as logs
 from tricorn.arbiter.environment import Environment
-from tricorn.arbiter.generation import Generation, bind, check, discard, prepare
+from tricorn.arbiter.generation import Generation, adapted, bind, check, discard, prepare
 from tricorn.arbiter.sockets import Listener
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
@@ -76,6 +76,8 @@ class Generations:
         check(config)
         try:
             self._environment.enter(config)
+            loaded = adapted(loaded)
+            config = loaded.config
             new = prepare(loaded, logs.make(config), self._application(config, old))
             self._listen(new, old)
         except BaseException:

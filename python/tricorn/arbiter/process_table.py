@@ -100,7 +100,7 @@ class ProcessTable:
             once=self.once,
             slot=self._free_slot(),
         )
-        return generation.worker_class(spec)
+        return generation.worker_class.hire(spec)
 
     def _free_slot(self) -> int:
         """The lowest number that no process has. It is taken until waitpid(2) has told of the end of its process."""

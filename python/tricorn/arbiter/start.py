@@ -13,7 +13,7 @@ from tricorn.arbiter.channel import SharedChannel, open_channel
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.facade import Server
-from tricorn.arbiter.generation import Generation, check, prepare
+from tricorn.arbiter.generation import Generation, adapted, check, prepare
 from tricorn.arbiter.generations import Generations, MakeApplication
 from tricorn.arbiter.loop import SIGNALS, Loop, Wakeup
 from tricorn.arbiter.pidfile import Pidfiles
@@ -40,6 +40,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication) -> 
     os.environ["SERVER_SOFTWARE"] = SERVER_SOFTWARE
     environment = Environment(sources.cwd)
     environment.enter(config)
+    loaded = adapted(loaded)
+    config = loaded.config
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
@@ -114,4 +116,4 @@ def _serve(effects: Effects, wakeup: Wakeup) -> int:
         raise
     if isinstance(outcome, Finished):
         return effects.leave(outcome.code)
-    return outcome.run()
+    return outcome.live()

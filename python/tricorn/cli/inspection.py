@@ -77,9 +77,10 @@ def _check_writable(name: str, given: str, config: Config) -> None:
 
 def check_application(config: Config) -> int:
     Environment().enter(config)
-    worker_class = workers.load(workers.choose(config.worker_class, config.threads))
     try:
-        worker_class.patch(_Printer())
+        config = workers.adapted(config)
+        worker_class = workers.kind_of(config)
+        worker_class.patch_library(_Printer())
         uri = config.wsgi_app or ""
         application = app_loader.load(uri, factory=config.factory)
         interfaces.check(application, uri, worker_class.alias)

@@ -35,7 +35,8 @@ def _missing(module: str, name: str) -> Exception:
 
 
 def not_served(name: str) -> str:
+    package = name.partition(".")[0]
     return (
-        f"tricorn does not serve {name}: of gunicorn's names it has those that configuration files, worker classes and "
-        "programs use. What needs the rest needs gunicorn installed."
+        f"tricorn does not serve {name}: of {package}'s names it has those that configuration files, worker classes "
+        f"and programs use. What needs the rest needs {package} installed."
     )

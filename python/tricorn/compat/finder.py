@@ -1,4 +1,4 @@
-"""The finder on `sys.meta_path` that answers `import gunicorn…` with the files of the folder beside this one."""
+"""The finder on `sys.meta_path` that answers `import gunicorn…` with the files of the folders beside this one."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from types import ModuleType
 from tricorn.compat.absent import not_served
 
 TOP = "gunicorn"
+TOPS = (TOP, "uvicorn", "uvicorn_worker")
+"""Packages that are served where they are not installed."""
 ROOT = os.path.dirname(__file__)
 
 OURS = frozenset(
@@ -30,9 +32,13 @@ OURS = frozenset(
         "gunicorn.workers.gthread",
         "gunicorn.workers.gtornado",
         "gunicorn.workers.sync",
+        "aiohttp.worker",
+        "uvicorn.workers",
+        "uvicorn_worker",
+        "uvicorn_worker._workers",
     )
 )
-"""Served even if gunicorn is installed: this server uses what is derived from these classes."""
+"""Served even if their packages are installed: this server uses what is derived from these classes."""
 
 
 def install(*, programs: bool = False) -> None:
@@ -70,9 +76,7 @@ class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != TOP:
-            return None
-        if fullname not in OURS and self._is_theirs():
+        if fullname not in OURS and (fullname.partition(".")[0] not in TOPS or self._is_theirs(fullname)):
             return None
         place = os.path.join(ROOT, *fullname.split("."))
         package = os.path.join(place, "__init__.py")
@@ -82,15 +86,16 @@ class Finder:
             return importlib.util.spec_from_file_location(fullname, place + ".py")
         raise ModuleNotFoundError(not_served(fullname), name=fullname)
 
-    def _is_theirs(self) -> bool:
-        """Whether gunicorn itself is installed, or imported already."""
-        if self.is_everything_ours:
+    def _is_theirs(self, fullname: str) -> bool:
+        """Whether gunicorn or uvicorn itself is installed, or imported already."""
+        top = fullname.partition(".")[0]
+        if top == TOP and self.is_everything_ours:
             return False
-        loaded = sys.modules.get(TOP)
+        loaded = sys.modules.get(top)
         if loaded is not None:
             return not _is_ours(loaded)
         behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
-        return any(finder.find_spec(TOP, None) for finder in behind)
+        return any(finder.find_spec(top, None) for finder in behind)
 
 
 def _is_ours(module: ModuleType) -> bool:

@@ -68,6 +68,18 @@ def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
     return Config(resolved)
 
 
+def override(config: Config, values: Mapping[str, Raw]) -> Config:
+    """The configuration with these values, stronger than all that it was resolved from. Raises ConfigError."""
+    return Config(
+        {
+            setting.name: _resolve_one(setting, values[setting.name])
+            if setting.name in values
+            else Resolved(config.value(setting.name), config.origin(setting.name))
+            for setting in SETTINGS
+        }
+    )
+
+
 def read_platform(environ: Mapping[str, str]) -> Layer:
     """The layer of the variables that platforms set: PORT, WEB_CONCURRENCY …"""
     reading = _Reading()

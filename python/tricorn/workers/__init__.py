@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from tricorn.config.resolve import Raw, override
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError, nearest
 
@@ -22,6 +23,9 @@ AUTO = processes.AUTO
 
 NAMES = processes.WORKER_CLASSES
 
+GUNICORNS = "egg:gunicorn#"
+"""What gunicorn's own entry points begin with."""
+
 OLDEST = {"gevent": (24, 10, 1), "eventlet": (0, 36), "tornado": (6, 2), "aiohttp": (3, 9), "uvloop": (0, 19)}
 """The versions that the extras ask for."""
 
@@ -30,10 +34,17 @@ def choose(name: str | type, threads: int) -> str:
     """The alias of the class that `name` means; `sync` with several threads is `gthread`, as in gunicorn.
 
     `auto` stays what it is: the class is known when the application is loaded (`class_for` of `gateway.interfaces`).
-    Raises ConfigError for a class that is not available, or whose package is not. Imports nothing of it.
+    Raises ConfigError for a class that is not available, or whose package is not. Imports nothing but a class of the
+    user's, which has its family's alias.
     """
-    name = dotted(name)
-    alias = _OTHER_NAMES.get(name, name)
+    named, name = name, dotted(name)
+    if name in _REFUSED:
+        raise ConfigError(f"The worker class {name!r} is not available: {_REFUSED[name]}")
+    if is_foreign(named):
+        from tricorn.workers import foreign
+
+        return foreign.load(named).alias
+    alias = _alias(name)
     if alias not in NAMES:
         meant = nearest(name, NAMES)
         hint = f" Did you mean {meant!r}?" if meant else ""
@@ -52,7 +63,7 @@ def choose_loop(name: str | type, asked: str) -> str:
     Raises ConfigError if uvloop was asked for and is not there.
     """
     name = dotted(name)
-    if _OTHER_NAMES.get(name, name) != "asgi" or name in LOOPS_OF_HYPERCORN:
+    if _alias(name) != "asgi" or name in LOOPS_OF_HYPERCORN:
         return "uvloop" if name in _ON_UVLOOP else "asyncio"
     if asked == "uvloop":
         _check_package("asgi_loop = 'uvloop'", "uvloop")
@@ -62,7 +73,38 @@ def choose_loop(name: str | type, asked: str) -> str:
 
 def loop_of(alias: str, config: Config) -> str:
     """`choose_loop` for a worker of the class `alias`, which the setting names or `auto` has chosen."""
-    return choose_loop(alias if config.worker_class == AUTO else config.worker_class, config.asgi_loop)
+    by_alias = config.worker_class == AUTO or is_foreign(config.worker_class)
+    return choose_loop(alias if by_alias else config.worker_class, config.asgi_loop)
+
+
+def is_foreign(name: str | type) -> bool:
+    """Whether it is a class of the user's, which has to be imported to be known."""
+    if isinstance(name, type):
+        return dotted(name) not in _OTHER_NAMES
+    return _alias(name) not in NAMES and name not in _REFUSED and ("." in name or name.startswith("egg:"))
+
+
+def kind_of(config: Config) -> type[Worker]:
+    """The class that is asked for. Raises ConfigError."""
+    alias = choose(config.worker_class, config.threads)
+    if not is_foreign(config.worker_class):
+        return load(alias)
+    from tricorn.workers import foreign
+
+    return foreign.load(config.worker_class)
+
+
+def adapted(config: Config) -> Config:
+    """The configuration with what a worker class of the user's says of settings (uvicorn's CONFIG_KWARGS)."""
+    if not is_foreign(config.worker_class):
+        return config
+    kind = kind_of(config)
+    origin = f"the worker class {kind.__qualname__}"
+    return override(config, {name: Raw(value, origin) for name, value in kind.settings().items()})
+
+
+def _alias(name: str) -> str:
+    return _OTHER_NAMES.get(name.removeprefix(GUNICORNS), name.removeprefix(GUNICORNS))
 
 
 def load(alias: str) -> type[Worker]:
@@ -124,11 +166,20 @@ _CLASSES = {
 LOOPS_OF_HYPERCORN = ("asyncio", "uvloop")
 """hypercorn's names of its worker classes."""
 
+_REFUSED = {
+    "geventwebsocket.gunicorn.workers.GeventWebSocketWorker": (
+        "this server has no `wsgi.websocket`. Use --worker-class gevent: Flask-SocketIO and python-socketio take "
+        "WebSockets through the package simple-websocket, and ASGI applications through --worker-class asgi."
+    ),
+}
+
 _ON_UVLOOP = frozenset(("uvloop", "aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
 
 _OTHER_NAMES = {
     "gunicorn.workers.sync.SyncWorker": "sync",
     "gunicorn.workers.gthread.ThreadWorker": "gthread",
+    "egg:meinheld#gunicorn_worker": "sync",
+    "meinheld.gmeinheld.MeinheldWorker": "sync",
     "gevent_wsgi": "gevent",
     "gevent_pywsgi": "gevent",
     "gunicorn.workers.ggevent.GeventWorker": "gevent",

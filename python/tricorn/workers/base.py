@@ -19,15 +19,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
 from tricorn.config import importers
-from tricorn.errors import AppImportError, BootError, ExitCode, TricornError, of_the_application, shown
+from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, of_the_application, shown
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
-from tricorn.workers import ending, watch
-from tricorn.workers.handlers import HANDLED, Handlers, ignore_signals
+from tricorn.workers import ending, notifier, watch
+from tricorn.workers.contract import Contract
+from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
 from tricorn.workers.once import Once
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from tricorn.config.config import Config
     from tricorn.log import Logger
     from tricorn.workers.application import Application
@@ -89,7 +92,7 @@ class WorkerFds:
         return self.life >= 0 and bool(select.select((self.life,), (), (), 0)[0])
 
 
-class Worker(ABC):
+class Worker(Contract, ABC):
     """What all classes share. A class says how to wait and how to call, and what the server must know of it.
 
     The public attributes are those that hooks written for gunicorn use.
@@ -104,23 +107,26 @@ class Worker(ABC):
     yields: bool = False
     """A call that waits for its client lets other calls run on the same thread."""
 
-    wsgi: Any
-    """The application, once it is loaded."""
     stands_in = False
     """The application could not be loaded, and `wsgi` shows why."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        self.spec = spec
+    spec: WorkerSpec
+
+    def __init__(
+        self, age: int, ppid: int, sockets: Sequence[Any], app: Any, timeout: float, cfg: Any, log: Any
+    ) -> None:
+        """gunicorn's, and with its arguments; the rest is in `spec` by then."""
+        spec = self.spec
         self.fds = WorkerFds((), (), -1, -1)
-        self.age = spec.age
+        self.age = age
         self.slot = spec.slot
         self.pid: int | str = "[booting]"
-        self.ppid = os.getpid()
-        self.sockets = spec.sockets
-        self.app = spec.app
-        self.cfg = spec.config
-        self.log = spec.log
-        self.timeout = spec.config.timeout / 2
+        self.ppid = ppid
+        self.sockets = sockets
+        self.app = app
+        self.cfg: Config = cfg
+        self.log: Logger = log
+        self.timeout = timeout
         self.booted = False
         self.aborted = False
         self.leaving = False
@@ -136,6 +142,18 @@ class Worker(ABC):
         self.is_serving = False
         """In the process of the worker, from the moment when the arbiter is told so."""
         self._core: Core | None = None
+        self._ready: Booted | None = None
+        self._status: int | None = None
+        """The exit status, once it has served."""
+
+    @classmethod
+    def hire(cls, spec: WorkerSpec) -> Self:
+        """A worker as the arbiter has it before the fork."""
+        worker = cls.__new__(cls)
+        worker.spec = spec
+        arguments = spec.sockets, spec.app, spec.config.timeout / 2, spec.config, spec.log
+        worker.__init__(spec.age, os.getpid(), *arguments)  # type: ignore[misc]
+        return worker
 
     @classmethod
     def at_once(cls, config: Config) -> int:
@@ -147,11 +165,11 @@ class Worker(ABC):
         """In the arbiter, before workers are forked: imports what they share."""
         importers.stop()  # nothing will be patched, so nothing asks who imported it too early
 
-    @classmethod  # noqa: B027  # most patch nothing
-    def patch(cls, log: Any) -> None:
+    @classmethod  # most patch nothing
+    def patch_library(cls, log: Any) -> None:
         """Before a module of the application is imported: replaces what would block the hub."""
 
-    @classmethod  # noqa: B027
+    @classmethod
     def patch_drivers(cls, log: Any, connections: Any = None) -> None:
         """The same for drivers of databases; `connections` counts those that are open."""
 
@@ -170,7 +188,7 @@ class Worker(ABC):
     def _ask_to_retire(self) -> None:
         self._tell(Retire("the application has set worker.alive to False"))
 
-    def notify(self) -> None:  # noqa: B027  # no class has more to do
+    def notify(self) -> None:  # no class has more to do
         """gunicorn's heartbeat: nothing to do. `timeout` is about the progress of requests, which the core sees."""
 
     @property
@@ -194,23 +212,23 @@ class Worker(ABC):
 
         return stand_in.make_stand_in(traceback)
 
-    def prepare(self) -> None:  # noqa: B027  # most have nothing to do
+    def prepare(self) -> None:  # most have nothing to do
         """What is there before anything of the application's, a hook or a module, is called."""
 
-    def loaded(self) -> None:  # noqa: B027  # most have nothing to do
+    def loaded(self) -> None:  # most have nothing to do
         """The application, or what stands in for it, is in `wsgi`. The core is made next."""
 
-    def give_up(self) -> None:  # noqa: B027  # most have nothing to do
+    def give_up(self) -> None:  # most have nothing to do
         """Undoes `prepare`: the worker has not booted."""
 
-    def start_application(self) -> None:  # noqa: B027  # most have nothing to do
+    def start_application(self) -> None:  # most have nothing to do
         """What an application wants to do before its first request. Whatever it raises: the worker has not booted."""
 
     def wakeup_fd(self, core: Core) -> int:
         """A non-blocking descriptor that ends the main thread's wait when it is written to."""
         return core.wakeup_fd
 
-    def told_to_leave(self) -> None:  # noqa: B027  # for most the core knows enough
+    def told_to_leave(self) -> None:  # for most the core knows enough
         """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
 
     def has_threads_left(self) -> bool:
@@ -228,39 +246,50 @@ class Worker(ABC):
         self.ppid = os.getppid()
         os.environ[SLOT] = str(self.slot)
 
-    def run(self) -> int:
+    def live(self) -> int:
         """The whole life of the process; returns its exit status."""
         forked.guard(self._forked, HANDLED)
         watch.enable(self.fds.messages)
         self.log.info("Booting worker with pid: %s", self.pid)
-        booted = self._try_to_boot()
-        if isinstance(booted, int):
-            status = booted
-        else:
-            self._tell(Ready(stand_in=self.stands_in))
-            self.is_serving = True
-            self.spec.once.close()
-            if not self._alive:
-                self._ask_to_retire()
-            status = self._serve(booted.core, booted.gateway)
+        status = self._boot_and_serve()
         ignore_signals()
         self._finish()
         if self.has_threads_left():
             ending.end_process(status)
         return status
 
-    def _try_to_boot(self) -> Booted | int:
-        """The exit status if that failed: the arbiter has been told why."""
+    def _boot_and_serve(self) -> int:
+        """The exit status; if the boot failed, the arbiter has been told why."""
         try:
-            return self._boot()
-        except (Exception, SystemExit) as error:
-            own = isinstance(error, TricornError)
-            reason = str(error) if own else f"{type(error).__name__}: {error}"
-            if self.spec.once.claim(reason):
-                self._log_failure(error)
-            status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
-            self._tell(BootFailed(status, reason))
-            return status
+            self.prepare()
+            with forked.fence():
+                self._enter()
+                self.init_process()
+        except BaseException as error:
+            if self._status is None:
+                self.give_up()
+                if not isinstance(error, (Exception, SystemExit)):
+                    raise
+                return self._boot_failed(error)
+            if not isinstance(error, SystemExit):  # of a derived class, when it has served
+                self.crash()
+                return CRASHED
+        if self._status is None:
+            self.give_up()
+            return self._failed(ExitCode.WORKER_BOOT, NOT_SERVED.format(type(self).__qualname__))
+        return self._status
+
+    def _boot_failed(self, error: Exception | SystemExit) -> int:
+        """In an exception handler."""
+        reason = str(error) if isinstance(error, TricornError) else f"{type(error).__name__}: {error}"
+        if self.spec.once.claim(reason):
+            self._log_failure(error)
+        status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
+        return self._failed(status, reason)
+
+    def _failed(self, status: ExitCode, reason: str) -> int:
+        self._tell(BootFailed(status, reason))
+        return status
 
     def _log_failure(self, error: Exception | SystemExit) -> None:
         """In an exception handler: why this worker cannot boot."""
@@ -279,17 +308,9 @@ class Worker(ABC):
             case _:
                 self.log.error("Exception in worker process", exc_info=shown(error))
 
-    def _boot(self) -> Booted:
-        try:
-            self.prepare()
-            with forked.fence():
-                return self._make_ready()
-        except BaseException:
-            self.give_up()
-            raise
-
-    def _make_ready(self) -> Booted:
-        from tricorn.workers import native, privileges, title
+    def _enter(self) -> None:
+        """What comes before a class of the user's has a say."""
+        from tricorn.workers import privileges, title
 
         title.set_title(f"{self.cfg.title_prefix}: worker [{self.cfg.proc_name or self.app.app_uri}]")
         self.cfg.post_fork(self.spec.server, self)
@@ -303,12 +324,19 @@ class Worker(ABC):
 
             watched, excluded = reloader.extra_files(self.cfg), self.cfg.reload_excludes
             self.reloader = reloader.start(watched, self.cfg.reload_engine, self._report_change, excluded)
+
+    def init_process(self) -> None:
+        """gunicorn's: boots, and serves. Returns when the worker has served."""
+        from tricorn.workers import native
+
+        theirs = changed_by(self.init_signals)
         self._load()
         if self.reloader is not None:
             self.reloader.note_modules()
         core = self._core = native.make_core(self)
         core.guard_forks()
-        Handlers(self, core).listen()
+        self._handlers = Handlers(self, core)
+        self._handlers.listen(theirs)
         watch.listen(core)
         self.booted = True
         self.cfg.post_worker_init(self)
@@ -316,11 +344,24 @@ class Worker(ABC):
         gateway = self.make_gateway()  # after the hook, which may have put something around the application
         self.fds.start_listening()
         core.start()
-        return Booted(core, gateway)
+        self._ready = Booted(core, gateway)
+        self.run()
+
+    def run(self) -> None:
+        """gunicorn's: serves until the worker is told to leave."""
+        if self._ready is None:
+            raise ConfigError(f"{type(self).__qualname__}.run() is called before super().init_process().")
+        self._tell(Ready(stand_in=self.stands_in))
+        self.is_serving = True
+        self.spec.once.close()
+        if not self._alive:
+            self._ask_to_retire()
+        notifier.start(self)
+        self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _load(self) -> None:
         try:
-            self.wsgi = self.app.wsgi()
+            self.load_wsgi()
         except (Exception, SystemExit) as error:
             if not self.spec.stand_in:
                 raise
@@ -353,7 +394,7 @@ class Worker(ABC):
             for path in filter(os.path.isfile, files):
                 self.reloader.add(path)
 
-    def _serve(self, core: Core, gateway: Any) -> int:
+    def _run_core(self, core: Core, gateway: Any) -> int:
         try:
             with forked.fence():
                 self.serve(core, gateway)
@@ -393,7 +434,7 @@ class Worker(ABC):
         self.is_serving = False
         self.in_child()
 
-    def in_child(self) -> None:  # noqa: B027  # most have nothing to do
+    def in_child(self) -> None:  # most have nothing to do
         """In a process that the application forked, in the thread, task or greenlet that did so."""
 
     def crash(self) -> None:
@@ -455,6 +496,8 @@ def _most_requests(config: Config) -> int:
 
 
 CRASHED = 1
+
+NOT_SERVED = "{}: init_process() has returned and the worker has not served; it and run() must call super()."
 
 SLOT = "TRICORN_WORKER"
 """The variable that tells the application, and what it starts, the slot of its worker."""

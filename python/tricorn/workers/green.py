@@ -98,7 +98,7 @@ class GreenWorker(Worker):
         patching.prepare(cls.alias)
 
     @classmethod
-    def patch(cls, log: patching.Log) -> None:
+    def patch_library(cls, log: patching.Log) -> None:
         patching.patch(cls.alias, log)
 
     @classmethod
@@ -109,9 +109,13 @@ class GreenWorker(Worker):
     def make_hub(self) -> Hub:
         """The hub of this thread, made when it serves."""
 
+    def patch(self) -> None:
+        """gunicorn's: all is patched by then."""
+
     def prepare(self) -> None:
         # Nothing of the application's has imported yet what is to be patched.
-        self.patch(Notices(self))
+        self.patch_library(Notices(self))
+        self.patch()
         patching.watch_forks()
         if self.cfg.green_drivers:
             self._connections = Connections(self.spec.page, self._refused, self._call_later)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from tricorn.unpatched import os, signal
@@ -20,6 +21,16 @@ OURS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGABRT, signal.SI
 
 HANDLED = (*OURS, *HARMLESS)
 
+METHODS = {
+    signal.SIGTERM: "handle_exit",
+    signal.SIGINT: "handle_quit",
+    signal.SIGQUIT: "handle_quit",
+    signal.SIGABRT: "handle_abort",
+    signal.SIGUSR1: "handle_usr1",
+    signal.SIGWINCH: "handle_winch",
+}
+"""gunicorn's names; classes of the user's override them."""
+
 
 class Handlers:
     """TERM drains, INT and QUIT stop, USR1 reopens the logs, ABRT ends; others do nothing.
@@ -31,16 +42,13 @@ class Handlers:
         self._worker = worker
         self._core = core
 
-    def listen(self) -> None:
+    def listen(self, theirs: Container[int] = ()) -> None:
+        """For all signals but those of which a class of the user's has handlers."""
         # A signal must end the wait; Python's handlers then run inside `serve`.
         signal.set_wakeup_fd(self._worker.wakeup_fd(self._core), warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, self._drain)
-        signal.signal(signal.SIGINT, self._stop)
-        signal.signal(signal.SIGQUIT, self._stop)
-        signal.signal(signal.SIGABRT, self._abort)
-        signal.signal(signal.SIGUSR1, self._reopen)
-        for harmless in HARMLESS:
-            signal.signal(harmless, _ignore)
+        for number in HANDLED:
+            if number not in theirs:
+                signal.signal(number, self._handle if number in METHODS else _ignore)
 
     @staticmethod
     def silence() -> None:
@@ -55,13 +63,17 @@ class Handlers:
             if handler is _ignore or isinstance(getattr(handler, "__self__", None), Handlers):
                 signal.signal(number, signal.SIG_DFL)
 
-    def _drain(self, *_: object) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        """What the worker's class does on a signal, which mostly comes back here."""
+        getattr(self._worker, METHODS[signal.Signals(number)])(number, frame)
+
+    def drain(self) -> None:
         self._worker.leaving = True
         self._worker.fds.refuse_newcomers()
         self._core.drain()
         self._worker.told_to_leave()
 
-    def _stop(self, *_: object) -> None:
+    def stop(self) -> None:
         worker = self._worker
         worker.leaving = True
         if worker.quick:
@@ -80,7 +92,7 @@ class Handlers:
         finally:  # a hook may raise SystemExit
             self._core.stop()
 
-    def _reopen(self, *_: object) -> None:
+    def reopen(self) -> None:
         self._worker.spawn(self._reopen_logs)
 
     def _reopen_logs(self) -> None:
@@ -91,7 +103,7 @@ class Handlers:
         except OSError as error:
             log.error("%s", error)
 
-    def _abort(self, _: int, frame: FrameType | None) -> None:
+    def abort(self, frame: FrameType | None) -> None:
         """The arbiter lost patience: tells the hook, says where the main thread is, and goes."""
         import traceback
 
@@ -104,6 +116,13 @@ class Handlers:
             worker.log.exception("Exception in the hook worker_abort")
         worker.log.debug("Worker aborted (pid: %s) at:\n%s", os.getpid(), "".join(traceback.format_stack(frame)))
         worker.die()
+
+
+def changed_by(function: Callable[[], object]) -> set[int]:
+    """The signals for which `function` sets handlers."""
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    function()
+    return {number for number in HANDLED if signal.getsignal(number) not in (before[number], signal.SIG_DFL)}
 
 
 def _ignore(*_: object) -> None:

@@ -11,10 +11,11 @@ from tricorn import compat
 from tricorn.compat.finder import OURS
 from tricorn.compat.gunicorn import util
 
-PACKAGE = Path(compat.__file__).parent / "gunicorn"
+ROOT = Path(compat.__file__).parent
 MODULES = sorted(
-    ".".join(("gunicorn", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
-    for path in PACKAGE.rglob("*.py")
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for top in ("gunicorn", "uvicorn", "uvicorn_worker", "aiohttp")
+    for path in (ROOT / top).rglob("*.py")
 )
 
 
@@ -55,7 +56,7 @@ def test_every_module_is_there_under_its_name_and_has_what_it_says() -> None:
 import importlib
 for name in {MODULES!r}:
     module = importlib.import_module(name)
-    assert module.__name__ == name and module.__file__.startswith({str(PACKAGE)!r}), name
+    assert module.__name__ == name and module.__file__.startswith({str(ROOT)!r}), name
     for each in getattr(module, "__all__", ()):
         getattr(module, each)
 """

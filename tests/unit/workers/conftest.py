@@ -151,7 +151,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             once=once,
             slot=3,
         )
-        worker = workers.load(worker_class)(spec)
+        worker = workers.load(worker_class).hire(spec)
         worker.after_fork(WorkerFds([], [], messages[1], life[0]))
         return Arbiter(messages[0], worker, [])
 

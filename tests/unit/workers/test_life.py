@@ -18,7 +18,7 @@ from tests.unit.workers.conftest import Arbiter, Core
 def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Callable[..., Arbiter]) -> None:
     arbiter = hire()
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert core.notes == ["start", "serve", f"heard {[Ready()]}", "close"]
 
 
@@ -30,7 +30,7 @@ def test_a_hook_that_wants_another_worker_gets_it_when_this_one_serves(
 
     arbiter = hire(post_worker_init=post_worker_init)
     core.script = lambda: setattr(arbiter.worker, "alive", False)
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert arbiter.heard() == [Ready(), Retire("the application has set worker.alive to False")], "once"
 
 
@@ -47,7 +47,7 @@ def test_an_application_that_cannot_be_loaded(
     app: str, code: int, reason: str, core: Core, hire: Callable[..., Arbiter]
 ) -> None:
     arbiter = hire(app)
-    assert arbiter.worker.run() == code
+    assert arbiter.worker.live() == code
     assert arbiter.heard() == [BootFailed(code, reason)]
     assert core.notes == []
 
@@ -66,13 +66,13 @@ def test_an_application_that_cannot_be_loaded(
 )
 def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Arbiter]) -> None:
     core.script = lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
-    assert hire().worker.run() == 0
+    assert hire().worker.live() == 0
     assert core.notes == ["start", "serve", *notes, "close"]
 
 
 def test_an_application_that_exits_ends_the_worker(core: Core, hire: Callable[..., Arbiter]) -> None:
     core.script = lambda: sys.exit(0)
-    assert hire().worker.run() == 1
+    assert hire().worker.live() == 1
     assert core.notes[-1] == "close"
 
 
@@ -81,7 +81,7 @@ def test_a_core_that_fails_ends_the_worker_with_a_status(core: Core, hire: Calla
         raise OSError("epoll is gone")
 
     core.script = fail
-    assert hire().worker.run() == 1
+    assert hire().worker.live() == 1
     assert core.notes[-1] == "close"
 
 
@@ -94,7 +94,7 @@ class TestThreads:
             served.wait(5)
 
         core.script = serve
-        assert hire(argv="--threads 3", worker_class="gthread").worker.run() == 0
+        assert hire(argv="--threads 3", worker_class="gthread").worker.live() == 0
         assert sorted(core.notes) == ["close", "serve", "serve", "serve", "start", "wait"]
         assert core.options["threads"] == 3
 
@@ -103,12 +103,12 @@ class TestThreads:
             raise OSError("epoll is gone")
 
         core.script = fail
-        assert hire(argv="--threads 1", worker_class="gthread").worker.run() == 1
+        assert hire(argv="--threads 1", worker_class="gthread").worker.live() == 1
         assert "drain" in core.notes
 
 
 def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None:
-    hire(argv="--no-sendfile --body-buffer-size 1M --access-logfile -").worker.run()
+    hire(argv="--no-sendfile --body-buffer-size 1M --access-logfile -").worker.live()
     assert core.options["sendfile"] is False
     assert core.options["body_buffer_size"] == 1 << 20
     assert core.options["access_log"] == "-"
@@ -118,13 +118,13 @@ def test_what_the_core_is_told(core: Core, hire: Callable[..., Arbiter]) -> None
 
 
 def test_the_core_is_told_what_may_wait(core: Core, hire: Callable[..., Arbiter]) -> None:
-    hire(argv="--queue-limit 5 --queue-timeout 1.5 --queue-order adaptive --max-concurrency 3").worker.run()
+    hire(argv="--queue-limit 5 --queue-timeout 1.5 --queue-order adaptive --max-concurrency 3").worker.live()
     names = ["queue_limit", "queue_timeout", "queue_order", "max_concurrency"]
     assert [core.options[name] for name in names] == [5, 1.5, "adaptive", 3]
 
 
 def test_a_limit_that_is_measured_has_a_number_of_its_own(core: Core, hire: Callable[..., Arbiter]) -> None:
-    hire(argv="--max-concurrency auto").worker.run()
+    hire(argv="--max-concurrency auto").worker.live()
     assert core.options["max_concurrency"] == -1
 
 
@@ -132,14 +132,14 @@ def test_the_core_knows_when_its_arbiter_dies_and_how_long_it_may_stay(
     core: Core, hire: Callable[..., Arbiter]
 ) -> None:
     worker = hire(argv="--graceful-timeout 7").worker
-    worker.run()
+    worker.live()
     assert (core.options["life"], core.options["graceful_timeout"]) == (worker.fds.life, 7)
 
 
 def test_the_core_gets_what_the_workers_share(core: Core, hire: Callable[..., Arbiter]) -> None:
     worker = hire(siblings=True).worker
     worker.fds = replace(worker.fds, channel=(7, 8, 9))
-    worker.run()
+    worker.live()
     assert core.options["channel"] == (7, 8, 9)
     assert core.options["pages"] is worker.spec.pages
     assert core.options["group"] is worker.spec.group
@@ -169,7 +169,7 @@ def test_hooks_in_their_order_and_with_their_arguments(core: Core, hire: Callabl
         worker_int=noting("worker_int", 1),
         worker_exit=noting("worker_exit", 2),
     )
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert core.notes == [
         "post_fork booted=False alive=True",
         "post_worker_init booted=True alive=True",
@@ -188,7 +188,7 @@ def test_a_hook_that_fails_while_it_boots(name: str, core: Core, hire: Callable[
         raise LookupError("no database")
 
     arbiter = hire(**{name: (lambda server, worker: fail()) if name == "post_fork" else (lambda worker: fail())})
-    assert arbiter.worker.run() == 3
+    assert arbiter.worker.live() == 3
     assert arbiter.heard() == [BootFailed(3, "LookupError: no database")]
 
 
@@ -196,13 +196,13 @@ def test_a_hook_that_fails_at_the_end_changes_nothing(core: Core, hire: Callable
     def fail(server: object, worker: Worker) -> None:
         raise LookupError("too late")
 
-    assert hire(worker_exit=fail).worker.run() == 0
+    assert hire(worker_exit=fail).worker.live() == 0
 
 
 def test_a_traceback_stands_in_for_an_application_when_asked_to(core: Core, hire: Callable[..., Arbiter]) -> None:
     arbiter = hire("life_broken", stand_in=True)
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert f"heard {[Ready(stand_in=True)]}" in core.notes
     answers: list[str] = []
     body = b"".join(arbiter.worker.wsgi({}, lambda status, headers: answers.append(status)))

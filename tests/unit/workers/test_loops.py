@@ -96,7 +96,7 @@ def stop_by(name: str) -> Callable[[], None]:
 def test_a_life(core: Core, hire: Hire) -> None:
     core.script = stop_by("TERM")
     arbiter = hire(worker_class="asgi")
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert arbiter.heard() == [Ready()]
     assert core.notes == [
         "start_up",
@@ -118,14 +118,14 @@ def test_websockets_are_told_whether_others_serve_on(core: Core, hire: Hire) -> 
     arbiter = hire(worker_class="asgi")
     scoreboard.order(arbiter.worker.spec.page, replaced=True)
     core.script = stop_by("TERM")
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     assert "leave 1012" in core.notes
 
 
 def test_what_goes_on_after_its_reply_is_waited_for(core: Core, hire: Hire) -> None:
     LoopServer.calls = 4
     core.script = stop_by("TERM")
-    assert hire(worker_class="asgi").worker.run() == 0
+    assert hire(worker_class="asgi").worker.live() == 0
     assert LoopServer.calls < 0
     assert "cancel_all" not in core.notes
 
@@ -134,7 +134,7 @@ def test_what_goes_on_after_its_reply_is_waited_for(core: Core, hire: Hire) -> N
 def test_but_not_for_ever(core: Core, hire: Hire, name: str, argv: str) -> None:
     LoopServer.calls = 10**9
     core.script = stop_by(name)
-    assert hire(worker_class="asgi", argv=argv).worker.run() == 0
+    assert hire(worker_class="asgi", argv=argv).worker.live() == 0
     assert core.notes[-4:] == ["cancel_all", "server.close", "shut_down", "close"]
 
 
@@ -146,7 +146,7 @@ def test_quit_while_calls_are_waited_for(core: Core, hire: Hire) -> None:
         asyncio.get_running_loop().call_later(0.05, stop_by("QUIT"))
 
     core.script = both
-    assert hire(worker_class="asgi").worker.run() == 0
+    assert hire(worker_class="asgi").worker.live() == 0
     assert core.notes[-4:] == ["cancel_all", "server.close", "shut_down", "close"]
 
 
@@ -161,7 +161,7 @@ def test_a_shutdown_that_does_not_end_is_cancelled(core: Core, hire: Hire, worke
 
     worker_class.shut_down = shut_down
     core.script = stop_by("TERM")
-    assert hire(worker_class="asgi").worker.run() == 0
+    assert hire(worker_class="asgi").worker.live() == 0
     assert core.notes[-4:] == ["shut_down", "stop", "cancelled", "close"]
 
 
@@ -171,7 +171,7 @@ def test_a_shutdown_that_raises_is_logged(core: Core, hire: Hire, worker_class: 
 
     worker_class.shut_down = shut_down
     core.script = stop_by("TERM")
-    assert hire(worker_class="asgi").worker.run() == 0
+    assert hire(worker_class="asgi").worker.live() == 0
     assert core.notes[-1] == "close"
 
 
@@ -187,7 +187,7 @@ def test_a_startup_that_fails_is_a_failed_boot(
 
     worker_class.start_up = start_up
     arbiter = hire(worker_class="asgi")
-    assert arbiter.worker.run() == 3
+    assert arbiter.worker.live() == 3
     (message,) = arbiter.heard()
     assert isinstance(message, BootFailed)
     assert message.reason.endswith("no database")
@@ -199,7 +199,7 @@ def test_what_fails_after_the_startup_is_followed_by_the_shutdown(core: Core, hi
         raise OSError("no gateway")
 
     worker_class.make_gateway = fail
-    assert hire(worker_class="asgi").worker.run() == 3
+    assert hire(worker_class="asgi").worker.live() == 3
     assert core.notes == ["start_up", "shut_down"]
 
 
@@ -210,7 +210,7 @@ def test_a_server_that_fails_ends_the_worker_but_not_without_the_shutdown(core: 
     LoopServer.close, close = fail, LoopServer.close  # type: ignore[spec,method-assign]
     try:
         core.script = stop_by("TERM")
-        assert hire(worker_class="asgi").worker.run() == 1
+        assert hire(worker_class="asgi").worker.live() == 1
     finally:
         LoopServer.close = close  # type: ignore[method-assign]
     assert core.notes[-2:] == ["shut_down", "close"]
@@ -222,7 +222,7 @@ def test_hooks_of_signals_run_in_the_loop(core: Core, hire: Hire) -> None:
         core.note("worker_int")
 
     core.script = stop_by("INT")
-    assert hire(worker_class="asgi", worker_int=worker_int).worker.run() == 0
+    assert hire(worker_class="asgi", worker_int=worker_int).worker.live() == 0
     assert core.notes[4:6] == ["worker_int", "stop"]
 
 
@@ -232,7 +232,7 @@ def test_the_loop_is_there_when_the_application_is_imported(core: Core, hire: Hi
     )
     core.script = stop_by("TERM")
     arbiter = hire(worker_class="asgi", argv="-k asgi")
-    assert arbiter.worker.run() == 0
+    assert arbiter.worker.live() == 0
     import life_app  # type: ignore[import-not-found]
 
     assert life_app.loop.is_closed()

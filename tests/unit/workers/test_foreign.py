@@ -1,0 +1,153 @@
+"""Worker classes of the user's: which are taken, what they say of settings, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tricorn import workers
+from tricorn.config.command_line import read_arguments
+from tricorn.config.config import Config
+from tricorn.config.resolve import Layer, Raw, resolve
+from tricorn.errors import ConfigError
+from tricorn.workers import foreign
+from tricorn.workers.base import Worker
+from tricorn.workers.guvicorn import UvicornWorker
+from tricorn.workers.sync import SyncWorker
+
+from tests.harness.cases import with_each
+
+
+class Kept(SyncWorker):
+    """What pulpcore has."""
+
+    def __init__(self, *arguments: Any, **others: Any) -> None:
+        super().__init__(*arguments, **others)
+        self.name = f"{self.age}@host"
+
+    def init_process(self) -> None: ...
+    def run(self) -> None: ...
+    def notify(self) -> None: ...
+    def handle_exit(self, sig: int, frame: Any) -> None: ...
+
+
+class Timed(SyncWorker):
+    def handle_request(self, *_: object) -> None: ...
+
+
+class Own(Worker):
+    def serve(self, core: object, gateway: object) -> None: ...
+
+
+def asgi(**values: Any) -> Config:
+    kind = type("Mine", (UvicornWorker,), {"CONFIG_KWARGS": values})
+    given = Layer({"worker_class": Raw(kind, "conf.py"), "keepalive": Raw(9, "conf.py")})
+    return workers.adapted(resolve([given]))
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    (tmp_path / "my_workers.py").write_text(
+        "from tricorn.workers.gthread import ThreadWorker\nclass Mine(ThreadWorker): pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield "my_workers"
+    sys.modules.pop("my_workers", None)
+
+
+def test_a_class_by_name_has_its_familys_alias(module: str) -> None:
+    config = resolve([read_arguments(["-k", f"{module}.Mine", "--threads", "3"])])
+    assert workers.choose(config.worker_class, 1) == "gthread"
+    kind = workers.kind_of(config)
+    assert (kind.__name__, kind.at_once(config)) == ("Mine", 3)
+
+
+def test_a_class_that_is_given_itself() -> None:
+    assert foreign.load(Kept) is Kept
+    assert workers.choose(Kept, 4) == "sync"
+    assert list(foreign.notes(Kept)) == []
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        (Timed, "Timed' overrides handle_request.., which this server does not call: the hooks .* request_timeout"),
+        (Own, "Own' reads and writes its connections itself"),
+        ("os.path", "reads and writes its connections itself"),
+        ("no_such_module.Worker", "cannot be imported: ModuleNotFoundError"),
+        ("tricorn.workers.sync.SynkWorker", "is not in its module. Did you mean tricorn.workers.sync.SyncWorker"),
+        ("egg:no-such-distribution#it", "no distribution 'no-such-distribution' is installed"),
+        ("egg:pytest#it", "pytest has no entry point 'it'"),
+        ("geventwebsocket.gunicorn.workers.GeventWebSocketWorker", "simple-websocket"),
+    ],
+)
+def test_what_is_refused(named: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        workers.choose(named, 1)
+
+
+@with_each(
+    ("name", "alias"),
+    [
+        ("egg:gunicorn#sync", "sync"),
+        ("egg:gunicorn#gthread", "gthread"),
+        ("egg:meinheld#gunicorn_worker", "sync"),
+        ("meinheld.gmeinheld.MeinheldWorker", "sync"),
+    ],
+)
+def test_entry_points_by_name(name: str, alias: str) -> None:
+    assert workers.choose(name, 1) == alias
+
+
+def test_uvicorns_arguments_are_settings() -> None:
+    config = asgi(
+        loop="asyncio",
+        http="httptools",
+        lifespan="off",
+        root_path="/shop",
+        ws_max_size=1000,
+        ws_per_message_deflate=False,
+        timeout_keep_alive=3,
+        limit_concurrency=20,
+        proxy_headers=False,
+        interface="asgi3",
+        log_config=None,
+    )
+    assert (config.asgi_loop, config.asgi_lifespan, config.root_path) == ("asyncio", "off", "/shop")
+    assert (config.websocket_max_message_size, config.websocket_compression) == (1000, False)
+    assert (config.keepalive, config.worker_connections, config.forwarded_allow_ips) == (3, 20, "")
+    assert config.origin("root_path") == "the worker class Mine"
+
+
+def test_what_uvicorn_is_not_told_stays() -> None:
+    config = asgi(limit_max_requests=None, root_path="")
+    assert (config.keepalive, config.max_requests) == (9, 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"interface": "wsgi"}, "interface = 'wsgi': expected auto or asgi3"),
+        ({"factory": True}, "factory = True: name the application as MODULE:FACTORY"),
+        ({"loop": "trio"}, "loop = 'trio': expected auto, asyncio or uvloop"),
+        ({"fd": 3}, "'fd', which has no counterpart"),
+        ({"ssl_keyfile": "/k"}, "'ssl_keyfile', which has no counterpart"),
+        ({"lifespan": "maybe"}, "Invalid value for asgi_lifespan: maybe .from the worker class Mine"),
+    ],
+)
+def test_uvicorns_arguments_that_are_refused(values: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        asgi(**values)
+
+
+def test_what_is_not_called_is_told() -> None:
+    """Langflow's class handles signals there."""
+
+    class Mine(UvicornWorker):
+        async def _serve(self) -> None: ...
+
+    (note,) = foreign.notes(Mine)
+    assert "Mine overrides _serve(), which is not called here" in note
