@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,11 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
-    if words[:1] == [EXEC] and not importlib.util.find_spec(EXEC):
+    if words[:1] == [EXEC] and not _is_module(EXEC):
         return _execute(words[1:])
-    from tricorn.config.load import Sources
+    from tricorn.compat.assigned import FileSources
 
-    return serve(Sources.here(words))
+    return serve(FileSources.here(words))
+
+
+def _is_module(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
 
 
 def _execute(command: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
+from tricorn.compat.assigned import with_assigned
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError, TricornError
@@ -43,8 +44,7 @@ class _ProgramSources(Sources):
         before = self.owner.cfg
         try:
             self.owner.reload()
-            loaded: Loaded = self.owner.cfg.loaded()
-            return loaded
+            return with_assigned(self.owner.cfg.loaded())
         except BaseException as error:
             self.owner.cfg = before
             if isinstance(error, SystemExit):  # gunicorn's way of saying so; the reason was printed
@@ -81,6 +81,6 @@ def run(program: Program) -> int:
         argv=tuple(sys.argv[1:]), environ=dict(os.environ), cwd=program.cfg.directory, owner=program
     )
     try:
-        return arbiter.run(sources, program.cfg.loaded(), partial(_ProgramApplication, program))
+        return arbiter.run(sources, with_assigned(program.cfg.loaded()), partial(_ProgramApplication, program))
     except TricornError as error:
         return error.report()

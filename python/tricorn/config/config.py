@@ -207,6 +207,12 @@ class Config:
 
     # What gunicorn's Config has besides.
 
+    def set(self, name: str, value: object) -> None:
+        """For hooks, as `on_starting`: from now on the setting reads as this. What was made of it before stays."""
+        if name not in BY_NAME:
+            raise AttributeError(f"No configuration setting for: {name}")
+        self._resolved = {**self._resolved, name: Resolved(BY_NAME[name].kind.parse(value), "a hook")}
+
     @property
     def settings(self) -> Mapping[str, foreign.SettingView]:
         """`cfg.settings["bind"].get()`: every setting of gunicorn's and of ours, with the types gunicorn gives them."""
