@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
 from tricorn.config import importers
-from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, of_the_application, shown
+from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
-from tricorn.workers import ending, notifier, watch
+from tricorn.workers import boot_failure, ending, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
@@ -283,30 +283,13 @@ class Worker(Contract, ABC):
         """In an exception handler."""
         reason = str(error) if isinstance(error, TricornError) else f"{type(error).__name__}: {error}"
         if self.spec.once.claim(reason):
-            self._log_failure(error)
+            boot_failure.write(self, error)
         status = ExitCode.APP_LOAD if isinstance(error, AppImportError) else ExitCode.WORKER_BOOT
         return self._failed(status, reason)
 
     def _failed(self, status: ExitCode, reason: str) -> int:
         self._tell(BootFailed(status, reason))
         return status
-
-    def _log_failure(self, error: Exception | SystemExit) -> None:
-        """In an exception handler: why this worker cannot boot."""
-        match error:
-            case SystemExit():
-                self.log.error("The application called sys.exit(%r) while it was loaded", error.code)
-            case AppImportError():
-                self.log.debug("Error while loading the application", exc_info=True)
-                if self.cfg.log_format != "json":  # there the arbiter's record says it, and nothing else may
-                    print(error, file=sys.stderr, flush=True)
-            case TricornError():
-                self.log.error("%s", "\n".join(filter(None, (str(error), error.details))))
-            case ModuleNotFoundError() if of_the_application(error.__traceback__) is None:
-                text = "Could not import %r: %s in %s, nor elsewhere on sys.path. Check the name, chdir and pythonpath."
-                self.log.error(text, self.app.app_uri, str(error)[:1].lower() + str(error)[1:], os.getcwd())
-            case _:
-                self.log.error("Exception in worker process", exc_info=shown(error))
 
     def _enter(self) -> None:
         """What comes before a class of the user's has a say."""
