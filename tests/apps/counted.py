@@ -27,12 +27,12 @@ def post_worker_init(worker):
 """
 """For a configuration file."""
 
-assignment: Any = None
+spec: Any = None
 
 
 def meet(worker: Any) -> None:
-    global assignment
-    assignment = worker.assignment
+    global spec
+    spec = worker.spec
 
 
 def hold_the_gil(fifo: str) -> None:
@@ -42,9 +42,9 @@ def hold_the_gil(fifo: str) -> None:
 
 
 def board() -> dict[str, Any]:
-    size = len(assignment.page)
-    pages = [assignment.pages[at : at + size] for at in range(0, len(assignment.pages), size)]
-    group = scoreboard.read_group(assignment.group)
+    size = len(spec.page)
+    pages = [spec.pages[at : at + size] for at in range(0, len(spec.pages), size)]
+    group = scoreboard.read_group(spec.group)
     workers = {}
     for page in pages:
         seen = scoreboard.read(page)

@@ -46,7 +46,7 @@ class ProcessTable:
 
     def workers(self) -> dict[int, Worker]:
         """As hooks see them: by pid."""
-        return {handle.pid: handle.worker for handle in self.handles.values()}
+        return {handle.pid: handle.worker for handle in list(self.handles.values())}  # a thread may ask
 
     def spawn(
         self, command: Spawn, generation: Generation, others: Iterable[Listener]
