@@ -79,6 +79,7 @@ _ASGI_NAMES = ("scope", "receive", "send")
 
 _BASES = {
     ("tornado.httputil", "HTTPServerConnectionDelegate"): "tornado",
+    ("tornado.wsgi", "WSGIContainer"): "tornado",
     ("aiohttp.web_app", "Application"): "aiohttp",
 }
 

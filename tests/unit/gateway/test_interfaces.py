@@ -97,12 +97,13 @@ def test_what_is_clear_is_told(application: Any, interface: str | None) -> None:
         ("quart", "Quart", "ASGI"),
         ("tornado.web", "Application", "tornado"),
         ("tornado.routing", "RuleRouter", "tornado"),
+        ("tornado.wsgi", "WSGIContainer", "tornado"),
         ("aiohttp.web", "Application", "aiohttp"),
     ],
 )
 def test_frameworks(module: str, name: str, interface: str) -> None:
     made = getattr(pytest.importorskip(module), name)
-    arguments = {"Flask": [__name__], "Quart": [__name__], "RuleRouter": [[]]}.get(name, [])
+    arguments = {"Flask": [__name__], "Quart": [__name__], "RuleRouter": [[]], "WSGIContainer": [wsgi]}.get(name, [])
     assert interfaces.interface_of(made(*arguments)) == interface
 
 
