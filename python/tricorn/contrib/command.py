@@ -1,0 +1,24 @@
+"""What commands of frameworks share: they become `tricorn`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
+
+THREADS = 16
+"""Of a server for development: a page and what it loads, a stream, and a call that stands at a breakpoint."""
+
+
+NO_SETTINGS = ("--config", "python:tricorn.contrib.no_settings")
+"""No configuration file is looked for: gunicorn.conf.py is about the server of production."""
+
+
+def become_server(words: Iterable[str]) -> NoReturn:
+    """Replaces this process by `tricorn` with these words of a command line, in the same interpreter."""
+    warnings = [f"-W{option}" for option in sys.warnoptions]
+    command = [sys.executable, *warnings, "-m", "tricorn", *NO_SETTINGS, *words]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, command)

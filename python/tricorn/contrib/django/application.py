@@ -1,0 +1,51 @@
+"""What `runserver` serves: factories that a worker calls after the fork, so that a reload loads everything anew."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+
+
+def wsgi() -> Any:
+    """The application of the setting WSGI_APPLICATION, or Django's own."""
+    from django.core.servers.basehttp import get_internal_wsgi_application
+
+    return _with_urls(get_internal_wsgi_application())
+
+
+def wsgi_with_static_files() -> Any:
+    """The same behind the handler that runserver of staticfiles has."""
+    application = wsgi()
+    from django.contrib.staticfiles.handlers import StaticFilesHandler
+
+    return StaticFilesHandler(application)
+
+
+def asgi() -> Any:
+    """The application of the setting ASGI_APPLICATION."""
+    from django.utils.module_loading import import_string
+
+    return _with_urls(import_string(settings.ASGI_APPLICATION))
+
+
+def asgi_with_static_files() -> Any:
+    """The same behind the handler of staticfiles."""
+    application = asgi()
+    from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+
+    return ASGIStaticFilesHandler(application)
+
+
+def _with_urls(application: Any) -> Any:
+    """`application`, and the modules of its URLs are loaded.
+
+    The first request would load them otherwise, and a change that comes soon after would not be noticed: a reload
+    compares with the file that it saw first. Django's own reloader does the same.
+    """
+    from django.urls import get_resolver
+
+    with suppress(Exception):  # a mistake there is a page of Django's
+        _ = get_resolver().urlconf_module
+    return application

@@ -1,0 +1,1 @@
+"""An empty configuration file, for `command.become_server`."""
