@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 PACKAGE = "python/tricorn"
 BASE = f"{PACKAGE}/workers/base.py"
 NATIVE = f"{PACKAGE}/workers/native.py"
-OPTIONS = '"threads": entries(config, alias)'
+OPTIONS = '"threads": worker.at_once(config)'
 
 WORKERS = (
     Fault(
@@ -96,8 +96,8 @@ WORKERS = (
         "auto",
         "a worker's class follows the application",
         f"{PACKAGE}/workers/auto.py",
-        "_become(self, alias, made)",
-        '_become(self, "sync", made)',
+        "kind = workers.load(alias)",
+        'kind = workers.load("sync")',
         ("tests/integration/test_auto.py",),
     ),
     Fault(
