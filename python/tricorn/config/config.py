@@ -40,7 +40,7 @@ class Resolved(Record):
 
 
 class Config:
-    """`cfg.workers` is the value of the record `processes.WORKERS`. Immutable: a reload makes another one.
+    """`cfg.workers` is the value of the record `processes.WORKERS`. A reload makes another one; only hooks change it.
 
     Hooks, worker classes and loggers that were written for gunicorn get it as `cfg`; what they expect there and
     we do not use ourselves stands at the end.

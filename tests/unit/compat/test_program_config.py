@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tricorn.compat.gunicorn.config import Config
+from tricorn.config.load import Sources, load
 from tricorn.config.resolve import resolve
 from tricorn.errors import ConfigError
 
@@ -72,3 +73,10 @@ def test_the_parser_has_the_programs_name(cfg: Config) -> None:
     assert cfg.parser().format_usage() == "usage: shop [OPTIONS]\n"
     cfg.env_orig["GUNICORN_CMD_ARGS"] = "-w 3 --reload"
     assert cfg.get_cmd_args_from_env() == ["-w", "3", "--reload"]
+
+
+def test_what_a_program_sets_is_stronger_than_what_was_read(cfg: Config) -> None:
+    cfg.take(load(Sources(("-w", "3", "--threads", "2"), {}, cfg.directory), needs_application=False))
+    assert (cfg.workers, cfg.threads) == (3, 2)
+    cfg.set("workers", 5)
+    assert (cfg.workers, cfg.threads, cfg.loaded().config.workers) == (5, 2, 5)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, resolve
+from tricorn.config.validators import Invalid
 
 
 def configure(**values: object) -> Config:
@@ -111,6 +112,16 @@ def test_it_cannot_be_changed() -> None:
         config.workers = 3
     with pytest.raises(AttributeError):
         config.other = 3
+
+
+def test_hooks_may_set_what_is_read_from_then_on() -> None:
+    config = configure(workers=2)
+    config.set("workers", "1")
+    assert (config.workers, config.origin("workers"), config.settings["workers"].get()) == (1, "a hook", 1)
+    with pytest.raises(AttributeError, match="No configuration setting for: wurkers"):
+        config.set("wurkers", 1)
+    with pytest.raises(Invalid):
+        config.set("workers", "many")
 
 
 def test_refused_lists_are_nobodys_to_share() -> None:
