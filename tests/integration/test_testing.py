@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,17 +139,21 @@ import os, signal, sys
 from tests.integration.test_testing import wsgi
 from tricorn.testing import Server
 one, other = Server(wsgi), Server("tests.integration.test_testing:wsgi")
-print(one.pid, other.pid, flush=True)
+for server in one, other:
+    print(server.pid, server.log_file, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_servers_end_with_the_test_process() -> None:
     done = subprocess.run([sys.executable, "-c", DYING], stdout=subprocess.PIPE, text=True, check=False)
-    pids = [int(word) for word in done.stdout.split()]
     assert done.returncode == -signal.SIGKILL
-    assert len(pids) == 2
-    until(lambda: all(map(is_gone, pids)), "the end of both servers")
+    servers = [line.split() for line in done.stdout.splitlines()]
+    assert len(servers) == 2
+    until(lambda: all(is_gone(int(pid)) for pid, _ in servers), "the end of both servers")
+    for _, log in servers:
+        assert "Handling signal: term" in Path(log).read_text()
+        shutil.rmtree(Path(log).parent)
 
 
 def test_what_a_test_process_does_at_its_exit_is_not_done_in_servers(tmp_path: Path) -> None:
