@@ -34,11 +34,10 @@ def tricorn_server() -> Generator[Factory, None, None]:
         yield start
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
+@pytest.hookimpl(hookwrapper=True)  # the old kind of wrapper: pytest before 8 knows no other
+def pytest_runtest_makereport() -> Generator[None, Any, None]:
+    report = (yield).get_result()
     servers = sys.modules.get("tricorn.testing.server")
     if report.failed and servers is not None:
         for server in servers.running:
             report.sections.append((f"Log of the server at {server.url}", server.log[-servers.TAIL :]))
-    return report
