@@ -111,7 +111,7 @@ def test_queries_of_a_second_run_at_once(server: Server, postgres: Postgres, cou
 
 def refused(explained: list[str]) -> int:
     """How many connections these lines speak of."""
-    return sum(int(re.findall(r"refused (\d+) connection", line)[0]) for line in explained)
+    return sum(int(re.findall(r"refused a worker (\d+) connection", line)[0]) for line in explained)
 
 
 def test_more_than_the_database_takes(server: Server, postgres: Postgres) -> None:  # noqa: F811
