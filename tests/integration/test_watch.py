@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from tricorn import _core
+from tricorn import _core, workers
 from tricorn.config.resolve import resolve
 from tricorn.metrics import scoreboard
 from tricorn.workers import native, watch
@@ -387,7 +387,7 @@ def test_what_is_read_while_it_is_written_is_whole(start: Any) -> None:
 
 def core(**options: Any) -> _core.Core:
     page = mmap.mmap(-1, _core.scoreboard_bytes(1))
-    return _core.Core([], native.core_options(resolve([]), "sync", siblings=False) | options, page)
+    return _core.Core([], native.core_options(resolve([]), workers.load("sync"), siblings=False) | options, page)
 
 
 def test_every_limit_may_be_left_out() -> None:
