@@ -284,7 +284,7 @@ class Transport:
     def write_file(self, descriptor: int, offset: int, count: int) -> bool:
         """Sends a piece of a file as the next of the body; false if the response has no place for it."""
 
-    def log(self, request: object, response: object, time: float, /) -> None:
+    def log(self, _request: object, _response: object, _time: float) -> None:
         """The handler is done with its response: one that is shorter than its Content-Length is cut off, and logged.
 
         So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
