@@ -421,13 +421,7 @@ fn a_limit_that_is_not_reached_changes_no_reply() {
                 let file = std::fs::File::open("Cargo.toml").expect("this crate's");
                 let length = file.metadata().expect("a file").len();
                 let wall = exchange.wall.clone();
-                let inputs = HeadInputs {
-                    date: wall.date(),
-                    server: b"",
-                    body_length: Some(length),
-                    close: false,
-                    ..HeadInputs::default()
-                };
+                let inputs = HeadInputs { date: wall.date(), body_length: Some(length), ..HeadInputs::default() };
                 exchange.write_file(&inputs, file.into(), 0, length);
                 exchange.end();
             }

@@ -11,14 +11,8 @@ from tricorn.cli import main
 
 
 @pytest.fixture(autouse=True)
-def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in list(os.environ):
-        if name.startswith(("TRICORN_", "GUNICORN_")) or name in ("PORT", "WEB_CONCURRENCY"):
-            monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", sys.path.copy())
-    monkeypatch.setitem(sys.modules, "__config__", None)
-    (tmp_path / "checked_app.py").write_text("def application(environ, start_response): ...\n")
+def _here(nothing_configured: Path) -> None:
+    (nothing_configured / "checked_app.py").write_text("def application(environ, start_response): ...\n")
 
 
 @pytest.fixture(autouse=True)

@@ -266,8 +266,7 @@ fn a_file_is_sent_whole_between_pieces_and_one_that_is_too_short_closes_the_conn
         exchange.request.reply.status(b"200 OK").expect("a status");
         let wall = exchange.wall.clone();
         let close = engine.closes_connections();
-        let inputs =
-            HeadInputs { date: wall.date(), server: b"", body_length: Some(length), close, ..HeadInputs::default() };
+        let inputs = HeadInputs { date: wall.date(), body_length: Some(length), close, ..HeadInputs::default() };
         let file = std::fs::File::open(&name).expect("the file");
         exchange.write_file(&inputs, file.into(), 0, length);
         exchange.end();

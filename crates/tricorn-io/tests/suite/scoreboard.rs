@@ -23,7 +23,6 @@ fn counters_and_histograms_add_up() {
         let wall = exchange.wall.clone();
         let inputs = tricorn_proto::response::HeadInputs {
             date: wall.date(),
-            server: b"",
             body_length: Some(0),
             close: engine.closes_connections(),
             ..Default::default()

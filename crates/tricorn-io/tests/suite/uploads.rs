@@ -161,13 +161,7 @@ fn a_disk_that_hangs_holds_up_the_reader_of_its_own_file_alone() {
             }
             exchange.request.reply.status(b"200 OK").expect("a status");
             let wall = exchange.wall.clone();
-            let inputs = HeadInputs {
-                date: wall.date(),
-                server: b"",
-                body_length: Some(length),
-                close: false,
-                ..HeadInputs::default()
-            };
+            let inputs = HeadInputs { date: wall.date(), body_length: Some(length), ..HeadInputs::default() };
             let file = File::open(&name).expect("the file");
             exchange.write_file(&inputs, file.into(), 0, length);
             exchange.end();

@@ -78,8 +78,7 @@ fn the_order_of_the_head_is_gunicorns() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.status(b"200 OK").unwrap();
     reply.field(b"Content-type", b"text/plain").unwrap();
-    let inputs =
-        HeadInputs { date: DATE, server: b"tricorn", body_length: None, close: false, ..HeadInputs::default() };
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: None, ..HeadInputs::default() };
     response::head(&mut reply, &mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -104,8 +103,7 @@ fn a_head_is_decided_once_and_whole() {
     let mut reply = Reply::default();
     reply.begin(Method::Get, Version::Http11, true);
     reply.set_request_id(b"abc");
-    let inputs =
-        HeadInputs { date: DATE, server: b"tricorn", body_length: None, close: false, ..HeadInputs::default() };
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: None, ..HeadInputs::default() };
     assert!(reply.head(&inputs).is_none(), "there is no status");
     reply.status(b"205 Reset Content").unwrap();
     for (name, value) in [("Content-Length", "5"), ("Date", "now"), ("Connection", "x"), ("Upgrade", "websocket")] {
@@ -129,7 +127,7 @@ fn trailers_stand_behind_chunks_and_nowhere_else() {
         reply.begin(Method::Get, version, true);
         reply.status(b"200 OK").unwrap();
         reply.trailer(b"Too-Early", b"1").unwrap();
-        let inputs = HeadInputs { date: DATE, server: b"", body_length: known, close: false, ..HeadInputs::default() };
+        let inputs = HeadInputs { date: DATE, body_length: known, ..HeadInputs::default() };
         response::head(&mut reply, &mut out, &inputs);
         out.clear();
         for name in ["X-Sum", "Content-Length", "Date", "Transfer-Encoding", "Connection", "x-sum"] {
@@ -279,8 +277,7 @@ fn server_and_date_of_the_application_replace_ours() {
     reply.status(b"200 OK").unwrap();
     reply.field(b"server", b"mine").unwrap();
     reply.field(b"DATE", b"now").unwrap();
-    let inputs =
-        HeadInputs { date: DATE, server: b"tricorn", body_length: Some(0), close: false, ..HeadInputs::default() };
+    let inputs = HeadInputs { date: DATE, server: b"tricorn", body_length: Some(0), ..HeadInputs::default() };
     response::head(&mut reply, &mut out, &inputs);
     assert_eq!(
         String::from_utf8(out).unwrap(),
@@ -351,7 +348,7 @@ fn a_new_status_forgets_the_fields_until_the_head_is_sent() {
     response::head(
         &mut reply,
         &mut out,
-        &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false, ..HeadInputs::default() },
+        &HeadInputs { date: DATE, server: b"s", body_length: Some(0), ..HeadInputs::default() },
     );
     let wire = String::from_utf8(out.clone()).unwrap();
     assert!(wire.starts_with("HTTP/1.1 500 Oops\r\nServer: s\r\nDate: Sat"), "{wire}");
@@ -374,7 +371,7 @@ fn a_reply_is_full_when_no_more_bytes_may_be_sent() {
         response::head(
             &mut reply,
             &mut out,
-            &HeadInputs { date: DATE, server: b"s", body_length: None, close: false, ..HeadInputs::default() },
+            &HeadInputs { date: DATE, server: b"s", body_length: None, ..HeadInputs::default() },
         );
         response::piece(&mut reply, &mut out, sends);
         reply.is_full()
@@ -395,7 +392,7 @@ fn a_reply_that_closes_says_so() {
     response::head(
         &mut reply,
         &mut out,
-        &HeadInputs { date: DATE, server: b"s", body_length: Some(0), close: false, ..HeadInputs::default() },
+        &HeadInputs { date: DATE, server: b"s", body_length: Some(0), ..HeadInputs::default() },
     );
     assert!(String::from_utf8(out).unwrap().contains("\r\nConnection: close\r\n"));
     assert_eq!(reply.end().end, End::Close);
@@ -410,7 +407,7 @@ fn a_reply_that_never_began_closes_and_says_nothing() {
     response::head(
         &mut reply,
         &mut out,
-        &HeadInputs { date: DATE, server: b"s", body_length: None, close: false, ..HeadInputs::default() },
+        &HeadInputs { date: DATE, server: b"s", body_length: None, ..HeadInputs::default() },
     );
     assert_eq!(response::piece(&mut reply, &mut out, 5), (0, &b""[..]));
     assert_eq!(response::end(&mut reply, &mut out), End::Close);
@@ -444,7 +441,7 @@ fn interim_responses_come_before_the_head_and_only_on_1_1() {
     response::head(
         &mut reply,
         &mut out,
-        &HeadInputs { date: DATE, server: b"s", body_length: None, close: false, ..HeadInputs::default() },
+        &HeadInputs { date: DATE, server: b"s", body_length: None, ..HeadInputs::default() },
     );
     let length = out.len();
     response::interim(&reply, &mut out, 103, &hints).unwrap();
@@ -455,7 +452,7 @@ fn interim_responses_come_before_the_head_and_only_on_1_1() {
 fn nothing_of_one_reply_is_left_in_the_next() {
     let mut reply = Reply::default();
     let mut out = Vec::new();
-    let inputs = HeadInputs { date: DATE, server: b"", body_length: None, close: false, ..HeadInputs::default() };
+    let inputs = HeadInputs { date: DATE, ..HeadInputs::default() };
     reply.begin(Method::Head, Version::Http10, false);
     reply.status(b"204 No Content").unwrap();
     reply.field(b"Connection", b"close").unwrap();
@@ -483,11 +480,7 @@ fn with_request_id(reply: &mut Reply, fields: &[(&str, &str)]) -> String {
     for (name, value) in fields {
         reply.field(name.as_bytes(), value.as_bytes()).unwrap();
     }
-    response::head(
-        reply,
-        &mut out,
-        &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false, ..HeadInputs::default() },
-    );
+    response::head(reply, &mut out, &HeadInputs { date: DATE, body_length: Some(0), ..HeadInputs::default() });
     String::from_utf8(out).unwrap()
 }
 
@@ -502,10 +495,6 @@ fn a_request_id_is_sent_unless_the_application_has_its_own() {
     reply.begin(Method::Get, Version::Http11, true);
     reply.set_request_id(b"");
     reply.status(b"200 OK").unwrap();
-    response::head(
-        &mut reply,
-        &mut out,
-        &HeadInputs { date: DATE, server: b"", body_length: Some(0), close: false, ..HeadInputs::default() },
-    );
+    response::head(&mut reply, &mut out, &HeadInputs { date: DATE, body_length: Some(0), ..HeadInputs::default() });
     assert!(!String::from_utf8(out).unwrap().contains("abc"), "an id belongs to one request");
 }
