@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,9 @@ from tricorn.cli import main
 
 
 @pytest.fixture(autouse=True)
-def _restored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    for name in list(os.environ):
-        if name.startswith(("TRICORN_", "GUNICORN_")) or name in ("PORT", "WEB_CONCURRENCY"):
-            monkeypatch.delenv(name)
-    (tmp_path / "fine_app.py").write_text("def application(environ, start_response): ...\n")
-    (tmp_path / "broken_app.py").write_text("import no_such_module_at_all\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", sys.path.copy())
+def _restored(nothing_configured: Path) -> Iterator[None]:
+    (nothing_configured / "fine_app.py").write_text("def application(environ, start_response): ...\n")
+    (nothing_configured / "broken_app.py").write_text("import no_such_module_at_all\n")
     yield
     for name in ("fine_app", "broken_app"):
         sys.modules.pop(name, None)
