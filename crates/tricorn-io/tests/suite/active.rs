@@ -3,6 +3,7 @@
 use crate::harness;
 use harness::hub::HubServer;
 use harness::*;
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use std::net::Shutdown;
 use tricorn_io::{Active, Config, Departure, Effects, Engine, Read, Sent, clock};
 
@@ -25,6 +26,8 @@ impl Scene {
     fn with(config: Config, request: &str, grace: u64) -> Scene {
         let server = HubServer::start(Config { threads: 8, streaming: true, ..config });
         let mut client = server.connect();
+        // A buffer that does not grow: else the kernel takes what the client is behind with.
+        set_socket_recv_buffer_size(&client.stream, 16 * 1024).expect("a socket");
         client.send(request.as_bytes());
         server.until_open(&["/x"]);
         let active = Active::new(server.take("/x"), grace);
