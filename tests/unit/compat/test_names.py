@@ -24,7 +24,7 @@ def python(code: str, *path: Path) -> str:
     prelude = "import sys\n" + "".join(f"sys.path.insert(0, {str(entry)!r})\n" for entry in path)
     hide = "" if path else "sys.path[:] = [p for p in sys.path if not __import__('os').path.isdir(p + '/gunicorn')]\n"
     text = prelude + hide + "from tricorn.compat import install; install(); install()\n" + code
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=80, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -120,7 +120,7 @@ install()
 import gunicorn.app
 assert Watching.seen[-2:] == ["gunicorn", "gunicorn.app"], Watching.seen
 """
-    subprocess.run([sys.executable, "-c", text], timeout=30, check=True)
+    subprocess.run([sys.executable, "-c", text], timeout=80, check=True)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ print(hasattr(Logger, "theirs"))
 """
     text = f"import sys; sys.path.insert(0, {str(installed)!r}); import gunicorn.glogging\n"
     text += "from tricorn.compat import install; install()\n" + code
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=80, check=True)
     assert done.stdout == "False\n"
 
 
