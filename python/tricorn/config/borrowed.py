@@ -92,10 +92,15 @@ def _milliseconds(text: str) -> float:
 
 
 def _umask(text: str) -> int:
+    """The socket's, and no more: directories that the application makes can still be entered."""
     try:
-        return 0o777 & ~int(text, 8)
+        return 0o066 & ~int(text, 8)
     except ValueError:
         raise NotUnderstood(f"expected an octal number such as 660, got {text!r}") from None
+
+
+def _loop(text: str) -> str:
+    return "asyncio" if text == "none" else text
 
 
 def _concurrency(text: str) -> Mapping[str, object]:
@@ -164,7 +169,7 @@ BORROWED = (
     Borrowed(
         "-k --worker-class", (HYPERCORN,), Ours("`asyncio` and `uvloop` are understood as well; trio is not served")
     ),
-    Borrowed("--loop", (UVICORN, GRANIAN), setting("asgi_loop")),
+    Borrowed("--loop", (UVICORN, GRANIAN), setting("asgi_loop", _loop)),
     Borrowed("--blocking-threads", (GRANIAN,), setting("threads")),
     Borrowed("--blocking-threads-idle-timeout", (GRANIAN,), Nothing("threads stay")),
     Borrowed("--runtime-threads --runtime-blocking-threads --runtime-mode", (GRANIAN,), Nothing(_NO_RUNTIME)),
@@ -291,3 +296,14 @@ BORROWED = (
     ),
 )
 """In the order of the documents; flags of several servers that become the same share a row."""
+
+
+def word(flag: str) -> str:
+    """A flag as a keyword argument."""
+    return flag.lstrip("-").replace("-", "_")
+
+
+def names_of(server: str) -> frozenset[str]:
+    """The flags of another server, as the keyword arguments of its programs."""
+    flags = [*SAME[server].split(), *(flag for row in BORROWED if server in row.servers for flag in row.flags.split())]
+    return frozenset(("headers", *map(word, flags)))

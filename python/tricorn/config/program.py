@@ -1,4 +1,4 @@
-"""Settings that a program gives as keyword arguments (`tricorn.run`).
+"""Settings that are given as keyword arguments: those of `tricorn.run`, and uvicorn's `CONFIG_KWARGS`.
 
 A name is a setting's, or a flag's without its dashes: `keepalive`, `keep_alive` and uvicorn's `timeout_keep_alive` are
 the same. A switch of another server's is a flag without a value: `access_log=False` is `--no-access-log`.
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tricorn.config import addresses
-from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets
+from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets, word
 from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action
@@ -20,8 +20,8 @@ from tricorn.errors import ConfigError, nearest
 ORIGIN = "tricorn.run()"
 
 
-def read(given: Mapping[str, object]) -> Layer:
-    """The layer of keyword arguments. Raises TypeError for a name that is none, ConfigError for a value."""
+def read(given: Mapping[str, object], origin: str = ORIGIN) -> Layer:
+    """The layer of keyword arguments that `origin` gives. Raises TypeError for a name that is none, ConfigError for a value."""
     values: dict[str, object] = {}
     asked: list[Asked] = []
     for name, value in given.items():
@@ -31,16 +31,16 @@ def read(given: Mapping[str, object]) -> Layer:
             values.update(_of_setting(setting.name, value))
         elif record is not None:
             if not record.asks_for_nothing(value):
-                asked.append(Asked(name, f"{ORIGIN}: {record.sentence}", refuse))
+                asked.append(Asked(name, f"{origin}: {record.sentence}", refuse))
         elif name in _BORROWED:
-            _borrow(name, value, values, asked)
+            _borrow(name, value, origin, values, asked)
         else:
             meant = nearest(name, (*BY_NAME, *_BY_FLAG, *_BORROWED))
-            raise TypeError(f"{ORIGIN} has no setting {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
+            raise TypeError(f"{origin} has no setting {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
     host, port = values.pop("host", None), values.pop("port", None)
     if host is not None or port is not None:
         values["bind"] = addresses.join(_text(host), _text(port))
-    return Layer({name: Raw(value, ORIGIN) for name, value in values.items()}, asked=tuple(asked))
+    return Layer({name: Raw(value, origin) for name, value in values.items()}, asked=tuple(asked))
 
 
 def _text(value: object) -> str | None:
@@ -53,7 +53,7 @@ def _of_setting(name: str, value: object) -> Mapping[str, object]:
     return {name: value}
 
 
-def _borrow(name: str, value: Any, values: dict[str, object], asked: list[Asked]) -> None:
+def _borrow(name: str, value: Any, origin: str, values: dict[str, object], asked: list[Asked]) -> None:
     if value is None:
         return  # uvicorn's word for what was not given
     becomes = _BORROWED[name]
@@ -63,25 +63,21 @@ def _borrow(name: str, value: Any, values: dict[str, object], asked: list[Asked]
             return
         becomes = negated
     if isinstance(becomes, Refused):
-        asked.append(Asked(name, f"{ORIGIN}: {name}: {becomes.sentence}", refuse))
+        asked.append(Asked(name, f"{origin}: {name}: {becomes.sentence}", refuse))
     elif isinstance(becomes, Sets):
         try:
             values.update(becomes.values(str(value)))
         except NotUnderstood as error:
-            raise ConfigError(f"Invalid value for {name} (from {ORIGIN}): {error}.") from None
-
-
-def _word(flag: str) -> str:
-    return flag.lstrip("-").replace("-", "_")
+            raise ConfigError(f"Invalid value for {name} (from {origin}): {error}.") from None
 
 
 _BY_FLAG = {
-    _word(flag): setting
+    word(flag): setting
     for setting in SETTINGS
     if setting.action is not Action.UNSET
     for flag in setting.flags
     if flag.startswith("--")
 }
 _BORROWED: Mapping[str, Sets | Nothing | Refused] = {
-    _word(flag): row.becomes for row in BORROWED if not isinstance(row.becomes, Ours) for flag in row.flags.split()
+    word(flag): row.becomes for row in BORROWED if not isinstance(row.becomes, Ours) for flag in row.flags.split()
 }

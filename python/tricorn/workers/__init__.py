@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from tricorn.config.resolve import Raw, override
+from tricorn.config.resolve import override
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError, nearest
 
@@ -98,9 +98,7 @@ def adapted(config: Config) -> Config:
     """The configuration with what a worker class of the user's says of settings (uvicorn's CONFIG_KWARGS)."""
     if not is_foreign(config.worker_class):
         return config
-    kind = kind_of(config)
-    origin = f"the worker class {kind.__qualname__}"
-    return override(config, {name: Raw(value, origin) for name, value in kind.settings().items()})
+    return override(config, kind_of(config).settings())
 
 
 def _alias(name: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from tricorn.config.config import Config
+    from tricorn.config.resolve import Raw
     from tricorn.log import Logger
     from tricorn.workers.handlers import Handlers
 
@@ -28,7 +29,7 @@ class Contract:
     """Set before `init_signals`."""
 
     @classmethod
-    def settings(cls) -> Mapping[str, Any]:
+    def settings(cls) -> Mapping[str, Raw]:
         """Values of settings that the class says, stronger than those of the configuration."""
         return {}
 

@@ -140,7 +140,8 @@ def test_each_flag_is_read_with_what_follows_it(row: object) -> None:
         ("--log-level trace", {"loglevel": "debug"}),
         ("--workers-lifetime 1h30m --workers-max-rss 512", {"max_worker_lifetime": 5400, "max_worker_memory": 1 << 29}),
         ("--http1-header-read-timeout 5000", {"header_timeout": 5}),
-        ("--uds-permissions 660", {"umask": 0o117}),
+        ("--uds-permissions 660", {"umask": 0o006}),
+        ("--uds-permissions 700", {"umask": 0o066}),
         ("-k uvloop", {"worker_class": "uvloop"}),
     ],
 )

@@ -44,8 +44,8 @@ class Own(Worker):
 
 def asgi(**values: Any) -> Config:
     kind = type("Mine", (UvicornWorker,), {"CONFIG_KWARGS": values})
-    given = Layer({"worker_class": Raw(kind, "conf.py"), "keepalive": Raw(9, "conf.py")})
-    return workers.adapted(resolve([given]))
+    given = {"worker_class": kind, "keepalive": 9, "accesslog": "/var/log/access.log"}
+    return workers.adapted(resolve([Layer({name: Raw(value, "conf.py") for name, value in given.items()})]))
 
 
 @pytest.fixture
@@ -114,28 +114,34 @@ def test_uvicorns_arguments_are_settings() -> None:
         limit_concurrency=20,
         proxy_headers=False,
         interface="asgi3",
-        log_config=None,
+        log_config={"version": 1},
+        access_log=True,
+        factory=True,
     )
     assert (config.asgi_loop, config.asgi_lifespan, config.root_path) == ("asyncio", "off", "/shop")
     assert (config.websocket_max_message_size, config.websocket_compression) == (1000, False)
     assert (config.keepalive, config.worker_connections, config.forwarded_allow_ips) == (3, 20, "")
-    assert config.origin("root_path") == "the worker class Mine"
+    assert (config.logconfig_dict, config.factory) == ({"version": 1}, True)
+    assert (config.worker_class.__name__, config.accesslog) == ("Mine", "/var/log/access.log")
+    assert config.origin("root_path") == "CONFIG_KWARGS of Mine"
 
 
 def test_what_uvicorn_is_not_told_stays() -> None:
-    config = asgi(limit_max_requests=None, root_path="")
+    config = asgi(limit_max_requests=None, log_config=None, root_path="")
+    assert config.is_default("logconfig")
     assert (config.keepalive, config.max_requests) == (9, 0)
 
 
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"interface": "wsgi"}, "interface = 'wsgi': expected auto or asgi3"),
-        ({"factory": True}, "factory = True: name the application as MODULE:FACTORY"),
-        ({"loop": "trio"}, "loop = 'trio': expected auto, asyncio or uvloop"),
+        ({"interface": "wsgi"}, "CONFIG_KWARGS of Mine: WSGI applications are served by another worker class"),
+        ({"interface": "asgi2"}, "Invalid value for interface .from CONFIG_KWARGS of Mine.: expected one of auto"),
+        ({"loop": "trio"}, "Invalid value for asgi_loop: trio .from CONFIG_KWARGS of Mine"),
         ({"fd": 3}, "'fd', which has no counterpart"),
-        ({"ssl_keyfile": "/k"}, "'ssl_keyfile', which has no counterpart"),
-        ({"lifespan": "maybe"}, "Invalid value for asgi_lifespan: maybe .from the worker class Mine"),
+        ({"threads": 3}, "'threads', which has no counterpart"),
+        ({"ssl_keyfile": "/k"}, "CONFIG_KWARGS of Mine: ssl_keyfile: TLS is not available"),
+        ({"lifespan": "maybe"}, "Invalid value for asgi_lifespan: maybe .from CONFIG_KWARGS of Mine"),
     ],
 )
 def test_uvicorns_arguments_that_are_refused(values: dict[str, Any], says: str) -> None:
