@@ -21,7 +21,7 @@ ORIGIN = "tricorn.run()"
 
 
 def read(given: Mapping[str, object], origin: str = ORIGIN) -> Layer:
-    """The layer of keyword arguments that `origin` gives. Raises TypeError for a name that is none, ConfigError for a value."""
+    """The layer of what `origin` gives. Raises TypeError for a name that is none, ConfigError for a value."""
     values: dict[str, object] = {}
     asked: list[Asked] = []
     for name, value in given.items():

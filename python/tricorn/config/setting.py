@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, overload
 
 from tricorn.record import Record
 
@@ -28,13 +28,21 @@ class Values(Protocol):
     def value(self, name: str) -> object: ...
 
 
-class Setting(Record, Generic[T]):
-    """On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know."""
+class Section:
+    """Settings of one topic; a configuration has all sections as its bases."""
 
-    name: str
+    SECTION: ClassVar[str]
+    """Its heading in documents."""
+
+
+class Setting(Record, Generic[T]):
+    """An attribute of a section, from which it has its name.
+
+    On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know.
+    """
+
     kind: Kind[T]
     default: T
-    section: str
     help: str
     doc: str = ""
     flags: tuple[str, ...] = ()
@@ -48,6 +56,11 @@ class Setting(Record, Generic[T]):
     """The native core has an option of this name, and is given the value as it is."""
     default_shown: str | None = None
     """How documents show a default that is found out when the server starts."""
+    name: str = ""
+    section: str = ""
+
+    def __set_name__(self, owner: type[Section], name: str) -> None:
+        vars(self).update(name=name, section=owner.SECTION)
 
     @property
     def env(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from tricorn.config.config import Config
-from tricorn.config.registry import BY_NAME, SETTINGS
+from tricorn.config.registry import BY_NAME, SETTINGS, Settings
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE
 
@@ -22,9 +22,13 @@ def test_flags_are_unique() -> None:
     assert len(flags) == len(set(flags))
 
 
-def test_the_typed_configuration_has_every_setting_and_no_other() -> None:
-    typed = {name: value for name, value in vars(Config).items() if isinstance(value, Setting)}
-    assert typed == BY_NAME
+def test_each_has_the_name_of_its_attribute_and_the_heading_of_its_section() -> None:
+    for section in Settings.__bases__:
+        found = {name: value for name, value in vars(section).items() if isinstance(value, Setting)}
+        assert found, section
+        for name, setting in found.items():
+            assert getattr(Config, name) is setting is BY_NAME[name]
+            assert (setting.name, setting.section) == (name, section.SECTION)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)

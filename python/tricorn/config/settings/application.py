@@ -3,68 +3,61 @@
 from __future__ import annotations
 
 from tricorn.config.lookups import Files
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Choice, OptionalText
 
-SECTION = "Config File"
 
-CONFIG = Setting(
-    name="config",
-    flags=("-c", "--config"),
-    kind=OptionalText(metavar="CONFIG"),
-    default="./gunicorn.conf.py",
-    section=SECTION,
-    help="The configuration file: PATH, file:PATH or python:MODULE.",
-    doc="A Python file, executed at the start and at every reload. Without this setting ./tricorn.conf.py is read, "
-    "and if there is none ./gunicorn.conf.py, from the directory in which the server is started. "
-    "In the file itself the name means nothing.",
-)
+class Application(Section):
+    SECTION = "Config File"
 
-WSGI_APP = Setting(
-    name="wsgi_app",
-    kind=OptionalText(metavar="APP_MODULE"),
-    default=None,
-    section=SECTION,
-    help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
-    doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
-    "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory are "
-    "literals. On the command line it is the argument without a flag.",
-)
+    config = Setting(
+        flags=("-c", "--config"),
+        kind=OptionalText(metavar="CONFIG"),
+        default="./gunicorn.conf.py",
+        help="The configuration file: PATH, file:PATH or python:MODULE.",
+        doc="A Python file, executed at the start and at every reload. Without this setting ./tricorn.conf.py is read, "
+        "and if there is none ./gunicorn.conf.py, from the directory in which the server is started. "
+        "In the file itself the name means nothing.",
+    )
 
-FACTORY = Setting(
-    name="factory",
-    flags=("--factory",),
-    action=Action.SET,
-    kind=Boolean(),
-    default=False,
-    section=SECTION,
-    own=True,
-    help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
-    doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`.",
-)
+    wsgi_app = Setting(
+        kind=OptionalText(metavar="APP_MODULE"),
+        default=None,
+        help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
+        doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
+        "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory are "
+        "literals. On the command line it is the argument without a flag.",
+    )
 
-ENV_FILE: Setting[tuple[str, ...]] = Setting(
-    name="env_file",
-    flags=("--env-file",),
-    action=Action.APPEND,
-    kind=Files(),
-    default=(),
-    section=SECTION,
-    own=True,
-    help="A file of NAME=VALUE lines: variables for the application.",
-    doc="May be given several times. The form is that of `.env` files: comments, `export`, quotes, `${OTHER}`. A "
-    "variable that is there already stays as it is; `raw_env` is stronger. The server's own settings are not read from "
-    "it. It is read again at a reload.",
-)
+    factory = Setting(
+        flags=("--factory",),
+        action=Action.SET,
+        kind=Boolean(),
+        default=False,
+        own=True,
+        help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
+        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`.",
+    )
 
-UNAVAILABLE = Setting(
-    name="unavailable",
-    flags=("--unavailable",),
-    kind=Choice(("refuse", "warn"), metavar="POLICY"),
-    default="refuse",
-    section=SECTION,
-    own=True,
-    help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
-    doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, say) is "
-    "then not there. Settings that are of effect only with others (`ciphers`, `statsd_prefix`) are never refused.",
-)
+    env_file: Setting[tuple[str, ...]] = Setting(
+        flags=("--env-file",),
+        action=Action.APPEND,
+        kind=Files(),
+        default=(),
+        own=True,
+        help="A file of NAME=VALUE lines: variables for the application.",
+        doc="May be given several times. The form is that of `.env` files: comments, `export`, quotes, `${OTHER}`. A "
+        "variable that is there already stays as it is; `raw_env` is stronger. The server's own settings are not read "
+        "from it. It is read again at a reload.",
+    )
+
+    unavailable = Setting(
+        flags=("--unavailable",),
+        kind=Choice(("refuse", "warn"), metavar="POLICY"),
+        default="refuse",
+        own=True,
+        help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
+        doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, "
+        "say) is then not there. Settings that are of effect only with others (`ciphers`, `statsd_prefix`) are never "
+        "refused.",
+    )

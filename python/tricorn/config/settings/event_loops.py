@@ -2,99 +2,89 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, Seconds, Text
 
-SECTION = "Event Loops"
 YEAR = 31_536_000
 
-ASGI_LOOP = Setting(
-    name="asgi_loop",
-    flags=("--asgi-loop",),
-    kind=Choice(("auto", "asyncio", "uvloop")),
-    default="auto",
-    section=SECTION,
-    help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
-    doc="`auto` is uvloop where it is installed (`pip install 'tricorn[uvloop]'`), else asyncio. Asking for uvloop "
-    "where it is not installed is an error; gunicorn takes asyncio then. Other classes have the loop of their name.",
-)
 
-ASGI_LIFESPAN = Setting(
-    name="asgi_lifespan",
-    flags=("--asgi-lifespan",),
-    kind=Choice(("auto", "on", "off")),
-    default="auto",
-    section=SECTION,
-    help="Control ASGI lifespan protocol handling: auto, on or off.",
-    doc="An application that says `lifespan.startup.failed` is not served: on the first start that ends the server, "
-    "on a reload the old workers go on. With `auto` one that raises or returns without an answer is served, since it "
-    "may not speak the protocol; with `on` it is not. The startup is part of the boot (`boot_timeout`); the shutdown "
-    "comes after the last request, and always: gunicorn leaves it out when WebSockets are open.",
-)
+class EventLoops(Section):
+    SECTION = "Event Loops"
 
-ASGI_DISCONNECT_GRACE_PERIOD = Setting(
-    name="asgi_disconnect_grace_period",
-    flags=("--asgi-disconnect-grace-period",),
-    kind=Seconds(max=YEAR),
-    default=3,
-    section=SECTION,
-    help="Seconds an ASGI task may go on after its client disconnected.",
-    doc="The application finds `http.disconnect` in `receive()` at once; a task that has not ended after this time is "
-    "cancelled. Under `tornado` and `aiohttp`: how long a client that only closed its sending side may wait for its "
-    "response.",
-)
+    asgi_loop = Setting(
+        flags=("--asgi-loop",),
+        kind=Choice(("auto", "asyncio", "uvloop")),
+        default="auto",
+        help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
+        doc="`auto` is uvloop where it is installed (`pip install 'tricorn[uvloop]'`), else asyncio. Asking for "
+        "uvloop where it is not installed is an error; gunicorn takes asyncio then. Other classes have the loop of "
+        "their name.",
+    )
 
-ROOT_PATH = Setting(
-    name="root_path",
-    flags=("--root-path",),
-    kind=Text(),
-    default="",
-    section=SECTION,
-    help="The root path for ASGI applications.",
-    doc="It stands in the scope as `root_path`, and `path` begins with it. WSGI applications take SCRIPT_NAME.",
-)
+    asgi_lifespan = Setting(
+        flags=("--asgi-lifespan",),
+        kind=Choice(("auto", "on", "off")),
+        default="auto",
+        help="Control ASGI lifespan protocol handling: auto, on or off.",
+        doc="An application that says `lifespan.startup.failed` is not served: on the first start that ends the "
+        "server, on a reload the old workers go on. With `auto` one that raises or returns without an answer is "
+        "served, since it may not speak the protocol; with `on` it is not. The startup is part of the boot "
+        "(`boot_timeout`); the shutdown comes after the last request, and always: gunicorn leaves it out when "
+        "WebSockets are open.",
+    )
 
-WEBSOCKET_MAX_MESSAGE_SIZE = Setting(
-    name="websocket_max_message_size",
-    flags=("--websocket-max-message-size",),
-    kind=Bytes(),
-    default=16 << 20,
-    section=SECTION,
-    help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
-    doc="Of a message as the application gets it, all fragments together and inflated. A longer one closes the "
-    "connection with code 1009.",
-)
+    asgi_disconnect_grace_period = Setting(
+        flags=("--asgi-disconnect-grace-period",),
+        kind=Seconds(max=YEAR),
+        default=3,
+        help="Seconds an ASGI task may go on after its client disconnected.",
+        doc="The application finds `http.disconnect` in `receive()` at once; a task that has not ended after this "
+        "time is cancelled. Under `tornado` and `aiohttp`: how long a client that only closed its sending side may "
+        "wait for its response.",
+    )
 
-WEBSOCKET_PING_INTERVAL = Setting(
-    name="websocket_ping_interval",
-    flags=("--websocket-ping-interval",),
-    kind=Seconds(max=YEAR),
-    default=20,
-    section=SECTION,
-    own=True,
-    help="Seconds of silence after which a WebSocket's client is sent a ping; 0 switches it off.",
-    doc="It keeps proxies from closing idle connections, and finds clients that are gone. gunicorn sends none.",
-)
+    root_path = Setting(
+        flags=("--root-path",),
+        kind=Text(),
+        default="",
+        help="The root path for ASGI applications.",
+        doc="It stands in the scope as `root_path`, and `path` begins with it. WSGI applications take SCRIPT_NAME.",
+    )
 
-WEBSOCKET_PING_TIMEOUT = Setting(
-    name="websocket_ping_timeout",
-    flags=("--websocket-ping-timeout",),
-    kind=Seconds(max=YEAR),
-    default=20,
-    section=SECTION,
-    own=True,
-    help="Seconds a WebSocket's client may take to answer a ping; 0 is as long as it likes.",
-    doc="A client that does not is gone: the connection is closed with code 1011, and the application is told 1006.",
-)
+    websocket_max_message_size = Setting(
+        flags=("--websocket-max-message-size",),
+        kind=Bytes(),
+        default=16 << 20,
+        help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
+        doc="Of a message as the application gets it, all fragments together and inflated. A longer one closes the "
+        "connection with code 1009.",
+    )
 
-WEBSOCKET_COMPRESSION = Setting(
-    name="websocket_compression",
-    flags=("--no-websocket-compression",),
-    action=Action.UNSET,
-    kind=Boolean(),
-    default=True,
-    section=SECTION,
-    own=True,
-    help="Leaves messages of WebSockets uncompressed.",
-    doc="Otherwise permessage-deflate (RFC 7692) is agreed on with clients that offer it. gunicorn has none.",
-)
+    websocket_ping_interval = Setting(
+        flags=("--websocket-ping-interval",),
+        kind=Seconds(max=YEAR),
+        default=20,
+        own=True,
+        help="Seconds of silence after which a WebSocket's client is sent a ping; 0 switches it off.",
+        doc="It keeps proxies from closing idle connections, and finds clients that are gone. gunicorn sends none.",
+    )
+
+    websocket_ping_timeout = Setting(
+        flags=("--websocket-ping-timeout",),
+        kind=Seconds(max=YEAR),
+        default=20,
+        own=True,
+        help="Seconds a WebSocket's client may take to answer a ping; 0 is as long as it likes.",
+        doc="A client that does not is gone: the connection is closed with code 1011, and the application is told "
+        "1006.",
+    )
+
+    websocket_compression = Setting(
+        flags=("--no-websocket-compression",),
+        action=Action.UNSET,
+        kind=Boolean(),
+        default=True,
+        own=True,
+        help="Leaves messages of WebSockets uncompressed.",
+        doc="Otherwise permessage-deflate (RFC 7692) is agreed on with clients that offer it. gunicorn has none.",
+    )

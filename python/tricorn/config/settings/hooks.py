@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tricorn.config.lookups import AnyHook, Hook, PostRequestHook
-from tricorn.config.setting import Setting
-
-SECTION = "Server Hooks"
+from tricorn.config.setting import Section, Setting
 
 
 def _does_nothing(name: str) -> AnyHook:
@@ -27,71 +25,89 @@ def _hook(
     name: str, arguments: str, text: str, doc: str = "", default: Callable[..., Any] | None = None
 ) -> Setting[AnyHook]:
     return Setting(
-        name=name,
         kind=Hook(arguments.count(",") + 1),
         default=default or _does_nothing(name),
         default_shown="does nothing" if default is None else "logs method and path at debug level",
-        section=SECTION,
         help=text,
         doc=f"Called as `{name}({arguments})`. {doc}".strip(),
     )
 
 
-ON_STARTING = _hook("on_starting", "server", "Called just before the master process is initialized.")
-ON_RELOAD = _hook(
-    "on_reload", "server", "Called during a reload with HUP, when the new configuration is in force and no worker is."
-)
-WHEN_READY = _hook("when_ready", "server", "Called just after the server is started, before a worker is.")
-PRE_FORK = _hook(
-    "pre_fork",
-    "server, worker",
-    "Called just before a worker is forked.",
-    "An exception ends the start or the reload; once workers have served, the worker is forked all the same. The "
-    "worker's number is worker.slot.",
-)
-POST_FORK = _hook(
-    "post_fork",
-    "server, worker",
-    "Called just after a worker has been forked.",
-    "In the worker, before it changes its user and before it loads the application.",
-)
-POST_WORKER_INIT = _hook(
-    "post_worker_init",
-    "worker",
-    "Called just after a worker has initialized the application.",
-)
-WORKER_INT = _hook("worker_int", "worker", "Called in a worker that received SIGINT or SIGQUIT, before it stops.")
-WORKER_ABORT = _hook(
-    "worker_abort",
-    "worker",
-    "Called when a worker received the SIGABRT signal.",
-    "This call generally happens on timeout.",
-)
-PRE_EXEC = _hook(
-    "pre_exec",
-    "server",
-    "Called in the child that becomes the new master process (USR2), before it executes the program.",
-)
-PRE_REQUEST = _hook(
-    "pre_request", "worker, req", "Called just before a worker processes the request.", default=pre_request
-)
-POST_REQUEST: Setting[AnyHook] = Setting(
-    name="post_request",
-    kind=PostRequestHook(),
-    default=_does_nothing("post_request"),
-    default_shown="does nothing",
-    section=SECTION,
-    help="Called after a worker processes the request.",
-    doc="Called as `post_request(worker, req, environ, resp)`; a function of the first three or two is taken as well.",
-)
-CHILD_EXIT = _hook("child_exit", "server, worker", "Called just after a worker has been exited, in the master process.")
-WORKER_EXIT = _hook(
-    "worker_exit", "server, worker", "Called just after a worker has been exited, in the worker process."
-)
-NWORKERS_CHANGED = _hook(
-    "nworkers_changed",
-    "server, new_value, old_value",
-    "Called just after the number of workers has been changed.",
-    "The first time `old_value` is None.",
-)
-ON_EXIT = _hook("on_exit", "server", "Called just before exiting the server.")
+class Hooks(Section):
+    SECTION = "Server Hooks"
+
+    on_starting = _hook("on_starting", "server", "Called just before the master process is initialized.")
+
+    on_reload = _hook(
+        "on_reload",
+        "server",
+        "Called during a reload with HUP, when the new configuration is in force and no worker is.",
+    )
+
+    when_ready = _hook("when_ready", "server", "Called just after the server is started, before a worker is.")
+
+    pre_fork = _hook(
+        "pre_fork",
+        "server, worker",
+        "Called just before a worker is forked.",
+        "An exception ends the start or the reload; once workers have served, the worker is forked all the same. The "
+        "worker's number is worker.slot.",
+    )
+
+    post_fork = _hook(
+        "post_fork",
+        "server, worker",
+        "Called just after a worker has been forked.",
+        "In the worker, before it changes its user and before it loads the application.",
+    )
+
+    post_worker_init = _hook(
+        "post_worker_init",
+        "worker",
+        "Called just after a worker has initialized the application.",
+    )
+
+    worker_int = _hook("worker_int", "worker", "Called in a worker that received SIGINT or SIGQUIT, before it stops.")
+
+    worker_abort = _hook(
+        "worker_abort",
+        "worker",
+        "Called when a worker received the SIGABRT signal.",
+        "This call generally happens on timeout.",
+    )
+
+    pre_exec = _hook(
+        "pre_exec",
+        "server",
+        "Called in the child that becomes the new master process (USR2), before it executes the program.",
+    )
+
+    pre_request = _hook(
+        "pre_request", "worker, req", "Called just before a worker processes the request.", default=pre_request
+    )
+
+    post_request: Setting[AnyHook] = Setting(
+        kind=PostRequestHook(),
+        default=_does_nothing("post_request"),
+        default_shown="does nothing",
+        help="Called after a worker processes the request.",
+        doc="Called as `post_request(worker, req, environ, resp)`; a function of the first three or two is taken as "
+        "well.",
+    )
+
+    child_exit = _hook(
+        "child_exit", "server, worker", "Called just after a worker has been exited, in the master process."
+    )
+
+    worker_exit = _hook(
+        "worker_exit", "server, worker", "Called just after a worker has been exited, in the worker process."
+    )
+
+    nworkers_changed = _hook(
+        "nworkers_changed",
+        "server, new_value, old_value",
+        "Called just after the number of workers has been changed.",
+        "The first time `old_value` is None.",
+    )
+
+    on_exit = _hook("on_exit", "server", "Called just before exiting the server.")

@@ -3,222 +3,192 @@
 from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds
 
-SECTION = "Worker Processes"
 YEAR = 31_536_000
 
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
 
-WORKERS = Setting(
-    name="workers",
-    flags=("-w", "--workers"),
-    env_also=("WEB_CONCURRENCY",),
-    kind=Integer(min=1, max=4096),
-    default=1,
-    section=SECTION,
-    help="The number of worker processes for handling requests.",
-    doc="TTIN and TTOU change it by one while the server runs; a reload sets it again.",
-)
 
-WORKER_CLASS = Setting(
-    name="worker_class",
-    flags=("-k", "--worker-class"),
-    kind=ClassName(),
-    default=AUTO,
-    section=SECTION,
-    help="The type of workers to use: auto, sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
-    doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several threads), "
-    "`asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells it by the type "
-    "of what it has loaded, and the log says the class and the reason. What could be any of them is called as WSGI. "
-    "`auto` never chooses `gevent` or `eventlet`, which patch the standard library before the application is loaded. "
-    "Nor is there an event loop while the application is loaded: modules that ask for one get the one that asyncio "
-    "makes then; from Python 3.14 on it makes none, and such an application needs its class named. "
-    "For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has "
-    "threads, `gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
-    "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
-    "requests on an event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of their name: "
-    "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
-    "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot call "
-    "is refused with the name of one that can.",
-)
+class Processes(Section):
+    SECTION = "Worker Processes"
 
-THREADS = Setting(
-    name="threads",
-    flags=("--threads",),
-    kind=Integer(min=1, max=4096, zero=1),
-    default=1,
-    section=SECTION,
-    help="The number of worker threads for handling requests.",
-    doc="0 is 1. With more than one, `sync` becomes `gthread`.",
-)
+    workers = Setting(
+        flags=("-w", "--workers"),
+        env_also=("WEB_CONCURRENCY",),
+        kind=Integer(min=1, max=4096),
+        default=1,
+        help="The number of worker processes for handling requests.",
+        doc="TTIN and TTOU change it by one while the server runs; a reload sets it again.",
+    )
 
-WORKER_CONNECTIONS = Setting(
-    name="worker_connections",
-    flags=("--worker-connections",),
-    kind=Integer(min=1),
-    default=1000,
-    core=True,
-    section=SECTION,
-    help="The maximum number of requests that a worker with greenlets or an event loop runs at once.",
-    doc="Idle connections do not count, open WebSockets do. A worker with greenlets "
-    "or an event loop runs so many at once; more wait, in order. Under sync and gthread a worker that runs and holds "
-    "so many accepts no more.",
-)
+    worker_class = Setting(
+        flags=("-k", "--worker-class"),
+        kind=ClassName(),
+        default=AUTO,
+        help="The type of workers to use: auto, sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
+        doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several "
+        "threads), `asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells "
+        "it by the type of what it has loaded, and the log says the class and the reason. What could be any of them "
+        "is called as WSGI. `auto` never chooses `gevent` or `eventlet`, which patch the standard library before the "
+        "application is loaded. Nor is there an event loop while the application is loaded: modules that ask for one "
+        "get the one that asyncio makes then; from Python 3.14 on it makes none, and such an application needs its "
+        "class named. For WSGI applications: `sync` runs one request at a time, `gthread` as many as it has threads, "
+        "`gevent` and `eventlet` up to `worker_connections` on greenlets (see GREENLETS.md). `asgi` is for ASGI "
+        "applications, `tornado` and `aiohttp` are for those of these libraries; they run up to `worker_connections` "
+        "requests on an event loop (see EVENT_LOOPS.md). Classes that need a package have an extra of their name: "
+        "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
+        "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot "
+        "call is refused with the name of one that can.",
+    )
 
-GREEN_DRIVERS = Setting(
-    name="green_drivers",
-    flags=("--no-green-drivers",),
-    action=Action.UNSET,
-    kind=Boolean(),
-    default=True,
-    section=SECTION,
-    own=True,
-    help="Leaves drivers written in C as they are in greenlet workers.",
-    doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait cooperatively "
-    "when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to block the whole "
-    "worker while they wait the log says so, and what to do. See [Greenlet workers](GREENLETS.md#drivers).",
-)
+    threads = Setting(
+        flags=("--threads",),
+        kind=Integer(min=1, max=4096, zero=1),
+        default=1,
+        help="The number of worker threads for handling requests.",
+        doc="0 is 1. With more than one, `sync` becomes `gthread`.",
+    )
 
-MAX_REQUESTS = Setting(
-    name="max_requests",
-    flags=("--max-requests",),
-    kind=Integer(),
-    default=0,
-    section=SECTION,
-    help="The maximum number of requests a worker will process before restarting; 0 switches it off.",
-    doc="Its successor is started first, so that nothing waits for it.",
-)
+    worker_connections = Setting(
+        flags=("--worker-connections",),
+        kind=Integer(min=1),
+        default=1000,
+        core=True,
+        help="The maximum number of requests that a worker with greenlets or an event loop runs at once.",
+        doc="Idle connections do not count, open WebSockets do. A worker with greenlets or an event loop runs so many "
+        "at once; more wait, in order. Under sync and gthread a worker that runs and holds so many accepts no more.",
+    )
 
-MAX_REQUESTS_JITTER = Setting(
-    name="max_requests_jitter",
-    flags=("--max-requests-jitter",),
-    kind=Integer(),
-    default=0,
-    section=SECTION,
-    help="The maximum jitter to add to the max_requests setting.",
-    doc="Each worker adds a random number up to this one, so that they do not all restart at once.",
-)
+    green_drivers = Setting(
+        flags=("--no-green-drivers",),
+        action=Action.UNSET,
+        kind=Boolean(),
+        default=True,
+        own=True,
+        help="Leaves drivers written in C as they are in greenlet workers.",
+        doc="Otherwise, with the worker classes `gevent` and `eventlet`, those that can be are made to wait "
+        "cooperatively when the application imports them: psycopg2, psycopg 3, grpcio. Of others that are known to "
+        "block the whole worker while they wait the log says so, and what to do. See [Greenlet "
+        "workers](GREENLETS.md#drivers).",
+    )
 
-TIMEOUT = Setting(
-    name="timeout",
-    flags=("-t", "--timeout"),
-    kind=Seconds(max=YEAR),
-    default=30,
-    core=True,
-    section=SECTION,
-    help="Seconds without progress after which a worker whose request holds its thread is replaced; 0 switches it off.",
-    doc="A request that holds a thread of a sync or gthread worker and makes no progress for longer has its Python "
-    "stack logged, also when the thread sits in C code. The worker then finishes its other requests and is replaced. "
-    "Progress is the call, each piece that the application yields or writes, and each that a slow client makes room "
-    "for: a stream may last for as long as it likes. The time in which a thread waits for its client does not count; "
-    "slow clients have limits of their own. A connection that the application has taken (`gunicorn.socket`) has no "
-    "limit. A worker that is merely busy is never replaced. In a worker with greenlets or an event loop it is the loop "
-    "that must not be held up for so long; a request may wait longer. To end the request and keep the worker, see "
-    "`request_timeout`.",
-)
+    max_requests = Setting(
+        flags=("--max-requests",),
+        kind=Integer(),
+        default=0,
+        help="The maximum number of requests a worker will process before restarting; 0 switches it off.",
+        doc="Its successor is started first, so that nothing waits for it.",
+    )
 
-GRACEFUL_TIMEOUT = Setting(
-    name="graceful_timeout",
-    flags=("--graceful-timeout",),
-    kind=Seconds(max=YEAR),
-    default=30,
-    core=True,
-    section=SECTION,
-    help="How long a worker may finish its requests after it was told to stop.",
-    doc="When it is over the worker is told to stop at once, and two seconds later it is killed.",
-)
+    max_requests_jitter = Setting(
+        flags=("--max-requests-jitter",),
+        kind=Integer(),
+        default=0,
+        help="The maximum jitter to add to the max_requests setting.",
+        doc="Each worker adds a random number up to this one, so that they do not all restart at once.",
+    )
 
-KEEPALIVE = Setting(
-    name="keepalive",
-    flags=("--keep-alive",),
-    kind=Seconds(max=YEAR),
-    default=2,
-    core=True,
-    section=SECTION,
-    help="The number of seconds to wait for requests on a Keep-Alive connection.",
-    doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
-)
+    timeout = Setting(
+        flags=("-t", "--timeout"),
+        kind=Seconds(max=YEAR),
+        default=30,
+        core=True,
+        help="Seconds without progress after which a worker whose request holds its thread is replaced; 0 switches it "
+        "off.",
+        doc="A request that holds a thread of a sync or gthread worker and makes no progress for longer has its "
+        "Python stack logged, also when the thread sits in C code. The worker then finishes its other requests and is "
+        "replaced. Progress is the call, each piece that the application yields or writes, and each that a slow "
+        "client makes room for: a stream may last for as long as it likes. The time in which a thread waits for its "
+        "client does not count; slow clients have limits of their own. A connection that the application has taken "
+        "(`gunicorn.socket`) has no limit. A worker that is merely busy is never replaced. In a worker with greenlets "
+        "or an event loop it is the loop that must not be held up for so long; a request may wait longer. To end the "
+        "request and keep the worker, see `request_timeout`.",
+    )
 
-REQUEST_TIMEOUT = Setting(
-    name="request_timeout",
-    flags=("--request-timeout",),
-    kind=Seconds(max=YEAR),
-    default=0,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Seconds an application may take for one request; 0 switches it off.",
-    doc="A request that takes longer has its Python stack logged, and `tricorn.errors.RequestTimeout` is raised in it. "
-    "Under asgi its task is cancelled. The client is answered with 504 if nothing was sent. The worker goes on. Make "
-    "it shorter than `timeout`, which replaces the worker.",
-)
+    graceful_timeout = Setting(
+        flags=("--graceful-timeout",),
+        kind=Seconds(max=YEAR),
+        default=30,
+        core=True,
+        help="How long a worker may finish its requests after it was told to stop.",
+        doc="When it is over the worker is told to stop at once, and two seconds later it is killed.",
+    )
 
-BOOT_TIMEOUT = Setting(
-    name="boot_timeout",
-    flags=("--boot-timeout",),
-    kind=Seconds(max=YEAR),
-    default=300,
-    section=SECTION,
-    own=True,
-    help="Seconds in which a worker must have loaded the application; 0 switches it off.",
-    doc="A worker that takes longer has its Python stack logged and is killed. On the first start that ends the "
-    "server; on a reload the old workers go on serving.",
-)
+    keepalive = Setting(
+        flags=("--keep-alive",),
+        kind=Seconds(max=YEAR),
+        default=2,
+        core=True,
+        help="The number of seconds to wait for requests on a Keep-Alive connection.",
+        doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
+    )
 
-MAX_WORKER_MEMORY = Setting(
-    name="max_worker_memory",
-    flags=("--max-worker-memory",),
-    kind=Bytes(),
-    default=0,
-    section=SECTION,
-    own=True,
-    help="Resident bytes beyond which a worker is replaced; 0 switches it off.",
-    doc="The worker finishes its requests first. At most a quarter of the workers is replaced at the same time.",
-)
+    request_timeout = Setting(
+        flags=("--request-timeout",),
+        kind=Seconds(max=YEAR),
+        default=0,
+        core=True,
+        own=True,
+        help="Seconds an application may take for one request; 0 switches it off.",
+        doc="A request that takes longer has its Python stack logged, and `tricorn.errors.RequestTimeout` is raised "
+        "in it. Under asgi its task is cancelled. The client is answered with 504 if nothing was sent. The worker "
+        "goes on. Make it shorter than `timeout`, which replaces the worker.",
+    )
 
-MAX_WORKER_LIFETIME = Setting(
-    name="max_worker_lifetime",
-    flags=("--max-worker-lifetime",),
-    kind=Seconds(max=YEAR),
-    default=0,
-    section=SECTION,
-    own=True,
-    help="Seconds after which a worker is replaced; 0 switches it off.",
-    doc="The worker finishes its requests first.",
-)
+    boot_timeout = Setting(
+        flags=("--boot-timeout",),
+        kind=Seconds(max=YEAR),
+        default=300,
+        own=True,
+        help="Seconds in which a worker must have loaded the application; 0 switches it off.",
+        doc="A worker that takes longer has its Python stack logged and is killed. On the first start that ends the "
+        "server; on a reload the old workers go on serving.",
+    )
 
-MAX_WORKER_LIFETIME_JITTER = Setting(
-    name="max_worker_lifetime_jitter",
-    flags=("--max-worker-lifetime-jitter",),
-    kind=Seconds(max=YEAR),
-    default=0,
-    section=SECTION,
-    own=True,
-    help="The maximum jitter to add to the max_worker_lifetime setting, in seconds.",
-    doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
-)
+    max_worker_memory = Setting(
+        flags=("--max-worker-memory",),
+        kind=Bytes(),
+        default=0,
+        own=True,
+        help="Resident bytes beyond which a worker is replaced; 0 switches it off.",
+        doc="The worker finishes its requests first. At most a quarter of the workers is replaced at the same time.",
+    )
 
-DRAIN_DELAY = Setting(
-    name="drain_delay",
-    flags=("--drain-delay",),
-    kind=Seconds(max=YEAR),
-    default=0,
-    section=SECTION,
-    own=True,
-    help="Seconds to go on serving after TERM, with the readiness path answering 503.",
-    doc="For load balancers that take a while to notice: new connections are served until it is over, and only then "
-    "does the graceful stop begin.",
-)
+    max_worker_lifetime = Setting(
+        flags=("--max-worker-lifetime",),
+        kind=Seconds(max=YEAR),
+        default=0,
+        own=True,
+        help="Seconds after which a worker is replaced; 0 switches it off.",
+        doc="The worker finishes its requests first.",
+    )
 
-HTTP_PARSER = Setting(
-    name="http_parser",
-    flags=("--http-parser",),
-    kind=Choice(("auto", "fast", "python")),
-    default="auto",
-    section=SECTION,
-    help="HTTP parser implementation: auto, fast or python.",
-    doc="Accepted for gunicorn's sake: there is one parser, and it is native.",
-)
+    max_worker_lifetime_jitter = Setting(
+        flags=("--max-worker-lifetime-jitter",),
+        kind=Seconds(max=YEAR),
+        default=0,
+        own=True,
+        help="The maximum jitter to add to the max_worker_lifetime setting, in seconds.",
+        doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
+    )
+
+    drain_delay = Setting(
+        flags=("--drain-delay",),
+        kind=Seconds(max=YEAR),
+        default=0,
+        own=True,
+        help="Seconds to go on serving after TERM, with the readiness path answering 503.",
+        doc="For load balancers that take a while to notice: new connections are served until it is over, and only "
+        "then does the graceful stop begin.",
+    )
+
+    http_parser = Setting(
+        flags=("--http-parser",),
+        kind=Choice(("auto", "fast", "python")),
+        default="auto",
+        help="HTTP parser implementation: auto, fast or python.",
+        doc="Accepted for gunicorn's sake: there is one parser, and it is native.",
+    )

@@ -3,47 +3,44 @@
 from __future__ import annotations
 
 from tricorn.config.header_fields import HeaderFields, ServerName
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean
 
-SECTION = "Responses"
 
-SERVER_HEADER = Setting(
-    name="server_header",
-    flags=("--no-server-header",),
-    action=Action.UNSET,
-    kind=ServerName(),
-    default="tricorn",
-    section=SECTION,
-    own=True,
-    help="Leaves the field Server out of responses.",
-    doc="In a file or a variable the setting is the field's value: a text, true for `tricorn`, false or an empty text "
-    "for no field. A Server field of the application's own is sent in its place. Error pages of the server have none.",
-)
+class Responses(Section):
+    SECTION = "Responses"
 
-DATE_HEADER = Setting(
-    name="date_header",
-    flags=("--no-date-header",),
-    action=Action.UNSET,
-    kind=Boolean(),
-    default=True,
-    section=SECTION,
-    own=True,
-    help="Leaves the field Date out of responses.",
-    doc="For a front end that adds one. A Date of the application's own is sent in its place. Error pages of the "
-    "server have one in any case.",
-)
+    server_header = Setting(
+        flags=("--no-server-header",),
+        action=Action.UNSET,
+        kind=ServerName(),
+        default="tricorn",
+        own=True,
+        help="Leaves the field Server out of responses.",
+        doc="In a file or a variable the setting is the field's value: a text, true for `tricorn`, false or an empty "
+        "text for no field. A Server field of the application's own is sent in its place. Error pages of the server "
+        "have none.",
+    )
 
-HEADERS: Setting[tuple[tuple[str, str], ...]] = Setting(
-    name="headers",
-    flags=("--header",),
-    action=Action.APPEND,
-    kind=HeaderFields(),
-    default=(),
-    section=SECTION,
-    own=True,
-    help="A field for every response of the application, NAME:VALUE.",
-    doc="May be given several times; in a file it is a list of texts or of pairs, or a dict, in a variable one field a "
-    "line. A field of the same name that the application sets is sent in its place. `Server` here is the setting "
-    "`server_header`. Error pages of the server have none of them.",
-)
+    date_header = Setting(
+        flags=("--no-date-header",),
+        action=Action.UNSET,
+        kind=Boolean(),
+        default=True,
+        own=True,
+        help="Leaves the field Date out of responses.",
+        doc="For a front end that adds one. A Date of the application's own is sent in its place. Error pages of the "
+        "server have one in any case.",
+    )
+
+    headers: Setting[tuple[tuple[str, str], ...]] = Setting(
+        flags=("--header",),
+        action=Action.APPEND,
+        kind=HeaderFields(),
+        default=(),
+        own=True,
+        help="A field for every response of the application, NAME:VALUE.",
+        doc="May be given several times; in a file it is a list of texts or of pairs, or a dict, in a variable one "
+        "field a line. A field of the same name that the application sets is sent in its place. `Server` here is the "
+        "setting `server_header`. Error pages of the server have none of them.",
+    )

@@ -2,206 +2,178 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import AutoOrBoolean, Boolean, Bytes, Integer, Seconds, Switch
 
-SECTION = "Slow Clients"
 
-HEADER_TIMEOUT = Setting(
-    name="header_timeout",
-    flags=("--header-timeout",),
-    kind=Seconds(min=1),
-    default=20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Seconds in which a whole request head must have arrived.",
-    doc="A client that is late is answered with 408 and costs no thread.",
-)
+class SlowClients(Section):
+    SECTION = "Slow Clients"
 
-HEAD_BUFFER_TOTAL = Setting(
-    name="head_buffer_total",
-    flags=("--head-buffer-total",),
-    kind=Bytes(min=1 << 20),
-    default=32 << 20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of memory that all unfinished request heads of a worker may take.",
-    doc="Beyond it the longest of them are answered with 503, of equal ones the oldest. An unfinished head takes 16 KB "
-    "at least; one that came in one piece is never counted.",
-)
+    header_timeout = Setting(
+        flags=("--header-timeout",),
+        kind=Seconds(min=1),
+        default=20,
+        core=True,
+        own=True,
+        help="Seconds in which a whole request head must have arrived.",
+        doc="A client that is late is answered with 408 and costs no thread.",
+    )
 
-BODY_TIMEOUT = Setting(
-    name="body_timeout",
-    flags=("--body-timeout",),
-    kind=Seconds(min=1),
-    default=20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Seconds a request body may take before its minimum rate counts.",
-    doc="A client that is slower after that, or that sends nothing of its body for so long, is answered with 408.",
-)
+    head_buffer_total = Setting(
+        flags=("--head-buffer-total",),
+        kind=Bytes(min=1 << 20),
+        default=32 << 20,
+        core=True,
+        own=True,
+        help="Bytes of memory that all unfinished request heads of a worker may take.",
+        doc="Beyond it the longest of them are answered with 503, of equal ones the oldest. An unfinished head takes "
+        "16 KB at least; one that came in one piece is never counted.",
+    )
 
-BODY_MIN_RATE = Setting(
-    name="body_min_rate",
-    flags=("--body-min-rate",),
-    kind=Bytes(),
-    default=240,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes a second at which a request body must arrive after that.",
-    doc="240 bytes are a modem's speed; 0 asks for none.",
-)
+    body_timeout = Setting(
+        flags=("--body-timeout",),
+        kind=Seconds(min=1),
+        default=20,
+        core=True,
+        own=True,
+        help="Seconds a request body may take before its minimum rate counts.",
+        doc="A client that is slower after that, or that sends nothing of its body for so long, is answered with 408.",
+    )
 
-WRITE_TIMEOUT = Setting(
-    name="write_timeout",
-    flags=("--write-timeout",),
-    kind=Seconds(min=1),
-    default=30,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Seconds without progress after which a response is given up.",
-    doc="Progress is what the client acknowledges: `body_min_rate` bytes for each of these seconds.",
-)
+    body_min_rate = Setting(
+        flags=("--body-min-rate",),
+        kind=Bytes(),
+        default=240,
+        core=True,
+        own=True,
+        help="Bytes a second at which a request body must arrive after that.",
+        doc="240 bytes are a modem's speed; 0 asks for none.",
+    )
 
-BODY_BUFFER_SIZE = Setting(
-    name="body_buffer_size",
-    flags=("--body-buffer-size",),
-    kind=Bytes(),
-    default=2 << 20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of one request body that are kept in memory; more goes to disk.",
-    doc="See `tmp_upload_dir` for where.",
-)
+    write_timeout = Setting(
+        flags=("--write-timeout",),
+        kind=Seconds(min=1),
+        default=30,
+        core=True,
+        own=True,
+        help="Seconds without progress after which a response is given up.",
+        doc="Progress is what the client acknowledges: `body_min_rate` bytes for each of these seconds.",
+    )
 
-BODY_BUFFER_TOTAL = Setting(
-    name="body_buffer_total",
-    flags=("--body-buffer-total",),
-    kind=Bytes(),
-    default=64 << 20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of all request bodies of a worker that are kept in memory.",
-    doc="What is beyond it goes to disk as well.",
-)
+    body_buffer_size = Setting(
+        flags=("--body-buffer-size",),
+        kind=Bytes(),
+        default=2 << 20,
+        core=True,
+        own=True,
+        help="Bytes of one request body that are kept in memory; more goes to disk.",
+        doc="See `tmp_upload_dir` for where.",
+    )
 
-BODY_DISK_TOTAL = Setting(
-    name="body_disk_total",
-    flags=("--body-disk-total",),
-    kind=Bytes(),
-    default=4 << 30,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of all request bodies of all workers that are kept on disk; 0 is any number.",
-    doc="A body that alone is larger is refused with 413, one for which there is no room now with 503 and "
-    "`Retry-After`. Bodies count until their requests are answered. The directory (`tmp_upload_dir`) is the same for "
-    "all workers, and so is the limit; it may be exceeded by 256 KiB for each of them. Event-loop workers keep no "
-    "bodies on disk.",
-)
+    body_buffer_total = Setting(
+        flags=("--body-buffer-total",),
+        kind=Bytes(),
+        default=64 << 20,
+        core=True,
+        own=True,
+        help="Bytes of all request bodies of a worker that are kept in memory.",
+        doc="What is beyond it goes to disk as well.",
+    )
 
-REQUEST_BUFFERING = Setting(
-    name="request_buffering",
-    flags=("--no-request-buffering",),
-    action=Action.UNSET,
-    kind=Boolean(),
-    default=True,
-    section=SECTION,
-    own=True,
-    help="Calls WSGI applications when the head of a request is there, and not its body.",
-    doc="The application then reads `wsgi.input` while the body comes: it can refuse a long upload before it is sent "
-    "(`100 Continue` goes out when it reads for the first time), and nothing of it goes to disk. A slow client holds "
-    "its thread, under `gevent` and `eventlet` its greenlet, for as long as `body_timeout` and `body_min_rate` allow. "
-    "When they are over, when the client leaves, and beyond `limit_request_body` a read raises `BodyError` of "
-    "`tricorn.errors`, an `OSError`. See [Slow clients](OPERATIONS.md#slow-clients). Event loops always begin with "
-    "the head.",
-)
+    body_disk_total = Setting(
+        flags=("--body-disk-total",),
+        kind=Bytes(),
+        default=4 << 30,
+        core=True,
+        own=True,
+        help="Bytes of all request bodies of all workers that are kept on disk; 0 is any number.",
+        doc="A body that alone is larger is refused with 413, one for which there is no room now with 503 and "
+        "`Retry-After`. Bodies count until their requests are answered. The directory (`tmp_upload_dir`) is the same "
+        "for all workers, and so is the limit; it may be exceeded by 256 KiB for each of them. Event-loop workers "
+        "keep no bodies on disk.",
+    )
 
-RESPONSE_BUFFERING: Setting[Switch] = Setting(
-    name="response_buffering",
-    flags=("--response-buffering",),
-    kind=AutoOrBoolean(),
-    default="auto",
-    section=SECTION,
-    own=True,
-    help="Keeps on disk what slow clients do not take of responses: auto, on or off.",
-    doc="A WSGI application that produces a response faster than its client reads it then does not wait for the "
-    "client: what the socket does not take is kept in memory up to `response_buffer_size`, beyond it in an unlinked "
-    "temporary file (see `tmp_upload_dir`), and sent when the application has gone on. A client that reads gets its "
-    "bytes as without it. `auto` is on under `sync` and `gthread`, where a wait holds a thread, and off under `gevent` "
-    "and `eventlet`, where it holds a greenlet and a write to disk would hold all of them. Applications of event loops "
-    "are told to wait, as their interfaces have it.",
-)
+    request_buffering = Setting(
+        flags=("--no-request-buffering",),
+        action=Action.UNSET,
+        kind=Boolean(),
+        default=True,
+        own=True,
+        help="Calls WSGI applications when the head of a request is there, and not its body.",
+        doc="The application then reads `wsgi.input` while the body comes: it can refuse a long upload before it is "
+        "sent (`100 Continue` goes out when it reads for the first time), and nothing of it goes to disk. A slow "
+        "client holds its thread, under `gevent` and `eventlet` its greenlet, for as long as `body_timeout` and "
+        "`body_min_rate` allow. When they are over, when the client leaves, and beyond `limit_request_body` a read "
+        "raises `BodyError` of `tricorn.errors`, an `OSError`. See [Slow clients](OPERATIONS.md#slow-clients). Event "
+        "loops always begin with the head.",
+    )
 
-RESPONSE_BUFFER_SIZE = Setting(
-    name="response_buffer_size",
-    flags=("--response-buffer-size",),
-    kind=Bytes(),
-    default=256 << 10,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of one response that may wait in memory before its application does, or they go to disk.",
-    doc="Under every worker class. It counts what the client has not taken, besides the kernel's own buffers.",
-)
+    response_buffering: Setting[Switch] = Setting(
+        flags=("--response-buffering",),
+        kind=AutoOrBoolean(),
+        default="auto",
+        own=True,
+        help="Keeps on disk what slow clients do not take of responses: auto, on or off.",
+        doc="A WSGI application that produces a response faster than its client reads it then does not wait for the "
+        "client: what the socket does not take is kept in memory up to `response_buffer_size`, beyond it in an "
+        "unlinked temporary file (see `tmp_upload_dir`), and sent when the application has gone on. A client that "
+        "reads gets its bytes as without it. `auto` is on under `sync` and `gthread`, where a wait holds a thread, "
+        "and off under `gevent` and `eventlet`, where it holds a greenlet and a write to disk would hold all of them. "
+        "Applications of event loops are told to wait, as their interfaces have it.",
+    )
 
-RESPONSE_BUFFER_TOTAL = Setting(
-    name="response_buffer_total",
-    flags=("--response-buffer-total",),
-    kind=Bytes(),
-    default=64 << 20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of all responses of a worker that wait in memory, with response_buffering.",
-    doc="The rest of a response whose application is done stays in memory, however long it is; beyond this number it "
-    "goes to disk.",
-)
+    response_buffer_size = Setting(
+        flags=("--response-buffer-size",),
+        kind=Bytes(),
+        default=256 << 10,
+        core=True,
+        own=True,
+        help="Bytes of one response that may wait in memory before its application does, or they go to disk.",
+        doc="Under every worker class. It counts what the client has not taken, besides the kernel's own buffers.",
+    )
 
-RESPONSE_DISK_SIZE = Setting(
-    name="response_disk_size",
-    flags=("--response-disk-size",),
-    kind=Bytes(),
-    default=128 << 20,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of one response that may wait on disk; beyond it the application waits for its client.",
-    doc="nginx allows 1 GB (`proxy_max_temp_file_size`), on the disk of a machine of its own. In many containers and "
-    "distributions the directory for temporary files is memory, so that this is less. 0 allows none.",
-)
+    response_buffer_total = Setting(
+        flags=("--response-buffer-total",),
+        kind=Bytes(),
+        default=64 << 20,
+        core=True,
+        own=True,
+        help="Bytes of all responses of a worker that wait in memory, with response_buffering.",
+        doc="The rest of a response whose application is done stays in memory, however long it is; beyond this number "
+        "it goes to disk.",
+    )
 
-RESPONSE_DISK_TOTAL = Setting(
-    name="response_disk_total",
-    flags=("--response-disk-total",),
-    kind=Bytes(),
-    default=1 << 30,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Bytes of all responses of a worker that may wait on disk.",
-    doc="Beyond it applications wait for their clients, as without `response_buffering`.",
-)
+    response_disk_size = Setting(
+        flags=("--response-disk-size",),
+        kind=Bytes(),
+        default=128 << 20,
+        core=True,
+        own=True,
+        help="Bytes of one response that may wait on disk; beyond it the application waits for its client.",
+        doc="nginx allows 1 GB (`proxy_max_temp_file_size`), on the disk of a machine of its own. In many containers "
+        "and distributions the directory for temporary files is memory, so that this is less. 0 allows none.",
+    )
 
-MAX_CONNECTIONS = Setting(
-    name="max_connections",
-    flags=("--max-connections",),
-    kind=Integer(),
-    default=0,
-    core=True,
-    section=SECTION,
-    own=True,
-    help="Open connections of a worker, idle ones included; 0 is as many as its descriptor limit allows.",
-    doc="64 descriptors are left to the application, whatever this says (half of them where the limit, `ulimit -n`, is "
-    "below 128); files of bodies and streams that are sent count as well. Beyond it connections are closed to make "
-    "room: first those that sent no request or no complete head for a second, the oldest first (503), then the longest "
-    "idle. Where none can be closed nothing is accepted, and newcomers wait in the kernel's `backlog`. The log has a "
-    "line a second at most.",
-)
+    response_disk_total = Setting(
+        flags=("--response-disk-total",),
+        kind=Bytes(),
+        default=1 << 30,
+        core=True,
+        own=True,
+        help="Bytes of all responses of a worker that may wait on disk.",
+        doc="Beyond it applications wait for their clients, as without `response_buffering`.",
+    )
+
+    max_connections = Setting(
+        flags=("--max-connections",),
+        kind=Integer(),
+        default=0,
+        core=True,
+        own=True,
+        help="Open connections of a worker, idle ones included; 0 is as many as its descriptor limit allows.",
+        doc="64 descriptors are left to the application, whatever this says (half of them where the limit, `ulimit "
+        "-n`, is below 128); files of bodies and streams that are sent count as well. Beyond it connections are "
+        "closed to make room: first those that sent no request or no complete head for a second, the oldest first "
+        "(503), then the longest idle. Where none can be closed nothing is accepted, and newcomers wait in the "
+        "kernel's `backlog`. The log has a line a second at most.",
+    )

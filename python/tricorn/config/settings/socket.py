@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from tricorn.config.addresses import Addresses
-from tricorn.config.setting import Action, Setting
+from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Integer
 
-SECTION = "Server Socket"
 
-BIND = Setting(
-    name="bind",
-    flags=("-b", "--bind"),
-    action=Action.APPEND,
-    env_also=("PORT",),
-    kind=Addresses(),
-    default=("127.0.0.1:8000",),
-    section=SECTION,
-    help="The socket to bind.",
-    doc="HOST, HOST:PORT, [v6]:PORT, unix:PATH, unix:@NAME (abstract) or fd://N; may be given several times. "
-    "The variable PORT, which platforms set, means 0.0.0.0:$PORT.",
-)
+class Socket(Section):
+    SECTION = "Server Socket"
 
-BACKLOG = Setting(
-    name="backlog",
-    flags=("--backlog",),
-    kind=Integer(),
-    default=2048,
-    section=SECTION,
-    help="The maximum number of pending connections.",
-    doc="The kernel cuts it to net.core.somaxconn, and lets one wait with 0.",
-)
+    bind = Setting(
+        flags=("-b", "--bind"),
+        action=Action.APPEND,
+        env_also=("PORT",),
+        kind=Addresses(),
+        default=("127.0.0.1:8000",),
+        help="The socket to bind.",
+        doc="HOST, HOST:PORT, [v6]:PORT, unix:PATH, unix:@NAME (abstract) or fd://N; may be given several times. "
+        "The variable PORT, which platforms set, means 0.0.0.0:$PORT.",
+    )
+
+    backlog = Setting(
+        flags=("--backlog",),
+        kind=Integer(),
+        default=2048,
+        help="The maximum number of pending connections.",
+        doc="The kernel cuts it to net.core.somaxconn, and lets one wait with 0.",
+    )
