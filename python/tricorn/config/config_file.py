@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tricorn.config import importers, misspelt
+from tricorn.config import misspelt
 from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
@@ -130,7 +130,6 @@ def undone_on_failure(location: Location | None) -> Iterator[None]:
 
 def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
     """The names that the file defines, and the path of its source."""
-    importers.watch()
     name = location.module_name
     try:
         module, code = _find_module(name) if location.module is not None else _find_file(path)

@@ -6,21 +6,26 @@ patched in the place of what is not:
 
     a name, an attribute, an item, a default, a closure     rebound
     a lock that is free, a thread-local, an empty queue     a new one of the patched kind, the same for all who share it
-    a condition                                             over the new lock
+    a method of such a lock (conditions have some)          that of the new one
     an SSL context, a class of them                         works with the patched sockets
-    a class that inherits from an original socket, a held lock, a connected socket, …: named in a Finding
+    a class that inherits from an original socket, a held lock, a connected socket, …: named in what it returns
+
+Why not patch first? The configuration file is executed by the arbiter, whose threads have to be real: a hook that
+serves metrics or runs a scheduler in a thread there would have a greenlet that never gets its turn.
 """
 
 from __future__ import annotations
 
-import functools
+import builtins
+import gc
 import importlib
+import logging
 import sys
 import threading
 from _queue import SimpleQueue
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from functools import partial
 from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
@@ -33,19 +38,11 @@ PATCHED = (
 )  # fmt: skip
 """The modules that the libraries change."""
 
-Names = Mapping[str, Mapping[str, object]]
+Names = Mapping[str, Mapping[str, Any]]
 """What was in each of these modules."""
 
-MOST_NAMED = 5
-"""In one Finding."""
-
-
-@dataclass(slots=True)
-class Finding:
-    """What a module keeps, in words."""
-
-    module: str
-    kept: list[str] = field(default_factory=list)
+Put = Callable[[Any], object]
+"""Puts another object into a place."""
 
 
 def remember() -> Names:
@@ -53,38 +50,30 @@ def remember() -> Names:
     return {name: dict(vars(sys.modules[name])) for name in PATCHED if name in sys.modules}
 
 
-def other_threads() -> list[Finding]:
-    """To be called before the patch: threads that run already, and will always be real ones."""
-    findings: list[Finding] = []
-    if not _thread._count():
-        return findings
-    for thread in threading.enumerate():
-        target = getattr(thread, "_target", None) or type(thread)
-        module = str(getattr(target, "__module__", None) or "threading")
-        if thread.name != "MainThread" and not _is_ours(module):
-            findings.append(Finding(module, [f"the thread {thread.name!r}"]))
-    return findings
-
-
-def mend(before: Names) -> list[Finding]:
-    """To be called after the patch. Returns what cannot be mended, by module."""
-    originals = _Originals(before)
-    _mend_contexts(before)
+def mend(before: Names) -> Mapping[str, list[str]]:
+    """To be called after the patch. Returns what cannot be mended, in words, by module."""
+    _mend_contexts(before.get("ssl", {}).get("SSLContext"))
     for name in _CHOOSE_ONCE:
         if name in sys.modules:
             importlib.reload(sys.modules[name])
-    mender = _Mender(originals)
+    mender = _Mender(before)
     for name, module in list(sys.modules.items()):
         if issubclass(type(module), ModuleType) and _is_foreign(name):
-            mender.mend_module(name, _namespace(module))
-    return [_shortened(finding) for finding in mender.findings.values()]
+            mender.look_into(_namespace(module), name)
+    mender.look_into(logging.Logger.manager, "logging")  # handlers that no module knows
+    return mender.kept
 
 
-def _shortened(finding: Finding) -> Finding:
-    more = len(finding.kept) - MOST_NAMED
-    if more > 0:
-        finding.kept[MOST_NAMED:] = [f"{more} more"]
-    return finding
+def _mend_contexts(original: Any) -> None:
+    """Lets SSL contexts that exist, and classes of them, work with the patched library.
+
+    The original setters find their own class under a name that now leads to its subclass, and would call themselves
+    for ever. Those of the patched class do not.
+    """
+    patched = original and sys.modules["ssl"].SSLContext
+    for name in _OF_CONTEXTS if patched is not original else ():
+        if name in vars(patched):
+            setattr(original, name, vars(patched)[name])
 
 
 def _is_foreign(name: str) -> bool:
@@ -92,235 +81,150 @@ def _is_foreign(name: str) -> bool:
     top = name.partition(".")[0]
     # The last two are eventlet's copies of the standard library.
     apart = ("__main__", "__original_module_", "__patched_module_")
-    return not (top in sys.stdlib_module_names or _is_ours(name) or top.startswith(apart))
-
-
-def _is_ours(name: str) -> bool:
-    """Whether it belongs to the server, or to the libraries that patch and what they need."""
-    return name.partition(".")[0] in ("tricorn", "gevent", "eventlet", "greenlet", "zope")
-
-
-class _Originals:
-    """Which object is to stand in the place of which."""
-
-    def __init__(self, before: Names) -> None:
-        self._patched: dict[int, object] = {}
-        self._kept: list[object] = []
-        """So that no other object gets the identity of one of them."""
-        self.gone: dict[int, str] = {}
-        """What has no patched counterpart."""
-        self.classes: dict[int, str] = {}
-        """Classes of C or over C, which cannot wait cooperatively."""
-        for module, names in before.items():
-            now = vars(sys.modules[module])
-            for name, original in names.items():
-                if now.get(name) is not original and _is_callable(original):
-                    self._note(f"{module}.{name}", original, now.get(name))
-        self.gone = {number: name for number, name in self.gone.items() if number not in self._patched}
-        self.context: Any = before.get("ssl", {}).get("SSLContext")
-
-    def _note(self, name: str, original: object, patched: object) -> None:
-        self._kept.append(original)
-        if patched is None:
-            self.gone.setdefault(id(original), name)
-        else:
-            self._patched.setdefault(id(original), patched)
-        if isinstance(original, type) and (original in _OF_C or not name.startswith(_HARMLESS)):
-            self.classes.setdefault(id(original), name)
-
-    def patched(self, value: object) -> object:
-        """What is to stand in its place: another object, or the same."""
-        return self._patched.get(id(value), value)
-
-
-def _is_callable(value: object) -> bool:
-    return isinstance(value, FunctionType | BuiltinFunctionType | type) and value not in _BUILTINS
-
-
-_BUILTINS = frozenset(value for value in vars(sys.modules["builtins"]).values() if isinstance(value, type))
-_HARMLESS = ("threading.", "_threading_local.", "queue.", "ssl.SSLContext", "subprocess.CompletedProcess")
-"""Classes in Python over names that are patched, which wait cooperatively as they are; or they never wait."""
-
-
-def _mend_contexts(before: Names) -> None:
-    """Lets SSL contexts that exist, and classes of them, work with the patched library.
-
-    Their setters find their own class under a name that now leads to its subclass, and would call themselves for ever.
-    """
-    original: Any = before.get("ssl", {}).get("SSLContext")
-    patched: Any = getattr(sys.modules.get("ssl"), "SSLContext", None)
-    if original is None or patched is original:
-        return
-    names = {**vars(sys.modules["ssl"]), "SSLContext": original}
-    for name, value in list(vars(original).items()):
-        setter = value.fset if isinstance(value, property) else None
-        if isinstance(setter, FunctionType) and "SSLContext" in setter.__code__.co_names:
-            setattr(original, name, property(value.fget, _over(names, setter), value.fdel, value.__doc__))
-    for name in ("wrap_socket", "sslsocket_class"):
-        if name in vars(patched):
-            setattr(original, name, vars(patched)[name])
-
-
-def _over(names: dict[str, Any], function: FunctionType) -> FunctionType:
-    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    return not (top in sys.stdlib_module_names or top in _PATCHERS or top.startswith(apart))
 
 
 class _Mender:
     """Goes through what modules own, each thing once."""
 
-    def __init__(self, originals: _Originals) -> None:
-        self.findings: dict[str, Finding] = {}
-        self._originals = originals
+    def __init__(self, before: Names) -> None:
+        self.kept: dict[str, list[str]] = {}
+        self._before = before
+        """Kept, so that no other object gets the identity of an original."""
+        self._context = before.get("ssl", {}).get("SSLContext")
+        self._instead: dict[int, object] = {}
+        """What is to stand in the place of an original; None if there is no such thing any more."""
+        self._waits: dict[int, str] = {}
+        """Classes of C or over C, which cannot wait cooperatively."""
         self._seen: dict[int, object] = {}
-        """With the objects, so that none of them goes and another gets its identity."""
+        """With the objects, for the same reason."""
         self._renewed: dict[int, object] = {}
-        self._waiting: deque[tuple[object, str, str]] = deque()
+        self._waiting: deque[tuple[Any, str, str]] = deque()
         """What is still to be gone through: an object, and the module and the name it was found under."""
+        for module, names in before.items():
+            for name, original in names.items():
+                self._compare(f"{module}.{name}", original, vars(sys.modules[module]).get(name))
 
-    def mend_module(self, name: str, names: dict[str, object]) -> None:
-        self._items(names, name, "")
+    def _compare(self, name: str, original: Any, now: object) -> None:
+        if now is original or not isinstance(original, _CALLABLE) or original in vars(builtins).values():
+            return
+        if self._instead.get(id(original)) is None:
+            self._instead[id(original)] = now
+        if isinstance(original, type) and (original in (_thread._local, SimpleQueue) or not name.startswith(_HARMLESS)):
+            self._waits.setdefault(id(original), name)
+
+    def look_into(self, value: object, module: str) -> None:
+        self._waiting.append((value, module, ""))
         while self._waiting:
             self._go_through(*self._waiting.popleft())
 
-    def _note(self, module: str, text: str) -> None:
-        self.findings.setdefault(module, Finding(module)).kept.append(text)
-
-    def _slot(self, value: object, put: Callable[[Any], object], module: str, name: str) -> None:
-        """Looks at one place that holds `value`; `put` puts another object there."""
-        other = self._originals.patched(value)
-        if other is value:
-            other = self._renew(value, module, name)
-        if other is not value:
-            try:
-                put(other)
-            except (AttributeError, TypeError):
-                self._note(module, f"{name} ({_word(value)})")
-        elif id(value) in self._originals.gone:
-            self._note(module, f"{name} ({self._originals.gone[id(value)]}, which is gone)")
-        elif not issubclass(type(value), _ATOMS):
+    def _wait(self, value: object, module: str, name: str) -> None:
+        if not issubclass(type(value), _ATOMS):
             self._waiting.append((value, module, name))
 
-    def _renew(self, value: object, module: str, name: str) -> object:
-        """A new object for a lock or the like; the same one if there is none, or it is in use."""
+    def _note(self, module: str, text: str) -> None:
+        self.kept.setdefault(module, []).append(text)
+
+    def _place(self, value: object, put: Put, module: str, name: str) -> None:
+        """Looks at one place that holds `value`."""
+        other = self._instead.get(id(value), value)
+        if other is value:
+            other = self._renewed_method(value) if type(value) is BuiltinFunctionType else self._renew(value)
+        if other is value:
+            self._wait(value, module, name)
+            return
+        try:
+            if other is None:
+                raise TypeError
+            put(other)
+        except (AttributeError, TypeError):
+            word = _WORDS.get(type(value), f"the original {getattr(value, '__name__', '')}")
+            self._note(module, f"{name} ({word})")
+
+    def _renew(self, value: Any) -> Any:
+        """A new object for a lock or the like; the same one for what is none; None if it is in use."""
         make = _NEW.get(type(value))
         if make is None:
             return value
         if id(value) not in self._renewed:
-            made = make(value)
-            if made is None:
-                self._note(module, f"{name} ({_word(value)} in use)")
-            self._renewed[id(value)] = value if made is None else made
             self._seen[id(value)] = value
+            self._renewed[id(value)] = make(value)
         return self._renewed[id(value)]
 
-    def _go_through(self, value: object, module: str, name: str) -> None:
+    def _renewed_method(self, method: Any) -> object:
+        """Conditions have the methods of their locks."""
+        renewed = self._renew(method.__self__)
+        return method if renewed is None or renewed is method.__self__ else getattr(renewed, method.__name__)
+
+    def _go_through(self, value: Any, module: str, name: str) -> None:
+        """Asks the object nothing: proxies and lazy objects are what they stand for as soon as they are asked."""
         if id(value) in self._seen:
             return
         self._seen[id(value)] = value
         kind = type(value)
-        if issubclass(kind, type):
-            self._class(value)  # type: ignore[arg-type]
-        elif kind is FunctionType:
-            self._function(value, module)  # type: ignore[arg-type]
-        elif kind in (dict, defaultdict, OrderedDict):
-            self._items(value, module, f"{name}.")  # type: ignore[arg-type]
-        elif kind is list:
-            self._list(value, module, name)  # type: ignore[arg-type]
-        elif kind is functools.partial:
-            self._partial(value, module, name)
-        elif kind in _WRAPPERS:
-            self._waiting.extend((each, module, name) for each in _wrapped(value))
+        if kind in _WRAPPERS:
+            for each in gc.get_referents(value):
+                self._wait(each, module, name)
+        if issubclass(kind, type) or kind is FunctionType:
+            module, name = str(value.__module__ or module), value.__qualname__
+            goes_on = _is_foreign(module)
         else:
-            self._instance(value, kind, module, name)
+            goes_on = self._is_worth_a_look(value, kind, module, name)
+        for key, held, put in _places(value, kind) if goes_on else ():
+            self._place(held, put, module, ".".join(filter(None, (name, key))))
+        for base in value.__bases__ if goes_on and issubclass(kind, type) else ():
+            if id(base) in self._waits:
+                self._note(module, f"the class {name} (over the original {self._waits[id(base)]})")
 
-    def _list(self, items: list[object], module: str, name: str) -> None:
-        for index, item in enumerate(items):
-            self._slot(item, partial(items.__setitem__, index), module, name)
-
-    def _partial(self, made: Any, module: str, name: str) -> None:
-        self._slot(made.func, partial(setattr, made, "func"), module, name)
-        self._waiting.extend((each, module, name) for each in (made.args, made.keywords))
-
-    def _items(self, found: dict[Any, Any], module: str, prefix: str) -> None:
-        for key, value in list(found.items()):
-            self._slot(value, partial(found.__setitem__, key), module, f"{prefix}{key}")
-
-    def _class(self, kind: type) -> None:
-        module, name = str(kind.__module__), kind.__qualname__
-        if not _is_foreign(module):
-            return
-        for key, value in list(vars(kind).items()):
-            if key not in ("__dict__", "__weakref__"):
-                self._slot(value, partial(type.__setattr__, kind, key), module, f"{name}.{key}")
-        for base in kind.__bases__:
-            if id(base) in self._originals.classes:
-                self._note(module, f"the class {name} (over the original {self._originals.classes[id(base)]})")
-
-    def _function(self, function: FunctionType, module: str) -> None:
-        module, name = function.__module__ or module, function.__qualname__
-        if not _is_foreign(module):
-            return
-        if function.__defaults__:
-            defaults = list(function.__defaults__)
-            for index, value in enumerate(defaults):
-                self._slot(value, partial(defaults.__setitem__, index), module, name)
-            function.__defaults__ = tuple(defaults)
-        if function.__kwdefaults__:
-            self._items(function.__kwdefaults__, module, f"{name}.")
-        for cell in function.__closure__ or ():
-            self._cell(cell, module, name)
-        self._items(vars(function), module, f"{name}.")
-
-    def _cell(self, cell: CellType, module: str, name: str) -> None:
-        try:
-            value = cell.cell_contents
-        except ValueError:  # nothing is in it yet
-            return
-        self._slot(value, partial(setattr, cell, "cell_contents"), module, name)
-
-    def _instance(self, value: Any, kind: type, module: str, name: str) -> None:
-        """Asks the object nothing: proxies and lazy objects are what they stand for as soon as they are asked."""
-        home = str(kind.__module__)
-        if issubclass(kind, threading.Condition):
-            self._condition(value, module, name)
-        elif issubclass(kind, socket.socket):
+    def _is_worth_a_look(self, value: Any, kind: type, module: str, name: str) -> bool:
+        if kind is self._context:
+            with suppress(TypeError):  # its class is mended all the same
+                value.__class__ = sys.modules["ssl"].SSLContext
+            return False
+        if issubclass(kind, socket.socket):
             if socket.socket.fileno(value) >= 0 and value.type == socket.SOCK_STREAM:
                 self._note(module, f"{name} (a socket)")
-        elif kind is self._originals.context:
-            _become_patched(value)
-        elif _is_foreign(home) or home.partition(".")[0] in _WORTH_A_LOOK:
-            self._items(_namespace(value), module, f"{name}.")
-            for key, slot in _slots(kind):
-                try:
-                    held = slot.__get__(value, kind)
-                except AttributeError:  # nothing is in it
-                    continue
-                self._slot(held, partial(slot.__set__, value), module, f"{name}.{key}")
-
-    def _condition(self, condition: Any, module: str, name: str) -> None:
-        """Its methods are those of its lock, and its waiters wait with locks of their own."""
-        lock = condition._lock
-        renewed = self._renew(lock, module, name)
-        if renewed is lock:
-            self._waiting.append((lock, module, name))
-        elif condition._waiters:
-            self._note(module, f"{name} (a condition that is waited for)")
-        else:
-            vars(condition).clear()
-            type(condition).__init__(condition, renewed)
+            return False
+        home = str(kind.__module__)
+        return kind in _CONTAINERS or _is_foreign(home) or home.partition(".")[0] in _HOLDS_LOCKS
 
 
-def _wrapped(value: Any) -> Iterator[object]:
-    """What stands behind a method or in a container, where nothing else can be put in its place."""
-    kind = type(value)
-    if kind is property:
-        yield from (value.fget, value.fset, value.fdel)
-    elif kind in (staticmethod, classmethod):
-        yield value.__func__
-    elif kind is MethodType:
-        yield from (value.__func__, value.__self__)
-    else:
-        yield from value
+def _places(holder: Any, kind: type) -> Iterator[tuple[str, object, Put]]:
+    """What an object holds: under which name, and how another thing is put there."""
+    if issubclass(kind, dict):
+        yield from ((str(key), value, partial(dict.__setitem__, holder, key)) for key, value in [*dict.items(holder)])
+    elif issubclass(kind, list):
+        yield from ((str(key), value, partial(list.__setitem__, holder, key)) for key, value in enumerate([*holder]))
+    elif kind is partial:
+        yield "", holder.func, partial(setattr, holder, "func")
+    elif kind is CellType:
+        for value in gc.get_referents(holder):  # there may be nothing in it yet
+            yield "", value, partial(setattr, holder, "cell_contents")
+    elif kind is FunctionType:
+        for index, value in enumerate(holder.__defaults__ or ()):
+            yield "", value, partial(_set_default, holder, index)
+        for place in ("__kwdefaults__", "__closure__"):
+            yield "", getattr(holder, place), partial(setattr, holder, place)
+    if issubclass(kind, type):
+        own = [(key, value) for key, value in vars(holder).items() if key not in ("__dict__", "__weakref__")]
+        yield from ((key, value, partial(type.__setattr__, holder, key)) for key, value in own)
+        return
+    names = _namespace(holder)
+    yield from ((str(key), value, partial(names.__setitem__, key)) for key, value in [*names.items()])
+    for key, slot in [*_slots(kind)]:
+        with suppress(AttributeError):  # nothing is in it
+            yield key, slot.__get__(holder, kind), partial(slot.__set__, holder)
+
+
+def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
+    for each in kind.__mro__ if _is_foreign(str(kind.__module__)) else ():
+        yield from ((key, value) for key, value in vars(each).items() if type(value) is MemberDescriptorType)
+
+
+def _set_default(function: Any, index: int, value: object) -> None:
+    defaults = list(function.__defaults__)
+    defaults[index] = value
+    function.__defaults__ = tuple(defaults)
 
 
 def _namespace(value: object) -> dict[Any, Any]:
@@ -332,23 +236,6 @@ def _namespace(value: object) -> dict[Any, Any]:
     return found if type(found) is dict else {}
 
 
-def _slots(kind: type) -> Iterator[tuple[str, MemberDescriptorType]]:
-    for each in kind.__mro__:
-        if _is_foreign(str(each.__module__)):
-            yield from ((key, value) for key, value in vars(each).items() if type(value) is MemberDescriptorType)
-
-
-def _become_patched(context: Any) -> None:
-    try:
-        context.__class__ = sys.modules["ssl"].SSLContext
-    except TypeError:
-        pass  # `_mend_contexts` is enough for it to work
-
-
-def _new_lock(lock: Any) -> object | None:
-    return None if lock.locked() else threading.Lock()
-
-
 def _new_rlock(lock: Any) -> object | None:
     if lock._is_owned() or not lock.acquire(blocking=False):
         return None
@@ -356,35 +243,35 @@ def _new_rlock(lock: Any) -> object | None:
     return threading.RLock()
 
 
-def _new_local(local: Any) -> object | None:
+def _new_local(local: Any) -> object:
     """With what this thread has in it: the greenlet that patches goes on with that."""
     made = threading.local()
     vars(made).update(vars(local))
     return made
 
 
-def _new_queue(queue: Any) -> object | None:
-    return sys.modules["queue"].SimpleQueue() if queue.empty() else None
-
-
-def _word(value: object) -> str:
-    return _WORDS.get(type(value), f"the original {getattr(value, '__name__', type(value).__name__)}")
-
-
 _LOCK = type(_thread.allocate_lock())
-_OF_C = (_thread._local, SimpleQueue)
-
-_NEW: dict[type, Callable[[Any], object | None]] = {
-    _LOCK: _new_lock,
+_NEW: Mapping[type, Callable[[Any], object]] = {
+    _LOCK: lambda lock: None if lock.locked() else threading.Lock(),
     _thread.RLock: _new_rlock,
     _thread._local: _new_local,
-    SimpleQueue: _new_queue,
+    SimpleQueue: lambda queue: sys.modules["queue"].SimpleQueue() if queue.empty() else None,
 }
-_WORDS = {_LOCK: "a lock", _thread.RLock: "a lock", _thread._local: "a thread-local", SimpleQueue: "a queue"}
+_WORDS = {_LOCK: "a lock in use", _thread.RLock: "a lock in use", SimpleQueue: "a queue in use"}
 
-_WRAPPERS = (property, staticmethod, classmethod, MethodType, tuple, set, frozenset, deque)
+_PATCHERS = ("tricorn", "gevent", "eventlet", "greenlet", "zope")
+"""The server, the libraries that patch, and what they need."""
+_CALLABLE = (FunctionType, BuiltinFunctionType, type)
+_HARMLESS = ("threading.", "_threading_local.", "queue.", "ssl.SSLContext", "subprocess.CompletedProcess")
+"""Classes in Python over names that are patched, which wait cooperatively as they are; or they never wait."""
+_OF_CONTEXTS = (
+    "options", "verify_flags", "verify_mode", "minimum_version", "maximum_version", "wrap_socket", "sslsocket_class",
+)  # fmt: skip
+_WRAPPERS = (property, staticmethod, classmethod, MethodType, tuple, set, frozenset, deque, partial)
+"""Where nothing else can be put in the place of what is inside."""
+_CONTAINERS = (dict, list, CellType, partial)
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), ModuleType, BuiltinFunctionType)
 _CHOOSE_ONCE = ("urllib3.util.wait",)
 """Modules that find out when they are first used what there is, and keep to it: eventlet takes select.poll away."""
-_WORTH_A_LOOK = ("threading", "queue", "concurrent", "functools", "logging", "weakref")
+_HOLDS_LOCKS = ("threading", "queue", "concurrent", "functools", "logging", "weakref", "collections")
 """Modules whose objects hold locks, or what an application gave them."""

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
-from tricorn.config import importers
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
 from tricorn.metrics import scoreboard
 from tricorn.unpatched import os, select
@@ -163,7 +162,6 @@ class Worker(Contract, ABC):
     @classmethod
     def import_shared(cls, config: Config) -> None:
         """In the arbiter, before workers are forked: imports what they share."""
-        importers.stop()  # nothing will be patched, so nothing asks who imported it too early
 
     @classmethod  # most patch nothing
     def patch_library(cls, log: Any) -> None:

@@ -51,7 +51,6 @@ class LoopWorker(Worker):
 
     @classmethod
     def import_shared(cls, config: Config) -> None:
-        super().import_shared(config)
         event_loop.import_loop(workers.loop_of(cls.alias, config))
 
     async def start_up(self) -> None:
