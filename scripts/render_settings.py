@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
@@ -17,14 +18,10 @@ from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
-    Directories,
-    Files,
-    FilesOrPatterns,
+    ExistingPath,
+    ExistingPaths,
     Group,
     Hook,
-    OptionalDirectory,
-    OptionalFile,
-    PostRequestHook,
     User,
 )
 from tricorn.config.registry import SETTINGS
@@ -111,14 +108,17 @@ FORMS = {
     ClassName: "a name, or in a file a class",
     User: "a name or a number",
     Group: "a name or a number",
-    OptionalDirectory: "a directory that exists",
-    OptionalFile: "a file that exists",
-    FilesOrPatterns: "files that exist, or patterns; in a file a list of them",
-    Files: "files that exist; in a file a list of them",
-    Directories: "directories that exist; in a file a list of them",
     HeaderFields: "`NAME:VALUE` texts; in a file a list of them or a dict",
     ServerName: "a text, `true` or `false`",
     TextList: "texts, separated by commas; in a file a list as well",
+}
+
+EXISTING: dict[Kind[Any], str] = {
+    ExistingPath("DIR"): "a directory that exists",
+    ExistingPath("FILE"): "a file that exists",
+    ExistingPaths("FILES"): "files that exist, or patterns; in a file a list of them",
+    ExistingPaths("FILE"): "files that exist; in a file a list of them",
+    ExistingPaths("DIR"): "directories that exist; in a file a list of them",
 }
 
 
@@ -176,7 +176,9 @@ def render() -> str:
 
 
 def render_setting(setting: Setting[object]) -> str:
-    lines = [f"### {setting.name}", "", wrapped(f"{setting.help} {setting.doc}".strip()), ""]
+    called = f"Called as `{setting.name}({setting.kind.arguments})`." if isinstance(setting.kind, Hook) else ""
+    text = " ".join(filter(None, (setting.help, called, setting.doc)))
+    lines = [f"### {setting.name}", "", wrapped(text), ""]
     lines += [f"* {what}: {text}" for what, text in facts(setting) if text]
     return "\n".join(lines) + "\n"
 
@@ -213,9 +215,9 @@ def form(kind: Kind[object]) -> str:
     """What a value looks like, and its bounds."""
     if isinstance(kind, Choice):
         return ", ".join(f"`{choice}`" for choice in kind.choices)
-    if isinstance(kind, Hook | PostRequestHook):
+    if isinstance(kind, Hook):
         return "a function, or its dotted name"
-    text = FORMS[type(kind)]
+    text = EXISTING[kind] if isinstance(kind, ExistingPath | ExistingPaths) else FORMS[type(kind)]
     if isinstance(kind, Integer | Seconds) and (kind.min or kind.max is not None):
         text += f", at least {kind.min}"
         text += f" and at most {kind.max}" if kind.max is not None else ""

@@ -15,7 +15,7 @@ from tricorn.arbiter.environment import Environment
 from tricorn.config import foreign
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded
-from tricorn.config.lookups import Hook, PostRequestHook
+from tricorn.config.lookups import Hook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
@@ -105,8 +105,9 @@ class _Printer:
 
 def _shown(setting: Setting[object], value: object) -> object:
     """The value as gunicorn prints it, without what must not stand in the log of a build."""
-    if isinstance(setting.kind, Hook | PostRequestHook):
-        return f"<{getattr(value, '__qualname__', type(value).__qualname__)}()>"
+    if isinstance(setting.kind, Hook):
+        name = setting.name if value is setting.default else getattr(value, "__qualname__", type(value).__qualname__)
+        return f"<{name}()>"
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
     if setting.name == "raw_env":

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tricorn.config.command_line import SHELLS
-from tricorn.config.lookups import FilesOrPatterns, Group, OptionalDirectory, OptionalFile, User
+from tricorn.config.lookups import ClassName, Group, User
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
-from tricorn.config.settings.processes import WORKER_CLASSES
 from tricorn.config.validators import Choice
 
 _BY_LINE = "local IFS=$'\\n'; "
@@ -47,20 +46,14 @@ def _flags() -> Iterator[_Flag]:
 def _operand(setting: Setting[object]) -> tuple[str, tuple[str, ...]]:
     if setting.action in (Action.SET, Action.UNSET):
         return "nothing", ()
-    if setting.name == "worker_class":
-        return "words", WORKER_CLASSES
     match setting.kind:
-        case Choice(choices):
-            return "words", choices
+        case Choice(words) | ClassName(words) if words:
+            return "words", words
         case User():
             return "users", ()
         case Group():
             return "groups", ()
-        case OptionalDirectory():
-            return "directories", ()
-        case OptionalFile() | FilesOrPatterns():
-            return "files", ()
-    takes = {"DIR": "directories", "FILE": "files", "CONFIG": "files"}
+    takes = {"DIR": "directories", "FILE": "files", "FILES": "files", "CONFIG": "files"}
     return takes.get(setting.kind.metavar, "text"), ()
 
 

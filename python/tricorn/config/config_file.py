@@ -14,7 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config import misspelt
-from tricorn.config.lookups import Group, Hook, OptionalDirectory, OptionalFile, PostRequestHook, User
+from tricorn.config.lookups import ExistingPath, Group, Hook, User
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
@@ -33,7 +33,7 @@ EXTENSIONS = (".py", ".pyc")
 
 # None is a value of these or a mistake; for every other kind it means what not writing the line means.
 _KNOW_NONE = (
-    OptionalText, OptionalDirectory, OptionalFile, User, Group, Integer, Seconds, Bytes, Umask, Hook, PostRequestHook,
+    OptionalText, ExistingPath, User, Group, Integer, Seconds, Bytes, Umask, Hook,
 )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ PLAIN = frozenset((str, int, float, bool, list, tuple, dict, FunctionType, type(
 
 
 def _is_value_of(setting: Setting[object], value: object) -> bool:
-    if (type(value) is FunctionType) != isinstance(setting.kind, Hook | PostRequestHook):
+    if (type(value) is FunctionType) != isinstance(setting.kind, Hook):
         return False
     try:
         setting.kind.parse(value)

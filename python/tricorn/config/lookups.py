@@ -20,39 +20,38 @@ GLOB_CHARACTERS = frozenset("*?[")
 
 
 class Hook(Record):
-    """A function of `arity` positional arguments, or its dotted name."""
+    """A function that can be called with these arguments, or its dotted name.
 
-    arity: int
+    With `fewest` it may take only so many of the first ones; it is made one that is called with all of them.
+    """
+
+    arguments: str
+    """As documents show them: `server, worker`."""
+    fewest: int | None = None
     metavar: str = "FUNCTION"
+
+    @property
+    def arity(self) -> int:
+        return self.arguments.count(",") + 1
 
     def parse(self, raw: object) -> AnyHook:
         found = _import_object(raw) if isinstance(raw, str) else raw
         if not callable(found):
             raise Malformed("expected a function")
-        if not accepts(found, self.arity):
-            raise Refused(f"expected a function of {self.arity} argument{'s' if self.arity > 1 else ''}")
-        return found
-
-
-class PostRequestHook(Record):
-    """A function of (worker, req), (worker, req, environ) or (worker, req, environ, resp); made one of four."""
-
-    metavar: str = "FUNCTION"
-    arity: int = 4
-
-    def parse(self, raw: object) -> AnyHook:
-        found = _import_object(raw) if isinstance(raw, str) else raw
-        if not callable(found):
-            raise Malformed("expected a function")
-        for arity in (4, 3, 2):
+        arities = range(self.arity, (self.fewest or self.arity) - 1, -1)
+        for arity in arities:
             if accepts(found, arity):
-                return found if arity == 4 else _first_arguments(found, arity)
-        raise Refused("expected a function of 4, 3 or 2 arguments")
+                return found if arity == self.arity else _first_arguments(found, arity)
+        *more, last = map(str, arities)
+        numbers = f"{', '.join(more)} or {last}" if more else last
+        raise Refused(f"expected a function of {numbers} argument{'s' if self.arity > 1 else ''}")
 
 
 class ClassName(Record):
     """A class, or the text that names it; a function is called for one, as in gunicorn."""
 
+    names: tuple[str, ...] = ()
+    """Those that are known."""
     metavar: str = "STRING"
 
     def parse(self, raw: object) -> Any:
@@ -88,77 +87,42 @@ class Group(Record):
         return _identity(raw, "group", lambda name: grp.getgrnam(name).gr_gid, os.getegid)
 
 
-class OptionalDirectory(Record):
-    """A directory that exists; None and the empty text mean that there is none."""
+_EXIST = {
+    "FILE": ("file", os.path.isfile),
+    "DIR": ("directory", os.path.isdir),
+    "FILES": ("file or directory", lambda path: bool(GLOB_CHARACTERS & set(path)) or os.path.exists(path)),
+}
+"""What a path is, and whether it is there; patterns may match later."""
 
-    metavar: str = "DIR"
+
+class ExistingPath(Record):
+    """A file (FILE) or a directory (DIR) that exists; None and the empty text mean that there is none."""
+
+    metavar: str
 
     def parse(self, raw: object) -> str | None:
         return OptionalText().parse(raw)
 
     def look_up(self, value: str | None, directory: str) -> None:
         """Raises Refused unless it is there; a relative path begins at `directory`."""
-        if value is not None and not os.path.isdir(os.path.join(directory, value)):
-            raise Refused("expected a directory that exists")
+        what, exists = _EXIST[self.metavar]
+        if value is not None and not exists(os.path.join(directory, value)):
+            raise Refused(f"expected a {what} that exists")
 
 
-class OptionalFile(Record):
-    """A file that exists; None and the empty text mean that there is none."""
+class ExistingPaths(Record):
+    """Several. A text is one of them if they may be patterns (FILES), which contain commas."""
 
-    metavar: str = "FILE"
-
-    def parse(self, raw: object) -> str | None:
-        return OptionalText().parse(raw)
-
-    def look_up(self, value: str | None, directory: str) -> None:
-        if value is not None and not os.path.isfile(os.path.join(directory, value)):
-            raise Refused("expected a file that exists")
-
-
-class FilesOrPatterns(Record):
-    """Files that exist, and patterns, which may match later."""
-
-    metavar: str = "FILES"
+    metavar: str
 
     def parse(self, raw: object) -> tuple[str, ...]:
-        return TextList(separator=None).parse((raw,) if isinstance(raw, str) else raw)
+        return TextList().parse((raw,) if self.metavar == "FILES" and isinstance(raw, str) else raw)
 
     def look_up(self, value: tuple[str, ...], directory: str) -> None:
+        what, exists = _EXIST[self.metavar]
         for path in value:
-            if not GLOB_CHARACTERS & set(path) and not os.path.exists(os.path.join(directory, path)):
-                raise Refused(f"{path!r} does not exist")
-
-
-class Files(Record):
-    """Files that exist."""
-
-    metavar: str = "FILE"
-
-    def parse(self, raw: object) -> tuple[str, ...]:
-        return TextList().parse(raw)
-
-    def look_up(self, value: tuple[str, ...], directory: str) -> None:
-        for path in value:
-            if not os.path.isfile(os.path.join(directory, path)):
-                raise Refused(f"{path!r} is no file that exists")
-
-
-class Directories(Record):
-    """Directories that exist."""
-
-    metavar: str = "DIR"
-
-    def parse(self, raw: object) -> tuple[str, ...]:
-        return TextList().parse(raw)
-
-    def look_up(self, value: tuple[str, ...], directory: str) -> None:
-        for path in value:
-            if not os.path.isdir(os.path.join(directory, path)):
-                raise Refused(f"{path!r} is no directory that exists")
-
-
-MUST_EXIST = (OptionalDirectory, OptionalFile, FilesOrPatterns, Files, Directories)
-"""Kinds whose values `resolve` looks up."""
+            if not exists(os.path.join(directory, path)):
+                raise Refused(f"{path!r} is no {what} that exists")
 
 
 class Dictionary(Record):

@@ -16,7 +16,7 @@ from types import FunctionType, MethodType, ModuleType
 
 from tricorn.config import misspelt
 from tricorn.config.config import DEFAULT, Config, Resolved
-from tricorn.config.lookups import MUST_EXIST
+from tricorn.config.lookups import ExistingPath, ExistingPaths
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
@@ -160,7 +160,7 @@ def _look_up(resolved: dict[str, Resolved], start: str) -> None:
     resolved["chdir"] = Resolved(directory, chdir.origin)
     for setting in SETTINGS:
         found = resolved[setting.name]
-        if isinstance(setting.kind, MUST_EXIST):
+        if isinstance(setting.kind, ExistingPath | ExistingPaths):
             try:
                 setting.kind.look_up(found.value, directory)  # type: ignore[arg-type]  # the kind has made the value
             except Invalid as error:

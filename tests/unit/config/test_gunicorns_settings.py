@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from tricorn.config import foreign
 from tricorn.config.config import Config
-from tricorn.config.lookups import Hook, PostRequestHook
+from tricorn.config.lookups import Hook
 from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import resolve
 from tricorn.config.setting import Action
@@ -210,7 +210,7 @@ class TestThere:
     def test_it_has_gunicorns_default(self, row: Row) -> None:
         setting = BY_NAME[row.name]
         if isinstance(row.default, HookOf):
-            assert isinstance(setting.kind, Hook | PostRequestHook)
+            assert isinstance(setting.kind, Hook)
             assert setting.kind.arity == row.default.arity
         else:
             expected = OTHER_DEFAULTS.get(row.name, row.default)

@@ -12,12 +12,10 @@ import pytest
 from tricorn.config.lookups import (
     ClassName,
     Dictionary,
-    FilesOrPatterns,
+    ExistingPath,
+    ExistingPaths,
     Group,
     Hook,
-    OptionalDirectory,
-    OptionalFile,
-    PostRequestHook,
     User,
 )
 from tricorn.config.validators import Invalid, Malformed, Refused
@@ -44,24 +42,24 @@ HOOKS = [
 
 @pytest.mark.parametrize("function", HOOKS)
 def test_whatever_can_be_called_with_the_arguments_is_a_hook(function: Any) -> None:
-    assert Hook(2).parse(function) is function
+    assert Hook("server, worker").parse(function) is function
 
 
 @pytest.mark.parametrize("function", [lambda: None, lambda one: None, lambda a, b, c: None, lambda a, *, b: None])
 def test_a_function_of_other_arguments_is_not(function: Any) -> None:
     with pytest.raises(Refused, match="expected a function of 2 arguments"):
-        Hook(2).parse(function)
+        Hook("server, worker").parse(function)
 
 
 def test_one_argument_is_one() -> None:
     with pytest.raises(Refused, match=r"expected a function of 1 argument$"):
-        Hook(1).parse(lambda: None)
+        Hook("server").parse(lambda: None)
 
 
 @pytest.mark.parametrize("value", [1, None, "", "function", object()])
 def test_what_is_no_function_is_no_hook(value: object) -> None:
     with pytest.raises(Malformed):
-        Hook(1).parse(value)
+        Hook("server").parse(value)
 
 
 class TestDottedNames:
@@ -75,7 +73,7 @@ class TestDottedNames:
             sys.modules.pop(name, None)
 
     def test_they_are_imported(self) -> None:
-        assert Hook(1).parse(" lookups_hooks.starting ").__name__ == "starting"
+        assert Hook("server").parse(" lookups_hooks.starting ").__name__ == "starting"
 
     @pytest.mark.parametrize(
         ("name", "words"),
@@ -87,7 +85,7 @@ class TestDottedNames:
     )
     def test_what_cannot_be_imported_is_refused_with_the_reason(self, name: str, words: str) -> None:
         with pytest.raises(Refused, match=words):
-            Hook(1).parse(name)
+            Hook("server").parse(name)
 
 
 @pytest.mark.parametrize("arity", [2, 3, 4])
@@ -98,7 +96,7 @@ def test_post_request_gets_as_many_arguments_as_it_takes(arity: int) -> None:
         3: lambda worker, req, environ: got.append((worker, req, environ)),
         4: lambda worker, req, environ, resp: got.append((worker, req, environ, resp)),
     }
-    hook = PostRequestHook().parse(functions[arity])
+    hook = Hook("worker, req, environ, resp", fewest=2).parse(functions[arity])
     hook("worker", "req", "environ", "resp")
     assert got == [("worker", "req", "environ", "resp")[:arity]]
 
@@ -107,15 +105,15 @@ def test_post_request_keeps_its_name_and_can_be_read_again() -> None:
     def named(worker: object, req: object) -> str:
         return "seen"
 
-    hook = PostRequestHook().parse(named)
+    hook = Hook("worker, req, environ, resp", fewest=2).parse(named)
     assert hook.__qualname__ == named.__qualname__
-    assert PostRequestHook().parse(hook) is hook
+    assert Hook("worker, req, environ, resp", fewest=2).parse(hook) is hook
 
 
 @pytest.mark.parametrize("function", [lambda: None, lambda one: None, lambda a, b, c, d, e: None])
 def test_post_request_of_other_arguments_is_refused(function: Any) -> None:
     with pytest.raises(Refused, match="expected a function of 4, 3 or 2 arguments"):
-        PostRequestHook().parse(function)
+        Hook("worker, req, environ, resp", fewest=2).parse(function)
 
 
 def test_a_class_its_name_or_a_function_that_returns_it() -> None:
@@ -161,36 +159,36 @@ class TestFiles:
 
     @pytest.mark.parametrize("path", ["sub", "{}/sub", "."])
     def test_a_directory_that_exists(self, path: str, directory: str) -> None:
-        OptionalDirectory().look_up(path.format(directory), directory)
+        ExistingPath("DIR").look_up(path.format(directory), directory)
 
     @pytest.mark.parametrize("path", ["file", "nowhere", "/no/such/directory"])
     def test_one_that_does_not(self, path: str, directory: str) -> None:
         with pytest.raises(Refused, match="expected a directory that exists"):
-            OptionalDirectory().look_up(path, directory)
+            ExistingPath("DIR").look_up(path, directory)
 
     def test_a_file(self, directory: str) -> None:
-        OptionalFile().look_up("file", directory)
+        ExistingPath("FILE").look_up("file", directory)
         for path in ("sub", "nowhere"):
             with pytest.raises(Refused, match="expected a file that exists"):
-                OptionalFile().look_up(path, directory)
+                ExistingPath("FILE").look_up(path, directory)
 
     def test_none_is_none(self, directory: str) -> None:
-        for kind in (OptionalFile(), OptionalDirectory()):
+        for kind in (ExistingPath("FILE"), ExistingPath("DIR")):
             for raw in (None, "", " "):
                 assert kind.parse(raw) is None
             kind.look_up(None, directory)
 
     def test_paths_may_be_paths(self) -> None:
-        assert OptionalFile().parse(Path("a/b")) == "a/b"
+        assert ExistingPath("FILE").parse(Path("a/b")) == "a/b"
 
     def test_patterns_may_match_later(self, directory: str) -> None:
-        FilesOrPatterns().look_up(("file", "*.html", "deep/**/x?"), directory)
-        with pytest.raises(Refused, match="'nowhere' does not exist"):
-            FilesOrPatterns().look_up(("file", "nowhere"), directory)
+        ExistingPaths("FILES").look_up(("file", "*.html", "deep/**/x?"), directory)
+        with pytest.raises(Refused, match="'nowhere' is no file or directory that exists"):
+            ExistingPaths("FILES").look_up(("file", "nowhere"), directory)
 
     def test_one_file_is_a_list_of_one(self) -> None:
-        assert FilesOrPatterns().parse("a b,c") == ("a b,c",)
-        assert FilesOrPatterns().parse(["a", "b"]) == ("a", "b")
+        assert ExistingPaths("FILES").parse("a b,c") == ("a b,c",)
+        assert ExistingPaths("FILES").parse(["a", "b"]) == ("a", "b")
 
 
 def test_a_dict_is_kept_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.lookups import Files
+from tricorn.config.lookups import ExistingPaths
 from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Choice, OptionalText
 
@@ -42,7 +42,7 @@ class Application(Section):
     env_file: Setting[tuple[str, ...]] = Setting(
         flags=("--env-file",),
         action=Action.APPEND,
-        kind=Files(),
+        kind=ExistingPaths("FILE"),
         default=(),
         own=True,
         help="A file of NAME=VALUE lines: variables for the application.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.lookups import Directories, FilesOrPatterns
+from tricorn.config.lookups import ExistingPaths
 from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Choice, TextList
 
@@ -32,7 +32,7 @@ class Debugging(Section):
     reload_extra_files = Setting(
         flags=("--reload-extra-file",),
         action=Action.APPEND,
-        kind=FilesOrPatterns(),
+        kind=ExistingPaths("FILES"),
         default=(),
         help="Extends the reload option to also watch and reload on additional files or patterns.",
         doc="Templates, configuration files. Patterns are matched again each time, so that new files are noticed.",
@@ -41,7 +41,7 @@ class Debugging(Section):
     reload_dirs: Setting[tuple[str, ...]] = Setting(
         flags=("--reload-dir",),
         action=Action.APPEND,
-        kind=Directories(),
+        kind=ExistingPaths("DIR"),
         default=(),
         own=True,
         help="A directory whose files of Python, in any depth, reload watches besides the modules that are imported.",

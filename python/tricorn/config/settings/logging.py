@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from tricorn.config.lookups import ClassName, Dictionary, OptionalFile
+from tricorn.config.lookups import ClassName, Dictionary, ExistingPath
 from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Choice, OptionalText, Text
 
@@ -110,7 +110,7 @@ class Logging(Section):
 
     logconfig = Setting(
         flags=("--log-config",),
-        kind=OptionalFile(),
+        kind=ExistingPath("FILE"),
         default=None,
         help="The log config file to use, in the format of logging.config.fileConfig.",
         doc="A file whose name ends with .json, .yaml or .yml holds a dictionary as `logconfig_dict` does (uvicorn's; "
@@ -126,7 +126,7 @@ class Logging(Section):
 
     logconfig_json = Setting(
         flags=("--log-config-json",),
-        kind=OptionalFile(),
+        kind=ExistingPath("FILE"),
         default=None,
         help="The log config to read from a JSON file, in the format of logging.config.dictConfig.",
         doc="See `logconfig_dict` for the order.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tricorn.config.lookups import Group, OptionalDirectory, User
+from tricorn.config.lookups import ExistingPath, Group, User
 from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import (
     Boolean,
@@ -128,7 +128,7 @@ class Mechanics(Section):
     )
 
     tmp_upload_dir = Setting(
-        kind=OptionalDirectory(),
+        kind=ExistingPath("DIR"),
         default=None,
         help="Directory to store temporary request data as they are read.",
         doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name, and what "

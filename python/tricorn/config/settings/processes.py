@@ -26,9 +26,9 @@ class Processes(Section):
 
     worker_class = Setting(
         flags=("-k", "--worker-class"),
-        kind=ClassName(),
+        kind=ClassName(WORKER_CLASSES),
         default=AUTO,
-        help="The type of workers to use: auto, sync, gthread, gevent, eventlet, asgi, tornado or aiohttp.",
+        help=f"The type of workers to use: {', '.join(WORKER_CLASSES[:-1])} or {WORKER_CLASSES[-1]}.",
         doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several "
         "threads), `asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells "
         "it by the type of what it has loaded, and the log says the class and the reason. What could be any of them "

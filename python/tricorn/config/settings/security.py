@@ -9,9 +9,9 @@ from tricorn.config.setting import Action, Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Networks, TextList
 
 
-def _leniency(name: str, text: str) -> Setting[bool]:
+def _leniency(flag: str, text: str) -> Setting[bool]:
     return Setting(
-        flags=("--" + name.replace("_", "-"),),
+        flags=(flag,),
         action=Action.SET,
         kind=Boolean(),
         default=False,
@@ -107,26 +107,20 @@ class Leniency(Section):
     SECTION = "Leniency"
 
     permit_obsolete_folding = _leniency(
-        "permit_obsolete_folding",
-        "Permit requests employing obsolete HTTP line folding mechanism.",
+        "--permit-obsolete-folding", "Permit requests employing obsolete HTTP line folding mechanism."
     )
 
     strip_header_spaces = _leniency(
-        "strip_header_spaces",
-        "Strip spaces present between the header name and the `:`.",
+        "--strip-header-spaces", "Strip spaces present between the header name and the `:`."
     )
 
     permit_unconventional_http_method = _leniency(
-        "permit_unconventional_http_method",
+        "--permit-unconventional-http-method",
         "Permit HTTP methods not matching conventions, such as IANA registration guidelines.",
     )
 
     permit_unconventional_http_version = _leniency(
-        "permit_unconventional_http_version",
-        "Permit HTTP version not matching conventions of 2023.",
+        "--permit-unconventional-http-version", "Permit HTTP version not matching conventions of 2023."
     )
 
-    casefold_http_method = _leniency(
-        "casefold_http_method",
-        "Transform received HTTP methods to uppercase.",
-    )
+    casefold_http_method = _leniency("--casefold-http-method", "Transform received HTTP methods to uppercase.")
