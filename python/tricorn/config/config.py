@@ -44,9 +44,13 @@ class Config(Settings):
         """Whether nobody has set it: not a file, not a variable, not a flag."""
         return self._resolved[name].origin == DEFAULT
 
+    def having(self, values: Mapping[str, Resolved]) -> Config:
+        """The same, but with these values."""
+        return Config({**self._resolved, **values})
+
     def with_default(self, *names: str) -> Config:
         """The same, but with the defaults of these settings."""
-        return Config(dict(self._resolved) | {name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
+        return self.having({name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
 
     # What gunicorn's Config has besides.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import builtins
-import importlib
-import importlib.machinery
 import importlib.util
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import machinery
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +131,7 @@ def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
     """The names that the file defines, and the path of its source."""
     name = location.module_name
     try:
-        module, code = _find_module(name) if location.module is not None else _find_file(path)
+        module, code = _find(location, path)
         sys.modules[name] = module
         exec(code, vars(module))
     except (Exception, SystemExit) as error:
@@ -140,38 +139,25 @@ def _execute(location: Location, path: str) -> tuple[Mapping[str, Any], str]:
     return dict(vars(module)), str(getattr(module, "__file__", None) or "")
 
 
-def _find_file(path: str) -> tuple[ModuleType, CodeType]:
-    if path.endswith(".pyc"):
-        compiled = importlib.machinery.SourcelessFileLoader(MODULE_NAME, path)
-        spec = importlib.util.spec_from_file_location(MODULE_NAME, path, loader=compiled)
-        code = compiled.get_code(MODULE_NAME)
+def _find(location: Location, path: str) -> tuple[ModuleType, CodeType]:
+    name = location.module_name
+    if location.module is not None:
+        importlib.invalidate_caches()  # the file may have been written a moment ago
+        spec = importlib.util.find_spec(name)
     else:
-        loader = importlib.machinery.SourceFileLoader(MODULE_NAME, path)
-        spec = importlib.util.spec_from_file_location(MODULE_NAME, path, loader=loader)
-        code = _compile(loader, path)
-    assert spec is not None
-    assert code is not None
-    return importlib.util.module_from_spec(spec), code
-
-
-def _find_module(name: str) -> tuple[ModuleType, CodeType]:
-    importlib.invalidate_caches()  # the file may have been written a moment ago
-    spec = importlib.util.find_spec(name)
+        files = machinery.SourcelessFileLoader if path.endswith(".pyc") else machinery.SourceFileLoader
+        spec = importlib.util.spec_from_file_location(name, path, loader=files(name, path))
     if spec is None or spec.loader is None:
         raise ModuleNotFoundError(f"No module named {name!r}")
-    if isinstance(spec.loader, importlib.machinery.SourceFileLoader):
-        code: CodeType | None = _compile(spec.loader, spec.loader.path)
+    loader: Any = spec.loader
+    if isinstance(loader, machinery.SourceFileLoader):
+        # Not by way of __pycache__, which goes by whole seconds and would miss a quick change.
+        code: CodeType | None = loader.source_to_code(loader.get_data(loader.path), loader.path)
     else:
-        code = getattr(spec.loader, "get_code", lambda _: None)(name)
+        code = loader.get_code(name) if hasattr(loader, "get_code") else None
     if code is None:
         raise ImportError(f"{name!r} is not a module with code")
     return importlib.util.module_from_spec(spec), code
-
-
-def _compile(loader: importlib.machinery.SourceFileLoader, path: str) -> CodeType:
-    """Compiles the source itself: __pycache__ goes by whole seconds, and would miss a quick change."""
-    code: CodeType = loader.source_to_code(loader.get_data(path), path)
-    return code
 
 
 # What went wrong

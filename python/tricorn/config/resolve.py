@@ -17,7 +17,7 @@ from types import FunctionType, MethodType, ModuleType
 from tricorn.config import misspelt
 from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import ExistingPath, ExistingPaths
-from tricorn.config.registry import SETTINGS
+from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
 from tricorn.config.validators import Invalid, Refused
@@ -70,14 +70,7 @@ def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
 
 def override(config: Config, values: Mapping[str, Raw]) -> Config:
     """The configuration with these values, stronger than all that it was resolved from. Raises ConfigError."""
-    return Config(
-        {
-            setting.name: _resolve_one(setting, values[setting.name])
-            if setting.name in values
-            else Resolved(config.value(setting.name), config.origin(setting.name))
-            for setting in SETTINGS
-        }
-    )
+    return config.having({name: _resolve_one(BY_NAME[name], raw) for name, raw in values.items()})
 
 
 def read_platform(environ: Mapping[str, str]) -> Layer:
