@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar, overload
+from typing import ClassVar, Generic, Protocol, TypeVar, overload
 
+from tricorn.config.validators import Boolean, Kind
 from tricorn.record import Record
-
-if TYPE_CHECKING:
-    from tricorn.config.validators import Kind
 
 T = TypeVar("T")
 
@@ -38,6 +36,9 @@ class Section:
 class Setting(Record, Generic[T]):
     """An attribute of a section, from which it has its name.
 
+    Its flag is the name, as `--queue-limit`, unless it says others, or none. A boolean one is a switch: `--reload` if
+    it is off without it, and `--no-sendfile` if it is on.
+
     On an instance of `Config` it reads as the value: `cfg.workers` is an `int`, and type checkers know.
     """
 
@@ -45,7 +46,7 @@ class Setting(Record, Generic[T]):
     default: T
     help: str
     doc: str = ""
-    flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ("--",)
     action: Action = Action.STORE
     env_also: tuple[str, ...] = ()
     """Variables that are read besides `TRICORN_<NAME>`, weaker than everything else: the names platforms set."""
@@ -60,7 +61,11 @@ class Setting(Record, Generic[T]):
     section: str = ""
 
     def __set_name__(self, owner: type[Section], name: str) -> None:
-        vars(self).update(name=name, section=owner.SECTION)
+        action, before = self.action, "--"
+        if isinstance(self.kind, Boolean):
+            action, before = (Action.UNSET, "--no-") if self.default else (Action.SET, "--")
+        flags = (before + name.replace("_", "-"),) if self.flags == ("--",) else self.flags
+        vars(self).update(name=name, section=owner.SECTION, action=action, flags=flags)
 
     @property
     def env(self) -> str:

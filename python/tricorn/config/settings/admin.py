@@ -11,7 +11,6 @@ class Admin(Section):
     SECTION = "Admin Listener"
 
     admin_bind: Setting[tuple[str, ...]] = Setting(
-        flags=("--admin-bind",),
         action=Action.APPEND,
         kind=Addresses(least=0),
         default=(),
@@ -22,7 +21,6 @@ class Admin(Section):
     )
 
     health_path = Setting(
-        flags=("--health-path",),
         kind=UrlPath(),
         default="/healthz",
         core=True,
@@ -32,7 +30,6 @@ class Admin(Section):
     )
 
     ready_path = Setting(
-        flags=("--ready-path",),
         kind=UrlPath(),
         default="/readyz",
         core=True,

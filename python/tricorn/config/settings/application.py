@@ -21,6 +21,7 @@ class Application(Section):
     )
 
     wsgi_app = Setting(
+        flags=(),
         kind=OptionalText(metavar="APP_MODULE"),
         default=None,
         help="The application: MODULE, MODULE:ATTRIBUTE or MODULE:FACTORY(ARGUMENTS).",
@@ -30,8 +31,6 @@ class Application(Section):
     )
 
     factory = Setting(
-        flags=("--factory",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         own=True,
@@ -40,7 +39,6 @@ class Application(Section):
     )
 
     env_file: Setting[tuple[str, ...]] = Setting(
-        flags=("--env-file",),
         action=Action.APPEND,
         kind=ExistingPaths("FILE"),
         default=(),
@@ -52,7 +50,6 @@ class Application(Section):
     )
 
     unavailable = Setting(
-        flags=("--unavailable",),
         kind=Choice(("refuse", "warn"), metavar="POLICY"),
         default="refuse",
         own=True,

@@ -11,8 +11,6 @@ class Debugging(Section):
     SECTION = "Debugging"
 
     reload = Setting(
-        flags=("--reload",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Restart workers when code changes.",
@@ -21,7 +19,6 @@ class Debugging(Section):
     )
 
     reload_engine = Setting(
-        flags=("--reload-engine",),
         kind=Choice(("auto", "poll", "inotify", "watchfiles")),
         default="auto",
         help="The implementation that should be used to power reload: auto, poll, inotify or watchfiles.",
@@ -70,8 +67,6 @@ class Debugging(Section):
     )
 
     spew = Setting(
-        flags=("--spew",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Install a trace function that spews every line executed by the server.",
@@ -79,8 +74,6 @@ class Debugging(Section):
     )
 
     check_config = Setting(
-        flags=("--check-config",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Check the configuration and the application and exit: 0 if they can be used, 1 if not.",
@@ -88,8 +81,6 @@ class Debugging(Section):
     )
 
     print_config = Setting(
-        flags=("--print-config",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Print the configuration settings as fully resolved, and check them as --check-config does.",

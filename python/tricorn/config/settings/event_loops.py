@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, Seconds, Text
 
 YEAR = 31_536_000
@@ -12,7 +12,6 @@ class EventLoops(Section):
     SECTION = "Event Loops"
 
     asgi_loop = Setting(
-        flags=("--asgi-loop",),
         kind=Choice(("auto", "asyncio", "uvloop")),
         default="auto",
         help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
@@ -22,7 +21,6 @@ class EventLoops(Section):
     )
 
     asgi_lifespan = Setting(
-        flags=("--asgi-lifespan",),
         kind=Choice(("auto", "on", "off")),
         default="auto",
         help="Control ASGI lifespan protocol handling: auto, on or off.",
@@ -34,7 +32,6 @@ class EventLoops(Section):
     )
 
     asgi_disconnect_grace_period = Setting(
-        flags=("--asgi-disconnect-grace-period",),
         kind=Seconds(max=YEAR),
         default=3,
         help="Seconds an ASGI task may go on after its client disconnected.",
@@ -44,7 +41,6 @@ class EventLoops(Section):
     )
 
     root_path = Setting(
-        flags=("--root-path",),
         kind=Text(),
         default="",
         help="The root path for ASGI applications.",
@@ -52,7 +48,6 @@ class EventLoops(Section):
     )
 
     websocket_max_message_size = Setting(
-        flags=("--websocket-max-message-size",),
         kind=Bytes(),
         default=16 << 20,
         help="The maximum size of a received WebSocket message in bytes; 0 is no limit.",
@@ -61,7 +56,6 @@ class EventLoops(Section):
     )
 
     websocket_ping_interval = Setting(
-        flags=("--websocket-ping-interval",),
         kind=Seconds(max=YEAR),
         default=20,
         own=True,
@@ -70,7 +64,6 @@ class EventLoops(Section):
     )
 
     websocket_ping_timeout = Setting(
-        flags=("--websocket-ping-timeout",),
         kind=Seconds(max=YEAR),
         default=20,
         own=True,
@@ -80,8 +73,6 @@ class EventLoops(Section):
     )
 
     websocket_compression = Setting(
-        flags=("--no-websocket-compression",),
-        action=Action.UNSET,
         kind=Boolean(),
         default=True,
         own=True,

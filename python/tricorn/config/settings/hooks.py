@@ -24,7 +24,7 @@ def _hook(
     shown: str = "does nothing",
     fewest: int | None = None,
 ) -> Setting[AnyHook]:
-    return Setting(kind=Hook(arguments, fewest), default=default, default_shown=shown, help=text, doc=doc)
+    return Setting(flags=(), kind=Hook(arguments, fewest), default=default, default_shown=shown, help=text, doc=doc)
 
 
 class Hooks(Section):

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tricorn.config.lookups import ClassName, Dictionary, ExistingPath
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Boolean, Choice, OptionalText, Text
 
 
@@ -23,8 +23,6 @@ class Logging(Section):
     )
 
     disable_redirect_access_to_syslog = Setting(
-        flags=("--disable-redirect-access-to-syslog",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Disable redirect access logs to syslog.",
@@ -61,7 +59,6 @@ class Logging(Section):
     )
 
     log_streams = Setting(
-        flags=("--log-streams",),
         kind=Choice(("stderr", "split")),
         default="stderr",
         own=True,
@@ -71,7 +68,6 @@ class Logging(Section):
     )
 
     log_format = Setting(
-        flags=("--log-format",),
         kind=Choice(("text", "json")),
         default="text",
         core=True,
@@ -81,8 +77,6 @@ class Logging(Section):
     )
 
     request_id = Setting(
-        flags=("--request-id",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         core=True,
@@ -92,8 +86,6 @@ class Logging(Section):
     )
 
     capture_output = Setting(
-        flags=("--capture-output",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Redirect stdout/stderr to specified file in `errorlog`.",
@@ -101,7 +93,6 @@ class Logging(Section):
     )
 
     logger_class = Setting(
-        flags=("--logger-class",),
         kind=ClassName(),
         default="tricorn.log.Logger",
         help="The logger you want to use to log events in the server.",
@@ -118,6 +109,7 @@ class Logging(Section):
     )
 
     logconfig_dict: Setting[Mapping[str, Any]] = Setting(
+        flags=(),
         kind=Dictionary(),
         default=MappingProxyType({}),
         help="The log config dictionary to use, in the format of logging.config.dictConfig.",
@@ -134,7 +126,6 @@ class Logging(Section):
 
     enable_stdio_inheritance = Setting(
         flags=("-R", "--enable-stdio-inheritance"),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Enable stdio inheritance: a daemon keeps its standard streams.",

@@ -21,7 +21,6 @@ class Mechanics(Section):
 
     preload_app = Setting(
         flags=("--preload",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Load application code before the worker processes are forked.",
@@ -29,8 +28,6 @@ class Mechanics(Section):
     )
 
     sendfile = Setting(
-        flags=("--no-sendfile",),
-        action=Action.UNSET,
         env_also=("SENDFILE",),
         kind=Boolean(),
         default=True,
@@ -40,8 +37,6 @@ class Mechanics(Section):
     )
 
     reuse_port = Setting(
-        flags=("--reuse-port",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Set the SO_REUSEPORT flag on the listening socket.",
@@ -49,7 +44,6 @@ class Mechanics(Section):
     )
 
     chdir = Setting(
-        flags=("--chdir",),
         kind=OptionalText(metavar="DIR"),
         default=None,
         default_shown="the directory in which the server is started",
@@ -60,7 +54,6 @@ class Mechanics(Section):
 
     daemon = Setting(
         flags=("-D", "--daemon"),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Daemonize the server process.",
@@ -85,7 +78,6 @@ class Mechanics(Section):
     )
 
     worker_tmp_dir = Setting(
-        flags=("--worker-tmp-dir",),
         kind=OptionalText(metavar="DIR"),
         default=None,
         help="A directory to use for the worker heartbeat temporary file.",
@@ -119,8 +111,6 @@ class Mechanics(Section):
     )
 
     initgroups = Setting(
-        flags=("--initgroups",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Give worker processes all groups of which their user is a member.",
@@ -128,6 +118,7 @@ class Mechanics(Section):
     )
 
     tmp_upload_dir = Setting(
+        flags=(),
         kind=ExistingPath("DIR"),
         default=None,
         help="Directory to store temporary request data as they are read.",
@@ -137,7 +128,6 @@ class Mechanics(Section):
     )
 
     pythonpath = Setting(
-        flags=("--pythonpath",),
         kind=TextList(metavar="STRING"),
         default=(),
         help="A comma-separated list of directories to add to the Python path.",
@@ -146,7 +136,6 @@ class Mechanics(Section):
 
     control_socket_disable = Setting(
         flags=("--no-control-socket",),
-        action=Action.SET,
         kind=Boolean(),
         default=False,
         help="Disable control socket.",
@@ -168,6 +157,7 @@ class Naming(Section):
     )
 
     default_proc_name = Setting(
+        flags=(),
         kind=Text(),
         default="tricorn",
         default_shown="the application's name",
@@ -175,7 +165,6 @@ class Naming(Section):
     )
 
     title_prefix = Setting(
-        flags=("--title-prefix",),
         kind=Text(),
         default="tricorn",
         help="What the titles of processes begin with.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds
 
 YEAR = 31_536_000
@@ -45,7 +45,6 @@ class Processes(Section):
     )
 
     threads = Setting(
-        flags=("--threads",),
         kind=Integer(min=1, max=4096, zero=1),
         default=1,
         help="The number of worker threads for handling requests.",
@@ -53,7 +52,6 @@ class Processes(Section):
     )
 
     worker_connections = Setting(
-        flags=("--worker-connections",),
         kind=Integer(min=1),
         default=1000,
         core=True,
@@ -63,8 +61,6 @@ class Processes(Section):
     )
 
     green_drivers = Setting(
-        flags=("--no-green-drivers",),
-        action=Action.UNSET,
         kind=Boolean(),
         default=True,
         own=True,
@@ -76,7 +72,6 @@ class Processes(Section):
     )
 
     max_requests = Setting(
-        flags=("--max-requests",),
         kind=Integer(),
         default=0,
         help="The maximum number of requests a worker will process before restarting; 0 switches it off.",
@@ -84,7 +79,6 @@ class Processes(Section):
     )
 
     max_requests_jitter = Setting(
-        flags=("--max-requests-jitter",),
         kind=Integer(),
         default=0,
         help="The maximum jitter to add to the max_requests setting.",
@@ -109,7 +103,6 @@ class Processes(Section):
     )
 
     graceful_timeout = Setting(
-        flags=("--graceful-timeout",),
         kind=Seconds(max=YEAR),
         default=30,
         core=True,
@@ -127,7 +120,6 @@ class Processes(Section):
     )
 
     request_timeout = Setting(
-        flags=("--request-timeout",),
         kind=Seconds(max=YEAR),
         default=0,
         core=True,
@@ -139,7 +131,6 @@ class Processes(Section):
     )
 
     boot_timeout = Setting(
-        flags=("--boot-timeout",),
         kind=Seconds(max=YEAR),
         default=300,
         own=True,
@@ -149,7 +140,6 @@ class Processes(Section):
     )
 
     max_worker_memory = Setting(
-        flags=("--max-worker-memory",),
         kind=Bytes(),
         default=0,
         own=True,
@@ -158,7 +148,6 @@ class Processes(Section):
     )
 
     max_worker_lifetime = Setting(
-        flags=("--max-worker-lifetime",),
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
@@ -167,7 +156,6 @@ class Processes(Section):
     )
 
     max_worker_lifetime_jitter = Setting(
-        flags=("--max-worker-lifetime-jitter",),
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
@@ -176,7 +164,6 @@ class Processes(Section):
     )
 
     drain_delay = Setting(
-        flags=("--drain-delay",),
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
@@ -186,7 +173,6 @@ class Processes(Section):
     )
 
     http_parser = Setting(
-        flags=("--http-parser",),
         kind=Choice(("auto", "fast", "python")),
         default="auto",
         help="HTTP parser implementation: auto, fast or python.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Auto, AutoOrInteger, Boolean, Choice, Integer, Seconds
 
 
@@ -10,7 +10,6 @@ class Queueing(Section):
     SECTION = "Queueing"
 
     queue_limit = Setting(
-        flags=("--queue-limit",),
         kind=Integer(),
         default=1000,
         core=True,
@@ -24,7 +23,6 @@ class Queueing(Section):
     )
 
     queue_timeout = Setting(
-        flags=("--queue-timeout",),
         kind=Seconds(),
         default=60,
         core=True,
@@ -39,7 +37,6 @@ class Queueing(Section):
     )
 
     queue_order = Setting(
-        flags=("--queue-order",),
         kind=Choice(("fifo", "adaptive")),
         default="fifo",
         core=True,
@@ -51,7 +48,6 @@ class Queueing(Section):
     )
 
     max_concurrency: Setting[int | Auto] = Setting(
-        flags=("--max-concurrency",),
         kind=AutoOrInteger(),
         default=0,
         own=True,
@@ -62,8 +58,6 @@ class Queueing(Section):
     )
 
     handover = Setting(
-        flags=("--no-handover",),
-        action=Action.UNSET,
         kind=Boolean(),
         default=True,
         own=True,

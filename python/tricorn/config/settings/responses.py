@@ -23,8 +23,6 @@ class Responses(Section):
     )
 
     date_header = Setting(
-        flags=("--no-date-header",),
-        action=Action.UNSET,
         kind=Boolean(),
         default=True,
         own=True,

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Networks, TextList
 
 
-def _leniency(flag: str, text: str) -> Setting[bool]:
-    return Setting(
-        flags=(flag,),
-        action=Action.SET,
-        kind=Boolean(),
-        default=False,
-        core=True,
-        help=text,
-    )
+def _leniency(text: str) -> Setting[bool]:
+    return Setting(kind=Boolean(), default=False, core=True, help=text)
 
 
 class Limits(Section):
     SECTION = "Security"
 
     limit_request_line = Setting(
-        flags=("--limit-request-line",),
         kind=Integer(),
         default=4094,
         core=True,
@@ -33,7 +25,6 @@ class Limits(Section):
     )
 
     limit_request_fields = Setting(
-        flags=("--limit-request-fields",),
         kind=Integer(),
         default=100,
         core=True,
@@ -51,7 +42,6 @@ class Limits(Section):
     )
 
     limit_request_body = Setting(
-        flags=("--limit-request-body",),
         kind=Bytes(),
         default=0,
         core=True,
@@ -66,7 +56,6 @@ class FrontEnds(Section):
     SECTION = "Front Ends"
 
     forwarded_allow_ips = Setting(
-        flags=("--forwarded-allow-ips",),
         env_also=("FORWARDED_ALLOW_IPS",),
         kind=Networks(),
         default="127.0.0.1,::1",
@@ -76,6 +65,7 @@ class FrontEnds(Section):
     )
 
     secure_scheme_headers: Setting[Mapping[str, str]] = Setting(
+        flags=(),
         kind=HeaderValues(),
         default=MappingProxyType(
             {"X-FORWARDED-PROTOCOL": "ssl", "X-FORWARDED-PROTO": "https", "X-FORWARDED-SSL": "on"},
@@ -85,7 +75,6 @@ class FrontEnds(Section):
     )
 
     forwarder_headers: Setting[tuple[str, ...]] = Setting(
-        flags=("--forwarder-headers",),
         kind=TextList(metavar="HEADERS"),
         default=("SCRIPT_NAME", "PATH_INFO"),
         help="Upper-case header names with an underscore that a front end may set in the environ.",
@@ -93,7 +82,6 @@ class FrontEnds(Section):
     )
 
     header_map = Setting(
-        flags=("--header-map",),
         kind=Choice(("drop", "refuse", "dangerous")),
         default="drop",
         core=True,
@@ -106,21 +94,14 @@ class FrontEnds(Section):
 class Leniency(Section):
     SECTION = "Leniency"
 
-    permit_obsolete_folding = _leniency(
-        "--permit-obsolete-folding", "Permit requests employing obsolete HTTP line folding mechanism."
-    )
+    permit_obsolete_folding = _leniency("Permit requests employing obsolete HTTP line folding mechanism.")
 
-    strip_header_spaces = _leniency(
-        "--strip-header-spaces", "Strip spaces present between the header name and the `:`."
-    )
+    strip_header_spaces = _leniency("Strip spaces present between the header name and the `:`.")
 
     permit_unconventional_http_method = _leniency(
-        "--permit-unconventional-http-method",
         "Permit HTTP methods not matching conventions, such as IANA registration guidelines.",
     )
 
-    permit_unconventional_http_version = _leniency(
-        "--permit-unconventional-http-version", "Permit HTTP version not matching conventions of 2023."
-    )
+    permit_unconventional_http_version = _leniency("Permit HTTP version not matching conventions of 2023.")
 
-    casefold_http_method = _leniency("--casefold-http-method", "Transform received HTTP methods to uppercase.")
+    casefold_http_method = _leniency("Transform received HTTP methods to uppercase.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import AutoOrBoolean, Boolean, Bytes, Integer, Seconds, Switch
 
 
@@ -10,7 +10,6 @@ class SlowClients(Section):
     SECTION = "Slow Clients"
 
     header_timeout = Setting(
-        flags=("--header-timeout",),
         kind=Seconds(min=1),
         default=20,
         core=True,
@@ -20,7 +19,6 @@ class SlowClients(Section):
     )
 
     head_buffer_total = Setting(
-        flags=("--head-buffer-total",),
         kind=Bytes(min=1 << 20),
         default=32 << 20,
         core=True,
@@ -31,7 +29,6 @@ class SlowClients(Section):
     )
 
     body_timeout = Setting(
-        flags=("--body-timeout",),
         kind=Seconds(min=1),
         default=20,
         core=True,
@@ -41,7 +38,6 @@ class SlowClients(Section):
     )
 
     body_min_rate = Setting(
-        flags=("--body-min-rate",),
         kind=Bytes(),
         default=240,
         core=True,
@@ -51,7 +47,6 @@ class SlowClients(Section):
     )
 
     write_timeout = Setting(
-        flags=("--write-timeout",),
         kind=Seconds(min=1),
         default=30,
         core=True,
@@ -61,7 +56,6 @@ class SlowClients(Section):
     )
 
     body_buffer_size = Setting(
-        flags=("--body-buffer-size",),
         kind=Bytes(),
         default=2 << 20,
         core=True,
@@ -71,7 +65,6 @@ class SlowClients(Section):
     )
 
     body_buffer_total = Setting(
-        flags=("--body-buffer-total",),
         kind=Bytes(),
         default=64 << 20,
         core=True,
@@ -81,7 +74,6 @@ class SlowClients(Section):
     )
 
     body_disk_total = Setting(
-        flags=("--body-disk-total",),
         kind=Bytes(),
         default=4 << 30,
         core=True,
@@ -94,8 +86,6 @@ class SlowClients(Section):
     )
 
     request_buffering = Setting(
-        flags=("--no-request-buffering",),
-        action=Action.UNSET,
         kind=Boolean(),
         default=True,
         own=True,
@@ -109,7 +99,6 @@ class SlowClients(Section):
     )
 
     response_buffering: Setting[Switch] = Setting(
-        flags=("--response-buffering",),
         kind=AutoOrBoolean(),
         default="auto",
         own=True,
@@ -123,7 +112,6 @@ class SlowClients(Section):
     )
 
     response_buffer_size = Setting(
-        flags=("--response-buffer-size",),
         kind=Bytes(),
         default=256 << 10,
         core=True,
@@ -133,7 +121,6 @@ class SlowClients(Section):
     )
 
     response_buffer_total = Setting(
-        flags=("--response-buffer-total",),
         kind=Bytes(),
         default=64 << 20,
         core=True,
@@ -144,7 +131,6 @@ class SlowClients(Section):
     )
 
     response_disk_size = Setting(
-        flags=("--response-disk-size",),
         kind=Bytes(),
         default=128 << 20,
         core=True,
@@ -155,7 +141,6 @@ class SlowClients(Section):
     )
 
     response_disk_total = Setting(
-        flags=("--response-disk-total",),
         kind=Bytes(),
         default=1 << 30,
         core=True,
@@ -165,7 +150,6 @@ class SlowClients(Section):
     )
 
     max_connections = Setting(
-        flags=("--max-connections",),
         kind=Integer(),
         default=0,
         core=True,

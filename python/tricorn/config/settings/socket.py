@@ -22,7 +22,6 @@ class Socket(Section):
     )
 
     backlog = Setting(
-        flags=("--backlog",),
         kind=Integer(),
         default=2048,
         help="The maximum number of pending connections.",
