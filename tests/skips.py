@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 
+from tests.harness.needs import gunicorns_packages
 from tests.harness.server import REFERENCE
 
 COMBINATIONS = (
@@ -36,6 +37,8 @@ def lacking() -> list[str]:
         reasons.append("no IPv6 here")
     if not os.environ.get("TRICORN_TEST_TRACKED"):
         reasons.append("needs a core that measures the baton: make baton")
+    if gunicorns_packages() is None:
+        reasons.append("needs gunicorn itself: make test-reference")
     if sys.version_info < (3, 11):
         reasons.append("needs a parser for TOML")
     return reasons

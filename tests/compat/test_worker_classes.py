@@ -197,28 +197,34 @@ class Limited(GeventWorker):
 
 
 @pytest.mark.beyond_reference("gunicorn has these methods")
-def test_what_has_no_counterpart_is_refused_by_its_name() -> None:
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [((), "runs only with gunicorn installed"), (("--worker-class-strict",), "worker_class_strict")],
+)
+def test_what_has_no_counterpart_is_refused_by_its_name(extra: tuple[str, ...], says: str) -> None:
     """mozilla/ichnaea ichnaea/webapp/worker.py; functions-framework's class for threads has the same."""
-    server = site("worker_class = 'icy.Limited'\n", icy=ICHNAEA)
-    server._wait = False
+    server = Site(
+        "worker_class = 'icy.Limited'\n", app="shop:application", files={"icy.py": ICHNAEA}, extra=extra, wait=False
+    )
     with server:
         assert server.wait_exit() == 1
         assert "overrides handle_request(), which this server does not call" in server.log.text
         assert "request_timeout" in server.log.text
+        assert says in server.log.text
 
 
-OWN_RUN = """
+NO_SUPER = """
 from gunicorn.workers.sync import SyncWorker
 
 class Mine(SyncWorker):
-    def run(self):
-        self.log.info("serves by itself")
+    def init_process(self):
+        self.log.info("boots by itself")
 """
 
 
 @pytest.mark.beyond_reference("gunicorn lets it")
 def test_a_class_that_does_not_serve_is_told_so() -> None:
-    server = site("worker_class = 'own.Mine'\n", own=OWN_RUN)
+    server = site("worker_class = 'own.Mine'\n", own=NO_SUPER)
     server._wait = False
     with server:
         assert server.wait_exit() == 3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +17,11 @@ def needs(*modules: str) -> None:
     for name in modules:
         if find_spec(name) is None:
             pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+def gunicorns_packages() -> Path | None:
+    """Where gunicorn itself is installed beside the tests, for this Python (`make test-reference`)."""
+    root = Path(__file__).resolve().parents[2]
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    found = root / ".venvs" / "reference" / "lib" / version / "site-packages"
+    return found if (found / "gunicorn").is_dir() else None

@@ -14,10 +14,10 @@ WORKERS = (
         "post_fork_as_root",
         "post_fork runs before the privileges are dropped",
         BASE,
-        "        self.cfg.post_fork(self.spec.server, self)\n"
-        "        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)\n",
-        "        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)\n"
-        "        self.cfg.post_fork(self.spec.server, self)\n",
+        "        config.post_fork(self.spec.server, self)\n"
+        "        privileges.drop(config.uid, config.gid, initgroups=config.initgroups)\n",
+        "        privileges.drop(config.uid, config.gid, initgroups=config.initgroups)\n"
+        "        config.post_fork(self.spec.server, self)\n",
         ("tests/compat/test_hooks.py -k privileges",),
     ),
     Fault(
@@ -40,7 +40,7 @@ WORKERS = (
         "extra_files",
         "reload_extra_files are watched",
         BASE,
-        "watched, excluded = reloader.extra_files(self.cfg),",
+        "watched, excluded = reloader.extra_files(config),",
         "watched, excluded = [],",
         ("tests/compat/test_settings.py -k reload_extra", "tests/integration/test_reload.py -k extra"),
     ),

@@ -60,6 +60,11 @@ class Listener:
         return False
 
     @property
+    def FAMILY(self) -> int:  # gunicorn's name
+        """What worker classes that patch make another socket of the same descriptor with."""
+        return self.socket.family
+
+    @property
     def sock(self) -> Socket:
         """gunicorn's name for it."""
         return self.socket

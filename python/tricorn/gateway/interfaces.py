@@ -9,14 +9,14 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from tricorn.config.settings.processes import AUTO
+from tricorn.config.settings.processes import AUTO, HOSTED
 from tricorn.errors import AppImportError
 
 
 def check(application: object, uri: str, worker_class: str) -> None:
     """Raises AppImportError, which names the class to ask for, if this one cannot call the application."""
     interface = interface_of(application)
-    if interface is None or worker_class == AUTO or worker_class in _SERVED_BY[interface]:
+    if interface is None or worker_class in (AUTO, HOSTED) or worker_class in _SERVED_BY[interface]:
         return
     ask = _SERVED_BY[interface][0]
     raise AppImportError(

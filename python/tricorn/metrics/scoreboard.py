@@ -30,6 +30,7 @@ APP_TIME = QUEUE_TIME + BUCKETS
 TOTAL_TIME = APP_TIME + BUCKETS
 
 ORDERS = 6
+HEARTBEAT = 4
 NOT_READY = 1
 DRAIN = 2
 YIELD = 4
@@ -200,7 +201,7 @@ def read(page: bytes | bytearray | memoryview | mmap, *, requests: bool = True) 
         return Snapshot(
             pid=words[2],
             state=State(words[3]),
-            heartbeat=words[4],
+            heartbeat=words[HEARTBEAT],
             threads=words[5],
             gauges={name: words[index] for name, index in _GAUGES.items()},
             oldest_wait=_seconds_since(words[OLDEST]),
@@ -277,6 +278,24 @@ def vacate(page: memoryview | mmap | bytearray) -> None:
         words[FREE] = words[OLDEST] = words[DATABASES] = 0
         if words[0] == MAGIC:
             words[3] = State.STOPPED.value
+
+
+def begin(page: memoryview | mmap | bytearray, pid: int) -> None:
+    """For a worker without a core, which says nothing of its load.
+
+    One request counts as in flight, so that the arbiter looks at the heartbeat, which rests for no core that is idle.
+    """
+    with _words(page) as words:
+        for index, value in enumerate((VERSION, pid, State.SERVING.value, time.monotonic_ns(), 1), 1):
+            words[index] = value
+        words[_GAUGES["in_flight"]] = 1
+        words[0] = MAGIC
+
+
+def beat(page: memoryview | mmap | bytearray) -> None:
+    """The heartbeat of a worker without a core."""
+    with _words(page) as words:
+        words[HEARTBEAT] = time.monotonic_ns()
 
 
 def _words(page: bytes | bytearray | memoryview | mmap) -> memoryview:

@@ -86,12 +86,11 @@ def is_foreign(name: str | type) -> bool:
 
 def kind_of(config: Config) -> type[Worker]:
     """The class that is asked for. Raises ConfigError."""
-    alias = choose(config.worker_class, config.threads)
     if not is_foreign(config.worker_class):
-        return load(alias)
+        return load(choose(config.worker_class, config.threads))
     from tricorn.workers import foreign
 
-    return foreign.load(config.worker_class)
+    return foreign.load(config.worker_class, strict=config.worker_class_strict)
 
 
 def adapted(config: Config) -> Config:

@@ -293,18 +293,19 @@ class Worker(Contract, ABC):
         """What comes before a class of the user's has a say."""
         from tricorn.workers import privileges, title
 
-        title.set_title(f"{self.cfg.title_prefix}: worker [{self.cfg.proc_name or self.app.app_uri}]")
-        self.cfg.post_fork(self.spec.server, self)
-        privileges.drop(self.cfg.uid, self.cfg.gid, initgroups=self.cfg.initgroups)
-        if self.cfg.spew:
+        config = self.spec.config  # a class of the user's may have another `cfg`
+        title.set_title(f"{config.title_prefix}: worker [{config.proc_name or self.app.app_uri}]")
+        config.post_fork(self.spec.server, self)
+        privileges.drop(config.uid, config.gid, initgroups=config.initgroups)
+        if config.spew:
             from tricorn.workers import spew
 
             spew.install()
-        if self.cfg.reload:
+        if config.reload:
             from tricorn.workers import reloader
 
-            watched, excluded = reloader.extra_files(self.cfg), self.cfg.reload_excludes
-            self.reloader = reloader.start(watched, self.cfg.reload_engine, self._report_change, excluded)
+            watched, excluded = reloader.extra_files(config), config.reload_excludes
+            self.reloader = reloader.start(watched, config.reload_engine, self._report_change, excluded)
 
     def init_process(self) -> None:
         """gunicorn's: boots, and serves. Returns when the worker has served."""
@@ -332,13 +333,16 @@ class Worker(Contract, ABC):
         """gunicorn's: serves until the worker is told to leave."""
         if self._ready is None:
             raise ConfigError(f"{type(self).__qualname__}.run() is called before super().init_process().")
+        self._say_ready()
+        notifier.start(self)
+        self._status = self._run_core(self._ready.core, self._ready.gateway)
+
+    def _say_ready(self) -> None:
         self._tell(Ready(stand_in=self.stands_in))
         self.is_serving = True
         self.spec.once.close()
         if not self._alive:
             self._ask_to_retire()
-        notifier.start(self)
-        self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _load(self) -> None:
         try:

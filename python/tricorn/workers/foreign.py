@@ -1,37 +1,137 @@
-"""Worker classes of the user's, derived from those here: what they may override, and what replaces the rest."""
+"""Worker classes of the user's: what those may override that are derived from ours, and which ones are hosted."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 from tricorn.errors import ConfigError, nearest
+from tricorn.record import Record
+from tricorn.workers import hosted, originals
 from tricorn.workers.base import Worker
 
 EGG = "egg:"
 
 
-def load(named: Any) -> type[Worker]:
-    """The class itself, or that of a dotted name or an entry point (`egg:DISTRIBUTION#NAME`). Raises ConfigError."""
-    found = _import(named) if isinstance(named, str) else named
+class Reason(Record):
+    """Why a class cannot be called by the native core."""
+
+    text: str
+    remedy: str
+    needs_gunicorn: bool = True
+    """What it overrides is called by gunicorn's own classes only."""
+
+
+_hosts: dict[Any, tuple[Reason, type[Worker]]] = {}
+"""What was made of a class that serves by itself: of the one over those here, and of that over gunicorn's."""
+
+
+def load(named: Any, *, strict: bool = False) -> type[Worker]:
+    """The class itself, or that of a dotted name or an entry point (`egg:DISTRIBUTION#NAME`). Raises ConfigError.
+
+    A class that reads and writes its connections itself is hosted; `strict` refuses it.
+    """
     name = named if isinstance(named, str) else f"{named.__module__}.{named.__qualname__}"
-    if not isinstance(found, type) or not issubclass(found, Worker) or not hasattr(found, "alias"):
-        raise ConfigError(
-            f"The worker class {name!r} reads and writes its connections itself, which this server does not let it: "
-            "expected one that is derived from a worker class with a name here, as gunicorn.workers.sync.SyncWorker or "
-            "uvicorn.workers.UvicornWorker."
-        )
-    for each in overridden(found):
+    found, reason = _look_at(named, name)
+    if reason is None:
+        kind: type[Worker] = found
+        return kind
+    who = f"The worker class {name!r} {reason.text}"
+    if strict:
+        raise ConfigError(f"{who} (worker_class_strict): {reason.remedy}.")
+    if found not in _hosts:
+        guest = _guest(named, who, found, reason)
+        _hosts[found] = _hosts[guest] = reason, hosted.host(guest, why=reason.text)
+    return _hosts[found][1]
+
+
+def _guest(named: Any, who: str, found: Any, reason: Reason) -> type:
+    """The class that is to be hosted: over gunicorn's own classes where they are there, or where it needs them."""
+    if originals.are_there() and (isinstance(named, str) or reason.needs_gunicorn):
+        return _of_gunicorns(named, who, found)
+    if found is None or reason.needs_gunicorn:
+        raise ConfigError(f"{who}: {reason.remedy}. As it is it runs only with gunicorn installed: {_HOW}.")
+    return found  # type: ignore[no-any-return]
+
+
+def _look_at(named: Any, name: str) -> tuple[Any, Reason | None]:
+    """The class, and why the core cannot call it; None for one that cannot be imported over the classes here."""
+    try:
+        found = _import(named) if isinstance(named, str) else named
+    except ConfigError as error:
+        cause = error.__cause__
+        if isinstance(cause, ImportError) and (cause.name or "").partition(".")[0] == originals.TOP:
+            if not originals.are_there():
+                raise
+            return None, Reason("uses more of gunicorn than this server has", f"{cause}")
+        raise
+    if isinstance(found, type) and found in _hosts:
+        return found, _hosts[found][0]
+    if not isinstance(found, type) or not issubclass(found, Worker):
+        raise ConfigError(_NOT_DERIVED.format(name))
+    reason = _reason(found)
+    if reason is None and not hasattr(found, "alias"):
+        raise ConfigError(_NOT_DERIVED.format(name))
+    return found, reason
+
+
+def _reason(kind: type[Worker]) -> Reason | None:
+    if replaces(kind, "run"):
+        return Reason("has a run() of its own, without super().run()", _CONNECTION, needs_gunicorn=False)
+    for each in overridden(kind):
         if remedy := NO_COUNTERPART.get(each):
-            raise ConfigError(
-                f"The worker class {name!r} overrides {each}(), which this server does not call: {remedy}."
-            )
-    return found
+            return Reason(f"overrides {each}(), which this server does not call", remedy)
+    if replaces(kind, "_serve"):
+        return Reason("has a _serve() of its own, without super()._serve()", _CONNECTION)
+    return None
+
+
+def replaces(kind: type, name: str) -> bool:
+    """Whether a method has one in its place that never comes back to it: its code does not name it."""
+    for each in kind.__mro__:
+        if not _is_ours(each) and name in vars(each):
+            code = getattr(vars(each)[name], "__code__", None)
+            if code is not None and name not in _names_in(code):
+                return True
+    return False
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """What the code, and the functions in it, look up by name."""
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return {*code.co_names, *(name for each in inner for name in _names_in(each))}
+
+
+def _of_gunicorns(named: Any, who: str, found: type[Worker] | None) -> type:
+    """The class over those of gunicorn itself: its module is imported once more."""
+    if not isinstance(named, str):
+        raise ConfigError(
+            f"{who}, and needs gunicorn's own classes for that: put it into a module of its own and name it, as in "
+            "worker_class = 'module.Class'."
+        )
+    with originals.in_place():
+        for _ in range(2):  # modules between it and gunicorn's may be those of before, too
+            modules = {each.__module__ for each in (found.__mro__ if found else ()) if issubclass(each, Worker)}
+            for module in {*modules, named.rpartition(".")[0]}:
+                if module.partition(".")[0] != "tricorn":
+                    sys.modules.pop(module, None)
+            again: Any = _import(named)
+            if not issubclass(again, Worker):
+                kind: type = again
+                return kind
+            found = again
+    raise ConfigError(f"{who}, and cannot be imported over gunicorn's own classes.")
 
 
 def notes(kind: type[Worker]) -> Iterator[str]:
     """What is worth a warning."""
+    if hosted.is_hosted(kind):
+        who = f"The worker class {kind.__module__}.{kind.__qualname__} {getattr(kind, 'why', '')}"
+        yield f"{who}: it reads and writes its connections itself. {hosted.WITHOUT}"
+        return
     for each in overridden(kind):
         if each in NOT_CALLED:
             who = f"The worker class {kind.__qualname__}"
@@ -110,6 +210,14 @@ NO_COUNTERPART: Mapping[str, str] = {
     "handle_http2_request": _CONNECTION,
 }
 """What gunicorn's classes have, and what replaces it."""
+
+_HOW = "pip install gunicorn, without `tricorn exec`"
+
+_NOT_DERIVED = (
+    "The worker class {!r} is not one that this server can run: expected one that is derived from a worker class of "
+    "gunicorn's, as gunicorn.workers.sync.SyncWorker or uvicorn.workers.UvicornWorker, or from "
+    "gunicorn.workers.base.Worker with a run() of its own."
+)
 
 NOT_CALLED: Mapping[str, str] = {
     "_serve": "signals are handled and connections served by this server",

@@ -40,6 +40,15 @@ def sees_bind(directory: Path) -> None:
             assert server.get("/hello").status == 200
 
 
+def sees_worker_class_strict(directory: Path) -> None:
+    """The class is a whole server of its own; the rest is told where hosted classes are tested."""
+    text = "from tricorn.workers.base import Worker\nclass Own(Worker):\n    def run(self): ...\n"
+    config = "worker_class = 'own.Own'\nworker_class_strict = True\n"
+    with Site(config, files={"own.py": text}, wait=False) as server:
+        assert server.wait_exit() == 1
+        assert "has a run() of its own" in server.log.text
+
+
 def listening(port: int) -> list[int]:
     """The accept queues on a port: their greatest lengths."""
     text = subprocess.run(["ss", "-Hltn", f"sport = :{port}"], capture_output=True, text=True, check=True).stdout

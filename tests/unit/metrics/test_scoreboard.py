@@ -247,3 +247,16 @@ def test_orders_are_bits_of_one_word_and_replace_one_another() -> None:
     assert page[6] == 3
     scoreboard.order(page)
     assert page[6] == 0
+
+
+def test_a_worker_without_a_core_has_a_heartbeat_that_is_looked_at() -> None:
+    page = memoryview(bytearray(scoreboard.WORDS * 8))
+    scoreboard.begin(page, 17)
+    first = scoreboard.read(page)
+    assert first is not None
+    assert (first.pid, first.state, first.threads, first.gauges["in_flight"]) == (17, scoreboard.State.SERVING, 1, 1)
+    assert first.requests == ()
+    scoreboard.beat(page)
+    second = scoreboard.read(page)
+    assert second is not None
+    assert second.heartbeat > first.heartbeat

@@ -29,7 +29,10 @@ class Kept(SyncWorker):
         self.name = f"{self.age}@host"
 
     def init_process(self) -> None: ...
-    def run(self) -> None: ...
+
+    def run(self) -> None:
+        super().run()
+
     def notify(self) -> None: ...
     def handle_exit(self, sig: int, frame: Any) -> None: ...
 
@@ -40,6 +43,17 @@ class Timed(SyncWorker):
 
 class Own(Worker):
     def serve(self, core: object, gateway: object) -> None: ...
+
+
+class Alone(Worker):
+    """It has a run() of its own, and needs nothing of gunicorn's."""
+
+    def run(self) -> None: ...
+
+
+class Inherits(Alone):
+    def run(self) -> None:
+        [super(Inherits, self).run() for _ in range(1)]
 
 
 def asgi(**values: Any) -> Config:
@@ -75,8 +89,9 @@ def test_a_class_that_is_given_itself() -> None:
     ("named", "says"),
     [
         (Timed, "Timed' overrides handle_request.., which this server does not call: the hooks .* request_timeout"),
-        (Own, "Own' reads and writes its connections itself"),
-        ("os.path", "reads and writes its connections itself"),
+        (Timed, "runs only with gunicorn installed: pip install gunicorn"),
+        (Own, "Own' is not one that this server can run: expected .* a run.. of its own"),
+        ("os.path", "is not one that this server can run"),
         ("no_such_module.Worker", "cannot be imported: ModuleNotFoundError"),
         ("tricorn.workers.sync.SynkWorker", "is not in its module. Did you mean tricorn.workers.sync.SyncWorker"),
         ("egg:no-such-distribution#it", "no distribution 'no-such-distribution' is installed"),
@@ -87,6 +102,36 @@ def test_a_class_that_is_given_itself() -> None:
 def test_what_is_refused(named: Any, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         workers.choose(named, 1)
+
+
+@pytest.mark.parametrize("named", [Alone, Inherits])
+def test_a_class_with_a_run_of_its_own_is_hosted(named: type) -> None:
+    kind = foreign.load(named)
+    assert kind is foreign.load(named)
+    assert issubclass(kind, named)
+    assert (kind.alias, kind.__qualname__) == ("hosted", named.__qualname__)
+    (note,) = foreign.notes(kind)
+    assert f"{named.__qualname__} has a run() of its own, without super().run()" in note
+    assert "without the native core" in note
+    config = resolve([Layer({"worker_class": Raw(named, "conf.py")})])
+    assert workers.adapted(config).handover is False
+
+
+def test_strictly_a_class_with_a_run_of_its_own_is_refused() -> None:
+    given = Layer({"worker_class": Raw(Alone, "conf.py"), "worker_class_strict": Raw(True, "conf.py")})
+    with pytest.raises(ConfigError, match=r"Alone' has a run.. of its own, .* .worker_class_strict.: connections are"):
+        workers.kind_of(resolve([given]))
+
+
+def test_a_method_that_names_itself_comes_back_to_what_it_overrides() -> None:
+    class Wraps(SyncWorker):
+        def run(self) -> None:
+            with open("/dev/null"):
+                (lambda: super(Wraps, self).run())()
+
+    assert not foreign.replaces(Wraps, "run")
+    assert not foreign.replaces(SyncWorker, "run")
+    assert foreign.replaces(Inherits, "run"), "the class between has one that does not"
 
 
 @with_each(

@@ -7,7 +7,7 @@ from signal import Signals
 from tricorn.arbiter.policy import leaving, reloading
 from tricorn.arbiter.policy.commands import Command, Level, Log
 from tricorn.arbiter.policy.state import Backoff, Decision, Failure, State, Stopping
-from tricorn.arbiter.policy.worker import Booting, Leaving, Worker
+from tricorn.arbiter.policy.worker import Booting, Leaving, Phase, Retiring, Serving, Worker
 from tricorn.errors import ExitCode
 from tricorn.record import replace
 
@@ -25,12 +25,19 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
         logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
     reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
     told_to = isinstance(worker.phase, Leaving) and reason is None
+    if status == ExitCode.OK and _said_so(worker.phase):
+        return state, logs  # it counts no more, and its successor is on the way or starts now
     if told_to or state.stopping is not None or worker.generation not in dict(state.wanted()):
         return state, logs
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
     if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {_signal_name(-status)} while it booted"
     return _lost(state, worker, Failure(failed, reason), now, logs)
+
+
+def _said_so(phase: Phase) -> bool:
+    """Whether the worker has told that it ends, as those do that count their requests themselves."""
+    return isinstance(phase, Retiring) or (isinstance(phase, Serving) and phase.retire_reason is not None)
 
 
 def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list[Command]) -> Decision:

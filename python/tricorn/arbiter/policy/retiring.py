@@ -24,6 +24,8 @@ AT_ONCE = 4
 
 def retires(state: State, worker: Worker, reason: str) -> Decision:
     """The worker itself says that it has served enough; in gunicorn's words, which log scrapers know."""
+    if isinstance(worker.phase, Leaving):
+        return state, []
     log = Log("info", f"Autorestarting worker after current request. (pid:{worker.pid})")
     return ask_to_retire(state, worker, reason), [log]
 
@@ -86,7 +88,7 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
         return state, []
     silent = _doubt(state, worker.phase.silent, look, now)
     if silent is not None and now - silent.since >= CONFIRMED:
-        text = f"{worker} has a request and shows no sign of life for {look.silence:.0f} seconds: it is stopped."
+        text = f"{worker} is busy and shows no sign of life for {look.silence:.0f} seconds: it is stopped."
         commands: list[Command] = [Log("critical", f"WORKER TIMEOUT (pid:{worker.pid})"), Log("error", text)]
         return _replace_stuck(state, worker), commands
     worker = replace(worker, phase=replace(worker.phase, silent=silent))

@@ -10,6 +10,8 @@ YEAR = 31_536_000
 
 AUTO = "auto"
 WORKER_CLASSES = (AUTO, "sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp")
+HOSTED = "hosted"
+"""What the log calls a class of the user's that serves connections itself; it is no name to ask for."""
 
 
 class Processes(Section):
@@ -42,6 +44,17 @@ class Processes(Section):
         "`pip install 'tricorn[gevent]'`. The other names and the dotted ones of gunicorn's, uvicorn's and aiohttp's "
         "classes are understood. `sync` with more than one thread is `gthread`. An application that a class cannot "
         "call is refused with the name of one that can.",
+    )
+
+    worker_class_strict = Setting(
+        kind=Boolean(),
+        default=False,
+        own=True,
+        help="Refuses a worker class that reads and writes its connections itself.",
+        doc="A class that is derived from gunicorn's and has a `handle_request`, an `accept` or a whole `run` of its "
+        "own is otherwise hosted: it runs under the arbiter without the native core, and a warning says what it does "
+        "without. With this setting the server ends, and says which setting does what the method is for "
+        "(`request_timeout` for a `handle_request` with a timeout).",
     )
 
     threads = Setting(

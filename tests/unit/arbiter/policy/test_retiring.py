@@ -34,6 +34,20 @@ class TestWishes:
         assert sends(it.feel(Told(2, Ready()))) == [(1, "SIGTERM")]
         assert spawned(it.feel(ChildExited(1, 0))) == []
 
+    def test_one_that_has_said_so_and_ends_by_itself_is_no_early_death(self) -> None:
+        it = running(workers=2)
+        for nr in (1, 2):
+            it.feel(Told(nr, Retire("max_requests")))
+        assert spawned(it.feel(ChildExited(2, 0))) == [4], "its turn had not come"
+        assert spawned(it.feel(ChildExited(1, 0))) == []
+        assert it.state.backoff.streak == 0
+
+    def test_one_that_is_told_to_leave_already_is_not_restarted(self) -> None:
+        it = running(workers=2)
+        it.feel(Told(1, Retire("max_requests")))
+        it.feel(Told(3, Ready()))
+        assert texts(it.feel(Told(1, Retire("it has set alive to False")))) == []
+
     def test_a_quarter_of_the_workers_at_once(self) -> None:
         it = running(workers=8, most=40)
         for nr in range(1, 9):

@@ -1,0 +1,135 @@
+"""gunicorn's own modules, where it is installed, for classes that cannot do with those of this server.
+
+Under gunicorn's names stand the classes here (`compat.finder`). Within `in_place()` they give way, in this process, to
+those of the package that is installed; afterwards they are back, and what was imported meanwhile keeps what it has.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.machinery import PathFinder
+from types import ModuleType
+from typing import Any
+
+from tricorn.config import foreign
+from tricorn.config.config import Config
+from tricorn.config.registry import SETTINGS
+from tricorn.errors import ConfigError
+
+TOP = "gunicorn"
+COMPAT = "tricorn.compat."
+"""Where the finder is that stands for gunicorn, and the files of its modules."""
+
+_kept: dict[str, ModuleType] = {}
+"""gunicorn's own modules as far as they were imported, from one time to the next."""
+
+
+def are_there() -> bool:
+    """Whether gunicorn is installed, and its name is not this server's as a whole (`tricorn exec`)."""
+    if any(getattr(finder, "is_everything_ours", False) for finder in _finders()):
+        return False
+    return PathFinder.find_spec(TOP) is not None
+
+
+@contextmanager
+def in_place() -> Iterator[None]:
+    """gunicorn's own modules are found under their names."""
+    finders = _finders()
+    others = [finder for finder in sys.meta_path if finder not in finders]
+    at = {id(finder): sys.meta_path.index(finder) for finder in finders}
+    ours = {name: module for name, module in sys.modules.items() if _stands_in(module)}
+    for name in ours:
+        _take_away(name)
+    for name, module in _kept.items():
+        _put(name, module)
+    sys.meta_path[:] = others
+    try:
+        yield
+    finally:
+        for finder in finders:
+            sys.meta_path.insert(at[id(finder)], finder)
+        for name, module in ours.items():
+            if (theirs := sys.modules.get(name)) is not None:
+                _kept[name] = theirs
+            _put(name, module)
+        # What is theirs and was never ours stays: it is found there in any case.
+
+
+def _take_away(name: str) -> None:
+    """Also from its package, where `from package import module` looks first."""
+    module = sys.modules.pop(name)
+    package, _, attribute = name.rpartition(".")
+    if getattr(sys.modules.get(package), attribute, None) is module:
+        delattr(sys.modules[package], attribute)
+
+
+def _put(name: str, module: ModuleType) -> None:
+    sys.modules[name] = module
+    package, _, attribute = name.rpartition(".")
+    if package in sys.modules:
+        setattr(sys.modules[package], attribute, module)
+
+
+def _finders() -> list[Any]:
+    return [finder for finder in sys.meta_path if type(finder).__module__.startswith(COMPAT)]
+
+
+def _stands_in(module: ModuleType) -> bool:
+    """Whether it is a module of ours under another package's name."""
+    spec = getattr(module, "__spec__", None)
+    origin = getattr(spec, "origin", None) or ""
+    return bool(origin) and any(origin.startswith(root) for root in _roots()) and not _is_of_this_package(module)
+
+
+def _roots() -> list[str]:
+    package = sys.modules.get(COMPAT.rstrip("."))
+    return [] if package is None else [f"{each}/" for each in package.__path__]
+
+
+def _is_of_this_package(module: ModuleType) -> bool:
+    return module.__name__.partition(".")[0] == "tricorn"
+
+
+def configuration(config: Config) -> Any:
+    """What gunicorn's classes get as `cfg`: its own `Config`, with all that is set here; ours for what it lacks."""
+    made = _kind()(config)
+    for setting in SETTINGS:
+        name = setting.name
+        if name not in made.settings or name in _NOT_THEIRS or config.is_default(name):
+            continue
+        try:
+            made.set(name, foreign.as_gunicorn(name, config.value(name)))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"gunicorn, whose worker class is asked for, does not take {name}: {error}.") from None
+    return made
+
+
+@cache
+def _kind() -> Any:
+    with in_place():
+        theirs: Any = import_module(f"{TOP}.config").Config
+
+    class Both(theirs):  # type: ignore[misc]
+        def __init__(self, ours: Config) -> None:
+            object.__setattr__(self, "_ours", ours)
+            super().__init__()
+
+        def __getattr__(self, name: str) -> Any:
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                if name.startswith("_") or name == "settings":
+                    raise
+                return getattr(self._ours, name)
+
+    return Both
+
+
+_NOT_THEIRS = frozenset(
+    ("config", "bind", "worker_class", "logger_class", "user", "group", "initgroups", "raw_env", "chdir", "reload")
+)
+"""What is done by this server, before a worker's class has a say."""
