@@ -122,6 +122,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
     monkeypatch.syspath_prepend(str(tmp_path))
     ends: list[int] = []
     unclosed: list[Once] = []
+    made: list[Worker] = []
 
     def make(
         app: str = "life_app",
@@ -153,9 +154,12 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
         )
         worker = workers.load(worker_class).hire(spec)
         worker.after_fork(WorkerFds([], [], messages[1], life[0]))
+        made.append(worker)
         return Arbiter(messages[0], worker, [])
 
     yield make
+    for worker in made:  # what a worker has told the interpreter to do in forks closes these, by number
+        worker.fds = WorkerFds((), (), -1, -1)
     for end in ends:
         os.close(end)
     for each in unclosed:
