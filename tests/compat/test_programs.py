@@ -316,6 +316,79 @@ def test_a_program_with_a_value_that_is_none_says_so_and_ends() -> None:
         assert "Error: " in it.log.text
 
 
+AIRFLOW = """
+import signal, time
+from gunicorn.arbiter import Arbiter
+
+class AirflowArbiter(Arbiter):
+    def __init__(self, app):
+        super().__init__(app)
+        self.interval, self.batch = 0.01, min(5, self.num_workers)
+        self._last = time.monotonic()
+        self._to_replace = None
+
+    def manage_workers(self):
+        super().manage_workers()
+        if self._to_replace is None:
+            if time.monotonic() - self._last >= self.interval and len(self.WORKERS) == self.num_workers:
+                self._to_replace = set(self.WORKERS)
+                self.log.info("refresh of %d begins", len(self._to_replace))
+            else:
+                return
+        self._to_replace &= set(self.WORKERS)
+        if not self._to_replace:
+            self.log.info("refresh is over with %d", self.num_workers)
+            self._to_replace, self.interval = None, 1000
+            return
+        count = len(self.WORKERS)
+        for _ in range(min(self.batch, self.num_workers + self.batch - count)):
+            self.spawn_worker()
+        oldest = sorted((pid for pid in self._to_replace), key=lambda pid: self.WORKERS[pid].age)
+        for pid in oldest[:max(0, min(count - self.num_workers, self.batch))]:
+            self.kill_worker(pid, signal.SIGTERM)
+            self._to_replace.discard(pid)
+
+    def handle_ttin(self):
+        self.log.info("a TTIN of its own")
+        super().handle_ttin()
+
+    def handle_winch(self):
+        self.num_workers = 1
+
+class AirflowGunicornApp(Standalone):
+    def load_config(self):
+        super().load_config()
+        for key, value in vars(self.cfg.parser().parse_args(["--threads", "2"])).items():
+            if value is not None and key != "args":
+                self.cfg.set(key.lower(), value)
+
+    def run(self):
+        AirflowArbiter(self).run()
+
+def on_starting(server):
+    assert isinstance(server, AirflowArbiter) and server.interval, server
+
+AirflowGunicornApp(application, {"bind": BIND, "workers": 2, "preload_app": True, "on_starting": on_starting}).run()
+"""
+
+
+def test_an_arbiter_that_replaces_workers_itself() -> None:
+    """apache/airflow airflow-core/src/airflow/api_fastapi/gunicorn_app.py: the refresh of workers in batches."""
+    with program(OPTIONS + AIRFLOW, workers=2) as it:
+        before = {int(match[1]) for match in it.log.wait(r"Booting worker with pid: (\d+)", count=2)[:2]}
+        it.log.wait("refresh of 2 begins")
+        until(lambda: len(it.worker_pids()) == 2 and not before & set(it.worker_pids()), "two others serve")
+        it.log.wait("refresh is over with 2")
+        facts = it.get("/").json()
+        assert facts["pid"] in it.worker_pids()
+        assert facts["multithread"]
+        it.signal(signal.SIGTTIN)
+        it.log.wait("a TTIN of its own")
+        until(lambda: len(it.worker_pids()) == 3, "one more")
+        it.signal(signal.SIGWINCH)
+        until(lambda: len(it.worker_pids()) == 1, "one is left")
+
+
 @pytest.mark.beyond_reference("gunicorn's arbiter has these methods")
 def test_an_arbiter_with_other_methods_is_refused_by_their_names() -> None:
     text = """
@@ -325,11 +398,14 @@ class Rolling(Arbiter):
     def manage_workers(self):
         super().manage_workers()
 
+    def reap_workers(self):
+        super().reap_workers()
+
 Rolling(Standalone(application, {"bind": BIND})).run()
 """
     it = program(OPTIONS + text)
     it._wait = False
     with it:
         assert it.wait_exit() != 0
-        assert "Rolling changes gunicorn's arbiter (manage_workers)" in it.log.text
+        assert "Rolling changes what gunicorn's arbiter does (reap_workers)" in it.log.text
         assert "max_worker_lifetime" in it.log.text

@@ -9,13 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tricorn.arbiter.facade import Server
     from tricorn.arbiter.generations import MakeApplication
     from tricorn.config.load import Loaded, Sources
 
 
-def run(sources: Sources, loaded: Loaded, make_application: MakeApplication | None = None) -> int:
+def run(
+    sources: Sources,
+    loaded: Loaded,
+    make_application: MakeApplication | None = None,
+    server: Server | None = None,
+) -> int:
     """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
     from tricorn.arbiter import start
     from tricorn.workers.application import Application
 
-    return start.run(sources, loaded, make_application or (lambda config: Application(config, sources.application)))
+    make = make_application or (lambda config: Application(config, sources.application))
+    return start.run(sources, loaded, make, server)

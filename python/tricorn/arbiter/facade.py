@@ -11,6 +11,7 @@ from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.arbiter.generation import Generation
+    from tricorn.arbiter.policy.events import Event
     from tricorn.arbiter.sockets import Listener
     from tricorn.config.config import Config
     from tricorn.log import Logger
@@ -21,21 +22,41 @@ if TYPE_CHECKING:
 class Server:
     """What hooks get as `server`. Hooks may keep things of their own on it."""
 
+    _generation: Generation
+    pid: int | None = None
+    """Of the arbiter; known from `on_starting` on."""
+    worker_age = 0
+    """How many workers have been started."""
+    is_managing = False
+    """`manage_workers` is to be called once a second."""
+    _asked: int | None = None
+    """What a hook has set `num_workers` to, until the arbiter looks."""
+
     def __init__(self, generation: Generation) -> None:
+        self.begin(generation)
+
+    def begin(self, generation: Generation) -> None:
         self._generation = generation
         self._workers: Callable[[], Mapping[int, Worker]] = dict
         self._wake: Callable[[], object] = lambda: None
+        self._post: Callable[[Event], object] = lambda event: None
         self._num_workers = generation.config.workers
-        self._asked: int | None = None
-        """What a hook has set `num_workers` to, until the arbiter looks."""
-        self.pid: int | None = None
-        """Of the arbiter; known from `on_starting` on."""
-        self.worker_age = 0
-        """How many workers have been started."""
 
-    def attach(self, workers: Callable[[], Mapping[int, Worker]], wake: Callable[[], object]) -> None:
-        """`wake` ends the wait of the arbiter's loop; it may be called in any thread."""
-        self._workers, self._wake = workers, wake
+    def attach(
+        self,
+        workers: Callable[[], Mapping[int, Worker]],
+        wake: Callable[[], object],
+        post: Callable[[Event], object],
+    ) -> None:
+        """`wake` ends the wait of the arbiter's loop; it may be called in any thread. `post` tells the policy."""
+        self._workers, self._wake, self._post = workers, wake, post
+
+    def take_signal(self, signal: Signals) -> bool:
+        """Whether it is dealt with, and the policy does not hear of it."""
+        return False
+
+    def manage_workers(self) -> None:
+        """gunicorn's: the policy does it."""
 
     def adopt(self, generation: Generation) -> None:
         """From now on this generation's configuration is the server's."""

@@ -21,6 +21,10 @@ SIGNALS = tuple(
 )
 
 
+MANAGEMENT = 1.0
+"""Seconds between calls of `manage_workers`."""
+
+
 class Wakeup:
     """From here on signals are noted in a pipe, and nothing else happens to the process.
 
@@ -57,7 +61,8 @@ class Loop:
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
-        effects.server.attach(effects.processes.workers, wakeup.ring)
+        self._next_management = self._time.now() if effects.server.is_managing else NEVER
+        effects.server.attach(effects.processes.workers, wakeup.ring, self._events.append)
 
     def run(self) -> Finished | Worker:
         while True:
@@ -76,7 +81,7 @@ class Loop:
     def _wait(self) -> None:
         now, end = self._time.now(), self._state.next_deadline()
         soon = NEVER if end == NEVER else now + LONGEST_WAIT
-        deadline = min(end, soon, self._watcher.next_look(self._state))
+        deadline = min(end, soon, self._watcher.next_look(self._state), self._next_management)
         timeout = None if deadline == NEVER else max(0, deadline - now)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
@@ -92,6 +97,18 @@ class Loop:
         self._events.extend(self._watcher.look(self._state, now))
         if now >= self._state.next_deadline():
             self._events.append(Tick())
+        if now >= self._next_management:
+            self._manage(now)
+
+    def _manage(self, now: float) -> None:
+        """A program's own arbiter has a look, as gunicorn's lets it once a second."""
+        self._next_management = NEVER if self._state.stopping is not None else now + MANAGEMENT
+        if self._next_management == NEVER:
+            return
+        try:
+            self._effects.server.manage_workers()
+        except Exception:
+            self._effects.generation.log.exception("Exception in manage_workers of the program's arbiter")
 
     def _take_signals(self) -> None:
         try:
@@ -100,7 +117,9 @@ class Loop:
             return
         for number in numbers:
             with suppress(ValueError):  # a signal of the application's that has no name
-                self._events.append(Signalled(Signals(number)))
+                signal = Signals(number)
+                if not self._effects.server.take_signal(signal):
+                    self._events.append(Signalled(signal))
         if Signals.SIGCHLD in numbers:
             self._reap()
 

@@ -31,8 +31,11 @@ SUCCESSOR_SUFFIX = ".2"
 """gunicorn's: of the pidfile while the server that is being replaced still lives."""
 
 
-def run(sources: Sources, loaded: Loaded, make_application: MakeApplication) -> int:
-    """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker."""
+def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, server: Server | None = None) -> int:
+    """Serves until told to stop. Returns the exit status, and in a forked worker that of the worker.
+
+    `server` is what hooks get; a program may have one of its own.
+    """
     config = loaded.config
     check(config)
     launch = reexec.plan(sys.executable, sys.argv, sys.orig_argv, sources.cwd, sources.environ)
@@ -47,7 +50,10 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication) -> 
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
     generation = prepare(loaded, logs.make(config), make_application(config))
     generation.set_title("master")
-    server = Server(generation)
+    if server is None:
+        server = Server(generation)
+    else:
+        server.begin(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)
     generation.log.info("Starting tricorn %s", __version__)
     _warn(generation, loaded.warnings)

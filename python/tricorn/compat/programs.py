@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tricorn.compat.assigned import with_assigned
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError, TricornError
 from tricorn.workers.application import Application
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.facade import Server
 
 
 class Front(Protocol):
@@ -73,7 +76,7 @@ class _ProgramApplication(Application):
         return getattr(self.program, name)
 
 
-def run(program: Program) -> int:
+def run(program: Program, server: Server | None = None) -> int:
     """Serves what the program loads. Returns the exit status, and in a forked worker that of the worker."""
     from tricorn import arbiter
 
@@ -81,6 +84,6 @@ def run(program: Program) -> int:
         argv=tuple(sys.argv[1:]), environ=dict(os.environ), cwd=program.cfg.directory, owner=program
     )
     try:
-        return arbiter.run(sources, with_assigned(program.cfg.loaded()), partial(_ProgramApplication, program))
+        return arbiter.run(sources, with_assigned(program.cfg.loaded()), partial(_ProgramApplication, program), server)
     except TricornError as error:
         return error.report()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import booting, endings, leaving, notices, reloading, retiring, signals
+from tricorn.arbiter.policy import asked, booting, endings, leaving, notices, reloading, retiring, signals
 from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Spawn
 from tricorn.arbiter.policy.events import (
     ChildExited,
+    Dismissed,
+    Enlarged,
     Event,
     Reloaded,
     ReloadFailed,
@@ -35,6 +37,11 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = signals.signalled(state, signal, now)
         case Resized(target):
             decision = signals.resize(state, target)
+        case Enlarged():
+            decision = asked.enlarged(state)
+        case Dismissed(pid, sent):
+            found = next((worker for worker in state.workers.values() if worker.pid == pid), None)
+            decision = (state, []) if found is None else asked.dismissed(state, found, sent, now)
         case Reloaded():
             decision = reloading.reloaded(state, event)
         case ReloadFailed(reason):

@@ -23,6 +23,17 @@ class Resized(Record):
     workers: int
 
 
+class Enlarged(Record):
+    """A program's own arbiter starts one more worker."""
+
+
+class Dismissed(Record):
+    """A program's own arbiter tells a worker to go."""
+
+    pid: int
+    signal: Signals
+
+
 class Spawned(Record):
     nr: int
     pid: int
@@ -92,6 +103,8 @@ Event = (
     Start
     | Signalled
     | Resized
+    | Enlarged
+    | Dismissed
     | Spawned
     | SpawnFailed
     | Told

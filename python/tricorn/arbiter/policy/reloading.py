@@ -47,6 +47,7 @@ def reloaded(state: State, event: Reloaded) -> Decision:
         trial=Trial(state.generation, state.target, state.policy),
         generation=event.generation,
         target=event.target,
+        extra=0,
         policy=event.policy,
     )
     return state, []

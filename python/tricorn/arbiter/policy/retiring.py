@@ -60,7 +60,7 @@ def dismiss(state: State, now: float) -> Decision:
     """Those whose successors serve may leave."""
     commands: list[Command] = []
     waiting = [(worker, worker.phase) for worker in state.workers.values() if isinstance(worker.phase, Retiring)]
-    spare = state.serving(state.generation) + len(waiting) - state.target
+    spare = state.serving(state.generation) + len(waiting) - state.wanted_now
     # The stuck ones first: they serve least.
     for worker, phase in sorted(waiting, key=lambda each: -each[1].stuck)[: max(0, spare)]:
         commands.append(Log("info", f"{worker} is replaced: {phase.reason}."))

@@ -68,6 +68,8 @@ class State(Record):
     target: int
     """Workers wanted."""
     policy: Policy
+    extra: int = 0
+    """Those that a program's own arbiter has started besides."""
     workers: Mapping[int, Worker] = MappingProxyType({})
     generation: int = 1
     next_nr: int = 1
@@ -108,9 +110,14 @@ class State(Record):
     def serving(self, generation: int) -> int:
         return sum(isinstance(worker.phase, Serving) for worker in self.of(generation))
 
+    @property
+    def wanted_now(self) -> int:
+        """Of this generation."""
+        return self.target + self.extra
+
     def wanted(self) -> Iterator[tuple[int, int]]:
         """The generations that should have workers, and how many."""
-        yield self.generation, self.target
+        yield self.generation, self.wanted_now
         if self.trial is not None:
             yield self.trial.previous, self.trial.target
 

@@ -1,0 +1,68 @@
+"""What a program's own arbiter asks for."""
+
+from __future__ import annotations
+
+from signal import Signals
+
+from tricorn.arbiter.policy.events import ChildExited, Dismissed, Enlarged, Told
+from tricorn.arbiter.policy.worker import Booting
+from tricorn.workers.messages import Ready
+
+from tests.unit.arbiter.policy.support import arbiter, running, sends, spawned, texts
+
+
+def test_one_more_until_one_is_dismissed() -> None:
+    it = running(workers=2)
+    assert spawned(it.feel(Enlarged())) == [3]
+    assert it.state.target == 2, "hooks are told nothing"
+    assert sends(it.feel(Dismissed(101, Signals.SIGTERM))) == [], "its successor boots"
+    assert spawned(it.feel(Told(2, Ready()))) == []
+    assert sends(it.feel(Told(3, Ready()))) == [(1, "SIGTERM")]
+    assert spawned(it.feel(ChildExited(1, 0))) == []
+    assert sorted(it.state.workers) == [2, 3]
+
+
+def test_dismissed_without_one_more_its_successor_is_started() -> None:
+    it = running(workers=2)
+    assert spawned(it.feel(Dismissed(101, Signals.SIGTERM))) == [3]
+    assert it.feel(Dismissed(101, Signals.SIGTERM)) == [], "asked twice"
+    assert sends(it.feel(Told(3, Ready()))) == [(1, "SIGTERM")]
+
+
+def test_another_signal_is_sent_at_once() -> None:
+    it = running(workers=2)
+    it.feel(Enlarged())
+    commands = it.feel(Dismissed(101, Signals.SIGQUIT))
+    assert (sends(commands), spawned(commands)) == ([(1, "SIGQUIT")], [])
+
+
+def test_one_that_boots_is_told_at_once() -> None:
+    it = arbiter(workers=1)
+    it.signal("CHLD")
+    (worker,) = it.state.workers.values()
+    assert worker.phase == Booting()
+    commands = it.feel(Dismissed(101, Signals.SIGTERM))
+    assert (sends(commands), spawned(commands)) == ([(1, "SIGTERM")], [2])
+
+
+def test_there_are_no_more_than_there_can_be() -> None:
+    it = running(workers=2, most=3)
+    it.feel(Enlarged())
+    assert texts(it.feel(Enlarged())) == ["There cannot be more than 3 workers."]
+
+
+def test_a_reload_forgets_those_besides() -> None:
+    it = running(workers=1)
+    it.feel(Enlarged())
+    assert spawned(it.hang_up()) == [3]
+
+
+def test_a_server_that_leaves_starts_none() -> None:
+    it = running(workers=1)
+    it.signal("TERM")
+    assert it.feel(Enlarged()) == []
+    assert sends(it.feel(Dismissed(101, Signals.SIGQUIT))) == [(1, "SIGQUIT")]
+
+
+def test_a_pid_that_is_nobodys_is_passed_over() -> None:
+    assert running().feel(Dismissed(4242, Signals.SIGTERM)) == []
