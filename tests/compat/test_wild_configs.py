@@ -699,6 +699,537 @@ reload_extra_files = []
 reload_engine = "auto"
 """,
     ),
+    "johang88/guessr": Row(
+        "gunicorn.conf.py: OpenTelemetry is set up in the worker if its collector is known; a control socket",
+        """
+bind = "0.0.0.0:5000"
+workers = 1
+threads = 4
+timeout = 120
+worker_tmp_dir = "/dev/shm"
+control_socket = "/dev/shm/gunicorn.sock"
+accesslog = "-"
+errorlog = "-"
+loglevel = "info"
+
+def post_fork(server, worker):
+    import os
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return
+    try:
+        from opentelemetry.sdk._logs import LoggerProvider
+    except Exception as e:
+        server.log.warning("Failed to reinitialize OTel log provider: %s", e)
+""",
+        worker="gthread",
+        env={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"},
+        log="Failed to reinitialize OTel log provider: No module named",
+        unavailable=True,
+    ),
+    "xiangyanw/python-otlp-tracing, agrega-dev/taller-observabilidad": Row(
+        "gunicorn_config.py: a tracer for each worker, whose exporter is a thread",
+        """
+import queue
+import threading
+
+EXPORTED = queue.Queue()
+
+def post_fork(server, worker):
+    server.log.info("Worker spawned (pid: %s)", worker.pid)
+    threading.Thread(target=lambda: worker.log.info("exported %s", EXPORTED.get()), daemon=True).start()
+
+def post_request(worker, req, environ, resp):
+    EXPORTED.put(f"{req.method} {req.path} {resp.status_code}")
+
+workers = 3
+""",
+        log="exported GET / 200",
+    ),
+    "Ricainz/Final-Project-DataEngineering, Sciebo-RDS/Sciebo-RDS": Row(
+        "gunicorn_config.py: an exporter of metrics on a thread of the master (prometheus_flask_exporter)",
+        """
+from exporter import GunicornPrometheusMetrics
+
+workers = 2
+threads = 4
+timeout = 120
+
+def when_ready(server):
+    GunicornPrometheusMetrics.start_http_server_when_ready(0)
+
+def child_exit(server, worker):
+    GunicornPrometheusMetrics.mark_process_dead_on_child_exit(worker.pid)
+""",
+        worker="gthread",
+        env={"PROMETHEUS_MULTIPROC_DIR": "."},
+        files={
+            "exporter.py": """
+import urllib.request
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+
+class GunicornPrometheusMetrics:
+    @staticmethod
+    def start_http_server_when_ready(port, host="127.0.0.1"):
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)
+        server, _ = start_http_server(port, host, registry=registry)
+        with urllib.request.urlopen(f"http://{host}:{server.server_port}/metrics") as reply:
+            print("metrics:", reply.status, flush=True)
+
+    mark_process_dead_on_child_exit = staticmethod(mark_process_dead)
+"""
+        },
+        log="metrics: 200",
+        package="prometheus_client",
+    ),
+    "meanother/project_promise": Row(
+        "config/gunicorn_config.py: names of a process manager beside settings, raw_env as a text, no limit of fields",
+        """
+command = '/srv/venv/bin/gunicorn'
+pythonpath = '.'
+workers = 5
+limit_request_field = 3200
+limit_request_field_size = 0
+errorlog = '-'
+loglevel = 'info'
+accesslog = 'access.log'
+access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"'
+raw_env = 'SERVER_SOFTWARE=by raw_env'
+redirect_stderr = True
+autorestart = True
+
+def post_fork(server, worker):
+    server.log.info("Worker spawned (pid: %s)", worker.pid)
+
+def pre_exec(server):
+    server.log.info("Forked child, re-executing.")
+
+def when_ready(server):
+    server.log.info("Server is ready. Spawning workers")
+""",
+        body="by raw_en",
+        log="Worker spawned",
+    ),
+    "TIM-JYU/TIM": Row(
+        "timApp/gunicornconf.py: gevent, psycogreen in post_fork, a request line without limit",
+        """
+import multiprocessing, os
+from typing import Any
+from psycogreen.gevent import patch_psycopg
+
+workers = multiprocessing.cpu_count()
+worker_class = (
+    "gevent"  # Possible values: sync, gevent, eventlet, tornado, gaiohttp, gthread
+)
+limit_request_line = 0
+timeout = 600
+max_requests = int(os.environ.get("GUNICORN_MAX_REQUESTS", 2000))
+max_requests_jitter = int(os.environ.get("GUNICORN_MAX_REQUESTS_JITTER", 200))
+
+def post_fork(server: Any, worker: Any) -> None:
+    patch_psycopg()
+    worker.log.info("patched")
+""",
+        worker="gevent",
+        log="patched",
+        package="psycogreen",
+    ),
+    "donaldzou/WGDashboard": Row(
+        "src/gunicorn.conf.py: the address comes from the application, reload and a pidfile",
+        """
+import multiprocessing
+import dashboard
+
+app_host, app_port = dashboard.get_host_bind()
+
+worker_class = 'gthread'
+workers = multiprocessing.cpu_count() * 2 + 1
+threads = 4
+bind = f"{app_host}:{app_port}"
+daemon = False
+pidfile = './gunicorn.pid'
+reload = True
+""",
+        worker="gthread",
+        files={"dashboard.py": "def get_host_bind():\n    return '0.0.0.0', 10086\n"},
+    ),
+    "netbox-community/netbox": Row(
+        "contrib/gunicorn.py",
+        """
+bind = '127.0.0.1:8001'
+workers = 5
+threads = 3
+timeout = 120
+max_requests = 5000
+max_requests_jitter = 500
+""",
+        worker="gthread",
+    ),
+    "o-o-overflow/dc2020q-uploooadit": Row(
+        "config/gunicorn.conf.py: gevent behind a proxy",
+        """
+accesslog = "-"
+access_log_format = (
+    '%({X-Forwarded-For}i)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"'
+)
+bind = "127.0.0.1:8000"
+capture_output = True
+errorlog = "-"
+keepalive = 60
+worker_class = "gevent"
+worker_tmp_dir = "/dev/shm"
+workers = 1
+""",
+        worker="gevent",
+        log=r'^- - - \[.*\] "GET / HTTP/1.1" 200',
+        package="gevent",
+    ),
+    "NicholasLiem/kubescale": Row(
+        "src/mltps/gunicorn_config.py: a float of its own, a text that is not ASCII in the log",
+        """
+workers = 1
+worker_class = "sync"
+timeout = 300
+keepalive = 5
+worker_connections = 100
+max_requests = 500
+max_requests_jitter = 50
+preload_app = False
+memory_limit = 1024 * 1024 * 1024 * 1.5
+worker_tmp_dir = "/dev/shm"
+
+def post_worker_init(worker):
+    worker.log.info("✅ Worker initialized")
+
+def worker_int(worker):
+    worker.log.info("🛑 Worker interrupted, cleaning up...")
+""",
+        log="✅ Worker initialized",
+    ),
+    "vardanaloyan/lottery-system": Row(
+        "lottery_system/config/gunicorn_conf.py: a file for the access log that is named stdout",
+        """
+loglevel = "info"
+errorlog = "-"
+accesslog = "stdout"
+worker_tmp_dir = "/dev/shm"
+graceful_timeout = 120
+timeout = 120
+keepalive = 5
+threads = 3
+""",
+        worker="gthread",
+    ),
+    "JSON by the logger's class": Row(
+        "a public gunicorn.conf.py for gevent: formats are assigned to glogging.Logger, numbers are texts",
+        r"""
+import logging, os
+from gunicorn import glogging
+
+max_requests = os.getenv("GUNICORN_MAX_REQUESTS", 0)
+workers = 1
+worker_class = "gevent"
+worker_connections = os.getenv("GEVENT_GREENLETS", 128)
+timeout = os.getenv("WORKER_STARTUP_TIMEOUT", 180)
+loglevel = "info"
+accesslog = "-"
+errorlog = "-"
+access_log_format = '"message": "%(r)s", "http_host": "%({http_host}i)s", "uri": "%(U)s", "rq_size": %(b)s'
+logconfig = None
+
+class HealthCheckFilter(logging.Filter):
+    def filter(self, record):
+        return '/health"' not in record.getMessage()
+
+class CustomGunicornLogger(glogging.Logger):
+    def setup(self, cfg):
+        super().setup(cfg)
+        logging.getLogger("gunicorn.access").addFilter(HealthCheckFilter())
+
+logger_class = CustomGunicornLogger
+glogging.Logger.datefmt = "%Y-%m-%dT%H:%M:%S%z"
+glogging.Logger.error_fmt = '{"@timestamp": "%(asctime)s", "level": "%(levelname)s", "message": "%(message)s"}'
+glogging.Logger.access_fmt = '{"@timestamp": "%(asctime)s", "level": "%(levelname)s", %(message)s}'
+""",
+        worker="gevent",
+        log=r'^\{"@timestamp": "\d{4}-\d\d-\d\d [\d:]+,\d{3}", "level": "INFO", "message": "GET / HTTP/1.1", '
+        r'"http_host": "-", "uri": "/", "rq_size": \d+\}',
+        package="gevent",
+    ),
+    "rhub-api": Row(
+        "a Red Hat service's gunicorn.conf.py: a filter that looks at the atoms of a record, preload, extra files",
+        """
+import logging, os, pathlib
+from gunicorn import glogging
+
+class HealthCheckFilter(logging.Filter):
+    def filter(self, record):
+        url = record.args['U']
+        return not url.endswith('/ping') and not url.endswith('/cowsay')
+
+class CustomGunicornLogger(glogging.Logger):
+    def setup(self, cfg):
+        super().setup(cfg)
+        self.access_log.addFilter(HealthCheckFilter())
+
+LOG_LEVEL = os.getenv('LOG_LEVEL', 'warning')
+LOG_CONFIG = os.getenv('LOG_CONFIG')
+reload = os.getenv('FLASK_ENV', 'production') == 'development'
+reload_extra_files = [str(path.resolve()) for path in pathlib.Path('.').glob('**/*.yml')]
+if LOG_CONFIG:
+    logconfig_dict = {}
+else:
+    loglevel = LOG_LEVEL
+accesslog = "-"
+logger_class = CustomGunicornLogger
+preload_app = True
+
+def child_exit(server, worker):
+    pass
+""",
+        worker="",
+        log='"GET / HTTP/1.1" 200',
+    ),
+    "a watchdog of requests": Row(
+        "hooks for gthread that end a worker whose request is stuck: worker.cfg, threads, worker.futures",
+        """
+import os, threading, time
+
+_requests = {}
+_lock = threading.Lock()
+threads = 2
+timeout = 30
+
+def pre_request(worker, req):
+    with _lock:
+        _requests[threading.get_ident()] = (time.monotonic(), f"{req.method} {req.path}")
+
+def post_request(worker, req, environ, resp):
+    with _lock:
+        _, what = _requests.pop(threading.get_ident(), (0, "nothing"))
+    worker.log.info("watched %s of %s", what, [f.done() for f in getattr(worker, "futures", ())][:0])
+
+def post_worker_init(worker):
+    limit = worker.cfg.timeout
+    if limit <= 0:
+        return
+
+    def watch():
+        while True:
+            time.sleep(10)
+            with _lock:
+                stuck = [what for started, what in _requests.values() if time.monotonic() - started > limit]
+            if stuck:
+                worker.alive = False
+                os._exit(1)
+
+    threading.Thread(target=watch, name="request-watchdog", daemon=True).start()
+""",
+        worker="gthread",
+        log="watched GET /",
+    ),
+    "a queue of logs": Row(
+        "a FastAPI service's gunicorn.conf.py: a thread of the master writes what workers put into a queue",
+        """
+import logging, multiprocessing, threading
+from logging.handlers import QueueHandler, RotatingFileHandler
+
+workers = 4
+max_requests = 100
+max_requests_jitter = 10
+accesslog = "access.log"
+errorlog = "-"
+timeout = 100000
+pidfile = "gunicorn.pid"
+log_queue = multiprocessing.Queue(-1)
+
+def setup_queue_file_handler(queue):
+    handler = RotatingFileHandler("debug.log", maxBytes=1024 * 1024, backupCount=7)
+    while True:
+        record = queue.get()
+        if record is None:
+            break
+        handler.emit(record)
+        print("written:", record.getMessage(), flush=True)
+
+def on_starting(server):
+    threading.Thread(target=setup_queue_file_handler, args=(log_queue,), daemon=True).start()
+
+def on_reload(server):
+    on_starting(server)
+
+def post_worker_init(worker):
+    logger = logging.getLogger("debug_logger")
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(QueueHandler(log_queue))
+    logger.debug(f"Logger handler setup done for worker PID: {worker.pid}")
+""",
+        log="written: Logger handler setup done for worker PID",
+    ),
+    "flask-starter": Row(
+        "a template's gunicorn.conf.py: every switch of TLS, and none of it on",
+        """
+import os
+
+backlog = 2048
+workers = 2
+worker_class = 'sync'
+proc_name = 'flask-starter'
+umask = 0
+user = None
+group = None
+tmp_upload_dir = None
+keyfile = None
+certfile = None
+ssl_version = 2
+cert_reqs = 0
+ca_certs = None
+suppress_ragged_eofs = True
+do_handshake_on_connect = False
+
+def ssl_context(config, default_ssl_context_factory):
+    return default_ssl_context_factory()
+
+def when_ready(server):
+    print("Gunicorn server ready.", flush=True)
+
+def pre_request(worker, req):
+    worker.log.debug(f"{req.method} {req.path}")
+""",
+        log="Gunicorn server ready.",
+        reference="gunicorn 27 takes no number for ssl_version",
+    ),
+    "pocketpro-sba": Row(
+        "a gunicorn.conf.py for Render: reuse_port beside preload, a name that is no setting",
+        """
+import os
+
+backlog = 2048
+workers = 1
+worker_class = "sync"
+timeout = 300
+keepalive = 120
+graceful_timeout = 120
+max_requests = 1000
+max_requests_jitter = 100
+worker_tmp_dir = "/dev/shm"
+preload_app = True
+accesslog = "-"
+access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s" %(D)s'
+proc_name = "pocketpro-sba"
+capture_output = True
+enable_stdio_inheritance = True
+reuse_port = True
+max_worker_connections = 1000
+
+def pre_fork(server, worker):
+    server.log.info("🔄 Pre-fork worker (pid: %s)", worker.pid)
+
+def post_worker_init(worker):
+    worker.log.info("🎯 Worker initialized (pid: %s)", worker.pid)
+""",
+        log=r'"GET / HTTP/1.1" 200 \d+ "-" "-" \d+$',
+    ),
+    "a profile of each request": Row(
+        "wsgi_profiler_conf.py of a public project: pre_request and post_request(worker, req, *args)",
+        """
+import cProfile, pstats, time
+from io import StringIO
+
+def pre_request(worker, req):
+    worker.start_time = time.time()
+    worker.profile = cProfile.Profile()
+    worker.profile.enable()
+    worker.log.info(f"PROFILING {worker.pid}: {req.uri}")
+
+def post_request(worker, req, *args):
+    s = StringIO()
+    worker.profile.disable()
+    pstats.Stats(worker.profile, stream=s).sort_stats("cumulative").print_stats(20)
+    worker.log.info("[%s] URI %s took %s", req.method, req.uri, "application" in s.getvalue())
+""",
+        log=r"\[GET\] URI / took True",
+    ),
+    "a guard of memory": Row(
+        "a gunicorn.conf.py for a small instance: post_request sets worker.alive (with psutil there)",
+        """
+import os, resource
+
+preload_app = True
+log_file = "-"
+workers = 1
+timeout = 120
+MEMORY_LIMIT_MB = 1
+
+def post_request(worker, req, environ, resp):
+    memory_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if memory_mb > MEMORY_LIMIT_MB:
+        worker.alive = False
+
+def worker_exit(server, worker):
+    server.log.info("worker %s has served %s", worker.age, worker.nr >= 1)
+""",
+        log="worker 1 has served True",
+    ),
+    "background threads in one worker": Row(
+        "a Flask service's gunicorn.conf.py: a lock of a file decides which worker runs them",
+        """
+import os
+
+workers = 3
+worker_class = "sync"
+accesslog = "-"
+loglevel = os.getenv("LOG_LEVEL", "info").lower()
+forwarded_allow_ips = os.getenv("FORWARDED_ALLOW_IPS", "*")
+proxy_allow_ips = forwarded_allow_ips
+
+def post_fork(server, worker):
+    try:
+        lock_file = open("bg.lock", "w")
+        import fcntl
+        fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, OSError):
+        return
+    worker.lock = lock_file
+    worker.log.info("Background threads started in worker pid=%s", worker.pid)
+""",
+        log="Background threads started",
+    ),
+    "names in capitals": Row(
+        "a public gunicorn configuration whose settings are in capitals, and so none",
+        """
+BIND = "0.0.0.0:44195"
+WORKERS = 4
+TIMEOUT = 120
+PRELOAD_APP = True
+PROC_NAME = "dashboard"
+PROXY_ALLOW_IPS = "*"
+
+def when_ready(server):
+    server.log.info("%s of %s workers", server.cfg.workers, WORKERS)
+""",
+        log="1 of 4 workers",
+    ),
+    "garbage is frozen": Row(
+        "a streaming service's gunicorn.conf.py: gc.freeze() before the forks, resident memory after them",
+        """
+import gc
+
+graceful_timeout = 120
+preload_app = True
+
+def when_ready(server):
+    gc.freeze()
+    server.log.info(f"Objects in permanent generation: {gc.get_freeze_count()}")
+
+def post_fork(server, worker):
+    import resource
+    rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    server.log.info(f"Worker {worker.pid} RSS after fork: {rss} KB")
+""",
+        log=r"RSS after fork: \d+ KB",
+    ),
 }
 
 

@@ -38,7 +38,7 @@ class House:
     def __init__(self, channel: Channel | None) -> None:
         self.log = Warnings()
         self.pages = Pages(scoreboard_bytes(30), 4)
-        server: Any = SimpleNamespace(log=self.log, attach=lambda workers, wake: None)
+        server: Any = SimpleNamespace(log=self.log, attach=lambda *given: None, is_managing=False)
         self.processes = ProcessTable(server, [], [], SharedChannel(channel))
 
     def worker(self, nr: int, *, hands_over: bool) -> WorkerHandle:
