@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,13 @@ def test_workers_of_a_patched_arbiter_are_replaced_reloaded_and_stopped(
         (found,) = server.log.wait(KEPT)
         assert found[1] == worker_class
         served: set[int] = set()
-        until(lambda: served.add(server.get("/").json()["pid"]) or len(served) == 2, "both workers serve")
+        with ThreadPoolExecutor(8) as clients:  # one at a time may all go to the same worker
+
+            def both_serve() -> bool:
+                served.update(reply.json()["pid"] for reply in clients.map(server.get, ["/"] * 8))
+                return len(served) == 2
+
+            until(both_serve, "both workers serve")
         replaced(server, lambda: [os.kill(pid, signal.SIGKILL) for pid in server.worker_pids()])
         server.hup()
         for target in ("/program", "/https", "/program"):
