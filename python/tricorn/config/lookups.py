@@ -138,6 +138,10 @@ class Dictionary(Record):
         return raw
 
 
+class Whole(dict[str, Any]):
+    """A log configuration of uvicorn's (`log_config`): nothing is laid under it, as it is under gunicorn's."""
+
+
 def accepts(function: AnyHook, arity: int) -> bool:
     """Whether `function` can be called with that many positional arguments."""
     import inspect  # only for hooks that are given

@@ -11,6 +11,7 @@ from typing import Any
 
 from tricorn.config import addresses
 from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets, word
+from tricorn.config.lookups import Whole
 from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action
@@ -49,7 +50,7 @@ def _text(value: object) -> str | None:
 
 def _of_setting(name: str, value: object) -> Mapping[str, object]:
     if name == "logconfig" and isinstance(value, Mapping):
-        return {"logconfig_dict": value}  # uvicorn's `log_config` may be either
+        return {"logconfig_dict": Whole(value)}  # uvicorn's `log_config` may be either
     return {name: value}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tricorn.config.lookups import Whole
 from tricorn.errors import ConfigError
 from tricorn.log import names, targets
 from tricorn.log.transaction import manage
@@ -42,7 +43,8 @@ def is_configured(config: Config) -> bool:
 def apply(config: Config) -> None:
     """Applies the strongest of the three, if there is one. Raises ConfigError; run it in a transaction."""
     if config.logconfig_dict:
-        _apply_dict(config, dict(config.logconfig_dict), "logconfig_dict")
+        given = config.logconfig_dict
+        _apply_dict(config, _whole(given) if isinstance(given, Whole) else given, "logconfig_dict")
     elif config.logconfig_json:
         _apply_dict(config, _read_json(config.logconfig_json), f"{config.logconfig_json!r} (logconfig_json)")
     elif config.logconfig:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tricorn import compat
 from tricorn import log as logs
+from tricorn.config import program
 from tricorn.config.config import Config
 from tricorn.errors import ConfigError
 from tricorn.log.configured import CONFIG_DEFAULTS
@@ -55,6 +56,15 @@ def to_file(path: Path, **more: Any) -> dict[str, Any]:
         "loggers": {"gunicorn.error": {"level": "DEBUG", "handlers": ["file"], "propagate": False}},
         **more,
     }
+
+
+def test_a_dictionary_of_uvicorns_is_whole(configure: Configure, tmp_path: Path) -> None:
+    given = to_file(tmp_path / "log", loggers={"uvicorn": {"level": "INFO", "handlers": ["file"]}})
+    del given["root"]
+    layer = program.read({"log_config": given})
+    log = logs.make(configure(**{name: raw.value for name, raw in layer.values.items()}))
+    log.info("of the server")
+    assert (tmp_path / "log").read_text() == "dict|INFO|of the server\n"
 
 
 def test_a_dictionary(configure: Configure, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
