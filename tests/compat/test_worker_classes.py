@@ -8,6 +8,7 @@ import signal
 import pytest
 
 from tests.harness import Site
+from tests.harness.frames import BINARY, CLOSE, TEXT, Frames, handshake
 from tests.harness.needs import needs
 
 APPLICATION = """
@@ -139,6 +140,60 @@ def test_a_class_of_greenlets_patches_besides() -> None:
     with site("worker_class = 'lime.Mine'\n", lime=GEVENT) as server:
         (module, _) = server.get("/").json()
         assert module.startswith("gevent.")
+
+
+SOCKETS = """
+from geventwebsocket import WebSocketError
+
+def application(environ, start_response):
+    ws = environ.get("wsgi.websocket")
+    if ws is None:
+        start_response("200 OK", [("Content-Length", "5")])
+        return [b"plain"]
+    while not ws.closed:
+        message = ws.receive()
+        if message is None:
+            break
+        if message == "bye":
+            ws.close(4000, "as asked")
+            break
+        ws.send(message)
+        ws.send(b"from " + ws.path.encode(), binary=False)
+    for act in (ws.receive, lambda: ws.send("x")):
+        try:
+            act()
+        except WebSocketError as error:
+            environ["wsgi.errors"].write(f"over: {error}\\n")
+    start_response("200 OK", [])
+    return [b"nothing of this is sent"]
+"""
+
+
+@pytest.mark.beyond_reference("gevent-websocket is not installed")
+def test_the_class_of_gevent_websocket() -> None:
+    """geventwebsocket.gunicorn.workers.GeventWebSocketWorker, as tutorials of Flask-SocketIO name it."""
+    needs("gevent", "simple_websocket")
+    config = "worker_class = 'geventwebsocket.gunicorn.workers.GeventWebSocketWorker'\n"
+    with site(config, "chat_room:application", chat_room=SOCKETS) as server:
+        server.log.wait(r"Using worker: gevent \(.*GeventWebSocketWorker\)")
+        assert server.get("/").body == b"plain"
+        with Frames(server.address, "/echo") as socket:
+            socket.put(TEXT, "grüß".encode())
+            assert [socket.frame().payload for _ in range(2)] == ["grüß".encode(), b"from /echo"]
+            socket.put(BINARY, b"\0\xff")
+            got = socket.frame()
+            assert (got.first, got.payload) == (BINARY, b"\0\xff")
+            socket.frame()
+            socket.put(TEXT, b"bye")
+            got = socket.frame()
+            assert (got.first, got.code, got.reason) == (CLOSE, 4000, "as asked")
+        with Frames(server.address, "/left") as socket:
+            socket.put(CLOSE, b"\x03\xe8")
+            assert socket.frame().first == CLOSE
+        server.log.wait("over: .*Socket is dead", count=3)
+        with server.connect() as wire:
+            wire.send(handshake("/bad", drop=("Sec-WebSocket-Key",)))
+            assert wire.reply().status == 400
 
 
 PAPERLESS = """

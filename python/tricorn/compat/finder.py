@@ -13,7 +13,7 @@ from types import ModuleType
 from tricorn.compat.absent import not_served
 
 TOP = "gunicorn"
-TOPS = (TOP, "uvicorn", "uvicorn_worker")
+TOPS = (TOP, "uvicorn", "uvicorn_worker", "geventwebsocket")
 """Packages that are served where they are not installed."""
 ROOT = os.path.dirname(__file__)
 
@@ -33,6 +33,7 @@ OURS = frozenset(
         "gunicorn.workers.gtornado",
         "gunicorn.workers.sync",
         "aiohttp.worker",
+        "geventwebsocket.gunicorn.workers",
         "uvicorn.workers",
         "uvicorn_worker",
         "uvicorn_worker._workers",

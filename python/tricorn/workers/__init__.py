@@ -38,8 +38,6 @@ def choose(name: str | type, threads: int) -> str:
     user's, which has its family's alias.
     """
     named, name = name, dotted(name)
-    if name in _REFUSED:
-        raise ConfigError(f"The worker class {name!r} is not available: {_REFUSED[name]}")
     if is_foreign(named):
         from tricorn.workers import foreign
 
@@ -81,7 +79,7 @@ def is_foreign(name: str | type) -> bool:
     """Whether it is a class of the user's, which has to be imported to be known."""
     if isinstance(name, type):
         return dotted(name) not in _OTHER_NAMES
-    return _alias(name) not in NAMES and name not in _REFUSED and ("." in name or name.startswith("egg:"))
+    return _alias(name) not in NAMES and ("." in name or name.startswith("egg:"))
 
 
 def kind_of(config: Config) -> type[Worker]:
@@ -162,13 +160,6 @@ _CLASSES = {
 
 LOOPS_OF_HYPERCORN = ("asyncio", "uvloop")
 """hypercorn's names of its worker classes."""
-
-_REFUSED = {
-    "geventwebsocket.gunicorn.workers.GeventWebSocketWorker": (
-        "this server has no `wsgi.websocket`. Use --worker-class gevent: Flask-SocketIO and python-socketio take "
-        "WebSockets through the package simple-websocket, and ASGI applications through --worker-class asgi."
-    ),
-}
 
 _ON_UVLOOP = frozenset(("uvloop", "aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
 

@@ -14,7 +14,7 @@ from tricorn.compat.gunicorn import util
 ROOT = Path(compat.__file__).parent
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    for top in ("gunicorn", "uvicorn", "uvicorn_worker", "aiohttp")
+    for top in ("gunicorn", "uvicorn", "uvicorn_worker", "aiohttp", "geventwebsocket")
     for path in (ROOT / top).rglob("*.py")
 )
 

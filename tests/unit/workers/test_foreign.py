@@ -96,7 +96,6 @@ def test_a_class_that_is_given_itself() -> None:
         ("tricorn.workers.sync.SynkWorker", "is not in its module. Did you mean tricorn.workers.sync.SyncWorker"),
         ("egg:no-such-distribution#it", "no distribution 'no-such-distribution' is installed"),
         ("egg:pytest#it", "pytest has no entry point 'it'"),
-        ("geventwebsocket.gunicorn.workers.GeventWebSocketWorker", "simple-websocket"),
     ],
 )
 def test_what_is_refused(named: Any, says: str) -> None:
