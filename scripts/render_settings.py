@@ -116,6 +116,7 @@ FORMS = {
 EXISTING: dict[Kind[Any], str] = {
     ExistingPath("DIR"): "a directory that exists",
     ExistingPath("FILE"): "a file that exists",
+    ExistingPath("FILE#NAME"): "a file that exists, and perhaps the name of a section of it",
     ExistingPaths("FILES"): "files that exist, or patterns; in a file a list of them",
     ExistingPaths("FILE"): "files that exist; in a file a list of them",
     ExistingPaths("DIR"): "directories that exist; in a file a list of them",

@@ -231,6 +231,24 @@ assert Arbiter.APP_LOAD_ERROR == 4 and len(Arbiter.SIGNALS) == 9
 Arbiter(Standalone(application, {"bind": BIND, "preload_app": True})).run()
 """,
     ),
+    "paste's server": Case(
+        "Pyramid's pserve: [server:main] of a PasteDeploy file, whose keys are settings",
+        """
+from paste.deploy import loadserver
+
+open("production.ini", "w").write(f'''
+[server:main]
+paste.server_runner = gunicorn.app.pasterapp:serve
+host = {BIND.partition(":")[0]}
+port = {BIND.partition(":")[2]}
+workers = 2
+threads = 2
+''')
+loadserver("config:production.ini", relative_to=os.getcwd())(application)
+""",
+        workers=2,
+        multithread=True,
+    ),
     "subprocess": Case(
         "mlflow/mlflow mlflow/utils/process.py; apache/airflow 2, airflow webserver: `python -m gunicorn` as a child",
         """

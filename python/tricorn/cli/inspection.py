@@ -19,9 +19,10 @@ from tricorn.config.lookups import Hook
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Setting
 from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
-from tricorn.gateway import app_loader, interfaces
+from tricorn.gateway import interfaces
 from tricorn.log import classes, configured
 from tricorn.workers import native
+from tricorn.workers.application import Application
 
 HIDDEN = "***"
 
@@ -82,7 +83,7 @@ def check_application(config: Config) -> int:
         worker_class = workers.kind_of(config)
         worker_class.patch_library(_Printer())
         uri = config.wsgi_app or ""
-        application = app_loader.load(uri, factory=config.factory)
+        application = Application(config).load()
         interfaces.check(application, uri, worker_class.alias)
         if worker_class.alias == workers.AUTO:
             workers.choose(interfaces.class_for(application, uri)[0], config.threads)

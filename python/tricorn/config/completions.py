@@ -53,7 +53,7 @@ def _operand(setting: Setting[object]) -> tuple[str, tuple[str, ...]]:
             return "users", ()
         case Group():
             return "groups", ()
-    takes = {"DIR": "directories", "FILE": "files", "FILES": "files", "CONFIG": "files"}
+    takes = {"DIR": "directories", "FILE": "files", "FILE#NAME": "files", "FILES": "files", "CONFIG": "files"}
     return takes.get(setting.kind.metavar, "text"), ()
 
 

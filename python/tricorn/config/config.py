@@ -86,6 +86,10 @@ class Config(Settings):
         return dict(self.raw_env)
 
     @property
+    def paste_global_conf(self) -> dict[str, str]:
+        return dict(self.raw_paste_global_conf)
+
+    @property
     def worker_class_str(self) -> str:
         name: str | type = self.worker_class
         if isinstance(name, str):

@@ -50,6 +50,7 @@ def _comma_list(value: Any) -> list[str]:
 
 
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "raw_paste_global_conf": lambda pairs: [f"{key}={value}" for key, value in pairs],
     "raw_env": lambda pairs: [f"{key}={value}" for key, value in pairs],
     "pythonpath": lambda paths: ",".join(paths) or None,
     "forwarded_allow_ips": _comma_list,

@@ -89,6 +89,7 @@ class Group(Record):
 
 _EXIST = {
     "FILE": ("file", os.path.isfile),
+    "FILE#NAME": ("file", lambda path: os.path.isfile(path.partition("#")[0])),
     "DIR": ("directory", os.path.isdir),
     "FILES": ("file or directory", lambda path: bool(GLOB_CHARACTERS & set(path)) or os.path.exists(path)),
 }
@@ -96,7 +97,7 @@ _EXIST = {
 
 
 class ExistingPath(Record):
-    """A file (FILE) or a directory (DIR) that exists; None and the empty text mean that there is none."""
+    """A file (FILE, FILE#NAME) or a directory (DIR) that exists; None and the empty text mean that there is none."""
 
     metavar: str
 

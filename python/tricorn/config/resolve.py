@@ -62,9 +62,12 @@ def resolve(layers: Iterable[Layer], directory: str | None = None) -> Config:
     for layer in layers:
         written.update(layer.values)
     resolved = {setting.name: _resolve_one(setting, written.get(setting.name)) for setting in SETTINGS}
+    if resolved["paste"].value is not None:
+        resolved["wsgi_app"] = resolved["paste"]
     _name_processes(resolved)
     if directory is not None:
         _look_up(resolved, directory)
+        _log_as_paste(resolved)
     return Config(resolved)
 
 
@@ -158,6 +161,23 @@ def _look_up(resolved: dict[str, Resolved], start: str) -> None:
                 setting.kind.look_up(found.value, directory)  # type: ignore[arg-type]  # the kind has made the value
             except Invalid as error:
                 raise _complaint(setting.name, found.value, found.origin, error) from None
+
+
+def _log_as_paste(resolved: dict[str, Resolved]) -> None:
+    """A PasteDeploy file may configure the loggers, too."""
+    paste, logconfig = resolved["paste"], resolved["logconfig"]
+    if paste.value is None or logconfig.origin != DEFAULT:
+        return
+    import configparser
+
+    file = str(paste.value).partition("#")[0]
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(os.path.join(str(resolved["chdir"].value), file))
+    except configparser.Error as error:
+        raise _complaint("paste", paste.value, paste.origin, Refused(f"it cannot be read: {error}")) from None
+    if parser.has_section("loggers"):
+        resolved["logconfig"] = Resolved(file, paste.origin)
 
 
 def _strangers(environ: Mapping[str, str], reading: _Reading) -> Iterable[str]:

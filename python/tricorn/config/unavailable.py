@@ -82,8 +82,6 @@ UNAVAILABLE = (
     Unavailable(
         "enable_backlog_metric", ("--enable-backlog-metric",), False, takes=Takes.NOTHING, switch="statsd_host"
     ),
-    Unavailable("paste", ("--paste", "--paster")),
-    Unavailable("raw_paste_global_conf", ("--paste-global",), (), switch="paste"),
     Unavailable("proxy_protocol", ("--proxy-protocol",), "off", takes=Takes.MAYBE),
     Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1"), switch="proxy_protocol"),
     Unavailable("protocol", ("--protocol",), "http"),

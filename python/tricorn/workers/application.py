@@ -24,6 +24,10 @@ class Application:
     def load(self) -> Callable[..., Any]:
         from tricorn.gateway import app_loader
 
+        if self.cfg.paste is not None and self._given is None:
+            from tricorn.gateway import paste
+
+            return paste.load(self.cfg.paste, self.cfg.paste_global_conf)
         made: Callable[..., Any] | None = None if self._given is None else app_loader.make(self._given)
         return made or app_loader.load(self.app_uri, factory=self.cfg.factory)
 

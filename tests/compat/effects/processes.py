@@ -31,6 +31,65 @@ def sees_wsgi_app(directory: Path) -> None:
         assert server.get("/").body == b"by wsgi_app"
 
 
+INI = """
+[app:main]
+paste.app_factory = described:make
+text = main
+
+[app:admin]
+paste.app_factory = described:make
+text = admin %(greeting)s
+
+[loggers]
+keys = root, server
+
+[handlers]
+keys = file
+
+[formatters]
+keys =
+
+[logger_root]
+level = INFO
+handlers = file
+
+[logger_server]
+qualname = gunicorn.error
+level = INFO
+handlers = file
+
+[handler_file]
+class = FileHandler
+args = ("by paste.log",)
+"""
+
+DESCRIBED = """
+def make(global_conf, text):
+    def application(environ, start_response):
+        start_response("200 OK", [("Content-Length", str(len(text)))])
+        return [text.encode()]
+    return application
+"""
+
+
+def sees_paste(directory: Path) -> None:
+    """The application, and the loggers."""
+    files = {"described.py": DESCRIBED, "main.ini": INI.replace("%(greeting)s", "")}
+    with Site("paste = 'main.ini'\n", app="", files=files, wait=False) as server:
+        until(server._accepts, "the server listens")
+        assert server.get("/").body == b"main"
+        log = server.directory / "by paste.log"
+        until(lambda: "Booting worker" in log.read_text(), "the log is where the file says")
+
+
+def sees_raw_paste_global_conf(directory: Path) -> None:
+    files = {"described.py": DESCRIBED, "main.ini": INI[: INI.index("[loggers]")]}
+    with Site(
+        "", app="", files=files, extra=("--paste", "main.ini#admin", "--paste-global", "greeting=hello")
+    ) as server:
+        assert server.get("/").body == b"admin hello"
+
+
 def sees_bind(directory: Path) -> None:
     port, path = free_port(), directory / "s"
     with Site(f"bind = ['127.0.0.1:{port}', 'unix:{path}']\n", wait=False) as server:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tricorn.config.lookups import ExistingPaths
+from tricorn.config.lookups import ExistingPath, ExistingPaths
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Boolean, Choice, OptionalText
+from tricorn.config.validators import Boolean, Choice, EnvAssignments, OptionalText
 
 
 class Application(Section):
@@ -28,6 +28,26 @@ class Application(Section):
         doc="MODULE may be a file, as in `main.py`. Without an attribute `application` is taken, else `app`, else what "
         "`create_app()` returns. An attribute may be one of another, `main:site.app`. The arguments of a factory are "
         "literals. On the command line it is the argument without a flag.",
+    )
+
+    paste = Setting(
+        flags=("--paste", "--paster"),
+        kind=ExistingPath("FILE#NAME"),
+        default=None,
+        help="A PasteDeploy file that describes the application, as production.ini or production.ini#admin.",
+        doc="Its section `[app:main]`, or the one that is named after `#`, stands for `wsgi_app`. Where the file "
+        "configures logging (`[loggers]`) it is `logconfig`, too. It needs PasteDeploy: `pip install "
+        "'tricorn[paste]'`. With `use = egg:tricorn` in `[server:main]` the command `pserve` starts this server with "
+        "what else stands there.",
+    )
+
+    raw_paste_global_conf = Setting(
+        flags=("--paste-global",),
+        action=Action.APPEND,
+        kind=EnvAssignments(metavar="CONF"),
+        default=(),
+        help="A variable of the PasteDeploy file, as KEY=VALUE.",
+        doc="What `%(KEY)s` means there. May be given several times.",
     )
 
     factory = Setting(
