@@ -150,6 +150,11 @@ check-wheel: build ## Proves that the package installs and serves in a clean env
 
 ##@ Now and then
 
+.PHONY: check-frameworks
+check-frameworks: build ## `tricorn main:app` from the wheel, for eight frameworks, in an environment without this checkout (needs the network)
+	$(call say,The frameworks and the wheel)
+	@scripts/check_frameworks $(BIN)/python
+
 .PHONY: audit
 audit: ## Asks OSV whether a locked version, of Rust or Python, has a known vulnerability (needs the network)
 	@$(PYTHON) scripts/audit.py

@@ -23,6 +23,7 @@ DEFAULT_FACTORY = "create_app"
 def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
     """The application that `uri` names, or with `factory` what the named function returns.
 
+    A function that needs no arguments is taken for a factory without being called one: no interface calls it so.
     Exceptions of its module come through as they are.
     """
     module_name, _, expression = uri.partition(":")
@@ -39,7 +40,7 @@ def load(uri: str, *, factory: bool = False) -> Callable[..., Any]:
             found = getattr(found, name)
         except AttributeError:
             raise AppImportError(_not_found(name, module_name, tuple(vars(module)))) from None
-    if factory and arguments is None:
+    if arguments is None and (factory or interfaces.is_factory(found)):
         arguments = [], {}
     if arguments is not None:
         found = _call_factory(found, *arguments)

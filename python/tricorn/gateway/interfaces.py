@@ -49,6 +49,13 @@ def interface_of(application: object) -> str | None:
     return "WSGI" if _takes(application, 2) and not _takes(application, 3) else None
 
 
+def is_factory(found: object) -> bool:
+    """Whether it can only be meant to be called without arguments, and to return the application."""
+    if not inspect.isfunction(found) or inspect.iscoroutinefunction(found):  # aiohttp's are coroutine functions
+        return False
+    return _takes(found, 0) and all(each.kind is not each.VAR_POSITIONAL for each in _parameters(found))
+
+
 def _is_async(application: Callable[..., Any]) -> bool:
     if inspect.iscoroutinefunction(application):
         return True
@@ -66,11 +73,15 @@ def _takes(application: Callable[..., Any], count: int) -> bool:
 
 def _required(application: Callable[..., Any]) -> tuple[str, ...]:
     """The names of the arguments that it must be given."""
+    required = (each for each in _parameters(application) if each.default is each.empty)
+    return tuple(each.name for each in required if each.kind in _POSITIONAL)
+
+
+def _parameters(application: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     try:
-        parameters = inspect.signature(application).parameters.values()
+        return tuple(inspect.signature(application).parameters.values())
     except (TypeError, ValueError, NameError):
         return ()
-    return tuple(each.name for each in parameters if each.default is each.empty and each.kind in _POSITIONAL)
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

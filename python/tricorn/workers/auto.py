@@ -68,6 +68,18 @@ def _become(worker: Worker, kind: type[Worker], made: tuple[asyncio.AbstractEven
 
 def _current_loop() -> Any:
     """The event loop that modules got when they asked for one, without making one; asyncio need not be imported."""
-    events = sys.modules.get("asyncio.events")
+    events: Any = sys.modules.get("asyncio.events")
+    if events is None:
+        return None
+    if sys.version_info >= MAKES_NO_LOOP:
+        try:
+            return events.get_event_loop()
+        except RuntimeError:
+            return None
+    # Before, get_event_loop() makes a loop, and only the policy's own attributes tell. These versions change no more.
     policy = getattr(events, "_event_loop_policy", None)
     return getattr(getattr(policy, "_local", None), "_loop", None)
+
+
+MAKES_NO_LOOP = (3, 14)
+"""From this version of Python on asyncio.get_event_loop() raises RuntimeError where there is no loop."""

@@ -18,6 +18,7 @@ def factory(*args, **kwargs):
     def made(environ, start_response): ...
     made.arguments = (args, kwargs)
     return made
+def make_app(debug=False): return app
 def strict(one): return app
 def broken(): raise TypeError("inside")
 def none(): return None
@@ -48,6 +49,11 @@ def test_an_attribute_and_the_default_one() -> None:
 
 def test_an_attribute_of_an_attribute() -> None:
     assert load("loader_module:text.upper")() == "NO APPLICATION"
+
+
+def test_a_factory_that_is_not_called_one() -> None:
+    assert load("loader_module:make_app").__name__ == "app"
+    assert load("loader_module:factory").__name__ == "factory"  # takes whatever an interface gives
 
 
 def test_a_module_by_its_file() -> None:

@@ -87,6 +87,31 @@ def test_what_is_clear_is_told(application: Any, interface: str | None) -> None:
     assert interfaces.interface_of(application) == interface
 
 
+def no_arguments(): ...
+
+
+def all_have_defaults(config=None, testing=False, **more): ...
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (no_arguments, True),
+        (all_have_defaults, True),
+        (wsgi, False),
+        (wsgi_with_more, False),
+        (asgi_given_on, False),
+        (anything, False),
+        (factory, False),
+        (lambda *, app: None, False),
+        (Wsgi, False),
+        (print, False),
+    ],
+)
+def test_what_is_called_without_arguments_is_a_factory(found: Any, expected: bool) -> None:
+    assert interfaces.is_factory(found) is expected
+
+
 @pytest.mark.parametrize(
     ("module", "name", "interface"),
     [

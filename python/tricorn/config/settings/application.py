@@ -55,7 +55,7 @@ class Application(Section):
         default=False,
         own=True,
         help="The application is what MODULE:ATTRIBUTE returns when it is called without arguments.",
-        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`.",
+        doc="uvicorn's. The same as `MODULE:ATTRIBUTE()`. A function that needs no arguments is a factory without it.",
     )
 
     env_file: Setting[tuple[str, ...]] = Setting(
