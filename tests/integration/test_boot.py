@@ -45,6 +45,24 @@ def test_one_line_says_that_the_server_is_ready() -> None:
         server.log.wait("Ready: 2 gthread workers", count=2)
 
 
+MODULES = """
+import sys
+
+async def application(scope, receive, send):
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": " ".join(sys.modules).encode()})
+"""
+
+
+@pytest.mark.beyond_reference("its modules are its own affair")
+def test_an_asgi_worker_imports_what_it_needs() -> None:
+    with Site(app="mine:application", files={"mine.py": MODULES}) as server:
+        modules = set(server.get("/").body.decode().split())
+    assert {"asyncio", "tricorn.gateway.lifespan"} <= modules
+    assert not {"importlib.metadata", "email", "csv", "zipfile", "urllib.parse", "http.client"} & modules
+
+
 def test_several_addresses() -> None:
     ports = free_ports(2)
     with Server(bind=f"127.0.0.1:{ports[0]}", extra=["-b", f"127.0.0.1:{ports[1]}"]) as server:

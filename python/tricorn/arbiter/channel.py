@@ -25,7 +25,7 @@ MOST_DESCRIPTORS = 16
 UNREAD = 1 << 16
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Channel:
     receiver: socket.socket
     sender: socket.socket
@@ -59,7 +59,7 @@ class Channel:
                 return count
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class SharedChannel:
     """Made by the arbiter for its whole life."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from tricorn.arbiter import hooks
@@ -38,13 +37,13 @@ from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.errors import TricornError
 from tricorn.metrics import scoreboard
+from tricorn.record import Record
 from tricorn.unpatched import os
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Record):
     code: int
 
 

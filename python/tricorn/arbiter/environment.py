@@ -13,7 +13,7 @@ from tricorn.unpatched import os
 MOST_FILES = 65_536
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Environment:
     """What a configuration puts into the process, so that the next one can take it out again."""
 

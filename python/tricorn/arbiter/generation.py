@@ -23,7 +23,7 @@ from tricorn.workers.base import Worker
 SPARE_PAGES = 64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Generation:
     config: Config
     worker_class: type[Worker]

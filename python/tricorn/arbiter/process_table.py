@@ -27,7 +27,7 @@ NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class ProcessTable:
     server: Server
     signals: Sequence[Signals]

@@ -10,9 +10,9 @@ listening sockets; the variables below say which ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 
 from tricorn.errors import ConfigError
+from tricorn.record import Record
 from tricorn.unpatched import os, signal
 
 # Not near the name of any setting: TRICORN_PID would be, and may be a misspelt TRICORN_PIDFILE.
@@ -25,8 +25,7 @@ FIRST_SYSTEMD_FD = 3
 FAILED = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Record):
     """A program to execute."""
 
     executable: str
@@ -102,8 +101,7 @@ def inherited(environ: MutableMapping[str, str]) -> tuple[int, list[int]] | None
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Before:
+class _Before(Record):
     """What the child does before it is another program."""
 
     signals: Sequence[signal.Signals]

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
 
+from tricorn.record import Record
 from tricorn.unpatched import os, socket, time
 
 SEND_TIMEOUT = 1.0
 """Seconds. The manager's queue may be full, and the arbiter has other things to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notifier:
+class Notifier(Record):
     address: str | None = None
     """A path, or a name with a leading NUL in the abstract namespace; None: nobody wants to know."""
     watchdog_interval: float | None = None

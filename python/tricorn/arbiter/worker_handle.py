@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tricorn.arbiter.pages import Pages
+from tricorn.record import Record
 from tricorn.unpatched import os, signal
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
@@ -14,7 +15,7 @@ from tricorn.workers.messages import Decoder, Message
 READ_SIZE = 4096
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WorkerHandle:
     nr: int
     worker: Worker
@@ -52,8 +53,7 @@ class WorkerHandle:
             os.close(self.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Forked:
+class Forked(Record):
     """Both results of a fork."""
 
     pid: int

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from tricorn.gateway import observe
 
@@ -54,7 +53,7 @@ def environ_of(scope: Scope) -> observe.Environ:
     query = scope["query_string"].decode("latin-1")
     path = _wsgi_text(scope["path"])
     raw_path = scope.get("raw_path")
-    target = quote(scope["path"]) if raw_path is None else raw_path.decode("latin-1")
+    target = _quoted(scope["path"]) if raw_path is None else raw_path.decode("latin-1")
     environ = {
         "REQUEST_METHOD": scope.get("method", "GET"),  # a WebSocket begins with one
         "RAW_URI": f"{target}?{query}" if query else target,
@@ -77,6 +76,12 @@ def environ_of(scope: Scope) -> observe.Environ:
     if "SERVER_NAME" not in environ:
         environ |= observe.named_server(environ.get("HTTP_HOST", ""), scope["scheme"])
     return environ
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote  # most workers observe nothing, and wait for their imports
+
+    return quote(path)
 
 
 def _key(name: bytes) -> str:

@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TextIO
 
 from tricorn.log.names import all_loggers
+from tricorn.record import Record
 
 STANDARD = (1, 2)
 
@@ -61,8 +61,7 @@ def is_managed(handler: logging.Handler) -> bool:
     return bool(getattr(handler, "_tricorn", False) or getattr(handler, "_gunicorn", False))
 
 
-@dataclass(frozen=True, slots=True)
-class _Logger:
+class _Logger(Record):
     logger: logging.Logger
     level: int
     propagate: bool
@@ -78,8 +77,7 @@ class _Logger:
         logger.filters[:] = self.filters  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Record):
     loggers: list[_Logger]
     attached: set[logging.Handler]
     streams: tuple[TextIO, TextIO]

@@ -16,8 +16,9 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from mmap import mmap
+
+from tricorn.record import Record
 
 MAGIC = 0x5452_4943_4F52_4E00
 VERSION = 4
@@ -94,8 +95,7 @@ class State(enum.Enum):
     STOPPED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Record):
     """Durations, four buckets per doubling (log-linear), microseconds."""
 
     counts: Sequence[int]
@@ -123,8 +123,7 @@ def bucket_floor(index: int) -> int:
     return (4 + index % 4) << (octave - 2)
 
 
-@dataclass(frozen=True, slots=True)
-class RunningRequest:
+class RunningRequest(Record):
     """A request that is with the application."""
 
     slot: int
@@ -135,8 +134,7 @@ class RunningRequest:
     """`GET /path?query`, cut at 104 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Record):
     """One worker at one moment."""
 
     pid: int
@@ -157,8 +155,7 @@ class Snapshot:
     requests: tuple[RunningRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Record):
     """What all workers share at one moment."""
 
     sent: int

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tricorn.config.resolve import override
 from tricorn.config.settings import processes
 from tricorn.errors import ConfigError, nearest
+from tricorn.workers import installed
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -133,11 +134,8 @@ def _is_new_enough(package: str) -> bool:
 
 def _version(package: str) -> tuple[int, ...]:
     """The numbers that a version begins with; those of the oldest that will do if nobody knows."""
-    from importlib import metadata  # not for classes that need no package
-
-    try:
-        text = metadata.version(package)
-    except metadata.PackageNotFoundError:  # a checkout on the path
+    text = installed.version(package)
+    if text is None:  # a checkout on the path
         return OLDEST[package]
     numbers = []
     for part in text.split("."):

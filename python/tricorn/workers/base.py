@@ -14,12 +14,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
 from tricorn.metrics import scoreboard
+from tricorn.record import Record
 from tricorn.unpatched import os, select
 from tricorn.workers import boot_failure, ending, notifier, watch
 from tricorn.workers.contract import Contract
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from tricorn.workers.reloader import Reloader
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSpec:
+class WorkerSpec(Record):
     """What a worker is to be; known before the fork."""
 
     server: Any
@@ -69,8 +68,7 @@ class WorkerSpec:
         return self.config.handover
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerFds:
+class WorkerFds(Record):
     """The descriptors of a worker; known after the fork."""
 
     listeners: Sequence[int]
@@ -447,8 +445,7 @@ class Worker(Contract, ABC):
         return f"<Worker {self.pid}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Booted:
+class Booted(Record):
     core: Core
     gateway: Any
 

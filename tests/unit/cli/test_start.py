@@ -24,3 +24,14 @@ def test_reading_the_configuration_needs_neither_the_arbiter_nor_what_explains_f
     modules = imported("import tricorn.config.load")
     assert not {"tricorn.arbiter", "tricorn.workers", "tricorn._core", "logging", "asyncio"} & modules
     assert not {"dataclasses", "inspect", "ast", "traceback"} & modules
+
+
+def test_the_arbiter_imports_no_event_loop() -> None:
+    modules = imported("import tricorn.arbiter.start, tricorn.workers.auto")
+    assert not {"asyncio", "ssl", "importlib.metadata", "email", "urllib.parse"} & modules
+
+
+def test_finding_uvloop_reads_no_metadata() -> None:
+    """importlib.metadata imports sixty modules: a fifth of what an ASGI application waited for."""
+    modules = imported("from tricorn import workers; workers.choose_loop('asgi', 'auto')")
+    assert not {"importlib.metadata", "email", "csv", "zipfile", "uvloop"} & modules

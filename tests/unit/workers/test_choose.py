@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
 from tricorn import workers
 from tricorn.errors import ConfigError
+from tricorn.workers import installed
 
 PYPROJECT = Path(__file__).resolve().parents[3] / "pyproject.toml"
 
@@ -81,7 +81,7 @@ class TestPackages:
     def test_one_that_is_too_old_is_told(
         self, alias: str, oldest: str, version: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(metadata, "version", lambda name: version)
+        monkeypatch.setattr(installed, "version", lambda name: version)
         with pytest.raises(ConfigError, match=rf"needs {alias} {oldest} or newer, {alias} 0\.[\d.]+ is installed: pip"):
             workers.choose(alias, 1)
 
@@ -89,7 +89,7 @@ class TestPackages:
     def test_one_that_is_new_enough_is_taken(
         self, alias: str, oldest: str, version: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(metadata, "version", lambda name: version.format(oldest))
+        monkeypatch.setattr(installed, "version", lambda name: version.format(oldest))
         assert workers.choose(alias, 1) == alias
 
     def test_the_extra_asks_for_the_same(self, alias: str, oldest: str) -> None:
@@ -120,7 +120,7 @@ class TestLoops:
     )
     def test_with_uvloop(self, name: str, asked: str, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(workers, "find_spec", lambda name: name)
-        monkeypatch.setattr(metadata, "version", lambda name: "99.0")
+        monkeypatch.setattr(installed, "version", lambda name: "99.0")
         assert workers.choose_loop(name, asked) == loop
 
     def test_without_uvloop(self, monkeypatch: pytest.MonkeyPatch) -> None:
