@@ -24,6 +24,7 @@ from tricorn.config.lookups import (
     Hook,
     User,
 )
+from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE
@@ -111,6 +112,7 @@ FORMS = {
     HeaderFields: "`NAME:VALUE` texts; in a file a list of them or a dict",
     ServerName: "a text, `true` or `false`",
     TextList: "texts, separated by commas; in a file a list as well",
+    ProxyHeaders: "a list of names, or names separated by commas",
 }
 
 EXISTING: dict[Kind[Any], str] = {

@@ -146,7 +146,7 @@ PROTOCOL = (
     Fault(
         "host_port",
         "a port in Host is digits",
-        f"{HTTP}/host.rs",
+        "crates/tricorn-proto/src/message/host.rs",
         "text.iter().all(u8::is_ascii_digit)",
         "true",
         (LIB,),

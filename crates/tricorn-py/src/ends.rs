@@ -30,11 +30,31 @@ pub fn known(exchange: &Exchange) -> Option<&Addresses> {
     exchange.client.attachment.as_ref().and_then(|kept| kept.downcast_ref::<Addresses>())
 }
 
-/// The client that a trusted front end tells of; it says no port.
+/// The client that a trusted front end tells of; port 0 where it says none.
 pub fn forwarded<'py>(py: Python<'py>, engine: &Engine, exchange: &Exchange) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let request = &*exchange.request;
+    if let Some(claims) = request.claims() {
+        let client = claims.client.as_ref();
+        return client.map(|client| (&client.name, client.port).into_pyobject(py)).transpose();
+    }
     let client = client_of(&request.head, request.head_bytes(), &engine.config().policy.trust);
     client.map(|client| (latin1(py, client)?, 0).into_pyobject(py)).transpose()
+}
+
+/// The server as trusted front ends know it; if they only say a port, with the host that the connection has.
+#[cold]
+pub fn claimed_server<'py>(
+    py: Python<'py>,
+    name: Option<&[u8]>,
+    port: u16,
+    own: Option<&Py<PyTuple>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let name = match (name, own) {
+        (Some(name), _) => latin1(py, name)?.into_any(),
+        (None, Some(own)) => own.bind(py).get_item(0)?,
+        (None, None) => latin1(py, b"localhost")?.into_any(),
+    };
+    (name, port).into_pyobject(py)
 }
 
 /// Those of any connection, to be kept.

@@ -13,7 +13,7 @@ use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
-use tricorn_proto::peer::Trust;
+use tricorn_proto::peer::{ProxyPolicy, Trust};
 
 /// Looks options up and names the one that is missing or of the wrong type.
 struct Options<'a, 'py>(&'a Bound<'py, PyDict>);
@@ -254,6 +254,13 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
     let schemes: BTreeMap<String, String> = options.get("secure_scheme_headers")?;
     let forwarder_headers: Vec<String> = options.get("forwarder_headers")?;
     let trust: String = options.get("forwarded_allow_ips")?;
+    let proxy_headers: Vec<String> = options.optional("trusted_proxy_headers")?;
+    let proxy = if proxy_headers.is_empty() {
+        None
+    } else {
+        let (count, clear) = (options.get("trusted_proxy_count")?, options.get("clear_untrusted_proxy_headers")?);
+        Some(ProxyPolicy::new(&proxy_headers, count, clear).map_err(PyValueError::new_err)?)
+    };
     Ok(HeadPolicy {
         limits: Limits {
             request_line: options.get("limit_request_line")?,
@@ -275,6 +282,7 @@ fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {
             .map(|(name, value)| (name.to_ascii_lowercase().into_bytes(), value.into_bytes()))
             .collect(),
         forwarder_headers: forwarder_headers.into_iter().map(|name| name.to_ascii_uppercase().into_bytes()).collect(),
+        proxy,
     })
 }
 

@@ -51,7 +51,7 @@ impl Reporter {
         let record = Record {
             head: &request.head,
             bytes: request.head_bytes(),
-            remote: line.remote,
+            remote: remote_of(exchange, line.remote),
             status: line.status,
             fields: request.reply.fields(),
             sent: line.sent.unwrap_or_else(|| request.reply.body_sent()),
@@ -153,6 +153,12 @@ fn headers<'py>(py: Python<'py>, fields: &FieldList) -> PyResult<Bound<'py, PyLi
     Ok(list)
 }
 
+/// The client's address in text: that of its connection, unless trusted front ends say another.
+pub fn remote_of<'a>(exchange: &'a Exchange, remote: &'a [u8]) -> &'a [u8] {
+    let client = exchange.request.claims().and_then(|claims| claims.client.as_ref());
+    client.map_or(remote, |client| client.name.as_bytes())
+}
+
 /// What a WSGI environ would have of a request, for `%({…}e)s` where there is none.
 pub fn as_environ(exchange: &Exchange, remote: &[u8], key: &str) -> Option<Vec<u8>> {
     let request = &*exchange.request;
@@ -162,7 +168,7 @@ pub fn as_environ(exchange: &Exchange, remote: &[u8], key: &str) -> Option<Vec<u
         "RAW_URI" => head.target.of(bytes),
         "QUERY_STRING" => head.query.of(bytes),
         "SERVER_PROTOCOL" => head.protocol.of(bytes),
-        "REMOTE_ADDR" => remote,
+        "REMOTE_ADDR" => remote_of(exchange, remote),
         "PATH_INFO" => {
             let mut path = Vec::new();
             target::percent_decode(head.path.of(bytes), &mut path);

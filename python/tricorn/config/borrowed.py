@@ -205,7 +205,11 @@ BORROWED = (
     Borrowed(
         "--http1-pipeline-flush --no-http1-pipeline-flush", (GRANIAN,), Nothing("each response is sent at once", _FLAG)
     ),
-    Borrowed("--proxy-headers", (UVICORN,), Nothing("it is the default; see `forwarded_allow_ips`", _FLAG)),
+    Borrowed(
+        "--proxy-headers",
+        (UVICORN,),
+        Nothing("it is the default; see `trusted_proxy_headers`", _FLAG),
+    ),
     Borrowed("--no-proxy-headers", (UVICORN,), switch("forwarded_allow_ips", "", "`forwarded_allow_ips`, empty")),
     Borrowed("--server-header", (UVICORN,), switch("server_header", True, "`server_header`, the default")),
     Borrowed("--date-header", (UVICORN,), switch("date_header", True)),

@@ -86,6 +86,8 @@ def make_gateway(
 
     server = runner.server
     assert server is not None, "the runner is not set up"
+    if config.trusted_proxy_headers:
+        server.request_factory = _believing(server.request_factory)
 
     def make_protocol(transport: Transport) -> Any:
         protocol: Any = server()
@@ -95,6 +97,17 @@ def make_gateway(
 
     grace = config.asgi_disconnect_grace_period
     return TransportGateway(make_protocol, loop, *to_log(log), on_leave, before, after, grace)
+
+
+def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
+    """Requests as trusted front ends tell of them: aiohttp asks for the client's address once for a connection."""
+
+    def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        request = make(message, payload, protocol, writer, task)
+        peer, scheme = (protocol.transport.get_extra_info(name) for name in ("peername", "scheme"))
+        return request.clone(remote=str(peer[0] if peer else ""), scheme=str(scheme or request.scheme))
+
+    return make_request
 
 
 def send_files_natively(loop: asyncio.AbstractEventLoop) -> None:

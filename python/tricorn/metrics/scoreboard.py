@@ -83,6 +83,7 @@ _COUNTERS = {
     "queue_late": 43,
     "left_queue": 44,
     "heads_shed": 51,
+    "unforwarded": 53,
 }
 
 

@@ -143,7 +143,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,
         "forwarder_headers": list(config.forwarder_headers),
-        "secure_scheme_headers": dict(config.secure_scheme_headers),
+        "secure_scheme_headers": {} if config.trusted_proxy_headers else dict(config.secure_scheme_headers),
         "access_log": config.accesslog,
         "server": dict(_lower(config.headers)).get("server", config.server_header),
         "date": config.date_header,

@@ -43,6 +43,25 @@ def sees_ready_path(directory: Path) -> None:
         assert ask(port, "/readyz") == 404
 
 
+def sees_trusted_proxy_headers(directory: Path) -> None:
+    fields = [("X-Forwarded-For", "192.0.2.1, 192.0.2.2"), ("Forwarded", "for=192.0.2.3")]
+    with fact_site("trusted_proxy_headers = ['X-Forwarded-For']\n") as server:
+        environ = facts(server, *fields)["environ"]
+        assert (environ["REMOTE_ADDR"], "HTTP_FORWARDED" in environ) == ("192.0.2.2", False)
+
+
+def sees_trusted_proxy_count(directory: Path) -> None:
+    with fact_site("trusted_proxy_headers = 'x-forwarded-for'\ntrusted_proxy_count = 2\n") as server:
+        environ = facts(server, ("X-Forwarded-For", "192.0.2.1, 192.0.2.2"))["environ"]
+        assert environ["REMOTE_ADDR"] == "192.0.2.1"
+
+
+def sees_clear_untrusted_proxy_headers(directory: Path) -> None:
+    settings = "trusted_proxy_headers = 'x-forwarded-for'\nclear_untrusted_proxy_headers = False\n"
+    with fact_site(settings) as server:
+        assert facts(server, ("Forwarded", "for=192.0.2.3"))["environ"]["HTTP_FORWARDED"] == "for=192.0.2.3"
+
+
 def sees_request_timeout(directory: Path) -> None:
     with Site("request_timeout = 1\n", app="stuck:application") as server:
         assert server.get("/naps").status == 504

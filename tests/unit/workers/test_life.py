@@ -6,9 +6,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from tricorn.record import replace
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, Ready, Retire
 

@@ -3,8 +3,8 @@ use super::body::Body;
 use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
-use tricorn_proto::message::{Known, RequestHead};
-use tricorn_proto::peer::{request_id, request_start};
+use tricorn_proto::message::{Known, Refusal, RequestHead};
+use tricorn_proto::peer::{Claims, ProxyPolicy, proxy, request_id, request_start};
 use tricorn_proto::response::Reply;
 
 /// Bytes an input buffer begins with; a head that fits costs one read.
@@ -33,6 +33,8 @@ pub struct Request {
     pub(crate) hops: u8,
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
+    /// With `HeadPolicy::proxy`: what front ends say of it.
+    claims: Option<Box<Claims>>,
 }
 
 impl Request {
@@ -56,6 +58,38 @@ impl Request {
     #[inline]
     pub fn head_bytes(&self) -> &[u8] {
         &self.input[self.head_at..]
+    }
+
+    /// What trusted front ends say of the request; `None`: nothing is applied.
+    #[inline]
+    pub fn claims(&self) -> Option<&Claims> {
+        self.claims.as_deref()
+    }
+
+    /// Applies what front ends say to the complete head, before a byte of the body is looked at. Another Host stands behind the
+    /// head's own bytes. Returns how many fields were taken out.
+    #[cold]
+    pub(crate) fn believe(&mut self, policy: &ProxyPolicy, trusted: bool) -> Result<usize, Box<Refusal>> {
+        let claims = proxy::believe(&mut self.head, &self.input[self.head_at..], policy, trusted)?;
+        let removed = claims.removed;
+        if let Some(host) = &claims.host {
+            let added = [proxy::NAME, host].concat();
+            proxy::set_host(&mut self.head, (self.start - self.head_at) as u32, host.len());
+            let end = self.start;
+            self.start += added.len();
+            self.head_end = self.start;
+            self.input.extend_from_slice(&added);
+            self.input[end..].rotate_right(added.len());
+        }
+        self.claims = Some(Box::new(claims));
+        Ok(removed)
+    }
+
+    /// The bytes of the head as the client has sent them.
+    pub(crate) fn head_as_it_came(&self) -> &[u8] {
+        let host = self.claims.as_ref().and_then(|claims| claims.host.as_ref());
+        let added = host.map_or(0, |host| proxy::NAME.len() + host.len());
+        self.input.get(self.head_at..self.head_end - added).unwrap_or_default()
     }
 
     /// The client waits to be told that it may send the body.
@@ -98,6 +132,7 @@ impl Request {
         self.counted = Counted::default();
         self.hops = 0;
         self.partial = false;
+        self.claims = None;
         self.head.clear();
         self.reply.set_request_id(b"");
         self.body = Body::Empty;

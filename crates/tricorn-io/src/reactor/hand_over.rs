@@ -86,7 +86,7 @@ impl Reactor {
         let Wire::Http1(http1) = &conn.wire;
         let request = http1.request(id).ok_or(io::Errno::BADF)?;
         let stream = conn.stream.as_ref().ok_or(io::Errno::BADF)?;
-        let head = request.input.get(request.head_at..request.head_end).unwrap_or_default();
+        let head = request.head_as_it_came();
         let (body, file) = match &request.body {
             Body::Empty => (b"".as_slice(), None),
             Body::Memory(bytes) => (bytes.as_slice(), None),
@@ -240,6 +240,9 @@ impl Reactor {
         reading.took_body();
         let request = &mut *reading.request;
         request.head_end = head.len();
+        if let Some(proxy) = &self.config.policy.proxy {
+            request.believe(proxy, trusted)?;
+        }
         request.input.extend_from_slice(next);
         if let Some(spool) = spool {
             request.body = Body::Spooled(spool);

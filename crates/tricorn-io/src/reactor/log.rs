@@ -1,24 +1,42 @@
 //! What the logs are told of requests and connections that no exchange has.
+use super::chores::Chores;
+use super::conn::Origin;
+use super::proxied::Proxied;
 use super::warnings::{Incident, Overload, Shortage, Warnings};
 use crate::access_log::AccessLog;
 use crate::clock::WallText;
 use crate::config::Config;
 use crate::exchange::buffers::Request;
 use crate::peer::Peer;
+use crate::scoreboard::Scoreboard;
 use std::sync::Arc;
 use tricorn_proto::access_log::Record;
-use tricorn_proto::message::FieldList;
+use tricorn_proto::message::{FieldList, Refusal};
 use tricorn_proto::peer::request_id;
 
 pub(super) struct Log {
     config: Arc<Config>,
     access: Option<Arc<AccessLog>>,
     warnings: Warnings,
+    proxied: Proxied,
 }
 
 impl Log {
     pub fn new(config: Arc<Config>, access: Option<Arc<AccessLog>>) -> Log {
-        Log { config, access, warnings: Warnings::default() }
+        Log { config, access, warnings: Warnings::default(), proxied: Proxied::default() }
+    }
+
+    /// Applies what front ends say of a complete head, before its body.
+    #[inline]
+    pub fn believe(
+        &mut self,
+        request: &mut Request,
+        origin: Origin,
+        board: Scoreboard,
+        chores: &mut Chores,
+    ) -> Result<(), Box<Refusal>> {
+        let Some(policy) = &self.config.policy.proxy else { return Ok(()) };
+        self.proxied.believe(request, origin, policy, board, chores)
     }
 
     /// The error log is told of this, with others of its kind.

@@ -31,6 +31,7 @@ mod log;
 mod notices;
 mod outgoing;
 mod phase;
+mod proxied;
 mod queue;
 mod read;
 mod reject;

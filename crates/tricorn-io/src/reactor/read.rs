@@ -12,7 +12,7 @@ use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::encoding::CONTINUE;
 use crate::exchange::id::RequestId;
-use crate::scoreboard::Word;
+use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::io::Errno;
@@ -143,17 +143,17 @@ impl Reactor {
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin(id));
                     }
+                    if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
+                        return Some(Look::Refused(id, refusal));
+                    }
                     request.times.head_complete = if now == 0 { clock::now() } else { now };
                     conn.phase.enter(Change::Head);
                     if request.head.framing != Framing::None {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(id, refusal));
                         }
-                        let continues = !self.config.streaming && request.awaits_continue();
-                        if let Some(stream) = conn.stream.as_mut().filter(|_| continues) {
-                            let sent = stream.send(CONTINUE);
-                            self.board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
-                        }
+                        let invited = !self.config.streaming && request.awaits_continue();
+                        invite(conn.stream.as_mut().filter(|_| invited), self.board);
                     }
                 }
                 Step::Body(range) => {
@@ -411,5 +411,13 @@ fn compact(request: &mut Request) {
     } else if request.start > request.head_end + INPUT {
         request.input.drain(request.head_end..request.start);
         request.start = request.head_end;
+    }
+}
+
+/// Tells a client that waits for it that it may send the body.
+fn invite(stream: Option<&mut Stream>, board: Scoreboard) {
+    if let Some(stream) = stream {
+        let sent = stream.send(CONTINUE);
+        board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
     }
 }

@@ -85,6 +85,8 @@ pub enum Word {
     HeadsShed = 51,
     /// Bytes of request bodies on disk, or on their way there; a gauge.
     DiskBytes = 52,
+    /// Requests of untrusted peers from which forwarded headers were taken.
+    Unforwarded = 53,
 }
 
 pub const QUEUE_TIME: usize = 64;

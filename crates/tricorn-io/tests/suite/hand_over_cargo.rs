@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex};
 use tricorn_io::{Config, Peer};
-use tricorn_proto::peer::Trust;
+use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::peer::{ProxyPolicy, Trust};
 
 /// A worker that is busy, its sibling that is not, and a connection with the busy one.
 fn busy_and_idle(config: Config) -> (Workers, Client) {
@@ -270,4 +271,37 @@ fn a_request_with_trailers_stays_and_waits() {
     workers.unblock_all();
     let answer = client.response().answer();
     assert_eq!((answer.worker, answer.body.as_slice()), (Some(0), b"abc".as_slice()));
+}
+
+#[test]
+fn what_front_ends_say_is_applied_again_and_another_host_does_not_shift_the_body() {
+    let trusted = ["x-forwarded-for", "x-forwarded-host"].map(String::from);
+    let policy = HeadPolicy {
+        trust: Trust::parse("*").expect("everybody"),
+        proxy: Some(ProxyPolicy::new(&trusted, 1, true).expect("their names")),
+        ..siblings().policy
+    };
+    let seen: Arc<Mutex<Vec<(usize, String, String)>>> = Arc::default();
+    let noted = seen.clone();
+    let plan = Plan { config: Config { policy, ..siblings() }, ..plan(2) };
+    let workers = Workers::start(plan, move |index, exchange| {
+        let request = &*exchange.request;
+        let host = request.head.find(request.head_bytes(), b"host").expect("a host").to_vec();
+        let client =
+            request.claims().and_then(|claims| claims.client.clone()).map_or_else(String::new, |node| node.name);
+        noted.lock().expect("no panic").push((index, String::from_utf8_lossy(&host).into_owned(), client));
+    });
+    let mut client = workers.connect(0);
+    workers.block(0);
+    let body = noise(5_000);
+    let head = "POST /body HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Host: shop.example:81\r\n";
+    client.send(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    client.send(&body);
+    let answer = client.response().answer();
+    assert_eq!(answer.worker, Some(1));
+    assert!(answer.body == body);
+    handed_over(&workers, 1);
+    let found = seen.lock().expect("no panic").iter().find(|(worker, ..)| *worker == 1).cloned();
+    assert_eq!(found, Some((1, "shop.example:81".into(), "192.0.2.7".into())));
+    workers.unblock_all();
 }

@@ -2,8 +2,8 @@
 //!
 //! RFC 9112 section 6 and the attacks that live there: anything on which two parsers could disagree about where a
 //! message ends (CL.TE, TE.CL, TE.TE) is refused, never repaired.
-use super::host;
 use crate::message::grammar::{decimal, list};
+use crate::message::host;
 use crate::message::{Framing, Known, Method, Refusal, RefusalKind, RequestHead, Version};
 
 /// Collected while the fields are walked; judged by `decide` when they have all been seen.

@@ -1,5 +1,6 @@
 //! Every number that bounds a request head or a body, and the operator's loosening settings.
 use crate::message::{Refusal, RefusalKind};
+use crate::peer::ProxyPolicy;
 use crate::trust::Trust;
 
 /// Bounds in bytes or counts. `0` means "the hard maximum", never "unbounded" (but for `body`).
@@ -45,6 +46,8 @@ pub struct HeadPolicy {
     pub secure_scheme_headers: Vec<(Vec<u8>, Vec<u8>)>,
     /// Names with an underscore that a trusted peer may send (gunicorn's `forwarder_headers`), upper case; `*` means all.
     pub forwarder_headers: Vec<Vec<u8>>,
+    /// Which forwarded headers are applied to a head that was read; `None`: those above, and each gateway's.
+    pub proxy: Option<ProxyPolicy>,
 }
 
 /// gunicorn's defaults.
@@ -81,6 +84,7 @@ impl Default for HeadPolicy {
                 pair("x-forwarded-ssl", "on"),
             ],
             forwarder_headers: vec![b"SCRIPT_NAME".to_vec(), b"PATH_INFO".to_vec()],
+            proxy: None,
         }
     }
 }

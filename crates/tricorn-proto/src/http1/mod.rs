@@ -16,7 +16,6 @@ mod field_line;
 mod fields;
 mod fold;
 mod framing;
-mod host;
 pub mod limits;
 mod lines;
 pub mod receiver;

@@ -1,7 +1,7 @@
 //! The request line: `method SP request-target SP HTTP-version` (RFC 9112 section 3).
-use super::host;
 use super::limits::Leniency;
 use crate::message::grammar::is_token;
+use crate::message::host;
 use crate::message::refusal::python_repr;
 use crate::message::{Method, Refusal, RefusalKind, Version};
 use std::ops::Range;

@@ -11,6 +11,7 @@
 mod field_list;
 pub mod grammar;
 mod head;
+pub(crate) mod host;
 pub mod refusal;
 pub mod status;
 pub mod target;

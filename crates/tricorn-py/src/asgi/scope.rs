@@ -157,12 +157,18 @@ impl Maker {
     fn fill<'py>(&mut self, scope: &Bound<'py, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
         let py = scope.py();
         let forwarded = if exchange.client.trusted { ends::forwarded(py, engine, exchange)? } else { None };
+        let claimed =
+            exchange.request.claims().and_then(|claims| Some((claims.server_name.clone(), claims.server_port?)));
         let ends = ends::of(py, engine, exchange)?;
         if let Some(client) = forwarded.as_ref().or(ends.client.as_ref().map(|client| client.bind(py))) {
             put(scope, &self.keys.client, client)?;
         }
         if let Some(server) = &ends.server {
             put(scope, &self.keys.server, server.bind(py))?;
+        }
+        if let Some((name, port)) = claimed {
+            let server = ends::claimed_server(py, name.as_deref(), port, ends.server.as_ref())?;
+            put(scope, &self.keys.server, &server)?;
         }
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());

@@ -56,6 +56,12 @@ impl Call {
                 return Ok(None);
             }
             let request = &*exchange.request;
+            if let Some(claims) = request.claims() {
+                // Without a claim it is the peer: nothing else is believed then.
+                let peer = || exchange.client.peer.ip().map(|ip| ip.to_canonical().to_string());
+                let client = claims.client.as_ref().map(|client| client.name.clone()).or_else(peer);
+                return client.map(|client| latin1(py, client.as_bytes())).transpose();
+            }
             let client =
                 client_of(&request.head, request.head_bytes(), &self.ground.shared.engine.config().policy.trust);
             // What stands there need not be an address.

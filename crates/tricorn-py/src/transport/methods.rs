@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::net::SocketAddr;
 use std::os::fd::IntoRawFd;
+use tricorn_proto::message::Scheme;
 
 #[pymethods]
 impl Transport {
@@ -80,7 +81,8 @@ impl Transport {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         match name {
-            "peername" => address(py, self.peer).map(Some),
+            "peername" => peer(py, self).map(Some),
+            "scheme" => Ok(claimed_scheme(py, self).or(default)),
             "sockname" => address(py, self.local).map(Some),
             "socket" => socket(py, self).map(|socket| socket.or(default)),
             _ => Ok(default),
@@ -132,6 +134,27 @@ fn socket<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Option<Bound<
         None => return Ok(None),
     };
     py.import("tricorn.gateway.taken_socket")?.call_method1("show", (duplicate.into_raw_fd(),)).map(Some)
+}
+
+/// The client: of the request under way, if trusted front ends say who asked, or else of the connection.
+fn peer<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Bound<'py, PyAny>> {
+    let claimed = transport.state().active.exchange().and_then(|exchange| exchange.request.claims()?.client.clone());
+    match claimed {
+        Some(client) => Ok((client.name, client.port).into_pyobject(py)?.into_any()),
+        None => address(py, transport.peer),
+    }
+}
+
+/// Of the request under way, where front ends are believed.
+fn claimed_scheme<'py>(py: Python<'py>, transport: &Transport) -> Option<Bound<'py, PyAny>> {
+    let state = transport.state();
+    let request =
+        state.active.exchange().map(|exchange| &exchange.request).filter(|request| request.claims().is_some())?;
+    Some(
+        if request.head.scheme == Scheme::Https { intern!(py, "https") } else { intern!(py, "http") }
+            .clone()
+            .into_any(),
+    )
 }
 
 /// As `socket.getpeername` has it; `''` where nothing is known, as for a unix socket.

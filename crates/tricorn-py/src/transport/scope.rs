@@ -21,7 +21,11 @@ pub fn scope_of<'py>(py: Python<'py>, exchange: &Exchange, client: Option<Socket
     scope.set_item("raw_path", PyBytes::new(py, head.path.of(bytes)))?;
     scope.set_item("query_string", PyBytes::new(py, head.query.of(bytes)))?;
     scope.set_item("root_path", "")?;
-    scope.set_item("client", client.map(|client| (client.ip().to_string(), client.port())))?;
+    let claimed = exchange.request.claims().and_then(|claims| claims.client.as_ref());
+    let client = claimed
+        .map(|client| (client.name.clone(), client.port))
+        .or_else(|| client.map(|client| (client.ip().to_string(), client.port())));
+    scope.set_item("client", client)?;
     let headers = PyList::empty(py);
     for field in &head.fields {
         let name = PyBytes::new(py, &field.name.of(bytes).to_ascii_lowercase());

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString};
 use tricorn_io::{Body, Engine, Exchange};
 use tricorn_proto::message::{Known, Scheme, target};
+use tricorn_proto::peer::Claims;
 
 /// A dictionary grows when two thirds full: with this many entries in the template its copies have room for as many again.
 const PRESIZE: usize = 22;
@@ -183,6 +184,25 @@ impl Maker {
             let (name, port) = host_of(exchange);
             put(environ, self.keys.server.bind(py), &latin1(py, name)?)?;
             put(environ, self.keys.server_port.bind(py), &latin1(py, port)?)?;
+        }
+        exchange.request.claims().map_or(Ok(()), |claims| self.claims(environ, claims))
+    }
+
+    /// What trusted front ends say, in place of what the connection says.
+    #[cold]
+    fn claims(&self, environ: &Bound<'_, PyDict>, claims: &Claims) -> PyResult<()> {
+        let py = environ.py();
+        let set = |key: &Py<PyString>, text: &[u8]| put(environ, key.bind(py), &latin1(py, text)?);
+        if let Some(client) = &claims.client {
+            set(&self.keys.remote, client.name.as_bytes())?;
+            let port = if client.port > 0 { client.port.to_string() } else { String::new() };
+            set(&self.keys.remote_port, port.as_bytes())?;
+        }
+        if let Some(name) = &claims.server_name {
+            set(&self.keys.server, name)?;
+        }
+        if let Some(port) = claims.server_port {
+            set(&self.keys.server_port, port.to_string().as_bytes())?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.setting import Section, Setting
 from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Networks, TextList
 
@@ -79,6 +80,40 @@ class FrontEnds(Section):
         default=("SCRIPT_NAME", "PATH_INFO"),
         help="Upper-case header names with an underscore that a front end may set in the environ.",
         doc="They count only from peers in `forwarded_allow_ips`.",
+    )
+
+    trusted_proxy_headers: Setting[tuple[str, ...]] = Setting(
+        kind=ProxyHeaders(),
+        default=(),
+        core=True,
+        own=True,
+        help="Which forwarded headers of front ends are applied to a request: some of x-forwarded-for, "
+        "x-forwarded-proto, x-forwarded-host, x-forwarded-port and x-forwarded-by, or forwarded (RFC 7239).",
+        doc="Waitress's. From peers in `forwarded_allow_ips` they become the client's address, the scheme, `Host` and "
+        "the server's name and port, under every worker class; one that cannot be read is refused with 400. They then "
+        "stand in place of `secure_scheme_headers`, and of what event-loop workers read from X-Forwarded-For. Empty: "
+        "these do what they do without this setting. (uvicorn's `--proxy-headers` is something else: docs/FLAGS.md.)",
+    )
+
+    trusted_proxy_count = Setting(
+        kind=Integer(min=1, max=100),
+        default=1,
+        core=True,
+        own=True,
+        help="How many front ends a request passes, one behind the other.",
+        doc="Each adds its word at the right end of `trusted_proxy_headers`. So many words are believed, from the "
+        "right; what stands left of them a client may have written.",
+    )
+
+    clear_untrusted_proxy_headers = Setting(
+        kind=Boolean(),
+        default=True,
+        core=True,
+        own=True,
+        help="Leaves the application forwarded headers that are not applied.",
+        doc="Otherwise, with `trusted_proxy_headers`, the application sees X-Forwarded-For, -Proto, -Host, -Port, -By "
+        "and Forwarded only where they are applied. Those of other peers are counted, and the log says so once a "
+        "minute.",
     )
 
     header_map = Setting(

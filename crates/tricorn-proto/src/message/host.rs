@@ -1,9 +1,9 @@
 //! `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2).
-use crate::message::grammar::{REG_NAME, is};
+use super::grammar::{REG_NAME, is};
 
 /// `scheme "://" authority`, the beginning of a request target in absolute form (RFC 9112 section 3.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Absolute<'a> {
+pub(crate) struct Absolute<'a> {
     /// The port of a URI that names none.
     default_port: &'static [u8],
     pub authority: &'a [u8],
@@ -13,7 +13,7 @@ pub(super) struct Absolute<'a> {
 
 impl<'a> Absolute<'a> {
     /// `None` for another form, or a scheme that is not served here.
-    pub(super) fn of(target: &'a [u8]) -> Option<Absolute<'a>> {
+    pub(crate) fn of(target: &'a [u8]) -> Option<Absolute<'a>> {
         let colon = memchr::memchr(b':', target)?;
         let (scheme, rest) = target.split_at(colon);
         let default_port: &'static [u8] = match scheme {
@@ -28,7 +28,7 @@ impl<'a> Absolute<'a> {
 
     /// Whether a Host field names the same host and port. Letters of a host have no case (RFC 3986 section 3.2.2), and
     /// a port that is empty or left out is the scheme's (section 6.2.3).
-    pub(super) fn is_at(&self, host: &[u8]) -> bool {
+    pub(crate) fn is_at(&self, host: &[u8]) -> bool {
         let (one, other) = (split_port(self.authority), split_port(host));
         one.0.eq_ignore_ascii_case(other.0) && self.port(one.1) == self.port(other.1)
     }
@@ -42,7 +42,7 @@ impl<'a> Absolute<'a> {
 }
 
 /// Host and port of what `is_host_port` has accepted; the port is empty if there is none.
-fn split_port(value: &[u8]) -> (&[u8], &[u8]) {
+pub(crate) fn split_port(value: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memrchr(b':', value) {
         // A colon before the bracket belongs to an IP literal.
         Some(colon) if !value[colon..].contains(&b']') => (&value[..colon], &value[colon + 1..]),
@@ -52,7 +52,7 @@ fn split_port(value: &[u8]) -> (&[u8], &[u8]) {
 
 /// Whether this can be the value of a Host field. The empty value is valid: a URI without an authority has it.
 #[inline]
-pub(super) fn is_host_port(value: &[u8]) -> bool {
+pub(crate) fn is_host_port(value: &[u8]) -> bool {
     if value.first() == Some(&b'[') {
         return is_literal_port(value);
     }
