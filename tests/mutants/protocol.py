@@ -144,6 +144,22 @@ PROTOCOL = (
         (f"{SUITE} request_line", "tests/attacks/test_bad_requests.py::test_refused[gthread]"),
     ),
     Fault(
+        "hops_from_the_right",
+        "of X-Forwarded-For as many elements count as there are front ends",
+        "crates/tricorn-proto/src/peer/proxy.rs",
+        "elements.get(elements.len().saturating_sub(policy.hops)).copied()",
+        "elements.first().copied()",
+        (LIB,),
+    ),
+    Fault(
+        "strangers_forward",
+        "what untrusted peers forward is not applied",
+        "crates/tricorn-proto/src/peer/proxy.rs",
+        "!trusted || policy.chosen.is_empty()",
+        "policy.chosen.is_empty()",
+        (LIB,),
+    ),
+    Fault(
         "host_port",
         "a port in Host is digits",
         "crates/tricorn-proto/src/message/host.rs",

@@ -29,6 +29,14 @@ WORKERS = (
         ("tests/integration/test_logging.py -k still_holds",),
     ),
     Fault(
+        "new_relic_wraps_once",
+        "an ASGI application that New Relic's agent has wrapped is not wrapped again",
+        f"{PACKAGE}/gateway/agents.py",
+        'type(application).__module__.partition(".")[0] == "newrelic"',
+        "False",
+        ("tests/unit/gateway/test_agents.py",),
+    ),
+    Fault(
         "crash_status",
         "a worker that raises does not exit with 0",
         BASE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tricorn.gateway import asgi, observe_asgi, stand_in
+from tricorn.gateway import agents, asgi, observe_asgi, stand_in
 from tricorn.gateway.lifespan import Lifespan
 from tricorn.workers.loops import LoopWorker
 
@@ -29,7 +29,8 @@ class AsgiWorker(LoopWorker):
     def make_gateway(self) -> AsgiGateway:
         before, after = observe_asgi.callbacks(self, self.cfg, self.log)
         state = self._lifespan.state
-        return asgi.make_gateway(self.wsgi, self.loop, state, self.cfg, self.log, before=before, after=after)
+        application = agents.observed_asgi(self.wsgi)
+        return asgi.make_gateway(application, self.loop, state, self.cfg, self.log, before=before, after=after)
 
     def make_stand_in(self, traceback: str) -> Any:
         return stand_in.make_asgi_stand_in(traceback)

@@ -23,7 +23,7 @@ from tricorn._core import (
 from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
-from tricorn.gateway import observe, wsgi
+from tricorn.gateway import agents, observe, wsgi
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
@@ -111,7 +111,7 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
     spec = worker.spec
     before, after = observe.callbacks(worker, worker.cfg, worker.log)
     return wsgi.make_gateway(
-        application,
+        agents.observed_wsgi(application),
         worker.log,
         multithread=at_once > 1,
         multiprocess=spec.siblings,

@@ -34,7 +34,7 @@ pub struct Request {
     /// With `Config::streaming`: the rest of the body is still to come.
     pub(crate) partial: bool,
     /// With `HeadPolicy::proxy`: what front ends say of it.
-    claims: Option<Box<Claims>>,
+    pub(crate) claims: Option<Box<Claims>>,
 }
 
 impl Request {
