@@ -1,7 +1,7 @@
 """Agents that observe applications where other servers load them: New Relic's.
 
-It wraps what `gunicorn.app.base.Application.wsgi` returns, and ASGI applications where uvicorn's `Config` has them. This
-server calls neither. Where the agent is not loaded nothing is imported.
+It wraps what `gunicorn.app.base.Application.wsgi` returns, and ASGI applications where uvicorn's `Config` has them.
+This server calls neither. Where the agent is not loaded nothing is imported.
 """
 
 from __future__ import annotations
