@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, final
 
 __all__ = [
-    "SCOREBOARD_VERSION",
+    "GROUP_BYTES",
     "AsgiGateway",
     "BodySource",
     "Call",
@@ -13,9 +13,13 @@ __all__ = [
     "Core",
     "GreenServer",
     "LoopServer",
+    "RunningRequest",
+    "Scoreboard",
+    "Snapshot",
     "Transport",
     "TransportGateway",
     "WsgiGateway",
+    "access_object",
     "check_access_log_format",
     "check_upload_dir",
     "enlarge_signal_stack",
@@ -23,10 +27,17 @@ __all__ = [
     "upload_dir_in_memory",
 ]
 
-SCOREBOARD_VERSION: int
+GROUP_BYTES: int
+"""The size of the page that all workers share."""
 
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
+
+def access_object(atoms: dict[str, Any], time: str) -> str:
+    """The JSON object of a request for the access log, made of what `Logger.atoms` returns.
+
+    `time` is the log's: `[21/Nov/2026:01:02:32 +0000]`.
+    """
 
 def enlarge_signal_stack() -> bool:
     """Makes room for every signal at once on the calling thread's alternate signal stack, if it has one.
@@ -79,6 +90,111 @@ class WsgiGateway:
         before: Callable[[dict[str, Any]], object] | None = None,
         after: Callable[[dict[str, Any], Any, str, list[tuple[str, str]], int, int], object] | None = None,
     ) -> WsgiGateway: ...
+
+@final
+class Scoreboard:
+    """A worker's page of the scoreboard: a writable buffer, aligned to 8 bytes, that stays exported.
+
+    Raises `ValueError` for a buffer that is too short for a page.
+    """
+
+    def __new__(cls, page: Any) -> Scoreboard: ...
+    def read(self) -> Snapshot | None:
+        """None for a page no worker has begun. Raises `ValueError` for a page of another layout.
+
+        The writer does not stop meanwhile: figures that belong together may be a request apart.
+        """
+
+    def requests(self) -> list[RunningRequest]:
+        """The requests the worker is serving, or was serving when it was killed. There may be thousands."""
+
+    def histogram(self, name: str) -> dict[int, int]:
+        """`queue`, `application` or `total`: the lower edges of the buckets in use, in microseconds, and their counts."""
+
+    @property
+    def begun(self) -> int:
+        """How many requests the worker has begun; 0 for a page no worker has begun."""
+
+    def order(
+        self, *, not_ready: bool = False, drain: bool = False, yields: bool = False, replaced: bool = False
+    ) -> None:
+        """Tells the worker's core what to do by itself; the orders before are replaced.
+
+        `not_ready`: its readiness path answers 503. `drain`: it drains, though its Python may never run again. The core
+        looks when it ticks and when a signal wakes it. `yields`: when it drains it takes no more connections, since
+        others listen on the same sockets. `replaced`: others serve on when it has left. A worker that has not begun its
+        page yet finds them when it does.
+        """
+
+    @property
+    def replaced(self) -> bool:
+        """Whether that was ordered."""
+
+    @property
+    def databases(self) -> int:
+        """How many connections to databases the worker holds, as far as it can tell."""
+
+    def count_databases(self, count: int) -> None: ...
+    def begin(self, pid: int) -> None:
+        """For a worker without a core, which says nothing of its load.
+
+        One request counts as in flight, so that the arbiter looks at the heartbeat, which rests for an idle core.
+        """
+
+    def beat(self) -> None:
+        """The heartbeat of a worker without a core."""
+
+    def clear(self) -> None:
+        """Makes a page that a worker had one that no worker has begun. What no worker used is not touched."""
+
+    def vacate(self) -> None:
+        """The worker is gone: no other counts on its threads, or waits for those that waited there."""
+
+@final
+class Snapshot:
+    """One worker at one moment."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def state(self) -> str:
+        """`booting`, `serving`, `draining` or `stopped`."""
+
+    @property
+    def heartbeat(self) -> int:
+        """Monotonic nanoseconds; it rests while nothing is in flight."""
+
+    @property
+    def threads(self) -> int:
+        """How many requests can run at once."""
+
+    @property
+    def statuses(self) -> tuple[int, int, int, int, int]:
+        """Responses with status 1xx to 5xx."""
+
+    @property
+    def oldest_wait(self) -> float:
+        """Seconds that the request has waited that waits longest; 0 if none does."""
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """Gauges (`in_flight`, `queued`, …) and counters (`requests`, `refused`, …) by their names."""
+
+@final
+class RunningRequest:
+    """A request that is with the application."""
+
+    @property
+    def slot(self) -> int:
+        """Its place among the requests that can run at once."""
+
+    @property
+    def age(self) -> float:
+        """Seconds since the application was called."""
+
+    @property
+    def text(self) -> str:
+        """`GET /path?query`, cut at 104 bytes."""
 
 @final
 class Core:

@@ -11,13 +11,14 @@ import ctypes
 import hashlib
 import json
 import os
+import struct
 import threading
 import time
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 
 MEET = """
 def post_worker_init(worker):
@@ -44,20 +45,18 @@ def hold_the_gil(fifo: str) -> None:
 def board() -> dict[str, Any]:
     size = len(spec.page)
     pages = [spec.pages[at : at + size] for at in range(0, len(spec.pages), size)]
-    group = scoreboard.read_group(spec.group)
+    sent, taken = struct.unpack_from("2Q", spec.group)
     workers = {}
     for page in pages:
-        seen = scoreboard.read(page)
+        seen = Scoreboard(page).read()
         if seen is not None:
-            waited = {scoreboard.bucket_floor(at): count for at, count in enumerate(seen.queue_time.counts) if count}
             workers[seen.pid] = {
-                "state": seen.state.name,
-                "queue_time": waited,
+                "state": seen.state,
+                "queue_time": Scoreboard(page).histogram("queue"),
                 "oldest_wait": seen.oldest_wait,
-                **seen.gauges,
-                **seen.counters,
+                **seen.figures,
             }
-    return {"workers": workers, "sent": group.sent, "taken": group.taken}
+    return {"workers": workers, "sent": sent, "taken": taken}
 
 
 def note(text: str) -> None:

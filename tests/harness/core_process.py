@@ -22,7 +22,7 @@ from typing import Any
 import tricorn
 from tricorn import workers
 from tricorn.config.resolve import resolve
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import native, watch
 
 StartResponse = Callable[..., Any]
@@ -96,11 +96,9 @@ def main(given: dict[str, Any]) -> None:
     page = mmap.mmap(given["page"], 0)
 
     def on_error(message: str, error: BaseException) -> None:
-        snapshot = scoreboard.read(page)
-        assert snapshot is not None
         # The exception may have come before the first line of the application: only the message tells in which request.
         line = message.removeprefix("Error handling request ").partition(": ")[0]
-        ages = [request.age for request in snapshot.requests if request.text.partition("?")[0] == line]
+        ages = [request.age for request in Scoreboard(page).requests() if request.text.partition("?")[0] == line]
         # At once: two threads may have something to say.
         os.write(1, f"{message} | {type(error).__name__} at {min(ages):.4f} s: {error}\n".encode())
 

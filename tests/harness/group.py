@@ -29,7 +29,7 @@ from urllib.parse import parse_qsl
 
 from tricorn._core import Core, WsgiGateway, scoreboard_bytes
 from tricorn.arbiter.channel import Channel, open_channel
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import GROUP_BYTES, Scoreboard, Snapshot
 
 from tests.harness import proc
 from tests.harness.core import BASE_ENVIRON, OPTIONS
@@ -103,7 +103,7 @@ class Group:
         self.address: Address = self.listener.getsockname()
         self.size = scoreboard_bytes(threads)
         self.pages = mmap.mmap(-1, self.size * MOST)
-        self.group = mmap.mmap(-1, scoreboard.GROUP_BYTES)
+        self.group = mmap.mmap(-1, GROUP_BYTES)
         self.gates = mmap.mmap(-1, GATES)
         channel = open_channel()
         assert channel is not None
@@ -152,12 +152,12 @@ class Group:
 
     def _serves(self, member: Member) -> bool:
         seen = self.snapshot(member)
-        threads = seen.gauges["free"] + seen.gauges["in_flight"] + seen.counters["requests"]
-        return seen.pid == member.pid and seen.state is scoreboard.State.SERVING and threads > 0
+        threads = seen.figures["free"] + seen.figures["in_flight"] + seen.figures["requests"]
+        return seen.pid == member.pid and seen.state == "serving" and threads > 0
 
     def bury(self, member: Member) -> None:
         """What an arbiter does when it learns that a worker has died."""
-        scoreboard.vacate(self.board(member.page))
+        Scoreboard(self.board(member.page)).vacate()
 
     def kill(self, member: Member) -> None:
         os.kill(member.pid, signal.SIGKILL)
@@ -192,14 +192,11 @@ class Group:
     def board(self, page: int) -> memoryview:
         return memoryview(self.pages)[page * self.size : (page + 1) * self.size]
 
-    def snapshot(self, member: Member) -> scoreboard.Snapshot:
-        return until(lambda: scoreboard.read(self.board(member.page)), "the member has begun its page")
+    def snapshot(self, member: Member) -> Snapshot:
+        return until(lambda: Scoreboard(self.board(member.page)).read(), "the member has begun its page")
 
-    def gauge(self, member: Member, name: str) -> int:
-        return self.snapshot(member).gauges[name]
-
-    def counter(self, member: Member, name: str) -> int:
-        return self.snapshot(member).counters[name]
+    def figure(self, member: Member, name: str) -> int:
+        return self.snapshot(member).figures[name]
 
     def served(self) -> collections.Counter[str]:
         """How often the application was called for each id."""
@@ -212,8 +209,8 @@ class Group:
 
     def counts(self) -> tuple[int, int]:
         """How many messages were ever sent and taken."""
-        group = scoreboard.read_group(self.group)
-        return group.sent, group.taken
+        sent, taken = struct.unpack_from("2Q", self.group)
+        return sent, taken
 
     # The inside of a member.
 

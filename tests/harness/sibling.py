@@ -243,11 +243,12 @@ def main(order: dict[str, Any]) -> None:
     connections = None
     if order["install"]:
         from tricorn.green import database, drivers
+        from tricorn.metrics.scoreboard import Scoreboard
 
         def tell(address: str, refusals: database.Refusals) -> None:
             outcome.told.append((address, refusals.text))
 
-        page = memoryview(bytearray(PAGE_BYTES))
+        page = Scoreboard(bytearray(PAGE_BYTES))
         connections = database.Connections(page, tell, lambda _, report: report())  # each refusal is told
         drivers.install(order["hub"], Log(outcome.log), connections)  # type: ignore[arg-type]
     module, _, name = order["job"].partition(":")

@@ -58,7 +58,7 @@ class Held:
     """The descriptors of members, when they have no connection."""
 
     def __init__(self, group: Group, *members: Member) -> None:
-        until(lambda: all(group.gauge(member, "connections") == 0 for member in members), "no connection is open")
+        until(lambda: all(group.figure(member, "connections") == 0 for member in members), "no connection is open")
         self.counts = {member.pid: member.descriptors() for member in members}
 
     def same(self) -> None:
@@ -82,13 +82,13 @@ def goes_on(group: Group, sender: Member, wires: list[Wire], *others: Member) ->
     """Hand-overs work between those that are left; `wires` are connections of `sender`."""
     asking, *wires = wires
     filled = group.fill(sender, wires)
-    before = sum(group.counter(member, "taken_over") for member in others)
+    before = sum(group.figure(member, "taken_over") for member in others)
     for count in range(1, 6):
         reply = asking.ask("POST", "/", (), b"x" * 50_000)
         assert reply.json()["length"] == 50_000
         if count == 1:
             assert reply.json()["pid"] in {member.pid for member in others}
-    assert sum(group.counter(member, "taken_over") for member in others) == before + 1
+    assert sum(group.figure(member, "taken_over") for member in others) == before + 1
     filled.release()
     until(lambda: quiet(group), f"the channel is empty and known to be: {group.waiting()} {group.counts()}")
 
@@ -139,7 +139,7 @@ def test_the_receiver_dies(tmp_path: Path, fault: str, heir: str, threads: int) 
         wires = known(group, sender, 2 * threads + 1)
         sibling = group.start()
         occupy(group, wires[: 2 * threads], 1)
-        assert group.counter(sibling, "taken_over") == threads
+        assert group.figure(sibling, "taken_over") == threads
         victim = group.start(fault_point=fault)
         asked = wires[-1]
         asked.send(request("POST", "/?id=asked", (), b"x" * 70_000))
@@ -165,7 +165,7 @@ def test_the_receiver_dies(tmp_path: Path, fault: str, heir: str, threads: int) 
         if heir == "sibling":
             goes_on(group, sender, spare[1:], sibling)
         close_all([*wires, *spare])
-        until(lambda: group.gauge(sender, "connections") == group.gauge(sibling, "connections") == 0, "all are closed")
+        until(lambda: group.figure(sender, "connections") == group.figure(sibling, "connections") == 0, "all are closed")
         assert sender.descriptors() == sibling.descriptors()
 
 
@@ -205,7 +205,7 @@ def test_one_of_many_dies_under_load(tmp_path: Path, fault: str, threads: int) -
         with Marked(group.address, clients=8 * threads + 8, body=60_000, seconds=0.002) as load:
             until(victim.has_ended, "the victim dies", within=30)
             assert victim.status == -signal.SIGKILL
-            held = group.gauge(victim, "connections") + 1
+            held = group.figure(victim, "connections") + 1
             load.settle(50)
             group.bury(victim)
             load.settle(200)
@@ -275,7 +275,7 @@ def test_nobody_takes_what_he_has_no_descriptor_for(tmp_path: Path) -> None:
             receiver.pid, resource.RLIMIT_NOFILE, (lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
         )
         second.send(request("GET", "/?id=crowded"))
-        until(lambda: group.counter(sender, "handed_over") == 1, "it is in the channel")
+        until(lambda: group.figure(sender, "handed_over") == 1, "it is in the channel")
         assert second.still_open(0.3)
         assert not second.unread
         sent, taken = group.counts()

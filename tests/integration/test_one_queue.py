@@ -359,7 +359,7 @@ class Pair:
 
     def stray(self) -> Wire:
         """A connection of the worker that is busy."""
-        self.before = self.group.counter(self.second, "taken_over")
+        self.before = self.group.figure(self.second, "taken_over")
         return self.wires.pop()
 
     def moved(self, reply: Reply, *, again: bool = False) -> None:
@@ -367,7 +367,7 @@ class Pair:
         assert reply.status == 200
         assert reply.json()["pid"] == self.second.pid
         if not again:
-            assert self.group.counter(self.second, "taken_over") == self.before + 1
+            assert self.group.figure(self.second, "taken_over") == self.before + 1
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one_thread", "two_threads"])

@@ -344,7 +344,7 @@ def test_a_client_that_left_while_its_request_was_between_two_workers_is_not_ser
         for wire in holding:
             assert wire.reply().status == 200
         until(lambda: group.waiting() == 0, "it is taken")
-        until(lambda: group.counter(first, "left_queue") + group.counter(second, "left_queue") == 1, "it is noticed")
+        until(lambda: group.figure(first, "left_queue") + group.figure(second, "left_queue") == 1, "it is noticed")
         assert group.served()["leaves"] == 0
 
 

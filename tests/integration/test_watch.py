@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import pytest
 from tricorn import _core, workers
 from tricorn.config.resolve import resolve
-from tricorn.metrics import scoreboard
+from tricorn._core import RunningRequest, Scoreboard, Snapshot
 from tricorn.workers import native, watch
 from tricorn.workers.messages import Decoder, Message, Retire, Stuck
 
@@ -62,11 +62,14 @@ class Process:
         os.close(memory)
         assert self.process.stdout is not None
         self.out = Lines(self.process.stdout)
-        until(lambda: scoreboard.read(self.page), "the process starts", within=30)
-        until(lambda: self.snapshot().state is scoreboard.State.SERVING, "it serves")
+        until(lambda: Scoreboard(self.page).read(), "the process starts", within=30)
+        until(lambda: self.snapshot().state == "serving", "it serves")
 
-    def snapshot(self) -> scoreboard.Snapshot:
-        return until(lambda: scoreboard.read(self.page), "the page is begun")
+    def snapshot(self) -> Snapshot:
+        return until(lambda: Scoreboard(self.page).read(), "the page is begun")
+
+    def requests(self) -> list[RunningRequest]:
+        return Scoreboard(self.page).requests()
 
     def connect(self) -> Wire:
         return Wire(self.address)
@@ -177,7 +180,7 @@ def test_an_arbiter_that_does_not_read_holds_up_nothing(start: Any) -> None:
         pass
     assert process.get("/sleep?0.6").status == 200
     with process.ask("/sleep?1") as wire:
-        until(lambda: process.snapshot().requests and process.snapshot().requests[0].age > 0.4, "it is over the limit")
+        until(lambda: process.requests() and process.requests()[0].age > 0.4, "it is over the limit")
         assert len(process.hear(Stuck)) >= 1, "told when there is room again"
         assert wire.reply().status == 200
     os.close(writer)
@@ -224,13 +227,13 @@ def test_a_call_that_does_not_end_is_answered_in_its_place(start: Any, alias: st
     with process.ask(f"{target}?3") as wire:
         reply = wire.reply()
         assert (reply.status, reply.closes) == (504, True)
-        assert 1.2 <= process.snapshot().requests[0].age < 3
+        assert 1.2 <= process.requests()[0].age < 3
         wire.closed()
         with process.ask("/") as next_one:
             assert next_one.reply().status == 200, "the call ends some time, and the next one is served"
-    until(lambda: process.snapshot().counters["requests"] == 2, "both are counted")
+    until(lambda: process.snapshot().figures["requests"] == 2, "both are counted")
     assert process.snapshot().statuses == (0, 1, 0, 0, 1), "what the client got counts"
-    assert process.snapshot().counters["client_gone"] == 0
+    assert process.snapshot().figures["client_gone"] == 0
     assert process.stop() == 0
 
 
@@ -258,7 +261,7 @@ def test_a_call_that_waits_for_its_client_ends_as_well(start: Any, alias: str, t
     process = start(alias, request_timeout=0.5, write_timeout=3600)
     wire = Wire(process.address, receive_buffer=4096)
     wire.send(request("GET", target))
-    until(lambda: process.snapshot().requests, "it runs")
+    until(process.requests, "it runs")
     assert process.get("/").status == 200, "the thread is free again"
     wire.close()
 
@@ -302,12 +305,12 @@ def test_what_the_application_raises_itself_is_answered_alike(start: Any) -> Non
 def test_a_worker_whose_python_is_stuck_drains_and_turns_away_what_waits(start: Any, alias: str) -> None:
     process = start(alias, timeout=0.4)
     stuck = process.ask("/held?20")
-    until(lambda: process.snapshot().requests, "it runs")
+    until(process.requests, "it runs")
     waiting = process.ask("/")
-    until(lambda: process.snapshot().gauges["queued"] == 1, "one request waits")
-    scoreboard.order(process.page, drain=True)
+    until(lambda: process.snapshot().figures["queued"] == 1, "one request waits")
+    Scoreboard(process.page).order(drain=True)
     process.process.send_signal(signal.SIGTERM)
-    until(lambda: process.snapshot().state is scoreboard.State.DRAINING, "it drains")
+    until(lambda: process.snapshot().state == "draining", "it drains")
     reply = waiting.reply()
     assert (reply.status, reply.closes) == (503, True)
     assert reply.get("retry-after") == "1"
@@ -320,7 +323,7 @@ def test_a_worker_whose_python_is_stuck_drains_and_turns_away_what_waits(start: 
 def test_an_idle_worker_drains_by_order(start: Any) -> None:
     process = start("gthread", threads=2)
     assert process.get("/").status == 200
-    scoreboard.order(process.page, drain=True)
+    Scoreboard(process.page).order(drain=True)
     process.process.send_signal(signal.SIGTERM)
     assert process.process.wait(10) == 0
 
@@ -347,10 +350,10 @@ def test_the_arbiter_is_told_once_when_a_worker_has_served_enough(start: Any) ->
 def test_the_page_of_a_killed_worker_names_what_it_was_doing(start: Any) -> None:
     process = start("gthread", threads=3)
     with process.ask("/sleep?30&a=%C3%A9"), process.ask("/busy?30"):
-        until(lambda: len(process.snapshot().requests) == 2, "two run")
+        until(lambda: len(process.requests()) == 2, "two run")
         process.process.kill()
         process.process.wait(10)
-        running = process.snapshot().requests
+        running = process.requests()
         assert sorted(request.text for request in running) == ["GET /busy?30", "GET /sleep?30&a=%C3%A9"]
         assert all(0 < request.age < 60 for request in running)
 
@@ -371,7 +374,7 @@ def test_what_is_read_while_it_is_written_is_whole(start: Any) -> None:
         seen: set[str] = set()
         try:
             until(
-                lambda: seen.update(each.text for each in process.snapshot().requests) or len(seen) > 8,
+                lambda: seen.update(each.text for each in process.requests()) or len(seen) > 8,
                 "requests",
                 within=60,
                 every=0.0001,  # so that the other thread gets its turn

@@ -96,7 +96,7 @@ WORKERS = (
         "close_code",
         "WebSockets hear whether others serve on",
         f"{PACKAGE}/workers/loops.py",
-        "SERVICE_RESTART if orders & scoreboard.REPLACED else GOING_AWAY",
+        "SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY",
         "GOING_AWAY",
         ("tests/integration/test_lifespan.py", "tests/integration/test_websockets.py"),
     ),

@@ -54,7 +54,7 @@ pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
 pub use reactor::{Chores, Notice, Readiness, SlotReadiness};
 pub use scoreboard::group::{GROUP_BYTES, Group};
-pub use scoreboard::{DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, VERSION, YIELD, bucket_floor, page_bytes};
+pub use scoreboard::{DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, YIELD, page_bytes};
 pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;

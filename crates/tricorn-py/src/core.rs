@@ -244,7 +244,7 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
 }
 
 /// The first byte of a buffer that is shared by processes.
-fn memory(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<*mut u8> {
+pub fn memory(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<*mut u8> {
     let address = buffer.buf_ptr().cast::<u8>();
     if buffer.readonly() || buffer.len_bytes() < wanted || address.align_offset(8) != 0 {
         return Err(PyValueError::new_err(format!(

@@ -15,11 +15,14 @@
 //! * `pieces.rs`: `bytes` as pieces of a reply.
 //! * `ends.rs`: the addresses of a connection.
 //! * `forked.rs`: the end of a process that the application forked.
+//! * `access.rs`: lines of the access log that go through Python's loggers.
+//! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
 //! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 //! * `stack.rs`: stacks of greenlets that wait.
 //! * `sync.rs`: locks.
 
+mod access;
 mod asgi;
 mod buffer;
 mod call;
@@ -36,6 +39,7 @@ mod options;
 mod panics;
 mod pieces;
 mod report;
+mod scoreboard;
 mod service;
 mod stack;
 mod sync;
@@ -47,6 +51,8 @@ mod wsgi;
 // a thread that waits for a lock of ours stays attached, so a collection that stops all threads would wait for it.
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
+    #[pymodule_export]
+    use crate::access::access_object;
     #[pymodule_export]
     use crate::asgi::AsgiGateway;
     #[pymodule_export]
@@ -70,6 +76,8 @@ mod _core {
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
     #[pymodule_export]
+    use crate::scoreboard::{RunningRequest, Scoreboard, Snapshot};
+    #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]
     use crate::wsgi::{BodySource, WsgiGateway};
@@ -77,6 +85,6 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("SCOREBOARD_VERSION", tricorn_io::VERSION)
+        module.add("GROUP_BYTES", tricorn_io::GROUP_BYTES)
     }
 }

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from mmap import mmap
 
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import GROUP_BYTES
 from tricorn.unpatched import os, socket
 
 SEND_BUFFER = 4 << 20
@@ -65,7 +65,7 @@ class SharedChannel:
 
     channel: Channel | None
     """None where the system has no such sockets: every request is served by the worker that has its connection."""
-    group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, scoreboard.GROUP_BYTES)))
+    group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, GROUP_BYTES)))
 
 
 def open_channel() -> Channel | None:

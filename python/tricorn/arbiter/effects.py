@@ -36,7 +36,7 @@ from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.errors import TricornError
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
 from tricorn.workers import watch
@@ -143,9 +143,7 @@ class Effects:
         for nr in nrs:
             handle = self.processes.handles.get(nr)
             if handle is not None:
-                page = handle.pages.page(handle.page)
-                scoreboard.order(
-                    page,
+                Scoreboard(handle.pages.page(handle.page)).order(
                     not_ready=order.not_ready,
                     drain=order.drain,
                     yields=order.yields,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mmap import mmap
 
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 
 
 class Pages:
@@ -22,7 +22,7 @@ class Pages:
         if not self._free:
             return None
         number = self._free.pop()
-        scoreboard.clear(self.page(number))
+        Scoreboard(self.page(number)).clear()
         return number
 
     def give_back(self, number: int) -> None:

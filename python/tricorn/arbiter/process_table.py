@@ -18,7 +18,7 @@ from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import os
 from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 from tricorn.workers.once import Once
@@ -161,7 +161,7 @@ class ProcessTable:
     def remove(self, handle: WorkerHandle) -> None:
         handle.close()
         del self.handles[handle.nr]
-        scoreboard.vacate(handle.pages.page(handle.page))
+        Scoreboard(handle.pages.page(handle.page)).vacate()
         handle.pages.give_back(handle.page)
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
@@ -174,10 +174,7 @@ class ProcessTable:
 
 
 def _serving(handle: WorkerHandle) -> tuple[str, ...]:
-    snapshot = scoreboard.read(handle.pages.page(handle.page))
-    if snapshot is None:
-        return ()
-    requests = sorted(snapshot.requests, key=lambda request: -request.age)
+    requests = sorted(Scoreboard(handle.pages.page(handle.page)).requests(), key=lambda request: -request.age)
     named = [f"{request.text} ({request.age:.1f} s)" for request in requests[:NAMED]]
     if len(requests) > NAMED:
         named.append(f"and {len(requests) - NAMED} more")

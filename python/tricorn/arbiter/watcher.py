@@ -10,7 +10,7 @@ from tricorn.arbiter.policy.events import Event, WorkerSeen
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.policy.worker import Worker
 from tricorn.arbiter.systemd import Watchdog
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import time
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ class Watcher:
         handle = self._effects.processes.handles.get(worker.nr)
         if handle is None:
             return None
-        snapshot = scoreboard.read(handle.pages.page(handle.page), requests=False)
+        snapshot = Scoreboard(handle.pages.page(handle.page)).read()
         if snapshot is None:
             return None
         rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None
-        in_flight, queued = snapshot.gauges["in_flight"], snapshot.gauges["queued"]
+        in_flight, queued = snapshot.figures["in_flight"], snapshot.figures["queued"]
         silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
         return WorkerSeen(worker.nr, rss, in_flight, queued, silence, snapshot.heartbeat)

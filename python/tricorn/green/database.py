@@ -14,9 +14,10 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tricorn.metrics import scoreboard
+if TYPE_CHECKING:
+    from tricorn.metrics.scoreboard import Scoreboard
 
 _REFUSAL = re.compile(
     r"sorry, too many clients already"
@@ -54,7 +55,7 @@ class Connections:
 
     def __init__(
         self,
-        page: memoryview,
+        page: Scoreboard,
         tell: Callable[[str, Refusals], object],
         call_later: Callable[[float, Callable[[], object]], object],
     ) -> None:
@@ -120,7 +121,7 @@ class Connections:
         self._publish()
 
     def _publish(self) -> None:
-        scoreboard.count_databases(self._page, len(self._held))
+        self._page.count_databases(len(self._held))
 
 
 def address_of(host: str | None, port: str | int | None) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tricorn import forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os, select
 from tricorn.workers import boot_failure, ending, notifier, watch
@@ -190,7 +190,7 @@ class Worker(Contract, ABC):
     @property
     def nr(self) -> int:
         """How many requests it has begun."""
-        return scoreboard.begun(self.spec.page)
+        return Scoreboard(self.spec.page).begun
 
     @abstractmethod
     def serve(self, core: Core, gateway: Any) -> None:
@@ -458,7 +458,7 @@ class Tmp:
 
     def last_update(self) -> float:
         """Monotonic seconds; it rests while no request is running."""
-        snapshot = scoreboard.read(self._page, requests=False)
+        snapshot = Scoreboard(self._page).read()
         return snapshot.heartbeat / 1e9 if snapshot is not None else 0.0
 
     def notify(self) -> None:  # no class has more to do

@@ -17,7 +17,7 @@ from greenlet import GreenletExit, getcurrent
 from tricorn import forked
 from tricorn.green import drivers, patching
 from tricorn.green.database import Connections, Refusals
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Notice
@@ -118,11 +118,11 @@ class GreenWorker(Worker):
         self.patch()
         patching.watch_forks()
         if self.cfg.green_drivers:
-            self._connections = Connections(self.spec.page, self._refused, self._call_later)
+            self._connections = Connections(Scoreboard(self.spec.page), self._refused, self._call_later)
             self.patch_drivers(Notices(self), self._connections)
 
     def _refused(self, address: str, refusals: Refusals) -> None:
-        held = scoreboard.sum_of_databases(self.spec.pages, len(self.spec.page))
+        held = sum_of_databases(self.spec.pages, len(self.spec.page))
         text = refusals.sentence(address, held, self.spec.server.num_workers, self.cfg.worker_connections)
         self._tell(Notice("error", text, address))
 

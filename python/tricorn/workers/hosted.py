@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tricorn.config.resolve import Raw
 from tricorn.config.settings.processes import HOSTED
 from tricorn.errors import ConfigError, ExitCode
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
 from tricorn.workers.base import Tmp, Worker, WorkerFds, WorkerSpec
@@ -58,7 +58,7 @@ class Heartbeat(Tmp):
         self._worker = worker
 
     def notify(self) -> None:
-        scoreboard.beat(self._page)
+        Scoreboard(self._page).beat()
         if self._worker.fds.has_no_arbiter():
             self._worker.leaving = True  # there is no arbiter to be told
             self._worker.alive = False
@@ -128,7 +128,7 @@ class Front(Worker):
     def run(self) -> None:
         if self._reloader is not None:
             self._reloader.note_modules()
-        scoreboard.begin(self.spec.page, os.getpid())
+        Scoreboard(self.spec.page).begin(os.getpid())
         self.fds.start_listening()
         self._say_ready()
         self._status = ExitCode.OK

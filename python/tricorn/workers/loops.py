@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tricorn import workers
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import event_loop, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
@@ -138,8 +138,7 @@ class LoopWorker(Worker):
         if self.quick:
             self._at_once.set()
         if self._server is not None:
-            orders = scoreboard.orders(self.spec.page)
-            self._server.leave(SERVICE_RESTART if orders & scoreboard.REPLACED else GOING_AWAY)
+            self._server.leave(SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY)
 
     def _patience(self) -> float:
         """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""

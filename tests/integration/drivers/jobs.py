@@ -8,7 +8,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from tricorn.metrics import scoreboard
 
 if TYPE_CHECKING:
     from tests.harness.sibling import Watch
@@ -135,13 +134,13 @@ def _refused(watch: Watch, connect: Any, error: type[Exception], dsn: str, usabl
     for greenlet in [watch.spawn(one) for _ in range(more)]:
         watch.wait(greenlet)
     watch.notes["held"] = watch.connections.held()
-    watch.notes["page"] = scoreboard.databases(watch.connections._page)
+    watch.notes["page"] = watch.connections._page.databases
     connections.pop().close()
     kept = connections.pop()
     kept.close()
     watch.notes["held after two were closed"] = watch.connections.held()
     connections.clear()
-    watch.notes["page at the end"] = scoreboard.databases(watch.connections._page)
+    watch.notes["page at the end"] = watch.connections._page.databases
 
 
 def psycopg_killed(watch: Watch, dsn: str) -> None:

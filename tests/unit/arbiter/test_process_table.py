@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -20,10 +19,10 @@ from tricorn.arbiter.policy.state import Policy, State
 from tricorn.arbiter.process_table import ProcessTable, _serving
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.worker_handle import WorkerHandle
-from tricorn.metrics import scoreboard
 from tricorn.workers.messages import BootFailed, encode
 from tricorn.workers.native import scoreboard_bytes
 
+from tests.harness import page
 from tests.unit.arbiter.log import Log
 
 
@@ -142,25 +141,20 @@ def test_what_a_worker_said_last_is_heard_before_it_is_buried(house: House) -> N
 def test_nobody_counts_on_a_worker_that_is_buried(house: House) -> None:
     handle = house.worker(1, hands_over=True)
     words = house.pages.page(handle.page).cast("Q")
-    words[0], words[1], words[3], words[scoreboard.FREE] = scoreboard.MAGIC, scoreboard.VERSION, 2, 4
+    page.begin(words)
+    words[page.FREE] = 4
     house.processes.remove(handle)
-    assert words[scoreboard.FREE] == 0
+    assert words[page.FREE] == 0
 
 
 def test_of_many_requests_the_oldest_are_named_and_the_others_counted() -> None:
     house = House(None)
     handle = house.worker(1, hands_over=True)
     words = house.pages.page(handle.page).cast("Q")
-    words[0], words[1], words[3], words[scoreboard.ENTRIES] = scoreboard.MAGIC, scoreboard.VERSION, 2, 30
+    page.begin(words, entries=30)
     now = time.monotonic_ns()
     for slot in range(25):
-        text = f"GET /{slot:02}".encode()
-        entry = words[scoreboard.TABLE + slot * scoreboard.ENTRY :][: scoreboard.ENTRY]
-        entry[0], entry[1], entry[2] = (
-            now - slot * 10**9,
-            len(text),
-            int.from_bytes(text.ljust(8, b"\0"), sys.byteorder),
-        )
+        page.put(words, slot, now - slot * 10**9, f"GET /{slot:02}".encode())
     serving = _serving(handle)
     assert [text.split(" (")[0] for text in serving[:-1]] == [f"GET /{slot}" for slot in range(24, 14, -1)]
     assert serving[-1] == "and 15 more"

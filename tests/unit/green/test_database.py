@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tricorn.green.database import DELAY, PAUSE, Connections, Refusals, address_of
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 
 HERE = "127.0.0.1:5432"
 TOO_MANY = "sorry, too many clients already"
@@ -23,7 +23,7 @@ def is_closed(connection: Connection) -> bool:
 
 class Bench:
     def __init__(self) -> None:
-        self.page = memoryview(bytearray(4096))
+        self.page = Scoreboard(bytearray(4096))
         self.told: list[tuple[str, str, int]] = []
         self.waits: list[tuple[float, Callable[[], object]]] = []
         self.connections = Connections(self.page, self._tell, lambda *later: self.waits.append(later))
@@ -45,7 +45,7 @@ class Bench:
 
     @property
     def published(self) -> int:
-        return scoreboard.databases(self.page)
+        return self.page.databases
 
 
 @pytest.fixture

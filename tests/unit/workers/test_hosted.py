@@ -14,7 +14,7 @@ from tricorn import workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.errors import ConfigError
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import hosted
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Ready, Retire
@@ -64,7 +64,7 @@ def test_it_finds_what_gunicorn_has(guest: Callable[..., Arbiter]) -> None:
     assert arbiter.worker.live() == 0
     assert NOTES == [(7, 30, 4), (True, True, 0, "application")]
     assert arbiter.heard() == [Ready()]
-    assert scoreboard.read(arbiter.worker.spec.page) is not None
+    assert Scoreboard(arbiter.worker.spec.page).read() is not None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tricorn import workers
 from tricorn.errors import BootError
-from tricorn.metrics import scoreboard
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers.loops import LoopWorker
 from tricorn.workers.messages import BootFailed, Ready
 
@@ -116,7 +116,7 @@ def test_a_life(core: Core, hire: Hire) -> None:
 
 def test_websockets_are_told_whether_others_serve_on(core: Core, hire: Hire) -> None:
     arbiter = hire(worker_class="asgi")
-    scoreboard.order(arbiter.worker.spec.page, replaced=True)
+    Scoreboard(arbiter.worker.spec.page).order(replaced=True)
     core.script = stop_by("TERM")
     assert arbiter.worker.live() == 0
     assert "leave 1012" in core.notes

@@ -1,8 +1,8 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
 //! Layout, version 4: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
-//! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table;
-//! `tricorn.metrics.scoreboard` is a reader.
+//! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table; `reader` is what others than
+//! the core do with a page.
 //!
 //! All words but `STATE` and those of responses are written under the baton or by the monitor, never by two threads at once, so that a counter
 //! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
@@ -12,12 +12,13 @@
 //! written: it is zero, and takes no memory.
 
 pub mod group;
+mod reader;
 
 use crate::sys::fds;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-pub const VERSION: u64 = 4;
+const VERSION: u64 = 4;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -165,8 +166,8 @@ pub struct Scoreboard {
 
 impl Scoreboard {
     /// # Safety
-    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(entries)` bytes from it stay mapped and writable for the rest of
-    /// the process.
+    /// `address` is aligned to 8 bytes, and [`page_bytes`]`(entries)` bytes from it stay mapped and writable as long as a copy
+    /// of the value is used.
     pub unsafe fn at(address: *mut u8, entries: usize) -> Scoreboard {
         // SAFETY: promised by the caller.
         Scoreboard { words: unsafe { fds::shared_words(address, words(entries)) } }
@@ -303,6 +304,11 @@ impl Scoreboard {
 
     /// The text of the request at this place; `None` if there is none or it changed meanwhile.
     pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
+        self.call(slot).map(|(_, text)| text)
+    }
+
+    /// The same, after the start of the call.
+    fn call(&self, slot: usize) -> Option<(u64, Vec<u8>)> {
         let entry = self.used_entry(slot)?;
         let started = entry[0].load(Acquire);
         let length = (entry[1].load(Relaxed) as usize).min(TEXT);
@@ -310,7 +316,7 @@ impl Scoreboard {
         let mut text: Vec<u8> = words.flatten().collect();
         text.truncate(length);
         fence(Acquire);
-        (started != 0 && entry[0].load(Relaxed) == started).then_some(text)
+        (started != 0 && entry[0].load(Relaxed) == started).then_some((started, text))
     }
 
     #[inline]

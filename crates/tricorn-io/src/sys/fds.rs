@@ -46,7 +46,7 @@ pub fn silence(socket: BorrowedFd<'_>) -> Option<u64> {
 /// The words of a scoreboard page in shared memory.
 ///
 /// # Safety
-/// `address` is aligned to 8 bytes and `words * 8` bytes from it stay mapped and writable for the rest of the process,
+/// `address` is aligned to 8 bytes and `words * 8` bytes from it stay mapped and writable as long as the slice is used,
 /// accessed by everybody as atomic words.
 pub unsafe fn shared_words(address: *mut u8, words: usize) -> &'static [AtomicU64] {
     // SAFETY: promised by the caller; AtomicU64 has the layout of u64 and permits shared mutation.

@@ -11,6 +11,7 @@ from tricorn.green.database import Connections, Refusals
 from tricorn.green.drivers import psycopg2 as driver
 from tricorn.green.drivers.records import Ground
 from tricorn.green.drivers.waits import Waits
+from tricorn.metrics.scoreboard import Scoreboard
 
 OK, READ, WRITE = 0, 1, 2
 SETUP, READY = 0, 1
@@ -62,7 +63,7 @@ class Bench:
         self.raises: BaseException | None = None
         self.in_time = True
         self.told: list[tuple[str, str]] = []
-        self.connections = Connections(memoryview(bytearray(4096)), self._tell, lambda _, report: report())
+        self.connections = Connections(Scoreboard(bytearray(4096)), self._tell, lambda _, report: report())
         self.callback: Callable[[Any], None]
         extensions = SimpleNamespace(
             POLL_OK=OK, POLL_READ=READ, POLL_WRITE=WRITE, STATUS_SETUP=SETUP, set_wait_callback=self._set
