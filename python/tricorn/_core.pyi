@@ -19,7 +19,9 @@ __all__ = [
     "Transport",
     "TransportGateway",
     "WsgiGateway",
+    "access_escape",
     "access_object",
+    "basic_auth_user",
     "check_access_log_format",
     "check_upload_dir",
     "enlarge_signal_stack",
@@ -32,6 +34,12 @@ GROUP_BYTES: int
 
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
+
+def access_escape(text: str) -> str:
+    """Text of a client, made harmless for a line of the access log."""
+
+def basic_auth_user(authorization: str) -> str | None:
+    """The user name of HTTP Basic authentication; None for other credentials and broken ones."""
 
 def access_object(atoms: dict[str, Any], time: str) -> str:
     """The JSON object of a request for the access log, made of what `Logger.atoms` returns.
@@ -109,7 +117,7 @@ class Scoreboard:
         """The requests the worker is serving, or was serving when it was killed. There may be thousands."""
 
     def histogram(self, name: str) -> dict[int, int]:
-        """`queue`, `application` or `total`: the lower edges of the buckets in use, in microseconds, and their counts."""
+        """`queue`, `application` or `total`: lower edges of the buckets in use, in microseconds, and their counts."""
 
     @property
     def begun(self) -> int:

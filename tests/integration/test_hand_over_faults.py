@@ -165,7 +165,9 @@ def test_the_receiver_dies(tmp_path: Path, fault: str, heir: str, threads: int) 
         if heir == "sibling":
             goes_on(group, sender, spare[1:], sibling)
         close_all([*wires, *spare])
-        until(lambda: group.figure(sender, "connections") == group.figure(sibling, "connections") == 0, "all are closed")
+        until(
+            lambda: group.figure(sender, "connections") == group.figure(sibling, "connections") == 0, "all are closed"
+        )
         assert sender.descriptors() == sibling.descriptors()
 
 

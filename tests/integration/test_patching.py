@@ -479,20 +479,20 @@ class TestTheServersOwn:
 import logging
 from tricorn.log import raw_text, targets
 from tricorn.unpatched import _thread
-handler = targets.Console(2)
+handler = targets.Quiet()
 logging.getLogger("gunicorn.error").addHandler(handler)
 patch()
 assert type(handler.lock) is type(logging._lock) is _thread.RLock
-assert type(targets.Console(1).lock) is _thread.RLock
-raw_text._unfinished.text = "mine"
+assert type(targets.Quiet().lock) is _thread.RLock
+raw_text._unfinished.complete("mine")
 import threading
 seen = []
-other = threading.Thread(target=lambda: seen.append(hasattr(raw_text._unfinished, "text")))
+other = threading.Thread(target=lambda: seen.append(raw_text._unfinished.take()))
 other.start()
 other.join()
 print(seen)
 """
-        assert run(alias, code, tmp_path) == "[False]"
+        assert run(alias, code, tmp_path) == "['']"
 
     @pytest.mark.parametrize("engine", ["poll", "inotify"])
     def test_its_threads_are_real(self, alias: str, engine: str, tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import pytest
 from tricorn import _core, workers
-from tricorn.config.resolve import resolve
 from tricorn._core import RunningRequest, Scoreboard, Snapshot
+from tricorn.config.resolve import resolve
 from tricorn.workers import native, watch
 from tricorn.workers.messages import Decoder, Message, Retire, Stuck
 

@@ -1,8 +1,9 @@
 //! Lines of the access log that Python's loggers write, made of the atoms that gunicorn's loggers know.
-use crate::text::{as_latin1, utf8};
+use crate::text::{as_latin1, latin1, utf8};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use tricorn_proto::access_log::{Format, Record};
+use std::borrow::Cow;
+use tricorn_proto::access_log::{Format, Record, escape, user};
 use tricorn_proto::message::{Field, FieldList, RequestHead, Span};
 
 /// The JSON object of a request. `time` is the access log's: `[21/Nov/2026:01:02:32 +0000]`.
@@ -41,6 +42,25 @@ pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str) -> PyResult<Bo
     utf8(atoms.0.py(), String::from_utf8_lossy(&line).trim_end())
 }
 
+/// Text of a client, made harmless for a line of the log.
+#[pyfunction]
+pub fn access_escape<'py>(text: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyString>> {
+    let mut line = Vec::new();
+    escape(&mut line, &bytes_of(text));
+    latin1(text.py(), &line)
+}
+
+/// The user name of HTTP Basic authentication; None for other credentials and broken ones.
+#[pyfunction]
+pub fn basic_auth_user(authorization: &Bound<'_, PyString>) -> Option<String> {
+    user(&bytes_of(authorization)).and_then(|user| String::from_utf8(user).ok())
+}
+
+/// WSGI's strings are bytes in disguise (PEP 3333); others become the bytes they have in UTF-8.
+fn bytes_of<'a>(text: &'a Bound<'_, PyString>) -> Cow<'a, [u8]> {
+    as_latin1(text).map_or_else(|| text.to_string_lossy().into_owned().into_bytes().into(), Cow::Borrowed)
+}
+
 /// The mapping that `Logger.atoms` makes, which a subclass may have changed.
 struct Atoms<'a, 'py>(&'a Bound<'py, PyDict>);
 
@@ -49,12 +69,12 @@ impl Atoms<'_, '_> {
         self.0.contains(name)
     }
 
-    /// The bytes of an atom; empty if it is unknown. WSGI's strings are bytes in disguise (PEP 3333).
+    /// The bytes of an atom; empty if it is unknown.
     fn text(&self, name: &str) -> PyResult<Vec<u8>> {
         let Some(value) = self.0.get_item(name)?.filter(|value| !value.is_none()) else { return Ok(Vec::new()) };
         let value = value.str()?;
-        let bytes = as_latin1(&value).map_or_else(|| value.to_string_lossy().into_owned().into_bytes(), <[u8]>::to_vec);
-        Ok(if bytes == UNKNOWN { Vec::new() } else { bytes })
+        let bytes = bytes_of(&value);
+        Ok(if *bytes == *UNKNOWN { Vec::new() } else { bytes.into_owned() })
     }
 
     /// The number that an atom is; `None` for what is no number.

@@ -52,7 +52,7 @@ mod wsgi;
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
-    use crate::access::access_object;
+    use crate::access::{access_escape, access_object, basic_auth_user};
     #[pymodule_export]
     use crate::asgi::AsgiGateway;
     #[pymodule_export]

@@ -50,14 +50,10 @@ class Pidfile:
             if _read(self._file) == self.pid:
                 os.unlink(self._file)
 
-    def validate(self) -> int | None:
-        """The pid in the file if its process runs, else None. ConfigError if the file cannot be read."""
-        return _running(self._file, self.path)
-
     def _write(self, file: str, shown: str, pid: int) -> None:
-        running = _running(file, shown)
-        if running is not None and running not in (pid, os.getpid()):
-            raise ConfigError(f"Already running on PID {running} (or pid file '{shown}' is stale)")
+        other = running(file, shown)
+        if other is not None and other not in (pid, os.getpid()):
+            raise ConfigError(f"Already running on PID {other} (or pid file '{shown}' is stale)")
         try:
             _replace(file, f"{pid}\n".encode())
         except OSError as error:
@@ -134,7 +130,8 @@ def _read(file: str) -> int | None:
     return int(text) if text.isdigit() and 0 < int(text) <= _MOST_PIDS else None
 
 
-def _running(file: str, shown: str) -> int | None:
+def running(file: str, shown: str) -> int | None:
+    """The pid in the file if its process runs, else None. ConfigError if the file, told as `shown`, cannot be read."""
     try:
         pid = _read(file)
         if pid is None:

@@ -12,6 +12,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
+from tricorn.errors import ConfigError, nearest
 from tricorn.record import Record
 
 AnyHook = Callable[..., Any]
@@ -180,6 +181,25 @@ def _import_object(dotted: str) -> object:
         raise Refused(f"the module {module!r} has no {name!r}") from None
     except Exception as error:
         raise Refused(f"the module {module!r} cannot be imported ({type(error).__name__}: {error})") from None
+
+
+def import_class(who: str, dotted: str) -> object:
+    """What `module.Class` names, a class as a rule. `who` begins the sentence of the ConfigError."""
+    import importlib
+
+    module_name, dot, name = dotted.rpartition(".")
+    if not dot or dotted.startswith("egg:"):
+        raise ConfigError(f"{who} must be a dotted name: module.Class.")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise ConfigError(f"{who} cannot be imported: {type(error).__name__}: {error}.") from error
+    try:
+        return getattr(module, name)
+    except AttributeError:
+        meant = nearest(name, tuple(vars(module)))
+        hint = f" Did you mean {module_name}.{meant}?" if meant else ""
+        raise ConfigError(f"{who} is not in its module.{hint}") from None
 
 
 def _identity(raw: object, what: str, by_name: Callable[[str], int], current: Callable[[], int]) -> int:

@@ -4,7 +4,6 @@
     native_access(config, logger)     where the core writes the access log itself
     may_be_native(config)             whether it will, as far as one can tell before there is a logger
     python_access(config, logger)     whether `logger.access` is to be called for every request
-    write(logger, text)               how `wsgi.errors` writes
     settle_after_patching()           what monkey-patching must not change, and what it must
 
 The standard library's loggers belong to the process. So `make` at a reload changes the running log: completely, or
@@ -25,7 +24,7 @@ from tricorn.unpatched import _thread
 if TYPE_CHECKING:
     from tricorn.config.config import Config
 
-__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "settle_after_patching", "write"]
+__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "settle_after_patching"]
 
 
 def make(config: Config) -> Logger:
@@ -42,27 +41,20 @@ def make(config: Config) -> Logger:
         except Exception as error:
             if kind is Logger:
                 raise
-            name = f"{kind.__module__}.{kind.__qualname__}"
-            raise ConfigError(
-                f"The logger class {name} (logger_class) failed: {type(error).__name__}: {error}."
-            ) from error
+            name = f"{kind.__module__}.{kind.__qualname__} (logger_class)"
+            raise ConfigError(f"The logger class {name} failed: {type(error).__name__}: {error}.") from error
 
 
 def settle_after_patching() -> None:
     """To be called when the standard library has been patched, which gives `logging` locks that only greenlets know.
 
-    Gives back real ones to what the server's own threads and signal handlers come through.
+    The package's own lock becomes a real one again: it is held across each fork, and threads and signal handlers of
+    the server's take it when they log.
     """
     from tricorn.log import raw_text, targets
 
     setattr(logging, "_lock", _thread.RLock())  # noqa: B010  (not an attribute a type checker knows)
-    for logger in names.all_loggers():
-        for handler in logger.handlers:
-            if isinstance(handler, targets.Quiet):
-                handler.createLock()
+    for handler in names.handlers():
+        if isinstance(handler, targets.Quiet):
+            handler.createLock()
     raw_text.settle_after_patching()
-
-
-def write(logger: Logger, text: str) -> None:
-    """Puts `text` into the error log as it is; never raises."""
-    logger.write(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from tricorn.log import configured, formats
+from tricorn.log import configured
 from tricorn.log.logger import Logger
 
 if TYPE_CHECKING:
@@ -17,17 +17,18 @@ MAKERS = ("access", "atoms", "now", "atoms_wrapper_class", "access_fmt", "_get_u
 
 def native_access(config: Config, logger: Logger) -> str | None:
     """The path (or `-`) the core writes the access log to; None if there is none or Python must write it."""
-    if not config.accesslog or configured.is_configured(config) or _has_own_makers(logger):
-        return None
     log = logger.access_log
-    if log.handlers != logger.access_handlers or log.filters or log.disabled or not log.isEnabledFor(logging.INFO):
-        return None
-    for handler in log.handlers:
-        if handler.filters or handler.level > logging.INFO:
-            return None
-        if not formats.is_default_access(handler.formatter, logger.access_fmt):
-            return None
-    return config.accesslog
+    native = (
+        not configured.is_configured(config)
+        and not _makes_lines(type(logger))
+        and not any(name in vars(logger) for name in MAKERS)
+        and log.handlers == logger.access_handlers
+        and not log.filters
+        and not log.disabled
+        and log.isEnabledFor(logging.INFO)
+        and all(map(_is_as_the_core, log.handlers))
+    )
+    return config.accesslog if native else None
 
 
 def may_be_native(config: Config) -> bool:
@@ -54,9 +55,10 @@ def python_access(config: Config, logger: Logger) -> bool:
     return logger.access_log_enabled and native_access(config, logger) is None
 
 
-def _has_own_makers(logger: Logger) -> bool:
-    return _makes_lines(type(logger)) or any(name in vars(logger) for name in MAKERS)
-
-
 def _makes_lines(kind: type[Logger]) -> bool:
     return any(getattr(kind, name) is not getattr(Logger, name) for name in MAKERS)
+
+
+def _is_as_the_core(handler: logging.Handler) -> bool:
+    formatted = getattr(handler.formatter, "as_the_core", False)
+    return formatted and not handler.filters and handler.level <= logging.INFO

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from tricorn._core import access_escape, access_object, basic_auth_user
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
+__all__ = ["RawAtoms", "SafeAtoms", "access_object", "basic_auth_user", "collect"]
+
 UNKNOWN = "-"
-HARMFUL = re.compile(r'[^ -~]|["\\]')
 
 
 class SafeAtoms(dict[str, Any]):
@@ -21,7 +23,9 @@ class SafeAtoms(dict[str, Any]):
     """
 
     def __init__(self, atoms: Mapping[str, Any]) -> None:
-        super().__init__((name, escape(value) if isinstance(value, str) else value) for name, value in atoms.items())
+        super().__init__(
+            (name, access_escape(value) if isinstance(value, str) else value) for name, value in atoms.items()
+        )
 
     def __getitem__(self, name: str) -> Any:
         return self.get(name.lower() if name.startswith("{") else name, UNKNOWN)
@@ -34,29 +38,15 @@ class RawAtoms(SafeAtoms):
         dict.__init__(self, atoms)
 
 
-def escape(text: str) -> str:
-    return HARMFUL.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    letter = found[0]
-    if letter in '"\\':
-        return "\\" + letter
-    # WSGI's strings are bytes in disguise (PEP 3333); others become the bytes they have in UTF-8.
-    raw = letter.encode("latin-1") if ord(letter) < 256 else letter.encode("utf-8", "backslashreplace")
-    return "".join(f"\\x{byte:02x}" for byte in raw)
-
-
 def collect(
     resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta, now: str, user: str | None
 ) -> dict[str, Any]:
     """gunicorn's table. Durations count days too: theirs begin anew after 24 hours."""
     status = resp.status
     if isinstance(status, str):
-        status = status.split(None, 1)[0] if status.strip() else UNKNOWN
+        status = status.partition(" ")[0] or UNKNOWN
     sent = getattr(resp, "sent", None)
-    seconds = request_time.days * 86_400 + request_time.seconds
-    micros = request_time.microseconds
+    seconds, micros = request_time.days * 86_400 + request_time.seconds, request_time.microseconds
     method, protocol = environ.get("REQUEST_METHOD"), environ.get("SERVER_PROTOCOL")
     atoms = {
         "h": environ.get("REMOTE_ADDR") or UNKNOWN,
@@ -80,20 +70,6 @@ def collect(
         "p": f"<{os.getpid()}>",
     }
     for pairs, kind in [(getattr(req, "headers", req), "i"), (resp.headers, "o"), (environ, "e")]:
-        atoms.update((f"{{{name.lower()}}}{kind}", value) for name, value in _pairs(pairs))
+        named = pairs.items() if hasattr(pairs, "items") else pairs
+        atoms.update((f"{{{name.lower()}}}{kind}", value) for name, value in named)
     return atoms
-
-
-def _pairs(found: Any) -> Iterable[tuple[str, Any]]:
-    pairs: Iterable[tuple[str, Any]] = found.items() if hasattr(found, "items") else found
-    return pairs
-
-
-def basic_user(environ: Mapping[str, Any]) -> str | None:
-    """The user of HTTP Basic authentication; raises ValueError for credentials that cannot be read."""
-    scheme, _, credentials = (environ.get("HTTP_AUTHORIZATION") or "").partition(" ")
-    if scheme.lower() != "basic" or not credentials:
-        return None
-    import binascii
-
-    return binascii.a2b_base64(credentials.strip().encode()).partition(b":")[0].decode()

@@ -7,10 +7,11 @@ import io
 import logging
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from tricorn.errors import ConfigError
-from tricorn.log import stream as streams
+from tricorn.log import raw_text
+from tricorn.log.stream import LogStream, open_file
 from tricorn.log.targets import STDERR, STDOUT
 from tricorn.unpatched import os
 
@@ -19,17 +20,16 @@ _originals: dict[int, int] = {}
 so that a reload that fails has nothing to undo here."""
 
 
-def into_file(path: str, user: int, group: int) -> streams.LogStream:
-    """Puts the file in the place of descriptors 1 and 2, for C code and programs of the application's as well."""
-    flush()
-    try:
-        opened = streams.open_file(path)
-    except OSError as error:
-        raise ConfigError(f"The output cannot be captured (capture_output) into {path!r}: {error.strerror}.") from None
-    streams.give_away(opened.fileno(), user, group)
+def into_file(path: str, user: int, group: int) -> LogStream:
+    """Puts the file in the place of descriptors 1 and 2, for C code and programs of the application's as well.
+
+    Raises OSError, and then they stay what they are.
+    """
+    opened = open_file(path, user, group)
+    _flush()
     for number in (STDOUT, STDERR):
         if number not in _originals:
-            with suppress(OSError):
+            with suppress(OSError):  # closed
                 _originals[number] = os.dup(number)
         os.dup2(opened.fileno(), number)
     return opened
@@ -40,7 +40,7 @@ def into_records(log: logging.Logger) -> None:
 
     What C code and programs of the application's write to the descriptors 1 and 2 stays where it was.
     """
-    flush()
+    _flush()
     atexit.unregister(_finish)
     atexit.register(_finish)
     sys.stdout = _text_stream(log, "stdout", logging.INFO, STDOUT)
@@ -49,47 +49,37 @@ def into_records(log: logging.Logger) -> None:
 
 def stop() -> None:
     """Undoes either; nothing if nothing was captured."""
-    if isinstance(getattr(sys.stdout, "buffer", None), _Buffer):
-        flush()
+    _flush()
+    if _prints():
         sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-    if _originals:
-        flush()
-        for number, copy in _originals.items():
-            os.dup2(copy, number)
+    for number, copy in _originals.items():
+        os.dup2(copy, number)
 
 
 def _finish() -> None:
     """At the end of the process: a line without an end is a line."""
-    flush()
-    for stream in (sys.stdout, sys.stderr):
-        lines = getattr(getattr(stream, "buffer", None), "raw", None)
-        if isinstance(lines, _Lines):
-            lines.end()
+    _flush()
+    for prints in _prints():
+        prints.end()
 
 
-def reopen(captured: streams.LogStream, path: str, user: int, group: int) -> None:
-    """After a rotation. Raises OSError, and then the old file stays."""
-    descriptor = streams.open_descriptor(path)
-    streams.give_away(descriptor, user, group)
-    flush()
-    for number in (STDOUT, STDERR):
-        os.dup2(descriptor, number)
-    os.dup2(descriptor, captured.fileno(), inheritable=False)
-    os.close(descriptor)
+def _prints() -> list[_Prints]:
+    raw = [getattr(getattr(stream, "buffer", None), "raw", None) for stream in (sys.stdout, sys.stderr)]
+    return [each for each in raw if isinstance(each, _Prints)]
 
 
-def flush() -> None:
+def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
-class _Lines(io.RawIOBase):
-    """Bytes in, a record per line out."""
+class _Prints(io.RawIOBase):
+    """Bytes in, records out."""
 
     def __init__(self, log: logging.Logger, name: str, level: int, number: int) -> None:
-        self._log, self._name, self._level, self._number = log, name, level, number
-        self._rest = b""
+        self._record = partial(raw_text.record, log, name, level)
+        self._number, self._unfinished = number, raw_text.Unfinished()
 
     def writable(self) -> bool:
         return True
@@ -98,28 +88,13 @@ class _Lines(io.RawIOBase):
         return self._number
 
     def write(self, data: Any) -> int:
-        chunk = bytes(data)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._hand_over(line)
-        return len(chunk)
+        self._record(self._unfinished.complete(bytes(data).decode("utf-8", "replace")))
+        return len(data)
 
     def end(self) -> None:
-        line, self._rest = self._rest, b""
-        if line:
-            self._hand_over(line)
-
-    def _hand_over(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace")
-        # Whatever the level of the log is: with `capture_output` the operator wants to see it.
-        self._log.handle(logging.LogRecord(self._name, self._level, "", 0, text, None, None))
-
-
-class _Buffer(io.BufferedWriter):
-    """Tells a captured stream from others."""
+        self._record(self._unfinished.take())
 
 
 def _text_stream(log: logging.Logger, name: str, level: int, number: int) -> io.TextIOWrapper:
-    return io.TextIOWrapper(
-        _Buffer(_Lines(log, name, level, number)), encoding="utf-8", errors="backslashreplace", line_buffering=True
-    )
+    buffer = io.BufferedWriter(_Prints(log, name, level, number))
+    return io.TextIOWrapper(buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tricorn.config.lookups import Whole
 from tricorn.errors import ConfigError
 from tricorn.log import names, targets
-from tricorn.log.transaction import manage
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -46,15 +46,20 @@ def apply(config: Config) -> None:
         given = config.logconfig_dict
         _apply_dict(config, _whole(given) if isinstance(given, Whole) else given, "logconfig_dict")
     elif config.logconfig_json:
-        _apply_dict(config, _read_json(config.logconfig_json), f"{config.logconfig_json!r} (logconfig_json)")
+        origin = f"{config.logconfig_json!r} (logconfig_json)"
+        _apply_dict(config, _parsed(config.logconfig_json, origin), origin)
     elif config.logconfig:
         origin = f"{config.logconfig!r} (logconfig)"
-        if config.logconfig.endswith(".json"):
-            _apply_dict(config, _whole(_read_json(config.logconfig, "logconfig")), origin)
-        elif config.logconfig.endswith((".yaml", ".yml")):
-            _apply_dict(config, _whole(_read_yaml(config.logconfig)), origin)
+        if config.logconfig.endswith((".json", ".yaml", ".yml")):
+            _apply_dict(config, _whole(_parsed(config.logconfig, origin)), origin)
         else:
-            _apply_file(config.logconfig)
+            _apply_file(config.logconfig, origin)
+
+
+def retire() -> None:
+    """Takes away what an earlier configuration has attached anywhere."""
+    for logger in names.all_loggers():
+        logger.handlers[:] = [each for each in logger.handlers if not getattr(each, "_tricorn", False)]
 
 
 def _whole(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,143 +76,104 @@ def _whole(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**emptied, **given, "loggers": {**loggers, names.ERROR: {"propagate": True, **error}}}
 
 
-def retire() -> None:
-    """Takes away what an earlier configuration has attached anywhere."""
-    for logger in names.all_loggers():
-        logger.handlers[:] = [each for each in logger.handlers if not getattr(each, "_tricorn", False)]
-
-
 def _apply_dict(config: Config, given: Mapping[str, Any], origin: str) -> None:
     from logging.config import dictConfig
 
     merged = {**CONFIG_DEFAULTS, **given}
     if config.log_format == "json" and "formatters" not in given:
         merged["formatters"] = {"generic": {"()": "tricorn.log.json_lines.JsonFormatter"}}
-    with _in_force(f"The log configuration {origin}"):
+    loggers = merged.get("loggers") or {}
+    merged["loggers"] = {names.SECOND_NAMES.get(name, name): logger for name, logger in loggers.items()}
+    with _in_force(origin):
         dictConfig(merged)
-    named = {names.SECOND_NAMES.get(name, name) for name in merged.get("loggers") or ()}
-    for name in (names.ERROR, names.ACCESS):
-        if name in named:  # under its second name it may count as one that was not given
-            logging.getLogger(name).disabled = False
 
 
-def _apply_file(path: str) -> None:
+def _apply_file(path: str, origin: str) -> None:
+    from configparser import ConfigParser
     from logging.config import fileConfig
 
-    origin = f"The log configuration {path!r} (logconfig)"
-    _check_readable(path, origin)
-    defaults = {"__file__": path, "here": os.path.dirname(path)}
+    text = _read(path, origin).decode("utf-8", "surrogateescape")
     with _in_force(origin):
-        fileConfig(path, defaults=defaults, disable_existing_loggers=False)
+        parser = ConfigParser({"__file__": path, "here": os.path.dirname(path)})
+        parser.read_string(text, path)
+        for section in parser.sections():
+            name = parser.get(section, "qualname", fallback="")
+            if name in names.SECOND_NAMES:
+                parser.set(section, "qualname", names.SECOND_NAMES[name])
+        fileConfig(parser, disable_existing_loggers=False)
 
 
-def _read_yaml(path: str) -> Mapping[str, Any]:
-    origin = f"The log configuration {path!r} (logconfig)"
+def _parsed(path: str, origin: str) -> Mapping[str, Any]:
+    text, is_yaml = _read(path, origin), path.endswith((".yaml", ".yml"))
     try:
-        import yaml  # type: ignore[import-untyped]
+        found = import_module("yaml").safe_load(text) if is_yaml else import_module("json").loads(text)
     except ModuleNotFoundError:
-        raise ConfigError(f"{origin} needs PyYAML, which is not installed: pip install PyYAML.") from None
-    _check_readable(path, origin)
-    try:
-        with open(path, "rb") as file:
-            found = yaml.safe_load(file)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{origin} is not YAML: {error}.") from None
+        sentence = "needs PyYAML, which is not installed: pip install PyYAML."
+        raise ConfigError(f"The log configuration {origin} {sentence}") from None
+    except Exception as error:
+        raise ConfigError(f"The log configuration {origin} is not {'YAML' if is_yaml else 'JSON'}: {error}.") from None
     if not isinstance(found, dict):
-        raise ConfigError(f"{origin} must hold a mapping, not {type(found).__name__}.")
+        raise ConfigError(f"The log configuration {origin} must hold an object, not {type(found).__name__}.")
     return found
 
 
-def _read_json(path: str, setting: str = "logconfig_json") -> Mapping[str, Any]:
-    import json
-
-    origin = f"The log configuration {path!r} ({setting})"
-    _check_readable(path, origin)
+def _read(path: str, origin: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            found = json.load(file)
-    except ValueError as error:
-        raise ConfigError(f"{origin} is not JSON: {error}.") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{origin} must hold an object, not {type(found).__name__}.")
-    return found
-
-
-def _check_readable(path: str, origin: str) -> None:
-    try:
-        with open(path, "rb") as file:
-            file.read(1)
+            return file.read()
     except OSError as error:
-        raise ConfigError(f"{origin} cannot be read: {error.strerror}.") from None
+        raise ConfigError(f"The log configuration {origin} cannot be read: {error.strerror}.") from None
 
 
 @contextmanager
 def _in_force(origin: str) -> Iterator[None]:
-    """Turns whatever the standard library raises into a sentence, and knows what it has attached."""
-    before = {handler for logger in names.all_loggers() for handler in logger.handlers}
-    with _kept_open():
-        try:
-            yield
-        except Exception as error:
-            raise ConfigError(f"{origin} cannot be used: {_reason(error)}.") from error
-    for logger in names.all_loggers():
-        for handler in logger.handlers:
-            if handler not in before:
-                manage(handler)
+    """Turns whatever the standard library raises into a sentence, and knows what it has attached.
+
+    `logging.config` begins with closing every handler on this list; a configuration that fails must leave the old ones
+    at work. The transaction closes those that are replaced.
+    """
+    before = names.handlers()
+    registered: list[Any] = logging._handlerList  # type: ignore[attr-defined]
+    kept, registered[:] = registered[:], []
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(f"The log configuration {origin} cannot be used: {_reason(error)}.") from error
+    finally:
+        registered[:0] = kept
+    for handler in names.handlers() - before:
+        targets.manage(handler)
     for name in (names.ERROR, names.ACCESS):
         for handler in _reached(logging.getLogger(name)):
             targets.quieten(handler)
 
 
-@contextmanager
-def _kept_open() -> Iterator[None]:
-    """Keeps the standard library from closing every handler before it has read the new configuration.
-
-    A configuration that fails must leave the old handlers at work. Those that are replaced are closed afterwards.
-    """
-    known: list[Any] = logging._handlerList  # type: ignore[attr-defined]
-    before = known[:]
-    known.clear()
-    try:
-        yield
-    finally:
-        known[:0] = before
-
-
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException | None) -> str:
     texts = []
-    seen: BaseException | None = error
-    while seen is not None:
-        text = str(seen) if not isinstance(seen, KeyError) else f"{seen} is missing"
-        texts.append(text.rstrip(".") or type(seen).__name__)
-        seen = seen.__cause__
+    while error is not None:
+        text = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        texts.append(text.rstrip(".") or type(error).__name__)
+        error = error.__cause__
     return ": ".join(dict.fromkeys(texts)).replace("\n", " ")
 
 
-def _reached(logger: logging.Logger) -> list[logging.Handler]:
+def _reached(logger: logging.Logger | None) -> Iterator[logging.Handler]:
     """The handlers that records of `logger` get to."""
-    found: list[logging.Handler] = []
-    current: logging.Logger | None = logger
-    while current is not None:
-        found += current.handlers
-        current = current.parent if current.propagate else None
-    return found
+    while logger is not None:
+        yield from logger.handlers
+        logger = logger.parent if logger.propagate else None
 
 
 def file_behind(logger: logging.Logger) -> str | None:
     """The file that records of `logger` go to, if they go to no console as well (`capture_output`)."""
-    paths: list[str] = []
-    for handler in _reached(logger):
-        if isinstance(handler, logging.FileHandler):
-            paths.append(handler.baseFilename)
-        elif isinstance(handler, logging.StreamHandler) and _is_console(handler.stream):
-            return None
-    return paths[0] if paths else None
+    handlers = list(_reached(logger))
+    if any(_is_console(getattr(handler, "stream", None)) for handler in handlers):
+        return None
+    return next((handler.baseFilename for handler in handlers if isinstance(handler, logging.FileHandler)), None)
 
 
 def _is_console(stream: Any) -> bool:
-    fileno: Callable[[], int] | None = getattr(stream, "fileno", None)
     try:
-        return fileno is not None and fileno() in (targets.STDOUT, targets.STDERR)
-    except (OSError, ValueError):
+        return stream.fileno() in (targets.STDOUT, targets.STDERR)
+    except (OSError, ValueError, AttributeError):
         return False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tricorn.log import atoms as atom
-from tricorn.log import capture, configured, formats, names, raw_text, rotation, targets
-from tricorn.log.transaction import is_managed, made_here, transaction
+from tricorn.log import capture, configured, formats, names, raw_text, targets
+from tricorn.log.atoms import RawAtoms, SafeAtoms, basic_auth_user, collect
+from tricorn.log.targets import STDERR, STDOUT, is_managed, or_refused
+from tricorn.log.transaction import transaction
 from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
@@ -29,25 +31,18 @@ class Logger:
     """
 
     LOG_LEVELS: ClassVar[Mapping[str, int]] = {
-        "critical": logging.CRITICAL,
-        "error": logging.ERROR,
-        "warning": logging.WARNING,
-        "info": logging.INFO,
-        "debug": logging.DEBUG,
+        name: getattr(logging, name.upper()) for name in ("critical", "error", "warning", "info", "debug")
     }
     loglevel = logging.INFO
     error_fmt = configured.FORMAT
     datefmt = configured.DATES
     access_fmt = "%(message)s"
     syslog_fmt = "[%(process)d] %(message)s"
-    atoms_wrapper_class: type[Any] = atom.SafeAtoms
+    atoms_wrapper_class: type[Any] = SafeAtoms
 
     def __init__(self, cfg: Config) -> None:
-        names.give_second_names()
-        self.error_log = logging.getLogger(names.ERROR)
-        self.error_log.propagate = False
-        self.access_log = logging.getLogger(names.ACCESS)
-        self.access_log.propagate = False
+        self.error_log = names.get(names.ERROR)
+        self.access_log = names.get(names.ACCESS)
         self.error_handlers: list[logging.Handler] = []
         self.access_handlers: list[logging.Handler] = []
         self.logfile: LogStream | None = None
@@ -59,37 +54,40 @@ class Logger:
 
     def setup(self, cfg: Config) -> None:
         """Makes the log what `cfg` says, or raises ConfigError and leaves it as it was."""
-        with transaction(), self._same_if_it_fails():
+        with transaction(self):
             self.cfg = cfg
             self.loglevel = self.LOG_LEVELS.get(cfg.loglevel.lower(), logging.INFO)
-            error = self._targets("errorlog", cfg.errorlog, targets.STDERR, split=cfg.log_streams == "split")
-            _format(error, formats.for_errors(cfg, self.error_fmt, self.datefmt))
-            access = self._targets("accesslog", cfg.accesslog, targets.STDOUT, split=False)
-            _format(access, formats.for_accesses(cfg, self.access_fmt))
+            error, access = self._formatters()
+            split = cfg.log_streams == "split"
+            errors = self._targets("errorlog", cfg.errorlog, STDERR, error, split=split)
+            accesses = self._targets("accesslog", cfg.accesslog, STDOUT, access)
             configured.retire()
-            self.error_handlers = _exchange(self.error_log, error)
-            self.access_handlers = _exchange(self.access_log, access)
-            made_here((*error, *access))
+            self.error_handlers = _exchange(self.error_log, errors)
+            self.access_handlers = _exchange(self.access_log, accesses)
             self.error_log.setLevel(self.loglevel)
             self.access_log.setLevel(logging.INFO)
             configured.apply(cfg)
             self._capture(cfg)
 
-    @contextmanager
-    def _same_if_it_fails(self) -> Iterator[None]:
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:
-            vars(self).update(before)
-            raise
+    def _formatters(self) -> tuple[logging.Formatter, logging.Formatter]:
+        if self.cfg.log_format == "json":
+            from tricorn.log.json_lines import JsonAccessFormatter, JsonFormatter
 
-    def _targets(self, setting: str, path: str | None, console: int, *, split: bool) -> list[targets.Quiet]:
-        if path is None:
-            return []
+            return JsonFormatter(), JsonAccessFormatter()
+        return formats.Plain(self.error_fmt, self.datefmt), formats.AccessLine(self.access_fmt)
+
+    def _targets(
+        self, setting: str, path: str | None, console: int, formatter: logging.Formatter, *, split: bool = False
+    ) -> list[logging.Handler]:
+        made: list[logging.Handler] = []
         if path == "-":
-            return targets.consoles(console, split=split)
-        return [targets.file(path, setting, self.cfg.user, self.cfg.group)]
+            made += targets.consoles(console, split=split)
+        elif path is not None:
+            with or_refused(f"The {setting.removesuffix('log')} log {path!r} ({setting}) cannot be written"):
+                made.append(targets.File(path, self.cfg.user, self.cfg.group))
+        for handler in made:
+            handler.setFormatter(formatter)
+        return made
 
     def _capture(self, cfg: Config) -> None:
         capture.stop()
@@ -104,7 +102,8 @@ class Logger:
             path = configured.file_behind(self.error_log)
         if path is not None:
             self._captured = os.path.abspath(path)
-            self.logfile = capture.into_file(self._captured, cfg.user, cfg.group)
+            with or_refused(f"The output cannot be captured (capture_output) into {path!r}"):
+                self.logfile = capture.into_file(self._captured, cfg.user, cfg.group)
 
     # The error log
 
@@ -137,10 +136,8 @@ class Logger:
     def flush(self) -> None:
         raw_text.flush(self.error_log)
         for handler in self.error_log.handlers:
-            try:
+            with suppress(OSError, ValueError):  # a pipe nobody reads, a stream somebody has closed
                 handler.flush()
-            except (OSError, ValueError):  # a pipe nobody reads, a stream somebody has closed
-                pass
 
     # The access log
 
@@ -154,8 +151,8 @@ class Logger:
             return
         found = self.atoms(resp, req, environ, request_time)
         wrapper = self.atoms_wrapper_class
-        if wrapper is atom.SafeAtoms and self.cfg.log_format == "json" and not configured.is_configured(self.cfg):
-            wrapper = atom.RawAtoms
+        if wrapper is SafeAtoms and self.cfg.log_format == "json" and not configured.is_configured(self.cfg):
+            wrapper = RawAtoms
         try:
             self.access_log.info(self.cfg.access_log_format, wrapper(found))
         except Exception:
@@ -163,32 +160,28 @@ class Logger:
 
     def atoms(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> dict[str, Any]:
         """What the line is made of: letters, and `{name}i`, `{name}o`, `{name}e` for fields and environ."""
-        return atom.collect(resp, req, environ, request_time, self.now(), self._get_user(environ))
+        return collect(resp, req, environ, request_time, self.now(), self._get_user(environ))
 
     def now(self) -> str:
         """The time of a line: `[21/Nov/2026:01:02:32 +0000]`."""
         return time.strftime("[%d/%b/%Y:%H:%M:%S %z]")
 
     def _get_user(self, environ: Mapping[str, Any]) -> str | None:
-        try:
-            return atom.basic_user(environ)
-        except ValueError as error:
-            self.debug("Couldn't get username: %s", error)
-            return None
+        return basic_auth_user(environ.get("HTTP_AUTHORIZATION") or "")
 
     # Files
 
     def reopen_files(self) -> None:
-        """Opens all log files of the process anew, after a rotation. What cannot be opened stays as it is."""
-        for handler in rotation.file_handlers():
+        """Opens all log files of the process anew, after a targets. What cannot be opened stays as it is."""
+        for handler in targets.file_handlers():
             try:
-                rotation.reopen(handler)
+                targets.reopen(handler)
             except OSError as error:
                 self._stays(handler.baseFilename, error)
         if self.logfile is not None:
             try:
                 with self.lock:
-                    capture.reopen(self.logfile, self._captured, self.cfg.user, self.cfg.group)
+                    self.logfile = capture.into_file(self._captured, self.cfg.user, self.cfg.group)
             except OSError as error:
                 self._stays(self._captured, error)
 
@@ -199,7 +192,7 @@ class Logger:
 
     def close_on_exec(self) -> None:
         """Keeps log files from programs that the application starts; ours never get there."""
-        for handler in rotation.file_handlers():
+        for handler in targets.file_handlers():
             stream: Any = handler.stream
             os.set_inheritable(stream.fileno(), False)
 
@@ -208,27 +201,19 @@ class Logger:
     def _set_handler(
         self, log: logging.Logger, output: str | None, fmt: logging.Formatter, stream: object = None
     ) -> None:
-        console = targets.STDERR if log is self.error_log and stream is None else targets.number_of(stream)
+        to_stdout = stream is sys.stdout or (stream is None and log is not self.error_log)
         setting = "accesslog" if log is self.access_log else "errorlog"
-        handlers = self._targets(setting, output, console, split=False)
-        _format(handlers, fmt)
-        _exchange(log, handlers)
+        _exchange(log, self._targets(setting, output, STDOUT if to_stdout else STDERR, fmt))
 
     def _get_gunicorn_handler(self, log: logging.Logger) -> logging.Handler | None:
         return next((handler for handler in log.handlers if is_managed(handler)), None)
 
 
-def _format(handlers: list[targets.Quiet], formatter: logging.Formatter) -> None:
-    for handler in handlers:
-        handler.setFormatter(formatter)
-
-
-def _exchange(log: logging.Logger, handlers: list[targets.Quiet]) -> list[logging.Handler]:
+def _exchange(log: logging.Logger, handlers: list[logging.Handler]) -> list[logging.Handler]:
     """Puts our handlers in the place of those we had there; those of others stay, as with gunicorn.
 
     In one assignment: a record of another thread finds the old ones or the new ones. Ours come first, because their
     formatter mends records that cannot be formatted.
     """
-    foreign = [handler for handler in log.handlers if not is_managed(handler)]
-    log.handlers = [*handlers, *foreign]
-    return list(handlers)
+    log.handlers = [*handlers, *(handler for handler in log.handlers if not is_managed(handler))]
+    return handlers

@@ -1,82 +1,86 @@
-"""`wsgi.errors`: text in the error log that is no record, unless the log is made of records."""
+"""Text in the error log that is no record, unless the log is made of records: `wsgi.errors`, and captured output."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 from tricorn.log.formats import Plain
 from tricorn.log.targets import Quiet, below_warning
 
-NAME = "wsgi.errors"
 LONGEST = 65_536
 """Characters of an unfinished line that are kept; then it is a record."""
 
-_unfinished = threading.local()
+
+class Unfinished:
+    """What each thread has written since the end of its last line."""
+
+    def __init__(self) -> None:
+        self._thread = threading.local()
+
+    def complete(self, text: str) -> str:
+        """The complete lines with `text` added, in one piece: a traceback written at once stays so."""
+        whole, newline, rest = (self.take() + text).rpartition("\n")
+        if len(rest) > LONGEST:
+            return whole + newline + rest
+        self._thread.text = rest
+        return whole
+
+    def take(self) -> str:
+        text: str = getattr(self._thread, "text", "")
+        self._thread.text = ""
+        return text
+
+
+_unfinished = Unfinished()
 
 
 def write(log: logging.Logger, text: str) -> None:
     """To every handler of `log` with a stream, and to stderr if there is none. Never raises."""
+    if _takes_records(log):
+        record(log, "wsgi.errors", logging.ERROR, _unfinished.complete(text))
+        return
     readers = [handler for handler in log.handlers if getattr(handler, "stream", None) is not None]
-    takers = [handler for handler in readers if _takes_records(handler)]
-    if takers:
-        _make_records(takers, text)
     for handler in readers:
         # Of `split` streams only the one for bad news: its twin leads to another place, but is no other log.
-        if handler not in takers and below_warning not in handler.filters:
+        if below_warning not in handler.filters:
             _write_text(handler, handler.stream, text)  # type: ignore[attr-defined]
     if not readers and sys.stderr is not None:
         _write_text(None, sys.stderr, text)
 
 
+def flush(log: logging.Logger) -> None:
+    """Makes a record of what this thread has begun."""
+    record(log, "wsgi.errors", logging.ERROR, _unfinished.take())
+
+
 def settle_after_patching() -> None:
     """Unfinished lines are a greenlet's from now on."""
     global _unfinished
-    _unfinished = threading.local()
+    _unfinished = Unfinished()
 
 
-def flush(log: logging.Logger) -> None:
-    """Makes a record of what this thread has begun."""
-    rest = getattr(_unfinished, "text", "")
-    if rest:
-        _unfinished.text = ""
-        _hand_over(list(filter(_takes_records, log.handlers)), rest)
+def record(log: logging.Logger, name: str, level: int, text: str) -> None:
+    """Text that is not blank becomes a record, whatever the level of the log is."""
+    if text.strip():
+        log.handle(logging.LogRecord(name, level, "", 0, text, None, None))
 
 
-def _takes_records(handler: logging.Handler) -> bool:
-    """Whether lines that do not come from its formatter would break what reads the log: JSON, for one."""
-    return handler.formatter is not None and type(handler.formatter) not in (logging.Formatter, Plain)
-
-
-def _make_records(takers: list[logging.Handler], text: str) -> None:
-    """One for each write, as far as its lines are complete: a traceback written at once stays in one piece."""
-    whole, newline, rest = (getattr(_unfinished, "text", "") + text).rpartition("\n")
-    if len(rest) > LONGEST:
-        whole, newline, rest = whole + newline + rest, "\n", ""
-    _unfinished.text = rest
-    if newline and whole.strip():
-        _hand_over(takers, whole)
-
-
-def _hand_over(takers: list[logging.Handler], text: str) -> None:
-    made = logging.LogRecord(NAME, logging.ERROR, "", 0, text, None, None)
-    for handler in takers:
-        if made.levelno >= handler.level:
-            handler.handle(made)
+def _takes_records(log: logging.Logger) -> bool:
+    """Whether lines that come from no formatter would break what reads the log: JSON, for one."""
+    formatters = [handler.formatter for handler in log.handlers]
+    return not all(type(each) in (logging.Formatter, Plain, type(None)) for each in formatters)
 
 
 def _write_text(handler: logging.Handler | None, stream: Any, text: str) -> None:
-    if handler is not None:
-        handler.acquire()
-    try:
-        stream.write(text)
-        stream.flush()
-    except (OSError, ValueError) as error:
-        # A dead pipe, a full disk, a closed stream: the application is not to blame.
-        if isinstance(handler, Quiet):
-            handler.lost.note(error)
-    finally:
-        if handler is not None:
-            handler.release()
+    with (handler and handler.lock) or nullcontext():
+        try:
+            stream.write(text)
+            stream.flush()
+        except (OSError, ValueError) as error:
+            # A dead pipe, a full disk, a closed stream: the application is not to blame.
+            if isinstance(handler, Quiet):
+                handler.count(error)

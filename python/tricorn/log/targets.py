@@ -1,43 +1,29 @@
-"""Handlers: where the records of the two logs go, and what happens when they cannot go there."""
+"""Handlers: where the records of the two logs go, what happens when they cannot go there, and after a rotation."""
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tricorn.errors import ConfigError
-from tricorn.log import stream as streams
-from tricorn.unpatched import _thread
+from tricorn.log.stream import LogStream, open_file
+from tricorn.unpatched import _thread, os
 
 STDOUT, STDERR = 1, 2
 
 
-class Lost:
-    """Counts the lines a target did not take, and lets the next one that it takes say so."""
-
-    def __init__(self) -> None:
-        self.lines = 0
-        self.reason = ""
-
-    def note(self, error: BaseException) -> None:
-        self.lines += 1
-        self.reason = str(error)
-
-    def __str__(self) -> str:
-        return f"{self.lines} line(s) of this log were lost: {self.reason}"
-
-
-class Quiet(logging.Handler):
+class Quiet(logging.StreamHandler):  # type: ignore[type-arg]
     """A handler whose failures are counted. The server goes on: its log is not worth a request."""
 
-    stream: Any
+    lost = 0
+    """Lines the target did not take. The next one that it takes says so."""
+    reason = ""
     _gunicorn = True
     """What gunicorn calls its own handlers: those that the next setup replaces."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.lost = Lost()
 
     def createLock(self) -> None:
         """A real lock also where `threading` is patched: who has it writes, and does not wait for a greenlet.
@@ -48,37 +34,24 @@ class Quiet(logging.Handler):
         self.lock = _thread.RLock()
 
     def emit(self, record: logging.LogRecord) -> None:
-        try:
-            self.put(self.format(record) + "\n", record.name)
-        except RecursionError:
-            raise
-        except Exception as error:
-            self.lost.note(error)
+        before = self.lost
+        super().emit(record)
+        if self.lost == before:
+            self.lost = 0
 
-    def put(self, text: str, name: str) -> None:
-        """Writes `text` whole; raises OSError. After a loss it says first what was lost."""
-        if self.lost.lines:
-            told = logging.LogRecord(name, logging.ERROR, "", 0, str(self.lost), None, None)
-            text = self.format(told) + "\n" + text
-        if self.stream is None:  # closed by a shutdown of the logging package, which whoever logs on undoes
-            self.stream = self._open()
-        self.stream.write(text)
-        self.stream.flush()
-        self.lost.lines = 0
-
-    def _open(self) -> Any:
-        raise OSError("the stream is closed")
+    def format(self, record: logging.LogRecord) -> str:
+        """After a loss it says first what was lost."""
+        text = super().format(record)
+        if not self.lost:
+            return text
+        told = f"{self.lost} line(s) of this log were lost: {self.reason}"
+        return super().format(logging.LogRecord(record.name, logging.ERROR, "", 0, told, None, None)) + "\n" + text
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Called by handlers of the standard library only; ours do not get there."""
+        self.count(sys.exc_info()[1])
 
-
-class Console(Quiet, logging.StreamHandler):  # type: ignore[type-arg]
-    """stdout or stderr."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(_standard(number))
-        self.number = number
+    def count(self, error: BaseException | None) -> None:
+        self.lost, self.reason = self.lost + 1, str(error)
 
 
 class File(Quiet, logging.FileHandler):
@@ -86,15 +59,10 @@ class File(Quiet, logging.FileHandler):
 
     def __init__(self, path: str, user: int, group: int) -> None:
         self._user, self._group = user, group
-        super().__init__(path)
+        logging.FileHandler.__init__(self, path)
 
     def _open(self) -> Any:
-        opened = streams.open_file(self.baseFilename)
-        self.give_away(opened.fileno())
-        return opened
-
-    def give_away(self, descriptor: int) -> None:
-        streams.give_away(descriptor, self._user, self._group)
+        return open_file(self.baseFilename, self._user, self._group)
 
 
 def _standard(number: int) -> Any:
@@ -103,50 +71,86 @@ def _standard(number: int) -> Any:
     Under a test or in a notebook `sys.stderr` may be anything; then what it is counts.
     """
     current = sys.stdout if number == STDOUT else sys.stderr
-    try:
-        if current is not None and current.fileno() != number:
-            return current
-    except (OSError, ValueError, AttributeError):
-        return current
-    return streams.LogStream(number, owned=False)
-
-
-def number_of(stream: object) -> int:
-    """Which of the two consoles a subclass means by `stream`."""
-    return STDOUT if stream is sys.stdout else STDERR
+    with suppress(OSError, ValueError, AttributeError):
+        if current is None or current.fileno() == number:
+            return LogStream(number, owned=False)
+    return current
 
 
 def below_warning(record: logging.LogRecord) -> bool:
     return record.levelno < logging.WARNING
 
 
-def consoles(number: int, *, split: bool) -> list[Quiet]:
+def consoles(number: int, *, split: bool) -> list[logging.Handler]:
     """The handlers of a log named `-`: one; with `split` one for the good news on stdout and one for the bad."""
     if not split:
-        return [Console(number)]
-    good, bad = Console(STDOUT), Console(STDERR)
+        return [Quiet(_standard(number))]
+    good, bad = Quiet(_standard(STDOUT)), Quiet(_standard(STDERR))
     good.addFilter(below_warning)
     bad.setLevel(logging.WARNING)
     return [good, bad]
 
 
-def file(path: str, setting: str, user: int, group: int) -> Quiet:
-    """Raises ConfigError with a sentence that names the setting."""
+@contextmanager
+def or_refused(what: str) -> Iterator[None]:
+    """An OSError becomes a ConfigError whose sentence begins with `what`."""
     try:
-        return File(path, user, group)
+        yield
     except OSError as error:
-        what = {"errorlog": "error", "accesslog": "access"}.get(setting, setting)
-        raise ConfigError(
-            f"The {what} log {path!r} ({setting}) cannot be written: {error.strerror}. "
-            "Name a file in a directory that exists and that this user may write to."
-        ) from None
+        remedy = "Name a file in a directory that exists and that this user may write to."
+        raise ConfigError(f"{what}: {error.strerror}. {remedy}") from None
+
+
+def is_managed(handler: logging.Handler) -> bool:
+    """Whether the next setup replaces it: one of ours, or one of a logging configuration's."""
+    return getattr(handler, "_gunicorn", False) or getattr(handler, "_tricorn", False)
+
+
+def manage(handler: logging.Handler) -> None:
+    """Marks a handler as made by a logging configuration."""
+    with suppress(AttributeError):
+        handler._tricorn = True  # type: ignore[attr-defined]
 
 
 def quieten(handler: logging.Handler) -> None:
     """Keeps a foreign handler from printing a traceback to stderr for every record that it cannot write."""
     if type(handler).handleError is logging.Handler.handleError:
-        setattr(handler, "handleError", _ignore)  # noqa: B010  (not an attribute a type checker lets one assign)
+        handler.handleError = _ignore  # type: ignore[method-assign]
 
 
-def _ignore(_: logging.LogRecord) -> None:
+def _ignore(record: logging.LogRecord) -> None:
     pass
+
+
+def file_handlers() -> list[logging.FileHandler]:
+    """Every handler of the process that has a file open, also those behind other handlers."""
+    references: list[Any] = logging._handlerList[:]  # type: ignore[attr-defined]
+    handlers = [reference() for reference in references]
+    return [each for each in handlers if isinstance(each, logging.FileHandler) and each.stream is not None]
+
+
+def reopen(handler: logging.FileHandler) -> None:
+    """The same name, a new file (USR1). Raises OSError, and then the old file stays in use."""
+    handler.acquire()
+    try:
+        stream: Any = handler.stream
+        if isinstance(handler, File):
+            _exchange(stream, handler._open())
+        elif type(handler)._open is logging.FileHandler._open and type(stream) is io.TextIOWrapper:
+            stream.flush()
+            _exchange(stream, open_file(handler.baseFilename, -1, -1))
+        else:  # its descriptor is not all that it consists of: it may compress
+            handler.stream = handler._open()
+            stream.close()
+    finally:
+        handler.release()
+
+
+def _exchange(stream: Any, new: LogStream) -> None:
+    """Puts the new file under the number of the old one, in one step of the kernel's.
+
+    A signal handler runs this in the middle of whatever the main thread does: a line that is being written when the
+    stream is exchanged would go to a closed one.
+    """
+    os.dup2(new.fileno(), stream.fileno(), inheritable=False)
+    new.close()

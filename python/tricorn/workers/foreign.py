@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from tricorn.errors import ConfigError, nearest
+from tricorn.config.lookups import import_class
+from tricorn.errors import ConfigError
 from tricorn.record import Record
 from tricorn.workers import hosted, originals
 from tricorn.workers.base import Worker
@@ -150,19 +150,9 @@ def _is_ours(kind: type) -> bool:
 def _import(name: str) -> object:
     if name.startswith(EGG):
         return _entry_point(name)
-    module, dot, attribute = name.rpartition(".")
-    if not dot:
+    if "." not in name:
         raise ConfigError(f"The worker class {name!r} is not known.")
-    try:
-        found = import_module(module)
-    except Exception as error:
-        raise ConfigError(f"The worker class {name!r} cannot be imported: {type(error).__name__}: {error}.") from error
-    try:
-        return getattr(found, attribute)
-    except AttributeError:
-        meant = nearest(attribute, tuple(vars(found)))
-        hint = f" Did you mean {module}.{meant}?" if meant else ""
-        raise ConfigError(f"The worker class {name!r} is not in its module.{hint}") from None
+    return import_class(f"The worker class {name!r}", name)
 
 
 def _entry_point(name: str) -> object:

@@ -8,7 +8,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-
 if TYPE_CHECKING:
     from tests.harness.sibling import Watch
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter.pidfile import Pidfile
+from tricorn.arbiter.pidfile import Pidfile, running
 from tricorn.errors import ConfigError
 
 from tests.harness import until
@@ -35,6 +35,10 @@ def other() -> Iterator[int]:
         process.kill()
 
 
+def found(path: Path) -> int | None:
+    return running(str(path), str(path))
+
+
 def test_it_holds_the_pid_and_everybody_may_read_it(path: Path) -> None:
     previous = os.umask(0o077)
     try:
@@ -52,7 +56,7 @@ def test_a_server_that_runs_keeps_its_file(path: Path, other: int) -> None:
     with pytest.raises(ConfigError) as caught:
         pidfile.create(4711)
     assert str(caught.value) == f"Already running on PID {other} (or pid file '{path}' is stale)"
-    assert pidfile.validate() == other
+    assert found(path) == other
     pidfile.unlink()
     assert path.read_text() == f"{other}\n"
 
@@ -60,9 +64,8 @@ def test_a_server_that_runs_keeps_its_file(path: Path, other: int) -> None:
 @pytest.mark.parametrize("content", ["", "\n", "no number", "0", "-1", "1 2", "9" * 400, "\u0661", str(2**22)])
 def test_what_is_no_pid_of_a_process_is_stale(content: str, path: Path) -> None:
     path.write_text(content)
-    pidfile = Pidfile(str(path))
-    assert pidfile.validate() is None
-    pidfile.create(4711)
+    assert found(path) is None
+    Pidfile(str(path)).create(4711)
     assert path.read_text() == "4711\n"
 
 
@@ -79,8 +82,8 @@ def test_a_dead_process_is_stale(path: Path, other: int) -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         path.write_text(str(process.pid))
         until(lambda: Path(f"/proc/{process.pid}/stat").read_text().split()[2] == "Z", "a zombie")
-        assert Pidfile(str(path)).validate() is None, "a zombie"
-    assert Pidfile(str(path)).validate() is None, "no process"
+        assert found(path) is None, "a zombie"
+    assert found(path) is None, "no process"
 
 
 def test_a_threads_number_is_stale(path: Path) -> None:
@@ -89,7 +92,7 @@ def test_a_threads_number_is_stale(path: Path) -> None:
     thread.start()
     try:
         path.write_text(str(thread.native_id))
-        assert Pidfile(str(path)).validate() is None
+        assert found(path) is None
     finally:
         over.set()
         thread.join()
@@ -100,7 +103,7 @@ class TestUsers:
     def test_a_pid_that_another_user_has_got_since_is_stale(self, path: Path, other: int) -> None:
         path.write_text(str(other))
         os.chown(path, NOBODY, NOBODY)
-        assert Pidfile(str(path)).validate() is None
+        assert found(path) is None
 
     def test_a_server_of_another_user_is_a_server(self, path: Path, other: int) -> None:
         path.write_text(str(other))
@@ -108,7 +111,7 @@ class TestUsers:
 
         def ask() -> int | None:
             os.setuid(NOBODY)
-            return Pidfile(str(path)).validate()
+            return found(path)
 
         assert in_child(ask) == other
 

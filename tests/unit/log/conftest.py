@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tricorn.config.config import Config
 from tricorn.config.resolve import Layer, Raw, resolve
-from tricorn.log.transaction import _State
+from tricorn.log.names import all_loggers
 
 Configure = Callable[..., Config]
 
@@ -28,7 +28,7 @@ def configure() -> Configure:
 
 @pytest.fixture(autouse=True)
 def _same_loggers() -> Iterator[None]:
-    before = _State.now()
+    streams, before = (sys.stdout, sys.stderr), {each: _state(each) for each in all_loggers()}
     handlers_before = logging._handlerList[:]  # type: ignore[attr-defined]
     raising = logging.raiseExceptions
     kept = [(logger, logger.handlers[:]) for logger in map(logging.getLogger, ("gunicorn.error", "gunicorn.access"))]
@@ -36,13 +36,18 @@ def _same_loggers() -> Iterator[None]:
         logger.handlers[:] = []
         logger.propagate = True  # or pytest puts handlers of its own on it
     yield
-    before.restore()
-    before.forget()
+    for logger in all_loggers():
+        vars(logger).update(before.get(logger, {"handlers": []}))
+    sys.stdout, sys.stderr = streams
     _close([reference() for reference in logging._handlerList[:] if reference not in handlers_before])  # type: ignore[attr-defined]
     for logger, handlers in kept:
         logger.handlers[:] = handlers
     logging.raiseExceptions = raising
     assert not [name for name in sys.modules if name.startswith("log_probe")]
+
+
+def _state(logger: logging.Logger) -> dict[str, Any]:
+    return {**vars(logger), "handlers": logger.handlers[:], "filters": logger.filters[:], "_cache": {}}
 
 
 def _close(handlers: list[logging.Handler | None]) -> None:

@@ -77,10 +77,15 @@ def test_the_attributes_that_foreign_code_reads(configure: Configure) -> None:
         pass
 
 
-@pytest.mark.parametrize("kind", ["error", "access"])
-def test_both_names_mean_the_same_logger(configure: Configure, kind: str) -> None:
-    logs.make(configure())
-    assert logging.getLogger(f"tricorn.{kind}") is logging.getLogger(f"gunicorn.{kind}")
+def test_what_is_logged_under_our_names_is_in_the_log(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.make(configure(loglevel="debug", accesslog="-"))
+    logging.getLogger("tricorn").warning("of the package")
+    logging.getLogger("tricorn.error").debug("an error")
+    logging.getLogger("tricorn.access").info("an access")
+    written = capsys.readouterr()
+    assert written.err.endswith("[DEBUG] an error\n")
+    assert "[WARNING] of the package" not in written.err
+    assert written.out == "an access\n"
 
 
 def test_an_applications_configuration_that_names_the_log_does_not_disable_it(configure: Configure) -> None:
@@ -277,8 +282,7 @@ class TestTroubles:
         thread = threading.Thread(target=lambda: read.extend(len(os.read(reader, 65536)) for _ in range(6)))
         thread.start()
         log.info("x" * 200_000)
-        os.close(log.error_handlers[0].stream.fileno())  # type: ignore[attr-defined]
+        log.error_handlers[0].close()
         thread.join(5)
         assert sum(read) > 200_000
-        log.error_handlers[0].stream.closed = True  # type: ignore[attr-defined]
         os.close(reader)

@@ -1,7 +1,7 @@
 //! The user name in `Authorization: Basic …` (RFC 7617).
 
 /// The user name of an Authorization value; `None` if it is not Basic, or broken.
-pub(super) fn user(value: &[u8]) -> Option<Vec<u8>> {
+pub fn user(value: &[u8]) -> Option<Vec<u8>> {
     let (scheme, credentials) = value.split_at_checked(SCHEME.len())?;
     if !scheme.eq_ignore_ascii_case(SCHEME) {
         return None;

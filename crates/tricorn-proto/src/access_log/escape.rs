@@ -2,7 +2,7 @@
 
 /// Appends `text`: quotes and backslashes with a backslash before them, whatever is not printable ASCII as `\xHH`.
 #[inline]
-pub(super) fn push(out: &mut Vec<u8>, text: &[u8]) {
+pub fn push(out: &mut Vec<u8>, text: &[u8]) {
     if text.iter().fold(true, |plain, &byte| plain & is_plain(byte)) {
         out.extend_from_slice(text);
     } else {

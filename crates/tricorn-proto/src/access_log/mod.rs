@@ -8,6 +8,8 @@ mod escape;
 mod json;
 mod record;
 
+pub use basic_auth::user;
+pub use escape::push as escape;
 pub use record::Record;
 
 use atom::Atom;
