@@ -138,7 +138,7 @@ def python_functions(tree: ast.AST) -> Iterator[Function]:
 
 def forbidden_imports(path: str, tree: ast.AST) -> Iterator[str]:
     if path.startswith("python/") and not path.startswith(CORE_USERS) and imports_core(tree):
-        yield f"{path}: imports tricorn._core; only workers/native.py, gateway/, log/atoms.py and metrics/scoreboard.py may"
+        yield f"{path}: imports tricorn._core; only {', '.join(CORE_USERS)} may"
     if path.startswith(ARBITER):
         for name in sorted(PATCHED & imported(tree)):
             yield f"{path}: imports {name}, which may be patched; take it from tricorn.unpatched"
