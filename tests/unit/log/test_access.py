@@ -136,6 +136,19 @@ def test_json(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+def test_json_has_what_a_subclass_says(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
+    class Moved(logs.Logger):
+        def atoms(self, *arguments: Any) -> dict[str, Any]:
+            return {**super().atoms(*arguments), "h": "192.0.2.1", "s": "-", "B": None}
+
+    log = logs.make(configure(accesslog="-", log_format="json", logger_class=Moved))
+    log.access(RESPONSE, REQUEST, ENVIRON, TIME)
+    log.access_log.info("a record of %s", "another")
+    line, other = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (line["remote"], line["status"], line["bytes"]) == ("192.0.2.1", 0, 0)
+    assert other["message"] == "a record of another"
+
+
 class Overriding(logs.Logger):
     def atoms(self, *arguments: Any) -> dict[str, Any]:
         return {**super().atoms(*arguments), "shard": "7"}

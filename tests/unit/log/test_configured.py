@@ -121,6 +121,22 @@ def test_an_ini_file(configure: Configure, tmp_path: Path) -> None:
     assert (tmp_path / "ini.log").read_text() == "ini|INFO|hello\n"
 
 
+def test_an_ini_file_may_use_our_names(configure: Configure, tmp_path: Path) -> None:
+    (tmp_path / "log.ini").write_text(INI.replace("gunicorn.error", "tricorn.error"))
+    logs.make(configure(logconfig=str(tmp_path / "log.ini"))).info("hello")
+    assert (tmp_path / "ini.log").read_text() == "ini|INFO|hello\n"
+
+
+def test_a_yaml_file(configure: Configure, tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    (tmp_path / "log.yaml").write_text(json.dumps(to_file(tmp_path / "out.log")))  # JSON is YAML too
+    logs.make(configure(logconfig=str(tmp_path / "log.yaml"))).info("hello")
+    assert (tmp_path / "out.log").read_text() == "dict|INFO|hello\n"
+    (tmp_path / "log.yaml").write_text("a: [")
+    with pytest.raises(ConfigError, match=r"\(logconfig\) is not YAML: "):
+        logs.make(configure(logconfig=str(tmp_path / "log.yaml")))
+
+
 def test_the_dictionary_beats_the_json_file_beats_the_ini_file(configure: Configure, tmp_path: Path) -> None:
     (tmp_path / "log.ini").write_text(INI)
     (tmp_path / "log.json").write_text(json.dumps(to_file(tmp_path / "json.log")))
