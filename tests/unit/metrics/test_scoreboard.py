@@ -176,14 +176,14 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[8:16] = memoryview(struct.pack("8Q", *range(8, 16))).cast("Q")
     page[16:31] = memoryview(struct.pack("15Q", *range(16, 31))).cast("Q")
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
-    page[50:53] = memoryview(struct.pack("3Q", *range(50, 53))).cast("Q")
+    page[50:54] = memoryview(struct.pack("4Q", *range(50, 54))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
         16: "accepted requests refused head_timeouts body_timeouts write_timeouts idle_closes evicted client_gone",
         25: "spooled app_errors bytes_in bytes_out rescues log_lost",
         40: "handed_over taken_over queue_full queue_late left_queue databases",
-        50: "head_bytes heads_shed body_disk_bytes",
+        50: "head_bytes heads_shed body_disk_bytes unforwarded",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected
