@@ -13,8 +13,10 @@ from types import ModuleType
 from tricorn.compat.absent import not_served
 
 TOP = "gunicorn"
-TOPS = (TOP, "uvicorn", "uvicorn_worker", "geventwebsocket")
+TOPS = (TOP, "uvicorn", "uvicorn_worker")
 """Packages that are served where they are not installed."""
+WEBSOCKETS = "geventwebsocket"
+"""Served for a worker class only: to python-engineio the package means a server that has `wsgi.websocket`."""
 ROOT = os.path.dirname(__file__)
 
 OURS = frozenset(
@@ -77,7 +79,7 @@ class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in OURS and (fullname.partition(".")[0] not in TOPS or self._is_theirs(fullname)):
+        if fullname not in OURS and (not _is_served(fullname.partition(".")[0]) or self._is_theirs(fullname)):
             return None
         place = os.path.join(ROOT, *fullname.split("."))
         package = os.path.join(place, "__init__.py")
@@ -97,6 +99,14 @@ class Finder:
             return not _is_ours(loaded)
         behind = sys.meta_path[sys.meta_path.index(self) + 1 :]
         return any(finder.find_spec(top, None) for finder in behind)
+
+
+def _is_served(top: str) -> bool:
+    if top != WEBSOCKETS:
+        return top in TOPS
+    from tricorn.workers.foreign import is_importing  # a start without such classes does without it
+
+    return is_importing() or top in sys.modules
 
 
 def _is_ours(module: ModuleType) -> bool:

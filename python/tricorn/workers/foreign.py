@@ -152,7 +152,19 @@ def _import(name: str) -> object:
         return _entry_point(name)
     if "." not in name:
         raise ConfigError(f"The worker class {name!r} is not known.")
-    return import_class(f"The worker class {name!r}", name)
+    _importing.append(name)
+    try:
+        return import_class(f"The worker class {name!r}", name)
+    finally:
+        _importing.pop()
+
+
+def is_importing() -> bool:
+    """Whether what is imported just now is imported for the sake of a worker class."""
+    return bool(_importing)
+
+
+_importing: list[str] = []
 
 
 def _entry_point(name: str) -> object:

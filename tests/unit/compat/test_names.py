@@ -14,7 +14,7 @@ from tricorn.compat.gunicorn import util
 ROOT = Path(compat.__file__).parent
 MODULES = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    for top in ("gunicorn", "uvicorn", "uvicorn_worker", "aiohttp", "geventwebsocket")
+    for top in ("gunicorn", "uvicorn", "uvicorn_worker", "aiohttp")
     for path in (ROOT / top).rglob("*.py")
 )
 
@@ -51,6 +51,20 @@ print(gunicorn.__version__, sum(finder.__class__.__module__ == "tricorn.compat.f
     assert python(code) == "27.0.1 1"
 
 
+def test_gevent_websocket_is_there_for_its_worker_class_alone() -> None:
+    """Libraries look for the package to learn whether there is a `wsgi.websocket`."""
+    code = f"""
+from importlib import import_module, util
+assert util.find_spec("geventwebsocket") is None
+from tricorn.workers import foreign
+print(foreign.load("geventwebsocket.gunicorn.workers.GeventWebSocketWorker").alias)
+for name in ("geventwebsocket", "geventwebsocket.exceptions", "geventwebsocket.gunicorn.workers"):
+    module = import_module(name)
+    assert module.__file__.startswith({str(ROOT)!r}) and all(hasattr(module, each) for each in module.__all__), name
+"""
+    assert python(code) == "gevent"
+
+
 def test_every_module_is_there_under_its_name_and_has_what_it_says() -> None:
     code = f"""
 import importlib
@@ -64,7 +78,7 @@ for name in {MODULES!r}:
 
 
 def test_what_is_always_ours_is_there() -> None:
-    assert set(MODULES) >= OURS
+    assert {*MODULES, "geventwebsocket.gunicorn.workers"} >= OURS
 
 
 def test_classes_are_derived_from_pickled_and_inspected() -> None:
