@@ -25,6 +25,9 @@ class Reason(Record):
     """What it overrides is called by gunicorn's own classes only."""
 
 
+_importing: list[str] = []
+"""Names of classes while their modules are imported; one import may ask for another."""
+
 _hosts: dict[Any, tuple[Reason, type[Worker]]] = {}
 """What was made of a class that serves by itself: of the one over those here, and of that over gunicorn's."""
 
@@ -162,9 +165,6 @@ def _import(name: str) -> object:
 def is_importing() -> bool:
     """Whether what is imported just now is imported for the sake of a worker class."""
     return bool(_importing)
-
-
-_importing: list[str] = []
 
 
 def _entry_point(name: str) -> object:
