@@ -25,6 +25,7 @@ __all__ = [
     "check_access_log_format",
     "check_upload_dir",
     "enlarge_signal_stack",
+    "load",
     "scoreboard_bytes",
     "upload_dir_in_memory",
 ]
@@ -51,6 +52,14 @@ def enlarge_signal_stack() -> bool:
     """Makes room for every signal at once on the calling thread's alternate signal stack, if it has one.
 
     Returns whether that was too small, and raises `OSError` if there is no memory for another.
+    """
+
+def load(plan: bytes, tick: Callable[[bytes], bool] | None = None) -> bytes:
+    """Sends what a plan says, and returns what came of it; both are JSON, see `tricorn.load`.
+
+    `tick` is called about once a second with the progress as JSON; False ends the run. Raises `ValueError` with a
+    sentence where nothing can be sent. What `tick` or a handler of a signal raises is raised at the end, with what was
+    measured as its attribute `outcome`.
     """
 
 def check_access_log_format(text: str) -> str | None:

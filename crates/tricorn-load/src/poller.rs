@@ -1,14 +1,13 @@
-//! epoll, level-triggered: who does not write has nothing to wait for but bytes.
+//! epoll, level-triggered: an idle writer has nothing to wait for but bytes.
 use rustix::buffer::spare_capacity;
 use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use std::time::Duration;
 
 pub struct Poller {
     epoll: OwnedFd,
-    events: Vec<epoll::Event>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,23 +17,35 @@ pub enum Interest {
     Both,
 }
 
+/// What happened, reused from wait to wait.
+pub struct Events(Vec<Event>);
+
+impl Default for Events {
+    fn default() -> Events {
+        Events(Vec::with_capacity(BATCH))
+    }
+}
+
+impl Events {
+    /// The tokens of the descriptors that something happened to.
+    pub fn tokens(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|event| event.data.u64() as usize)
+    }
+}
+
 impl Poller {
     pub fn new() -> Result<Poller, String> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| format!("epoll: {error}"))?;
-        Ok(Poller { epoll, events: Vec::with_capacity(BATCH) })
+        Ok(Poller { epoll })
     }
 
-    pub fn add(&self, fd: impl AsFd, token: usize) -> Result<(), String> {
-        let added = epoll::add(&self.epoll, fd, EventData::new_u64(token as u64), EventFlags::IN);
+    pub fn add(&self, fd: impl AsFd, token: usize, interest: Interest) -> Result<(), String> {
+        let added = epoll::add(&self.epoll, fd, EventData::new_u64(token as u64), flags(interest));
         added.map_err(|error| format!("epoll: {error}"))
     }
 
     pub fn change(&self, fd: impl AsFd, token: usize, interest: Interest) -> Result<(), String> {
-        let flags = match interest {
-            Interest::Reading => EventFlags::IN,
-            Interest::Both => EventFlags::IN | EventFlags::OUT,
-        };
-        let changed = epoll::modify(&self.epoll, fd, EventData::new_u64(token as u64), flags);
+        let changed = epoll::modify(&self.epoll, fd, EventData::new_u64(token as u64), flags(interest));
         changed.map_err(|error| format!("epoll: {error}"))
     }
 
@@ -43,16 +54,22 @@ impl Poller {
         let _ = epoll::delete(&self.epoll, fd);
     }
 
-    /// The tokens of those that something happened to. `None`: waits without end.
-    pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Vec<usize>, String> {
+    /// Waits for something to happen. `None`: without end.
+    pub fn wait(&self, events: &mut Events, timeout: Option<Duration>) -> Result<(), String> {
         let timeout = timeout
             .map(|timeout| Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) });
-        self.events.clear();
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(format!("epoll: {error}")),
+        events.0.clear();
+        match epoll::wait(&self.epoll, spare_capacity(&mut events.0), timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(format!("epoll: {error}")),
         }
-        Ok(self.events.iter().map(|event| event.data.u64() as usize).collect())
+    }
+}
+
+fn flags(interest: Interest) -> EventFlags {
+    match interest {
+        Interest::Reading => EventFlags::IN,
+        Interest::Both => EventFlags::IN | EventFlags::OUT,
     }
 }
 

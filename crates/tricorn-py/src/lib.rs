@@ -16,6 +16,7 @@
 //! * `ends.rs`: the addresses of a connection.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
+//! * `load.rs`: the load generator, for `tricorn load`.
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
 //! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
@@ -33,6 +34,7 @@ mod forked;
 mod functions;
 mod green;
 mod late;
+mod load;
 mod loop_server;
 mod loops;
 mod options;
@@ -67,6 +69,8 @@ mod _core {
     use crate::core::scoreboard_bytes;
     #[pymodule_export]
     use crate::green::GreenServer;
+    #[pymodule_export]
+    use crate::load::load;
     #[pymodule_export]
     use crate::loop_server::LoopServer;
     #[pymodule_export]

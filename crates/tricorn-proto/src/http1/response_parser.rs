@@ -199,6 +199,18 @@ impl ResponseParser {
         })
     }
 
+    /// Whether the connection may be used again (RFC 9112 section 9.3), as far as the head that was reported last says.
+    pub fn persists(&self) -> bool {
+        let (mut closes, mut keeps) = (false, !self.text.starts_with(b"HTTP/1.0"));
+        for (name, value) in self.fields() {
+            if name.eq_ignore_ascii_case(b"connection") {
+                closes |= list(value).any(|option| option.eq_ignore_ascii_case(b"close"));
+                keeps |= list(value).any(|option| option.eq_ignore_ascii_case(b"keep-alive"));
+            }
+        }
+        keeps && !closes
+    }
+
     fn head(&mut self, input: &[u8]) -> Result<(usize, Part), NoResponse> {
         if std::mem::take(&mut self.spent) {
             self.text.clear();
@@ -237,7 +249,8 @@ impl ResponseParser {
         }
     }
 
-    fn status(&self) -> Option<u16> {
+    /// The status of the head that was reported last.
+    pub fn status(&self) -> Option<u16> {
         let (version, rest) = self.text.split_at_checked(VERSION)?;
         if !version.starts_with(b"HTTP/1.") {
             return None;

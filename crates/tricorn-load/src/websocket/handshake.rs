@@ -5,7 +5,7 @@ use std::time::Duration;
 use tricorn_proto::websocket::deflate::{Agreed, Policy};
 use tricorn_proto::websocket::handshake::{Key, Wanted, accept};
 
-use crate::options::Options;
+use crate::websocket::options::Options;
 
 /// A WebSocket that is open, what was agreed on, and what the server sent after its answer.
 pub struct Opened {
@@ -83,7 +83,8 @@ mod tests {
     use super::*;
 
     fn answered(extra: &str, offered: &str) -> Result<Option<Agreed>, String> {
-        let options = crate::options::parse(format!("80 {offered}").split_whitespace().map(String::from)).unwrap();
+        let options =
+            crate::websocket::options::parse(format!("80 {offered}").split_whitespace().map(String::from)).unwrap();
         let proof = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
         read(format!("HTTP/1.1 101 Switching Protocols\r\n{proof}\r\n{extra}\r\n").as_bytes(), &options)
     }
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn another_status_and_no_proof() {
-        let options = crate::options::parse(std::iter::once("80".to_string())).unwrap();
+        let options = crate::websocket::options::parse(std::iter::once("80".to_string())).unwrap();
         assert_eq!(
             read(b"HTTP/1.1 403 Forbidden\r\n\r\n", &options).unwrap_err(),
             "answered the handshake with \"HTTP/1.1 403 Forbidden\""

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::time::Instant;
 use tricorn_proto::websocket::{ContextPool, Delivery, Event, Kind, Receiver, Role, Sender, receiver, sender};
 
-use crate::handshake::Opened;
-use crate::messages::Message;
+use crate::websocket::handshake::Opened;
+use crate::websocket::messages::Message;
 
 /// What a connection came to when it was looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,21 +2,23 @@
 use std::io::{Read, stdin};
 use std::time::Instant;
 
-use crate::echo::{Group, Then};
-use crate::handshake::PATIENCE;
-use crate::options::Options;
-use crate::report::quoted;
+use crate::poller::Interest;
+use crate::websocket::echo::{Group, Then};
+use crate::websocket::handshake::PATIENCE;
+use crate::websocket::options::Options;
+use crate::websocket::report::quoted;
 
 pub fn run(options: &Options) -> Result<(), String> {
     let mut group = Group::open(options, options.idle)?;
-    group.poller.add(stdin(), STDIN)?;
+    group.poller.add(stdin(), STDIN, Interest::Reading)?;
     tell(&group);
     loop {
-        for number in group.poller.wait(None)? {
-            if number != STDIN {
-                group.look(number, Then::Rest);
-                continue;
-            }
+        let mut is_told = false;
+        group.wait(None, |group, number| match number {
+            STDIN => is_told = true,
+            number => group.look(number, Then::Rest),
+        })?;
+        if is_told {
             let mut said = [0; 64];
             let length = stdin().lock().read(&mut said).map_err(|error| format!("stdin: {error}"))?;
             if length == 0 {

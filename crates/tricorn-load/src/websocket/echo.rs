@@ -2,12 +2,12 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::connection::{Connection, Seen, Shared};
-use crate::handshake::{self, PATIENCE};
-use crate::messages;
-use crate::options::Options;
-use crate::poller::{Interest, Poller};
-use crate::report::{Report, cpu};
+use crate::poller::{Events, Interest, Poller};
+use crate::websocket::connection::{Connection, Seen, Shared};
+use crate::websocket::handshake::{self, PATIENCE};
+use crate::websocket::messages;
+use crate::websocket::options::Options;
+use crate::websocket::report::{Report, cpu};
 
 pub fn run(options: &Options) -> Result<(), String> {
     let mut group = Group::open(options, options.connections)?;
@@ -40,6 +40,7 @@ pub enum Then {
 pub struct Group {
     pub connections: Vec<Option<Connection>>,
     pub poller: Poller,
+    events: Events,
     pub report: Report,
     shared: Shared,
     /// How many wait for an echo.
@@ -54,7 +55,7 @@ impl Group {
         let mut messages: Option<Rc<[messages::Message]>> = None;
         for number in 0..count {
             let opened = handshake::open(options).map_err(|reason| format!("connection {}: {reason}", number + 1))?;
-            poller.add(&opened.stream, number)?;
+            poller.add(&opened.stream, number, Interest::Reading)?;
             let messages = match &messages {
                 Some(messages) => Rc::clone(messages),
                 None => {
@@ -65,7 +66,7 @@ impl Group {
             };
             connections.push(Some(Connection::new(opened, messages, options.kind, number)));
         }
-        Ok(Group { connections, poller, report, shared: Shared::new(), waiting: 0 })
+        Ok(Group { connections, poller, events: Events::default(), report, shared: Shared::new(), waiting: 0 })
     }
 
     pub fn count(&self) -> usize {
@@ -99,11 +100,18 @@ impl Group {
                 }
                 return Ok(());
             }
-            for number in self.poller.wait(Some(end - now))? {
-                self.look(number, then);
-            }
+            self.wait(Some(end - now), |group, number| group.look(number, then))?;
         }
         Ok(())
+    }
+
+    /// Waits once, and does `work` for each that something happened to.
+    pub fn wait(&mut self, timeout: Option<Duration>, mut work: impl FnMut(&mut Group, usize)) -> Result<(), String> {
+        let mut events = std::mem::take(&mut self.events);
+        let waited = self.poller.wait(&mut events, timeout);
+        events.tokens().for_each(|number| work(self, number));
+        self.events = events;
+        waited
     }
 
     pub fn look(&mut self, number: usize, then: Then) {
@@ -162,9 +170,7 @@ impl Group {
                 self.report.note(format!("no close frame within {} s", PATIENCE.as_secs()));
                 break;
             }
-            for number in self.poller.wait(Some(left))? {
-                self.look(number, Then::Rest);
-            }
+            self.wait(Some(left), |group, number| group.look(number, Then::Rest))?;
         }
         Ok(())
     }

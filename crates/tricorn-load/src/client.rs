@@ -1,0 +1,281 @@
+//! A client: one connection at a time, and the request that is under way on it.
+//!
+//! ```text
+//!   Closed ──ask──> Sending ──all sent──> Waiting ──the whole answer──> Resting ──ask──> Sending
+//!     ^  ^            │  │                   │                             │
+//!     │  └─postponed──┘  └──────failed───────┴──closed by the server───────┘
+//!     └──────────────────────────┘
+//! ```
+//!
+//! A request begins to be sent while its connection is being made; the kernel says EAGAIN until it is there.
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use tricorn_proto::http1::{Left, Part, ResponseParser};
+
+use crate::address::Address;
+use crate::poller::{Interest, Poller};
+use crate::request::Prepared;
+use crate::tally::Failure;
+
+pub struct Client {
+    /// Which of all threads' clients it is.
+    number: usize,
+    state: State,
+    /// A request came to its end on this connection before.
+    is_reused: bool,
+    /// Some of the answer came.
+    is_begun: bool,
+    parser: ResponseParser,
+    status: u16,
+    pub task: Task,
+}
+
+enum State {
+    Closed,
+    /// So much was sent.
+    Sending(OwnedFd, usize),
+    Waiting(OwnedFd),
+    Resting(OwnedFd),
+    /// The server's queue of new connections is full (unix sockets say so), so the connection is to be tried again.
+    Postponed,
+}
+
+/// The request that is under way; nanoseconds from the start of the run.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Task {
+    pub request: u32,
+    /// When it was to be sent.
+    pub due: u64,
+    /// When it was sent, and from when its time runs.
+    pub begun: u64,
+    pub redirects: u8,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing that matters outside.
+    Pending,
+    Answered(u16),
+    Failed(Failure),
+    /// The server closed a connection that it had kept, before it answered anything: nothing speaks against another one
+    /// if the request may be repeated (RFC 9110 section 9.2.2).
+    Stale,
+    /// To be asked again for the same task, in a moment.
+    Postponed,
+}
+
+/// What a client's steps need, and what they count.
+pub struct Line<'a> {
+    pub poller: &'a Poller,
+    pub token: usize,
+    pub address: &'a Address,
+    pub prepared: &'a [Prepared],
+    pub buffer: &'a mut [u8],
+    pub keeps_alive: bool,
+    pub moved: &'a mut Moved,
+}
+
+/// Bytes.
+#[derive(Debug, Default)]
+pub struct Moved {
+    pub sent: u64,
+    pub received: u64,
+    pub body: u64,
+}
+
+impl Client {
+    pub fn new(number: usize) -> Client {
+        Client {
+            number,
+            state: State::Closed,
+            is_reused: false,
+            is_begun: false,
+            parser: ResponseParser::default(),
+            status: 0,
+            task: Task::default(),
+        }
+    }
+
+    pub fn is_busy(&self) -> bool {
+        matches!(self.state, State::Sending(..) | State::Waiting(_) | State::Postponed)
+    }
+
+    pub fn is_postponed(&self) -> bool {
+        matches!(self.state, State::Postponed)
+    }
+
+    pub fn is_connected(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Postponed)
+    }
+
+    /// Where the last answer redirects to.
+    pub fn location(&self) -> Option<String> {
+        let is_location = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"location");
+        self.parser.fields().find(is_location).map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+    }
+
+    /// Sends the request, over a new connection where there is none.
+    pub fn ask(&mut self, task: Task, line: &mut Line<'_>) -> Step {
+        self.task = task;
+        self.is_begun = false;
+        self.parser.begin(line.prepared[task.request as usize].method);
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Resting(socket) => {
+                self.state = State::Sending(socket, 0);
+                self.send(line, None)
+            }
+            _ => self.connect(line),
+        }
+    }
+
+    fn connect(&mut self, line: &mut Line<'_>) -> Step {
+        self.is_reused = false;
+        match line.address.open(self.number) {
+            Ok(socket) => {
+                self.state = State::Sending(socket, 0);
+                self.send(line, Some(Interest::Reading))
+            }
+            Err(Errno::AGAIN) => {
+                self.state = State::Postponed;
+                Step::Postponed
+            }
+            Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => self.fail(Failure::Ports),
+            Err(_) => self.fail(Failure::Connect),
+        }
+    }
+
+    /// Something happened to its descriptor.
+    pub fn look(&mut self, line: &mut Line<'_>) -> Step {
+        match self.state {
+            State::Sending(..) => match self.send(line, None) {
+                // An answer may come before all of the request is sent.
+                Step::Pending => self.receive(line),
+                step => step,
+            },
+            State::Waiting(_) => self.receive(line),
+            // Nothing was asked: the server closes, or says why it does.
+            State::Resting(_) => {
+                self.state = State::Closed;
+                Step::Pending
+            }
+            State::Closed | State::Postponed => Step::Pending,
+        }
+    }
+
+    /// Its time is over.
+    pub fn give_up(&mut self) -> Step {
+        self.fail(Failure::Timeout)
+    }
+
+    /// Sends what the socket takes. `is_new`: not yet known to the poller, which is to look for this.
+    fn send(&mut self, line: &mut Line<'_>, new: Option<Interest>) -> Step {
+        let State::Sending(socket, done) = &mut self.state else { return Step::Pending };
+        let request = &line.prepared[self.task.request as usize];
+        let (head, body) = (&request.head, &request.body);
+        let total = head.len() + body.len();
+        let before = *done;
+        while *done < total {
+            let rest = if *done < head.len() { &head[*done..] } else { &body[*done - head.len()..] };
+            match send(&*socket, rest, SendFlags::NOSIGNAL) {
+                Ok(count) => {
+                    *done += count;
+                    line.moved.sent += count as u64;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                // The server may have answered, and closed, before it had all of the request.
+                Err(_) if *done > 0 => break,
+                Err(error) => return self.lost(error),
+            }
+        }
+        let is_sent = *done == total;
+        let watched = match (new, is_sent) {
+            (Some(_), true) => line.poller.add(&*socket, line.token, Interest::Reading),
+            (Some(_), false) => line.poller.add(&*socket, line.token, Interest::Both),
+            (None, true) if before == 0 => Ok(()),
+            (None, true) => line.poller.change(&*socket, line.token, Interest::Reading),
+            (None, false) => line.poller.change(&*socket, line.token, Interest::Both),
+        };
+        if watched.is_err() {
+            return self.fail(Failure::Connect);
+        }
+        if is_sent && let State::Sending(socket, _) = std::mem::replace(&mut self.state, State::Closed) {
+            self.state = State::Waiting(socket);
+        }
+        Step::Pending
+    }
+
+    /// Reads once: what is left brings another event.
+    fn receive(&mut self, line: &mut Line<'_>) -> Step {
+        let (State::Waiting(socket) | State::Sending(socket, _)) = &self.state else { return Step::Pending };
+        let length = match recv(socket, &mut *line.buffer, RecvFlags::empty()) {
+            Ok((_, length)) => length,
+            Err(Errno::AGAIN | Errno::INTR) => return Step::Pending,
+            Err(error) => return self.lost(error),
+        };
+        if length == 0 {
+            return match self.parser.close() {
+                Left::Complete => self.finish(false),
+                Left::Unsaid | Left::Cut => self.lost(Errno::CONNRESET),
+            };
+        }
+        self.is_begun = true;
+        line.moved.received += length as u64;
+        self.take(length, line)
+    }
+
+    fn take(&mut self, length: usize, line: &mut Line<'_>) -> Step {
+        let mut at = 0;
+        loop {
+            let Ok((taken, part)) = self.parser.advance(&line.buffer[at..length]) else {
+                return self.fail(Failure::Malformed);
+            };
+            at += taken;
+            match part {
+                Part::More => return Step::Pending,
+                Part::Interim(_) => {}
+                Part::Head => {
+                    self.status = self.parser.status().unwrap_or_default();
+                    if self.status == 101 {
+                        return self.finish(false);
+                    }
+                }
+                Part::Body(range) => line.moved.body += range.len() as u64,
+                Part::End => {
+                    let keeps = line.keeps_alive && at == length && self.parser.persists();
+                    return self.finish(keeps);
+                }
+                Part::Tunnel(_) => return self.finish(false),
+            }
+        }
+    }
+
+    fn finish(&mut self, keeps: bool) -> Step {
+        self.state = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Waiting(socket) if keeps => State::Resting(socket),
+            // A connection that still expects the rest of a request is of no use.
+            _ => State::Closed,
+        };
+        self.is_reused = true;
+        Step::Answered(self.status)
+    }
+
+    /// The connection broke.
+    fn lost(&mut self, error: Errno) -> Step {
+        match (self.is_reused, self.is_begun) {
+            (true, false) => {
+                self.state = State::Closed;
+                Step::Stale
+            }
+            (false, false) if !matches!(error, Errno::CONNRESET | Errno::PIPE) => self.fail(Failure::Connect),
+            _ => self.fail(Failure::Closed),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) -> Step {
+        self.state = State::Closed;
+        Step::Failed(failure)
+    }
+}

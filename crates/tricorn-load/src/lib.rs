@@ -1,0 +1,44 @@
+//! A load generator: HTTP/1.1 in a closed and in an open model, and WebSockets.
+//!
+//! ```text
+//!   plan (JSON) ──> request: bytes as they go over the wire ──┐
+//!                   address: sockets                          │
+//!                                                             v
+//!   engine ── a thread each ──> driver ── when? ──> closed │ open ── rate
+//!     │                           │
+//!     │ once a second             ├──> poller: epoll
+//!     v                           └──> client: one connection, one request at a time
+//!   outcome (JSON) <── tally <──────────┘
+//! ```
+//!
+//! There is no runtime and no thread for timers: a driver's loop begins what is due, waits in epoll until something
+//! happens or is due, and takes one step of each client that something happened to. An answered request costs two system
+//! calls and a share of a third, and no allocation.
+//!
+//! In the open model latency counts from when a request was due. A request that is due while all connections are busy is
+//! held, and sent when one is free: a server that makes clients wait cannot thereby get fewer requests (no coordinated
+//! omission).
+#![allow(clippy::disallowed_methods)] // A generator looks at the clock.
+
+mod address;
+mod client;
+mod clock;
+mod closed;
+mod descriptors;
+mod driver;
+mod engine;
+mod mix;
+mod open;
+mod outcome;
+pub mod plan;
+mod poller;
+mod pool;
+mod random;
+mod rate;
+mod request;
+mod tally;
+pub mod websocket;
+
+pub use engine::{Watcher, run};
+pub use outcome::{Outcome, Progress};
+pub use plan::Plan;

@@ -1,0 +1,192 @@
+//! What came of a run, as JSON.
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use crate::driver::{Done, Shared};
+use crate::tally::{Count, Latencies, Tally};
+
+/// Seconds, bytes, and microseconds in the histogram.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    pub schema: &'static str,
+    pub seconds: f64,
+    pub sent: u64,
+    pub answered: u64,
+    /// Answers per second.
+    pub rate: f64,
+    pub bytes: Bytes,
+    pub latency: BTreeMap<&'static str, f64>,
+    /// HDR histogram, V2, compressed, in base64.
+    pub histogram: String,
+    pub statuses: BTreeMap<String, u64>,
+    pub errors: BTreeMap<&'static str, u64>,
+    pub late: u64,
+    pub unsent: u64,
+    #[serde(flatten)]
+    pub rest: Rest,
+    pub generator: Generator,
+}
+
+/// What is rarely anything else than zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Rest {
+    pub unanswered: u64,
+    pub redirected: u64,
+    pub retried: u64,
+    /// The run was stopped before its end.
+    pub stopped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    pub sent: u64,
+    pub received: u64,
+    /// Received bytes that are content.
+    pub body: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Generator {
+    pub cpu_seconds: f64,
+    /// Of the time of its busiest thread the part in which it ran.
+    pub cpu_share: f64,
+    /// The same, with the time in which it could have run.
+    pub busy_share: f64,
+    pub threads: usize,
+    pub send_lag_p99: f64,
+    /// What was measured is rather the generator than the server.
+    pub bottleneck: bool,
+}
+
+impl Outcome {
+    pub fn new(tally: Tally, done: &[Done], stopped: bool) -> Outcome {
+        let longest = done.iter().map(|done| done.ended).max().unwrap_or_default();
+        let seconds = longest as f64 / 1e9;
+        let answered = tally.answered();
+        Outcome {
+            schema: SCHEMA,
+            seconds,
+            sent: tally.counted(Count::Sent),
+            answered,
+            rate: if seconds > 0.0 { answered as f64 / seconds } else { 0.0 },
+            bytes: Bytes {
+                sent: tally.counted(Count::BytesSent),
+                received: tally.counted(Count::BytesReceived),
+                body: tally.counted(Count::BodyBytes),
+            },
+            latency: figures(&tally.latencies),
+            histogram: encoded(&tally.latencies),
+            statuses: tally.statuses().map(|(status, count)| (status.to_string(), count)).collect(),
+            errors: tally.failures().collect(),
+            late: tally.counted(Count::Late),
+            unsent: tally.counted(Count::Unsent),
+            rest: Rest {
+                unanswered: tally.counted(Count::Unanswered),
+                redirected: tally.counted(Count::Redirected),
+                retried: tally.counted(Count::Retried),
+                stopped,
+            },
+            generator: Generator::new(&tally, done),
+        }
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Generator {
+    fn new(tally: &Tally, done: &[Done]) -> Generator {
+        let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+        let most = |shares: &mut dyn Iterator<Item = f64>| shares.fold(0.0, f64::max);
+        let busy_share = most(&mut done.iter().map(|done| share(done.usage.cpu + done.usage.runnable, done.ended)));
+        let send_lag_p99 = tally.lags.quantile(0.99).unwrap_or_default();
+        let is_slow = send_lag_p99 > tally.latencies.quantile(0.5).unwrap_or_default().max(SLOW);
+        Generator {
+            cpu_seconds: done.iter().map(|done| done.usage.cpu).sum::<u64>() as f64 / 1e9,
+            cpu_share: most(&mut done.iter().map(|done| share(done.usage.cpu, done.ended))),
+            busy_share,
+            threads: done.len(),
+            send_lag_p99,
+            bottleneck: tally.answered() > 0 && (busy_share > BUSY || is_slow),
+        }
+    }
+}
+
+/// Seconds.
+fn figures(latencies: &Latencies) -> BTreeMap<&'static str, f64> {
+    if latencies.count() == 0 {
+        return BTreeMap::new();
+    }
+    let mut figures = BTreeMap::from([
+        ("min", latencies.min as f64 / 1e9),
+        ("mean", latencies.mean()),
+        ("max", latencies.max as f64 / 1e9),
+        ("standard_deviation", latencies.standard_deviation()),
+    ]);
+    figures.extend(QUANTILES.iter().filter_map(|(name, share)| Some((*name, latencies.quantile(*share)?))));
+    figures
+}
+
+fn encoded(latencies: &Latencies) -> String {
+    let mut bytes = Vec::new();
+    // Writing into memory fails for no reason.
+    let _ = V2DeflateSerializer::new().serialize(&latencies.histogram, &mut bytes);
+    STANDARD.encode(bytes)
+}
+
+/// How a run is going.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Progress {
+    pub seconds: f64,
+    pub sent: u64,
+    pub answered: u64,
+    pub failed: u64,
+    pub late: u64,
+    pub connections: usize,
+    /// Answers per second since the last progress.
+    pub rate: f64,
+    /// Since the beginning.
+    pub latency: BTreeMap<&'static str, f64>,
+}
+
+impl Progress {
+    pub(crate) fn next(before: &Progress, shared: &[Shared], now: u64) -> Progress {
+        let mut progress = Progress { seconds: now as f64 / 1e9, ..Progress::default() };
+        let mut all: Option<Tally> = None;
+        for shared in shared {
+            progress.connections += shared.connections.load(Ordering::Relaxed);
+            let Ok(tally) = shared.tally.lock() else { continue };
+            match &mut all {
+                Some(all) => all.add(&tally),
+                None => all = Some(tally.clone()),
+            }
+        }
+        if let Some(all) = all {
+            progress.sent = all.counted(Count::Sent);
+            progress.answered = all.answered();
+            progress.failed = all.failed();
+            progress.late = all.counted(Count::Late);
+            progress.latency = figures(&all.latencies);
+            let passed = progress.seconds - before.seconds;
+            let more = progress.answered.saturating_sub(before.answered);
+            progress.rate = if passed > 0.0 { more as f64 / passed } else { 0.0 };
+        }
+        progress
+    }
+
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+const SCHEMA: &str = "tricorn-load/1";
+const QUANTILES: [(&str, f64); 5] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
+/// Part of its time in which a thread may be busy, or want to be, without a warning.
+const BUSY: f64 = 0.9;
+/// Seconds that a request may wait for the generator without a warning.
+const SLOW: f64 = 0.001;

@@ -1,0 +1,280 @@
+//! What is to be sent, and how: read from JSON.
+//!
+//! ```text
+//!   {"targets": [{"address": {"tcp": ["127.0.0.1", 8000]}, "host": "127.0.0.1:8000", "path": "/", "weight": 1}],
+//!    "request": {"method": "GET", "headers": [["Accept", "*/*"]], "body": ""},
+//!    "model": {"closed": {"connections": 50}},
+//!    "bounds": {"requests": 200}}
+//! ```
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use crate::rate::Stage;
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Replaced by the recorded ones of a replay, which go to the first target's address.
+    pub targets: Vec<Target>,
+    #[serde(default)]
+    pub request: Request,
+    pub model: Model,
+    #[serde(default)]
+    pub bounds: Bounds,
+    #[serde(default)]
+    pub connection: Connection,
+    #[serde(default)]
+    pub threads: Threads,
+    /// Messages and their echoes instead of requests.
+    #[serde(default)]
+    pub websocket: Option<WebSocket>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    pub address: Address,
+    /// The field Host.
+    pub host: String,
+    /// With its query.
+    pub path: String,
+    #[serde(default = "one")]
+    pub weight: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    Tcp(String, u16),
+    /// A path; with a leading NUL an abstract name.
+    Unix(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Request {
+    pub method: String,
+    pub headers: Vec<(String, String)>,
+    #[serde(deserialize_with = "base64")]
+    pub body: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// Clients that send their next request when the last one was answered.
+    Closed(Closed),
+    /// Requests that come when they are due, whatever became of those before.
+    Open(Open),
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Closed {
+    pub connections: usize,
+    /// Clients that begin, per second; without it all begin at once.
+    #[serde(default)]
+    pub hatch_rate: Option<f64>,
+    /// Seconds between an answer and the next request: at least, at most.
+    #[serde(default)]
+    pub think: Option<(f64, f64)>,
+    /// Most requests per second of each client.
+    #[serde(default)]
+    pub pace: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// Most of them. They are opened when they are needed.
+    pub connections: usize,
+    pub arrivals: Arrivals,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    Rate {
+        /// Requests per second: at the beginning, then as the stages say.
+        rate: f64,
+        #[serde(default)]
+        stages: Vec<Stage>,
+        /// Random gaps instead of equal ones.
+        #[serde(default)]
+        poisson: bool,
+    },
+    /// Seconds from the beginning, in order; method, path.
+    Replay { entries: Vec<(f64, String, String)> },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// No more requests are begun than these, and none after so many seconds.
+    pub requests: Option<u64>,
+    pub seconds: Option<f64>,
+    /// Seconds of load before the counting begins.
+    pub warmup: f64,
+    /// Seconds that requests under way are waited for at the end.
+    pub drain: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Connection {
+    /// Otherwise each request has a connection of its own.
+    pub keep_alive: bool,
+    /// Seconds from the request to the end of its answer; 0: without end.
+    pub timeout: f64,
+    pub follows_redirects: bool,
+    /// Addresses that are not this machine's are allowed.
+    pub remote: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Threads {
+    /// 0: one.
+    pub count: usize,
+    /// The processors that the threads are pinned to, in turn.
+    pub cpus: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSocket {
+    /// Bytes of a message.
+    pub size: usize,
+    pub binary: bool,
+    pub deflate: bool,
+}
+
+impl Default for Request {
+    fn default() -> Request {
+        Request { method: "GET".into(), headers: Vec::new(), body: Vec::new() }
+    }
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { requests: None, seconds: None, warmup: 0.0, drain: 5.0 }
+    }
+}
+
+impl Default for Connection {
+    fn default() -> Connection {
+        Connection { keep_alive: true, timeout: 20.0, follows_redirects: false, remote: false }
+    }
+}
+
+impl Plan {
+    /// # Errors
+    /// A sentence with what is wrong.
+    pub fn from_json(text: &[u8]) -> Result<Plan, String> {
+        let plan: Plan = serde_json::from_slice(text).map_err(|error| format!("the plan cannot be read: {error}"))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    pub fn connections(&self) -> usize {
+        match &self.model {
+            Model::Closed(closed) => closed.connections,
+            Model::Open(open) => open.connections,
+        }
+    }
+
+    /// How many threads there is something to do for.
+    pub fn thread_count(&self) -> usize {
+        self.threads.count.clamp(1, self.connections().max(1))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let replay_is_bounded = matches!(&self.model, Model::Open(Open { arrivals: Arrivals::Replay { .. }, .. }));
+        let numbers = [
+            ("bounds.seconds", self.bounds.seconds.unwrap_or(0.0)),
+            ("bounds.warmup", self.bounds.warmup),
+            ("bounds.drain", self.bounds.drain),
+            ("connection.timeout", self.connection.timeout),
+        ];
+        if let Some((name, number)) = numbers.into_iter().find(|(_, number)| !(0.0..LONGEST).contains(number)) {
+            return Err(format!("{name}: expected seconds, got {number}"));
+        }
+        if self.targets.is_empty() {
+            return Err("targets: expected at least one".into());
+        }
+        if self.connections() == 0 {
+            return Err("connections: expected at least one".into());
+        }
+        if self.bounds.requests.is_none() && self.bounds.seconds.is_none() && !replay_is_bounded {
+            return Err("bounds: expected a number of requests, or of seconds".into());
+        }
+        if let Some(target) = self.targets.iter().find(|target| !(target.weight > 0.0 && target.weight.is_finite())) {
+            return Err(format!("weight of {}: expected a positive number, got {}", target.path, target.weight));
+        }
+        match &self.model {
+            Model::Closed(closed) => closed.check(),
+            Model::Open(open) => open.check(),
+        }
+    }
+}
+
+impl Closed {
+    fn check(&self) -> Result<(), String> {
+        positive("hatch_rate", self.hatch_rate)?;
+        positive("pace", self.pace)?;
+        match self.think {
+            Some((low, high)) if !(0.0 <= low && low <= high && high < LONGEST) => {
+                Err(format!("think: expected two numbers of seconds in order, got {low} and {high}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Open {
+    fn check(&self) -> Result<(), String> {
+        match &self.arrivals {
+            Arrivals::Rate { rate, stages, .. } => {
+                let is_rate = |rate: f64| (0.0..1e9).contains(&rate);
+                let is_stage = |stage: &Stage| (0.0..LONGEST).contains(&stage.seconds) && is_rate(stage.rate);
+                let some = is_rate(*rate) && (*rate > 0.0 || stages.iter().any(|stage| stage.rate > 0.0));
+                if some && stages.iter().all(is_stage) {
+                    Ok(())
+                } else {
+                    Err("rate: expected a positive number".into())
+                }
+            }
+            Arrivals::Replay { entries } if entries.is_empty() => Err("replay: expected at least one request".into()),
+            Arrivals::Replay { entries } => {
+                let is_ordered = entries.windows(2).all(|pair| pair[0].0 <= pair[1].0);
+                let is_placed = entries.iter().all(|(offset, _, _)| (0.0..LONGEST).contains(offset));
+                if is_ordered && is_placed {
+                    Ok(())
+                } else {
+                    Err("replay: expected requests in the order of time".into())
+                }
+            }
+        }
+    }
+}
+
+fn positive(name: &str, number: Option<f64>) -> Result<(), String> {
+    match number {
+        Some(number) if !(number > 0.0 && number.is_finite()) => {
+            Err(format!("{name}: expected a positive number, got {number}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn base64<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    STANDARD.decode(String::deserialize(from)?).map_err(serde::de::Error::custom)
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// Ten years of seconds: no clock here overflows.
+const LONGEST: f64 = 315_360_000.0;

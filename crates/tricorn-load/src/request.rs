@@ -1,0 +1,298 @@
+//! Requests as they go over the wire, made before they are sent.
+use std::collections::HashMap;
+use std::sync::Arc;
+use tricorn_proto::message::Method;
+
+use crate::address::Address;
+use crate::mix;
+use crate::plan::{Arrivals, Model, Plan};
+
+/// A request. Its parts are shared by the threads.
+#[derive(Clone)]
+pub struct Prepared {
+    /// Which of the addresses it goes to.
+    pub origin: u32,
+    /// What ends the response depends on it.
+    pub method: Method,
+    /// It may be sent a second time (RFC 9110 section 9.2.2).
+    pub is_idempotent: bool,
+    /// All that is sent, but for a body that is too long to be copied.
+    pub head: Arc<[u8]>,
+    pub body: Arc<[u8]>,
+    line: Arc<Line>,
+}
+
+/// What a request is made of, so that a redirected one can be made of it.
+struct Line {
+    method: String,
+    host: String,
+    path: String,
+}
+
+/// Everything that can be sent, and in which shares.
+pub struct Requests {
+    pub origins: Vec<Address>,
+    pub prepared: Vec<Prepared>,
+    /// The requests in turn.
+    pub cycle: Vec<u32>,
+    /// For each origin its requests in turn.
+    pub cycles: Vec<Vec<u32>>,
+    /// The origins in turn, for clients that stay with one.
+    pub homes: Vec<u32>,
+    /// Of a replay: nanoseconds from the start, and the request.
+    pub replay: Vec<(u64, u32)>,
+    template: Template,
+    without_body: Template,
+}
+
+/// The requests that redirects asked for, each made once.
+#[derive(Default)]
+pub struct Redirects(HashMap<(u32, u16, String), Option<u32>>);
+
+impl Redirects {
+    /// The request that an answer asks for instead. None: the answer stands.
+    pub fn follow(
+        &mut self,
+        requests: &Requests,
+        prepared: &mut Vec<Prepared>,
+        request: u32,
+        status: u16,
+        location: Option<String>,
+    ) -> Option<u32> {
+        *self.0.entry((request, status, location?)).or_insert_with_key(|(_, _, location)| {
+            let next = requests.redirected(&prepared[request as usize], status, location)?;
+            prepared.push(next);
+            Some(prepared.len() as u32 - 1)
+        })
+    }
+}
+
+/// What all requests have in common.
+struct Template {
+    fields: String,
+    names_host: bool,
+    body: Arc<[u8]>,
+}
+
+impl Requests {
+    /// # Errors
+    /// A sentence: no server answers at an address, or something cannot be part of a request.
+    pub fn new(plan: &Plan) -> Result<Requests, String> {
+        let mut requests = Requests {
+            origins: Vec::new(),
+            prepared: Vec::new(),
+            cycle: Vec::new(),
+            cycles: Vec::new(),
+            homes: Vec::new(),
+            replay: Vec::new(),
+            template: Template::new(plan, plan.request.body.clone().into())?,
+            without_body: Template::new(plan, Arc::default())?,
+        };
+        requests.add_targets(plan)?;
+        if let Model::Open(open) = &plan.model
+            && let Arrivals::Replay { entries } = &open.arrivals
+        {
+            requests.add_replay(entries)?;
+        }
+        Ok(requests)
+    }
+
+    fn add_targets(&mut self, plan: &Plan) -> Result<(), String> {
+        let mut weights: Vec<f64> = Vec::new();
+        let mut known = Vec::new();
+        for target in &plan.targets {
+            let origin = match known.iter().position(|address| *address == &target.address) {
+                Some(origin) => origin,
+                None => {
+                    self.origins.push(Address::find(&target.address, plan.connection.remote)?);
+                    known.push(&target.address);
+                    weights.push(0.0);
+                    known.len() - 1
+                }
+            };
+            weights[origin] += target.weight;
+            let line =
+                Line { method: plan.request.method.clone(), host: target.host.clone(), path: target.path.clone() };
+            self.prepared.push(self.template.prepare(origin as u32, line)?);
+        }
+        self.cycle = mix::cycle(&plan.targets.iter().map(|target| target.weight).collect::<Vec<_>>());
+        let of_origin = |origin: usize| {
+            let is_here = |request: &u32| self.prepared[*request as usize].origin as usize == origin;
+            self.cycle.iter().copied().filter(is_here).collect()
+        };
+        self.cycles = (0..self.origins.len()).map(of_origin).collect();
+        self.homes = mix::cycle(&weights);
+        Ok(())
+    }
+
+    fn add_replay(&mut self, entries: &[(f64, String, String)]) -> Result<(), String> {
+        let Some(host) = self.prepared.first().map(|first| first.line.host.clone()) else { return Ok(()) };
+        let mut known: HashMap<(&str, &str), u32> = HashMap::new();
+        for (offset, method, path) in entries {
+            let request = match known.get(&(method.as_str(), path.as_str())) {
+                Some(request) => *request,
+                None => {
+                    let line = Line { method: method.clone(), host: host.clone(), path: path.clone() };
+                    let has_body = matches!(method.as_str(), "POST" | "PUT" | "PATCH");
+                    let template = if has_body { &self.template } else { &self.without_body };
+                    self.prepared.push(template.prepare(0, line)?);
+                    let request = self.prepared.len() as u32 - 1;
+                    known.insert((method, path), request);
+                    request
+                }
+            };
+            self.replay.push(((offset * 1e9) as u64, request));
+        }
+        Ok(())
+    }
+
+    /// The request that a redirect asks for (RFC 9110 section 15.4). None where it leads to another host.
+    pub fn redirected(&self, from: &Prepared, status: u16, location: &str) -> Option<Prepared> {
+        let Line { method, host, path } = &*from.line;
+        let path = resolve(host, path, location)?;
+        let becomes_get = status == 303 || (matches!(status, 301 | 302) && method == "POST");
+        let method = if becomes_get && method != "HEAD" { "GET" } else { method };
+        let template = if becomes_get { &self.without_body } else { &self.template };
+        template.prepare(from.origin, Line { method: method.into(), host: host.clone(), path }).ok()
+    }
+}
+
+impl Template {
+    fn new(plan: &Plan, body: Arc<[u8]>) -> Result<Template, String> {
+        let mut fields = String::new();
+        for (name, value) in &plan.request.headers {
+            check_field(name, value)?;
+            fields.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !plan.connection.keep_alive {
+            fields.push_str("Connection: close\r\n");
+        }
+        let names_host = plan.request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"));
+        Ok(Template { fields, names_host, body })
+    }
+
+    fn prepare(&self, origin: u32, line: Line) -> Result<Prepared, String> {
+        let Line { method, host, path } = &line;
+        if method.is_empty() || !method.bytes().all(is_token) {
+            return Err(format!("method: expected a word such as GET, got {method:?}"));
+        }
+        if path.is_empty() || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+            return Err(format!(
+                "{path:?} cannot be the target of a request: spaces and control characters are encoded"
+            ));
+        }
+        check_field("Host", host)?;
+        let host = if self.names_host { String::new() } else { format!("Host: {host}\r\n") };
+        let wants_length = !self.body.is_empty() || matches!(method.as_str(), "POST" | "PUT" | "PATCH");
+        let length = if wants_length { format!("Content-Length: {}\r\n", self.body.len()) } else { String::new() };
+        let mut head = format!("{method} {path} HTTP/1.1\r\n{host}{}{length}\r\n", self.fields).into_bytes();
+        let is_copied = self.body.len() <= COPIED;
+        if is_copied {
+            head.extend_from_slice(&self.body);
+        }
+        Ok(Prepared {
+            origin,
+            method: if method == "HEAD" { Method::Head } else { Method::Get },
+            is_idempotent: !matches!(method.as_str(), "POST" | "PATCH" | "CONNECT"),
+            head: head.into(),
+            body: if is_copied { Arc::default() } else { Arc::clone(&self.body) },
+            line: line.into(),
+        })
+    }
+}
+
+/// The target that `location` names, seen from `path` (RFC 3986 section 5.2, without dot segments).
+fn resolve(host: &str, path: &str, location: &str) -> Option<String> {
+    let location = location.split('#').next().unwrap_or_default();
+    let without_query = path.split('?').next().unwrap_or_default();
+    let rest = match location.split_once("://") {
+        Some(("http", rest)) => rest,
+        Some(_) => return None,
+        None => match location.strip_prefix("//") {
+            Some(rest) => rest,
+            None if location.starts_with('/') => return Some(location.into()),
+            None if location.starts_with('?') => return Some(format!("{without_query}{location}")),
+            None => {
+                let folder = without_query.rfind('/').map_or("/", |at| &without_query[..=at]);
+                return Some(format!("{folder}{location}"));
+            }
+        },
+    };
+    let (named, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let slash = if target.starts_with('/') { "" } else { "/" };
+    named.eq_ignore_ascii_case(host).then(|| format!("{slash}{target}"))
+}
+
+/// What a thread gets of so many, when all get as equal shares as can be.
+pub fn share(of: usize, thread: usize, threads: usize) -> usize {
+    of / threads + usize::from(thread < of % threads)
+}
+
+fn check_field(name: &str, value: &str) -> Result<(), String> {
+    let is_value = value.bytes().all(|byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
+    if name.is_empty() || !name.bytes().all(is_token) || !is_value {
+        return Err(format!("{name:?}: {value:?} cannot be a header field"));
+    }
+    Ok(())
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Most bytes of a body that go into the buffer of the head, so that one system call sends both.
+const COPIED: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_redirect_leads() {
+        for (location, target) in [
+            ("/b", Some("/b")),
+            ("/b#part", Some("/b")),
+            ("c?x=1", Some("/a/c?x=1")),
+            ("?x=1", Some("/a/b?x=1")),
+            ("http://Here:80/b", Some("/b")),
+            ("http://here:80", Some("/")),
+            ("//here:80/b", Some("/b")),
+            ("http://there/b", None),
+            ("https://here:80/b", None),
+        ] {
+            assert_eq!(resolve("here:80", "/a/b?q", location).as_deref(), target, "{location}");
+        }
+    }
+
+    fn prepared(plan: &str, method: &str, path: &str) -> Result<String, String> {
+        let plan = Plan::from_json(plan.as_bytes()).unwrap();
+        let template = Template::new(&plan, plan.request.body.clone().into())?;
+        let made = template.prepare(0, Line { method: method.into(), host: "h".into(), path: path.into() })?;
+        Ok(String::from_utf8(made.head.to_vec()).unwrap())
+    }
+
+    fn plan(more: &str) -> String {
+        let target = r#"{"address": {"tcp": ["h", 1]}, "host": "h", "path": "/"}"#;
+        let model = r#"{"closed": {"connections": 1}}"#;
+        format!("{{\"targets\": [{target}], \"model\": {model}, \"bounds\": {{\"requests\": 1}}{more}}}")
+    }
+
+    #[test]
+    fn requests_on_the_wire() {
+        assert_eq!(prepared(&plan(""), "GET", "/a?b").unwrap(), "GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert_eq!(prepared(&plan(""), "PUT", "/").unwrap(), "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
+        let more =
+            plan(r#", "request": {"headers": [["hoST", "x"]], "body": "YWI="}, "connection": {"keep_alive": false}"#);
+        let head = "POST / HTTP/1.1\r\nhoST: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab";
+        assert_eq!(prepared(&more, "POST", "/").unwrap(), head);
+    }
+
+    #[test]
+    fn what_would_end_a_line_is_refused() {
+        prepared(&plan(""), "GET", "/a b").unwrap_err();
+        prepared(&plan(""), "GE T", "/").unwrap_err();
+        let more = plan(r#", "request": {"headers": [["A", "b\r\nC: d"]]}"#);
+        prepared(&more, "GET", "/").unwrap_err();
+    }
+}

@@ -1,0 +1,141 @@
+"""What is to be sent, and how: `Plan`, and how the generator reads it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+from tricorn.config.addresses import UnixAddress
+from tricorn.load.target import Target
+from tricorn.record import Record
+
+
+class Replay(Record):
+    """Requests of an access log."""
+
+    offset: float
+    """Seconds from the first one."""
+    method: str
+    path: str
+
+
+class Stage(Record):
+    """The rate changes evenly, to `rate` requests per second within `seconds`."""
+
+    seconds: float
+    rate: float
+
+
+class WebSocket(Record):
+    """Messages that are echoed, instead of requests."""
+
+    size: int = 125
+    binary: bool = False
+    deflate: bool = False
+
+
+class Plan(Record):
+    """Requests for a server on this machine.
+
+    The model is *closed* unless there is a `rate`, a `ramp` or a `replay`: each of `connections` clients sends its next
+    request when the last one was answered, after a time to `think` if there is one. In the *open* model requests are
+    sent when they are due, over as many connections as are needed, up to `connections`; latency counts from when they
+    were due.
+    """
+
+    targets: tuple[Target, ...]
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    connections: int = 50
+    requests: int | None = None
+    """So many are sent, and then no more."""
+    seconds: float | None = None
+    """For so long requests are sent; those under way at the end are waited for, up to `drain_seconds`."""
+
+    rate: float | None = None
+    """Requests per second; at the beginning, if there is a `ramp`."""
+    poisson: bool = False
+    """Random gaps between them, as of clients that know nothing of one another."""
+    ramp: tuple[Stage, ...] = ()
+    replay: tuple[Replay, ...] = ()
+
+    hatch_rate: float | None = None
+    """Clients that begin, per second."""
+    think: tuple[float, float] | None = None
+    """Seconds between an answer and the client's next request: at least, at most."""
+    pace: float | None = None
+    """Most requests per second of each client."""
+
+    keep_alive: bool = True
+    follow_redirects: bool = False
+    timeout: float = 20.0
+    """Seconds for a request and its answer; 0: without end."""
+    threads: int = 1
+    cpus: tuple[int, ...] = ()
+    """The processors that the threads are pinned to, in turn."""
+    websocket: WebSocket | None = None
+    warmup_seconds: float = 0.0
+    """Of load before the counting begins."""
+    drain_seconds: float = 5.0
+    remote: bool = False
+    """Other machines may be loaded."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.rate is not None or bool(self.ramp) or bool(self.replay)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the generator reads it (crates/tricorn-load/src/plan.rs)."""
+        return {
+            "targets": [_target(target) for target in self.targets],
+            "request": {
+                "method": self.method,
+                "headers": self.headers,
+                "body": base64.b64encode(self.body).decode("ascii"),
+            },
+            "model": {"open": self._open()} if self.is_open else {"closed": self._closed()},
+            "bounds": {
+                "requests": self.requests,
+                "seconds": self.seconds,
+                "warmup": self.warmup_seconds,
+                "drain": self.drain_seconds,
+            },
+            "connection": {
+                "keep_alive": self.keep_alive,
+                "timeout": self.timeout,
+                "follows_redirects": self.follow_redirects,
+                "remote": self.remote,
+            },
+            "threads": {"count": self.threads, "cpus": self.cpus},
+            "websocket": vars(self.websocket) if self.websocket else None,
+        }
+
+    def encode(self) -> bytes:
+        return json.dumps(self.as_json()).encode()
+
+    def _open(self) -> dict[str, Any]:
+        if self.replay:
+            arrivals: dict[str, Any] = {
+                "replay": {"entries": [(entry.offset, entry.method, entry.path) for entry in self.replay]}
+            }
+        else:
+            stages = [(stage.seconds, stage.rate) for stage in self.ramp]
+            arrivals = {"rate": {"rate": self.rate or 0.0, "stages": stages, "poisson": self.poisson}}
+        return {"connections": self.connections, "arrivals": arrivals}
+
+    def _closed(self) -> dict[str, Any]:
+        return {
+            "connections": self.connections,
+            "hatch_rate": self.hatch_rate,
+            "think": self.think,
+            "pace": self.pace,
+        }
+
+
+def _target(target: Target) -> dict[str, Any]:
+    address = target.address
+    where = {"unix": address.path} if isinstance(address, UnixAddress) else {"tcp": [address.host, address.port]}
+    return {"address": where, "host": target.host, "path": target.path, "weight": target.weight}

@@ -1,0 +1,83 @@
+"""Where requests go: URLs, also of unix sockets.
+
+http://HOST[:PORT][/PATH]   HOST:PORT[/PATH]   http+unix://%2Frun%2Fapp.sock[/PATH]   unix:/run/app.sock[:/PATH]
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+from tricorn.config import addresses
+from tricorn.config.addresses import TcpAddress, UnixAddress
+from tricorn.config.validators import Refused
+from tricorn.load.errors import LoadError
+from tricorn.record import Record
+
+HTTP_PORT = 80
+
+
+class Target(Record):
+    """A URL, and how many of the requests are for it in comparison with the others."""
+
+    url: str
+    weight: float = 1.0
+
+    @property
+    def address(self) -> TcpAddress | UnixAddress:
+        return _split(self.url)[0]
+
+    @property
+    def host(self) -> str:
+        """The field Host."""
+        address = self.address
+        if isinstance(address, UnixAddress):
+            return "localhost"
+        return str(address) if address.port != HTTP_PORT else str(address).rpartition(":")[0]
+
+    @property
+    def path(self) -> str:
+        """With its query; what cannot stand there is percent-encoded."""
+        return quote(_split(self.url)[1], safe="/?&=%:@!$'()*+,;~[]|#").partition("#")[0]
+
+
+def on_socket(url: str, path: str) -> str:
+    """The URL of the same resource on the unix socket at `path`."""
+    return f"unix:{path}:{_split(url)[1]}"
+
+
+def _split(url: str) -> tuple[TcpAddress | UnixAddress, str]:
+    try:
+        return _read(url.strip())
+    except Refused as error:
+        raise LoadError(f"{url!r} is not a URL that can be loaded: {error}.") from None
+
+
+def _read(url: str) -> tuple[TcpAddress | UnixAddress, str]:
+    scheme, found, rest = url.partition("://")
+    if url.startswith("unix:"):
+        socket, _, path = url.removeprefix("unix:").removeprefix("//").partition(":")
+        return _unix(socket), path or "/"
+    if found and scheme.lower() in ("http+unix", "unix+http"):
+        socket, slash, path = rest.partition("/")
+        return _unix(unquote(socket)), slash + path or "/"
+    if found and scheme.lower() in ("https", "wss"):
+        raise Refused("TLS is not in this version")
+    if found and scheme.lower() not in ("http", "ws"):
+        raise Refused(f"expected http://, http+unix:// or unix:, got {scheme}://")
+    rest = rest if found else url
+    end = min((rest.find(letter) for letter in "/?#" if letter in rest), default=len(rest))
+    authority, path = rest[:end].rpartition("@")[2], rest[end:]
+    if not authority:
+        raise Refused("expected a host, as in http://127.0.0.1:8000/")
+    has_port = authority.rpartition("]")[2].count(":") == 1
+    address = addresses.parse(authority if has_port else f"{authority}:{HTTP_PORT}")
+    if not isinstance(address, TcpAddress):
+        raise Refused("expected a host, as in http://127.0.0.1:8000/")
+    host = addresses.DEFAULT_HOST if address.host == "0.0.0.0" else address.host
+    return TcpAddress(host, address.port), path if path.startswith("/") else f"/{path}"
+
+
+def _unix(path: str) -> UnixAddress:
+    address = addresses.parse(f"unix:{path}")
+    assert isinstance(address, UnixAddress)
+    return address
