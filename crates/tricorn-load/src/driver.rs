@@ -419,8 +419,16 @@ impl<'a> Driver<'a> {
             return now;
         }
         // A run that is bounded by time lasted that long, even if nothing happened at its end.
-        let end = if now >= self.span.until { self.span.until } else { 0 };
-        if self.left.last_answer == 0 && end == 0 { now } else { self.left.last_answer.max(end) }
+        let has_more = match &mut self.model {
+            Kind::Closed(_) => true,
+            Kind::Open(open) => open.next_due().is_some(),
+        };
+        let is_timed = has_more && self.left.to_begin > 0 && self.span.until < u64::MAX;
+        match (is_timed, self.left.last_answer) {
+            (true, last) => last.max(self.span.until),
+            (false, 0) => now,
+            (false, last) => last,
+        }
     }
 }
 

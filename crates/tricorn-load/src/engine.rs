@@ -9,26 +9,12 @@ use std::time::{Duration, Instant};
 use crate::clock::{Clock, nanoseconds};
 use crate::descriptors;
 use crate::driver::{Done, Driver, Shared};
+use crate::echoes;
 use crate::outcome::{Outcome, Progress};
 use crate::plan::Plan;
 use crate::request::Requests;
 use crate::tally::Tally;
-
-/// Watches a run from the thread that started it.
-pub trait Watcher {
-    /// Called often. False stops the run.
-    fn goes_on(&mut self) -> bool {
-        true
-    }
-
-    /// Called about once a second. False stops the run.
-    fn tick(&mut self, _progress: &Progress) -> bool {
-        true
-    }
-}
-
-/// No one watches.
-impl Watcher for () {}
+use crate::watcher::Watcher;
 
 /// Sends what is planned.
 ///
@@ -36,6 +22,9 @@ impl Watcher for () {}
 /// A sentence: it cannot begin, or the system fails.
 pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
     descriptors::make_room(plan.connections())?;
+    if let Some(socket) = &plan.websocket {
+        return echoes::run(plan, socket, watcher);
+    }
     let requests = Requests::new(plan)?;
     let threads = plan.thread_count();
     let shared: Vec<Shared> = (0..threads).map(|_| Shared::new()).collect::<Result<_, _>>()?;

@@ -155,28 +155,34 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// `now`: nanoseconds since the counting began.
     pub(crate) fn next(before: &Progress, shared: &[Shared], now: u64) -> Progress {
-        let mut progress = Progress { seconds: now as f64 / 1e9, ..Progress::default() };
+        let connections = shared.iter().map(|shared| shared.connections.load(Ordering::Relaxed)).sum();
         let mut all: Option<Tally> = None;
         for shared in shared {
-            progress.connections += shared.connections.load(Ordering::Relaxed);
             let Ok(tally) = shared.tally.lock() else { continue };
             match &mut all {
                 Some(all) => all.add(&tally),
                 None => all = Some(tally.clone()),
             }
         }
-        if let Some(all) = all {
-            progress.sent = all.counted(Count::Sent);
-            progress.answered = all.answered();
-            progress.failed = all.failed();
-            progress.late = all.counted(Count::Late);
-            progress.latency = figures(&all.latencies);
-            let passed = progress.seconds - before.seconds;
-            let more = progress.answered.saturating_sub(before.answered);
-            progress.rate = if passed > 0.0 { more as f64 / passed } else { 0.0 };
+        all.map_or_else(Progress::default, |all| Progress::of(before, &all, now, connections))
+    }
+
+    pub(crate) fn of(before: &Progress, tally: &Tally, now: u64, connections: usize) -> Progress {
+        let seconds = now as f64 / 1e9;
+        let passed = seconds - before.seconds;
+        let more = tally.answered().saturating_sub(before.answered);
+        Progress {
+            seconds,
+            sent: tally.counted(Count::Sent),
+            answered: tally.answered(),
+            failed: tally.failed(),
+            late: tally.counted(Count::Late),
+            connections,
+            rate: if passed > 0.0 { more as f64 / passed } else { 0.0 },
+            latency: figures(&tally.latencies),
         }
-        progress
     }
 
     pub fn to_json(&self) -> String {

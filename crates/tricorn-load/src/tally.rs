@@ -16,16 +16,19 @@ pub enum Failure {
     Redirects,
     /// There are no local ports left for connections.
     Ports,
+    /// A WebSocket broke a rule, or echoed another message.
+    Echo,
 }
 
 impl Failure {
-    pub const ALL: [(Failure, &str); 6] = [
+    pub const ALL: [(Failure, &str); 7] = [
         (Failure::Connect, "connect"),
         (Failure::Timeout, "timeout"),
         (Failure::Closed, "closed"),
         (Failure::Malformed, "malformed"),
         (Failure::Redirects, "redirects"),
         (Failure::Ports, "ports"),
+        (Failure::Echo, "echo"),
     ];
 }
 

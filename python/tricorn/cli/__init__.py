@@ -11,8 +11,8 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC = "exec"
-"""The first argument of `tricorn exec COMMAND …`; but an application of that name is an application."""
+EXEC, LOAD = "exec", "load"
+"""The first argument of `tricorn exec COMMAND …`, `tricorn load URL …`; but an application of that name is one."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
+    if words[:1] == [LOAD] and not _is_module(LOAD):
+        from tricorn.cli import load_command
+
+        return load_command.main(words[1:])
     if words[:1] == [EXEC] and not _is_module(EXEC):
         return _execute(words[1:])
     from tricorn.compat.assigned import FileSources

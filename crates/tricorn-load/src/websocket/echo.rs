@@ -77,6 +77,10 @@ impl Group {
         self.waiting > 0
     }
 
+    pub fn count_waiting(&self) -> usize {
+        self.waiting
+    }
+
     pub fn ask_all(&mut self, now: Instant) {
         for number in 0..self.connections.len() {
             self.ask(number, now);

@@ -1,0 +1,83 @@
+"""`tricorn load` against a server: what both count, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tricorn.load import Plan, Progress, Target, run
+
+from tests.conftest import Pool
+from tests.harness.server import command, free_port
+from tests.harness.server import run as tricorn
+
+
+def test_the_server_counts_what_the_report_says(pool: Pool, tmp_path: Path) -> None:
+    server = pool.get()
+    before = server.calls()
+    percentiles = tmp_path / "percentiles"
+    done = tricorn("load", "-n", "200", "-c", "50", "--hdr", str(percentiles), f"http://127.0.0.1:{server.port}/hello")
+    assert done.returncode == 0, done.stderr
+    assert "Status code distribution:\n  [200]\t200 responses\n" in done.stdout
+    assert server.calls() == before + 200
+    assert "Total count    =          200]" in percentiles.read_text()
+
+
+def test_a_unix_socket_and_json(pool: Pool) -> None:
+    server = pool.get(transport="unix")
+    before = server.calls()
+    done = tricorn("load", "--json", "-n", "60", "-c", "7", "-disable-keepalive", f"unix:{server.address}:/hello")
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["answered"], figures["errors"]) == (0, 60, {}), done.stderr
+    assert server.calls() == before + 60
+
+
+def test_interrupted_it_reports_what_it_has(pool: Pool) -> None:
+    server = pool.get()
+    words = [*command(), "load", "-z", "60s", "-c", "2", f"http://127.0.0.1:{server.port}/hello"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert " req/s   " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "  [200]\t" in out
+    assert "Interrupted: the report is of what came until then." in err
+    assert "Traceback" not in err
+
+
+def test_without_a_server_one_sentence() -> None:
+    done = tricorn("load", f"http://127.0.0.1:{free_port()}/")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip().count("\n") == 0
+    assert "Connection refused. Is the server running, and is this where it listens?" in done.stderr
+    done = tricorn("load", "http://192.0.2.1/")
+    assert done.returncode == 1
+    assert "192.0.2.1:80 is another machine" in done.stderr
+
+
+def test_messages_and_their_echoes(pool: Pool) -> None:
+    server = pool.get("sockets:application", worker_class="asgi")
+    done = tricorn("load", "--websocket", "-c", "3", "-z", "300ms", "--json", f"ws://127.0.0.1:{server.port}/echo")
+    figures: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert figures["answered"] > 0
+    assert figures["errors"] == {}
+
+
+def test_a_program_is_told_how_it_goes_and_may_end_it(pool: Pool) -> None:
+    server = pool.get()
+    seen: list[Progress] = []
+
+    def enough(progress: Progress) -> bool:
+        seen.append(progress)
+        return False
+
+    result = run(Plan(targets=(Target(f"http://127.0.0.1:{server.port}/hello"),), connections=2, seconds=60.0), enough)
+    assert result["stopped"]
+    assert result.seconds < 30
+    assert len(seen) == 1
+    assert 0 < seen[0]["answered"] <= result.answered == result.histogram.count

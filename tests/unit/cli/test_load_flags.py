@@ -1,0 +1,126 @@
+"""`tricorn load`: from words to a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tricorn import __version__
+from tricorn.cli import load_flags
+from tricorn.load import LoadError, Plan, Stage, Target
+
+URL = "http://127.0.0.1:8000/"
+
+
+def plan(*words: str) -> Plan:
+    return load_flags.parse([*words, URL]).plan
+
+
+def test_the_defaults_are_heys() -> None:
+    assert plan() == Plan(
+        targets=(Target(URL),),
+        headers=(("User-Agent", f"tricorn-load/{__version__}"), ("Accept-Encoding", "gzip")),
+        requests=200,
+        connections=50,
+        follow_redirects=True,
+    )
+
+
+@pytest.mark.parametrize("dashes", ["-", "--"])
+def test_flags_have_one_dash_or_two(dashes: str, tmp_path: Path) -> None:
+    body = tmp_path / "body"
+    body.write_bytes(b"\0\1")
+    words = "n 7|c 3|q 2.5|m post|H A: b|H C:d|t 4|A x/y|T t/t|U me|a u:p|host h|cpus 2"
+    words += "|disable-compression|disable-keepalive"
+    given = [part for word in words.split("|") for part in f"{dashes}{word}".split(" ", 1)]
+    made = plan(*given, f"{dashes}disable-redirects", f"{dashes}D", str(body))
+    assert made == Plan(
+        targets=(Target(URL),),
+        method="POST",
+        headers=(
+            ("Host", "h"),
+            ("A", "b"),
+            ("C", "d"),
+            ("Authorization", "Basic dTpw"),
+            ("Accept", "x/y"),
+            ("User-Agent", "me"),
+            ("Content-Type", "t/t"),
+        ),
+        body=b"\0\1",
+        requests=7,
+        connections=3,
+        pace=2.5,
+        timeout=4.0,
+        threads=2,
+        keep_alive=False,
+    )
+
+
+def test_a_duration_makes_the_number_meaningless() -> None:
+    made = plan("-z", "3s", "-n", "5")
+    assert (made.seconds, made.requests) == (3.0, None)
+
+
+def test_rates_ramps_and_users() -> None:
+    made = plan("--rate", "100", "--poisson")
+    assert (made.rate, made.poisson, made.seconds, made.connections, made.is_open) == (100.0, True, 10.0, 1000, True)
+    made = plan("--rate", "100", "--ramp", "30s", "-z", "1m")
+    assert (made.rate, made.ramp, made.seconds) == (0.0, (Stage(30, 100),), 60.0)
+    made = plan("--ramp", "30s:50,1m:0", "-c", "9")
+    assert (made.rate, made.ramp, made.seconds, made.connections) == (None, (Stage(30, 50), Stage(60, 0)), 90.0, 9)
+    made = plan("--users", "20", "--hatch-rate", "2", "--think", "5s-15s")
+    assert (made.connections, made.hatch_rate, made.think, made.seconds, made.is_open) == (
+        20,
+        2.0,
+        (5, 15),
+        10.0,
+        False,
+    )
+
+
+def test_a_log_is_replayed(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text('- - - [21/Nov/2026:01:02:32 +0000] "GET /a HTTP/1.1" 200 12\nnothing\n')
+    command = load_flags.parse(["--replay", str(log), URL])
+    assert [request.path for request in command.plan.replay] == ["/a"]
+    assert (command.plan.requests, command.plan.seconds) == (None, None)
+    assert command.notes == ("1 requests within 0 s. 1 lines are no requests.",)
+
+
+def test_several_urls_with_weights_and_a_socket() -> None:
+    made = plan("--weights", "3,1", "http://127.0.0.1:8000/a")
+    assert made.targets == (Target("http://127.0.0.1:8000/a", 3.0), Target(URL, 1.0))
+    assert plan("--unix", "/run/s").targets == (Target("unix:/run/s:/"),)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("-n 10 -c 20", "-n cannot be less than -c"),
+        ("--rate 5 --users 3", "--rate and --users: each says when requests are sent"),
+        ("--users 3 --ramp 3s:4", "--users and --ramp"),
+        ("--users 3 -c 4", "--users and -c"),
+        ("--ramp 3s", "--ramp: to which rate?"),
+        ("--poisson", "--poisson is about"),
+        ("--rate 3 --think 1s", "they go with --users"),
+        ("--weights 1,2", "expected 1 numbers, one for each URL, got 2"),
+        ("-a user", "expected USER:PASSWORD"),
+        ("-D /no/such/file", "-D /no/such/file: No such file or directory."),
+        ("--replay /no/such/file", "--replay /no/such/file: No such file or directory."),
+        ("-h2", "HTTP/2: not in this version"),
+        ("-x proxy:80", "proxies: not in this version"),
+        ("-o csv", "there is --json"),
+        ("https://h/ --weights 1,1", "TLS is not in this version"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(words: str, reason: str) -> None:
+    with pytest.raises(LoadError, match=reason):
+        plan(*words.split())
+
+
+@pytest.mark.parametrize("words", ["-n 0", "-n x", "-z 3x", "-q 0", "-H nothing", "--think 3s-2s", "--unknown", "-c"])
+def test_what_is_no_flag_ends_with_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        plan(*words.split())
+    assert ended.value.code == 2
+    assert "tricorn load: error: " in capsys.readouterr().err
