@@ -133,8 +133,8 @@ impl<'a> Driver<'a> {
         let (mut next_sweep, mut next_report) = (SWEEP, REPORT);
         let mut before = Usage::now();
         let mut is_counting = self.span.counted == 0;
+        let mut now = self.clock.now();
         loop {
-            let now = self.clock.now();
             if !is_counting && now >= self.span.counted {
                 is_counting = true;
                 before = Usage::now();
@@ -157,10 +157,10 @@ impl<'a> Driver<'a> {
             let pause = pause.saturating_sub(self.clock.now());
             self.poller.wait(&mut events, Some(Duration::from_nanos(pause)))?;
             let woken = self.clock.now();
-            let mut previous = woken;
+            now = woken;
             for token in events.tokens() {
-                self.tally.lags.record(previous - woken);
-                previous = self.look(token as u32);
+                self.tally.lags.record(now - woken);
+                now = self.look(token as u32);
             }
         }
         let ended = self.conclude();
@@ -213,7 +213,7 @@ impl<'a> Driver<'a> {
                 _ => break,
             }
             if let Some(Reverse((due, client))) = self.timers.pop() {
-                self.wake(client, due, now);
+                self.wake(client, due, self.clock.now());
             }
         }
         let has_timers = self.timers.peek().is_some_and(|Reverse((due, _))| *due <= now);
@@ -225,7 +225,7 @@ impl<'a> Driver<'a> {
         if it.is_postponed() {
             let task = it.task;
             let step = self.step(client, |client, line| client.ask(task, line));
-            self.settle(client, step);
+            self.settle(client, step, now);
         } else if self.may_begin(now)
             && let Kind::Closed(closed) = &mut self.model
         {
@@ -235,7 +235,7 @@ impl<'a> Driver<'a> {
                 self.tally.lags.record(now - due);
             }
             self.left.to_begin -= u64::from(now >= self.span.counted);
-            self.begin(client, request, None);
+            self.begin(client, request, now, now);
         }
     }
 
@@ -260,10 +260,11 @@ impl<'a> Driver<'a> {
                     continue;
                 }
             };
+            let now = self.clock.now();
             if arrival.due >= self.span.counted {
                 self.tally.lags.record(now - arrival.due);
             }
-            self.begin(client, arrival.request, Some(arrival.due));
+            self.begin(client, arrival.request, arrival.due, now);
         }
         true
     }
@@ -273,16 +274,15 @@ impl<'a> Driver<'a> {
         for _ in 0..AT_ONCE {
             let Kind::Open(open) = &mut self.model else { return false };
             let Some((client, arrival)) = open.match_held() else { return false };
-            self.begin(client, arrival.request, Some(arrival.due));
+            let now = self.clock.now();
+            self.begin(client, arrival.request, arrival.due, now);
         }
         true
     }
 
-    /// `due`: when it was to be sent, if that was not just now.
+    /// Sends a request now that was due then.
     #[inline]
-    fn begin(&mut self, client: u32, request: u32, due: Option<u64>) {
-        let now = self.clock.now();
-        let due = due.unwrap_or(now);
+    fn begin(&mut self, client: u32, request: u32, due: u64, now: u64) {
         if due >= self.span.counted {
             self.tally.count(Count::Sent, 1);
             self.tally.count(Count::Late, u64::from(now - due > MILLISECOND));
@@ -290,7 +290,7 @@ impl<'a> Driver<'a> {
         self.left.under_way += 1;
         let task = Task { request, due, begun: now, redirects: 0 };
         let step = self.step(client, |client, line| client.ask(task, line));
-        self.settle(client, step);
+        self.settle(client, step, now);
     }
 
     #[inline]
@@ -302,11 +302,13 @@ impl<'a> Driver<'a> {
     #[inline]
     fn look(&mut self, client: u32) -> u64 {
         let step = self.step(client, Client::look);
-        self.settle(client, step)
+        let now = self.clock.now();
+        self.settle(client, step, now);
+        now
     }
 
-    fn settle(&mut self, client: u32, step: Step) -> u64 {
-        let now = self.clock.now();
+    /// What a step came to is dealt with; the clock was read behind it.
+    fn settle(&mut self, client: u32, step: Step, now: u64) {
         match step {
             Step::Pending => {}
             Step::Answered(status) => self.answered(client, status, now),
@@ -317,12 +319,11 @@ impl<'a> Driver<'a> {
                 if self.pool.prepared[task.request as usize].is_idempotent {
                     self.tally.count(Count::Retried, u64::from(task.due >= self.span.counted));
                     let step = self.step(client, |client, line| client.ask(task, line));
-                    return self.settle(client, step);
+                    return self.settle(client, step, now);
                 }
                 self.failed(client, Failure::Closed, now);
             }
         }
-        now
     }
 
     #[inline]
@@ -352,7 +353,7 @@ impl<'a> Driver<'a> {
             Kind::Open(open) => {
                 let origin = self.pool.origins[client as usize];
                 match open.held(origin) {
-                    Some(arrival) => self.begin(client, arrival.request, Some(arrival.due)),
+                    Some(arrival) => self.begin(client, arrival.request, arrival.due, now),
                     None => open.rest(origin, client),
                 }
             }
@@ -365,7 +366,7 @@ impl<'a> Driver<'a> {
         }
         self.tally.count(Count::Redirected, u64::from(task.due >= self.span.counted));
         let step = self.step(client, |client, line| client.ask(task, line));
-        self.settle(client, step);
+        self.settle(client, step, now);
     }
 
     /// The client tries its next request in a while, so that a server that is down gets a moment.
@@ -391,7 +392,7 @@ impl<'a> Driver<'a> {
             let it = &mut self.pool.clients[client];
             if it.is_busy() && now.saturating_sub(it.task.begun) > self.span.timeout {
                 let step = it.give_up();
-                self.settle(client as u32, step);
+                self.settle(client as u32, step, now);
             }
         }
     }

@@ -153,7 +153,7 @@ fn a_body_that_is_longer_than_any_buffer_is_sent() {
     let request = format!(", \"request\": {{\"method\": \"POST\", \"body\": \"{zeros}\"}}");
     let outcome = server.run("{\"closed\": {\"connections\": 2}}", "{\"requests\": 4}", &request);
     assert_eq!((outcome.answered, server.served()), (4, 4));
-    assert!(outcome.bytes.sent > 4 * 3 << 20);
+    assert!(outcome.bytes.sent > 4 * (3 << 20));
 }
 
 #[test]
