@@ -27,8 +27,17 @@ pub struct Client {
     /// Some of the answer came.
     is_begun: bool,
     parser: ResponseParser,
-    status: u16,
+    answer: Answer,
     pub task: Task,
+}
+
+/// What the head of the answer says. The parser keeps it only until the body comes.
+#[derive(Default)]
+struct Answer {
+    status: u16,
+    persists: bool,
+    /// Of a redirect.
+    location: Option<String>,
 }
 
 enum State {
@@ -93,7 +102,7 @@ impl Client {
             is_reused: false,
             is_begun: false,
             parser: ResponseParser::default(),
-            status: 0,
+            answer: Answer::default(),
             task: Task::default(),
         }
     }
@@ -111,9 +120,8 @@ impl Client {
     }
 
     /// Where the last answer redirects to.
-    pub fn location(&self) -> Option<String> {
-        let is_location = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"location");
-        self.parser.fields().find(is_location).map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+    pub fn location(&mut self) -> Option<String> {
+        self.answer.location.take()
     }
 
     /// Sends the request, over a new connection where there is none.
@@ -237,14 +245,14 @@ impl Client {
                 Part::More => return Step::Pending,
                 Part::Interim(_) => {}
                 Part::Head => {
-                    self.status = self.parser.status().unwrap_or_default();
-                    if self.status == 101 {
+                    self.read_head();
+                    if self.answer.status == 101 {
                         return self.finish(false);
                     }
                 }
                 Part::Body(range) => line.moved.body += range.len() as u64,
                 Part::End => {
-                    let keeps = line.keeps_alive && at == length && self.parser.persists();
+                    let keeps = line.keeps_alive && at == length && self.answer.persists;
                     return self.finish(keeps);
                 }
                 Part::Tunnel(_) => return self.finish(false),
@@ -259,7 +267,15 @@ impl Client {
             _ => State::Closed,
         };
         self.is_reused = true;
-        Step::Answered(self.status)
+        Step::Answered(self.answer.status)
+    }
+
+    fn read_head(&mut self) {
+        let status = self.parser.status().unwrap_or_default();
+        let is_location = |(name, _): &(&[u8], &[u8])| name.eq_ignore_ascii_case(b"location");
+        let text = |(_, value): (&[u8], &[u8])| String::from_utf8_lossy(value).into_owned();
+        let location = if status / 100 == 3 { self.parser.fields().find(is_location).map(text) } else { None };
+        self.answer = Answer { status, persists: self.parser.persists(), location };
     }
 
     /// The connection broke.

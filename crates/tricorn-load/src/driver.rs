@@ -19,6 +19,8 @@ use crate::tally::{Count, Failure, Tally};
 pub struct Shared {
     /// Set: the thread ends as soon as it can.
     pub stop: AtomicBool,
+    /// Set by the thread: it counts nothing more.
+    pub ended: AtomicBool,
     /// Answers are counted from here on, nanoseconds.
     pub tally: Mutex<Tally>,
     /// A gauge: connections that are open.
@@ -81,7 +83,6 @@ impl<'a> Driver<'a> {
         plan: &'a Plan,
         requests: &'a Requests,
         shared: &'a Shared,
-        clock: Clock,
         (thread, threads): (usize, usize),
     ) -> Result<Driver<'a>, String> {
         let bounds = &plan.bounds;
@@ -98,7 +99,7 @@ impl<'a> Driver<'a> {
             plan,
             requests,
             shared,
-            clock,
+            clock: Clock::starting_in(Duration::ZERO),
             threads: (thread, threads),
             span: Span {
                 counted: warmup,
@@ -123,12 +124,13 @@ impl<'a> Driver<'a> {
         Ok(driver)
     }
 
-    /// Sends what is to be sent, and returns when all is answered or the time is over.
+    /// Sends what is to be sent from the start of the clock on, and returns when all is answered or the time is over.
     ///
     /// # Errors
     /// A sentence: epoll failed.
-    pub fn run(mut self) -> Result<Done, String> {
-        self.clock.wait_for_start();
+    pub fn run(mut self, clock: Clock) -> Result<Done, String> {
+        self.clock = clock;
+        clock.wait_for_start();
         let mut events = Events::default();
         let (mut next_sweep, mut next_report) = (SWEEP, REPORT);
         let mut before = Usage::now();

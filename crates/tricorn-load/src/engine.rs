@@ -28,18 +28,22 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
     let requests = Requests::new(plan)?;
     let threads = plan.thread_count();
     let shared: Vec<Shared> = (0..threads).map(|_| Shared::new()).collect::<Result<_, _>>()?;
-    let clock = Clock::starting_in(HEAD_START);
     let mut done = Vec::with_capacity(threads);
     let mut is_stopped = false;
     scope(|scope| {
-        let of_thread = |(number, shared)| Driver::new(plan, &requests, shared, clock, (number, threads));
+        let of_thread = |(number, shared)| Driver::new(plan, &requests, shared, (number, threads));
         let drivers = shared.iter().enumerate().map(of_thread).collect::<Result<Vec<_>, _>>()?;
         let mut handles = Vec::with_capacity(threads);
-        for (number, driver) in drivers.into_iter().enumerate() {
+        let clock = Clock::starting_in(HEAD_START);
+        for (number, (driver, mine)) in drivers.into_iter().zip(&shared).enumerate() {
+            let caller = std::thread::current();
             let cpu = plan.threads.cpus.get(number % plan.threads.cpus.len().max(1)).copied();
             let work = move || {
                 prepare_thread(cpu)?;
-                driver.run()
+                let done = driver.run(clock);
+                mine.ended.store(true, Ordering::Release);
+                caller.unpark();
+                done
             };
             let spawned = Builder::new().name(format!("load-{number}")).spawn_scoped(scope, work);
             let started = spawned.inspect_err(|_| stop(&shared));
@@ -75,8 +79,12 @@ fn watch(
     let mut progress = Progress::default();
     let mut next_tick = Instant::now() + HEAD_START + TICK;
     let warmup = nanoseconds(plan.bounds.warmup);
-    while !handles.iter().all(ScopedJoinHandle::is_finished) {
-        std::thread::sleep(LOOK);
+    // One that panics says nothing.
+    let has_ended = |(shared, handle): (&Shared, &ScopedJoinHandle<'_, _>)| {
+        shared.ended.load(Ordering::Acquire) || handle.is_finished()
+    };
+    while !shared.iter().zip(handles).all(has_ended) {
+        std::thread::park_timeout(LOOK);
         let mut goes_on = watcher.goes_on();
         if Instant::now() >= next_tick {
             next_tick += TICK;
@@ -105,11 +113,12 @@ fn prepare_thread(cpu: Option<usize>) -> Result<(), String> {
 impl Shared {
     fn new() -> Result<Shared, String> {
         let tally = Mutex::new(Tally::new()?);
-        Ok(Shared { stop: AtomicBool::new(false), tally, connections: AtomicUsize::new(0) })
+        let (stop, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Shared { stop, ended, tally, connections: AtomicUsize::new(0) })
     }
 }
 
 /// Until all threads have started.
 const HEAD_START: Duration = Duration::from_millis(5);
 const TICK: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(50);

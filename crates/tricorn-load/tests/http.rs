@@ -126,14 +126,17 @@ fn every_framing_is_understood() {
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 204 No Content\r\n\r\n",
         "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end",
     ];
-    let server = Server::start(move |_, number| answers[(number as usize - 1) % answers.len()].into());
-    let outcome = server.run("{\"closed\": {\"connections\": 1}}", "{\"requests\": 10}", "");
-    assert_eq!((outcome.answered, outcome.errors.len()), (10, 0), "{outcome:?}");
+    let turn = Arc::new(AtomicU64::new(0));
+    let server =
+        Server::start(move |_, _| answers[turn.fetch_add(1, Ordering::SeqCst) as usize % answers.len()].into());
+    let outcome = server.run("{\"closed\": {\"connections\": 1}}", "{\"requests\": 12}", "");
+    assert_eq!((outcome.answered, outcome.errors.len(), outcome.rest.retried), (12, 0, 0), "{outcome:?}");
     let statuses: Vec<(&str, u64)> = outcome.statuses.iter().map(|(status, count)| (status.as_str(), *count)).collect();
-    assert_eq!(statuses, [("200", 4), ("201", 2), ("204", 2), ("304", 2)]);
-    assert_eq!(server.connections.load(Ordering::SeqCst), 2 + 1);
+    assert_eq!(statuses, [("200", 6), ("201", 2), ("204", 2), ("304", 2)]);
+    assert_eq!(server.connections.load(Ordering::SeqCst), 4 + 1);
 }
 
 #[test]
@@ -194,7 +197,9 @@ fn a_kept_connection_that_the_server_closed_costs_no_request() {
 #[test]
 fn redirects_are_followed_on_the_same_server() {
     let answer = |head: &str, _| match head.split(' ').nth(1).unwrap() {
-        "/" => "HTTP/1.1 302 Found\r\nLocation: /there?x\r\nContent-Length: 0\r\n\r\n".into(),
+        "/" => {
+            "HTTP/1.1 302 Found\r\nLocation: /there?x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n".into()
+        }
         "/there?x" => HELLO.into(),
         other => panic!("{other}"),
     };

@@ -35,9 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _is_module(name: str) -> bool:
-    from importlib.util import find_spec
+    """A file or a package; a folder that merely has the name is none."""
+    from importlib.machinery import PathFinder
 
-    return find_spec(name) is not None
+    spec = PathFinder.find_spec(name, ["", *sys.path])
+    return spec is not None and spec.origin is not None
 
 
 def _execute(command: Sequence[str]) -> int:

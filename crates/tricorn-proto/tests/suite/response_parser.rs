@@ -175,3 +175,19 @@ fn a_file_may_go_another_way() {
     read_in(&mut parser, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", 100).unwrap();
     assert!(!parser.skip(1));
 }
+
+#[test]
+fn a_head_says_whether_the_connection_persists() {
+    for (head, status, persists) in [
+        ("HTTP/1.1 200 OK", 200, true),
+        ("HTTP/1.1 404 Not Found\r\nConnection: x, Close", 404, false),
+        ("HTTP/1.0 200 OK", 200, false),
+        ("HTTP/1.0 200 OK\r\nconnection: Keep-Alive", 200, true),
+        ("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nConnection: close", 200, false),
+    ] {
+        let mut parser = ResponseParser::default();
+        parser.begin(Method::Get);
+        let (_, part) = parser.advance(format!("{head}\r\nContent-Length: 1\r\n\r\n").as_bytes()).unwrap();
+        assert_eq!((part, parser.status(), parser.persists()), (Part::Head, Some(status), persists), "{head}");
+    }
+}
