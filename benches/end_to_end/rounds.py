@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tricorn.bench import proc
+
 from benches.end_to_end.cases import Case
 from benches.end_to_end.servers import Kind, is_peer
-from benches.harness import environment, proc, report, wrk
+from benches.harness import environment, report, wrk
 from benches.harness.process import DidNotServe, Server, free_port
 
 HEADER = [

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tricorn.bench.configuration import Configuration
+from tricorn.bench.servers import ASGI, WSGI
+
 from benches.end_to_end.cases import Case
 from benches.harness.environment import BENCH_PYTHON
 from benches.harness.process import ROOT
 
-LAUNCH = "benches.end_to_end.launch"
 PEER = str(BENCH_PYTHON)
 FLOOR = ROOT / "target" / "floor"
 
@@ -37,27 +39,24 @@ class Kind(NamedTuple):
         return None
 
 
-def tricorn(*options: str) -> Command:
-    # The same interpreter and the same libraries as the peers; the package comes from this checkout through PYTHONPATH.
-    return like_gunicorn("tricorn", *options)
+LOGS = {
+    "tricorn": ("--access-logfile", "{}"),
+    "gunicorn": ("--access-logfile", "{}"),
+    "granian": ("--access-log",),
+}
+"""How a server is told to log each request."""
 
 
-def like_gunicorn(package: str, *options: str) -> Command:
+def kind(name: str, line: str, interface: str = WSGI) -> Kind:
+    """A line as `tricorn bench` takes it. All run on one interpreter; this checkout's package comes by PYTHONPATH."""
+    configuration = Configuration.parse(line)
+    log = LOGS.get(configuration.server, ())
+
     def command(application: str, port: int, access_log: str | None) -> list[str]:
-        log = ["--access-logfile", access_log] if access_log else []
-        return [PEER, "-m", package, "-b", f"127.0.0.1:{port}", "-w", "1", *options, *log, application]
+        words = configuration.command(PEER, application, port, interface)
+        return [*words[:-1], *(word.format(access_log) for word in log), words[-1]] if access_log else words
 
-    return command
-
-
-def granian(application: str, port: int, access_log: str | None) -> list[str]:
-    words = [PEER, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    words += ["--http", "1", "--no-ws", "--backpressure", "20000"] + (["--access-log"] if access_log else [])
-    return [*words, application]
-
-
-def launched(name: str) -> Command:
-    return lambda application, port, access_log: [PEER, "-m", LAUNCH, name, application, str(port)]
+    return Kind(name, configuration.kind.package, command, logs_access=bool(log))
 
 
 def floor(application: str, port: int, access_log: str | None) -> list[str]:
@@ -76,24 +75,25 @@ HELLOS = frozenset({"hello", "hello-browser", "connection-per-request"})
 
 SERVERS = [
     Kind("floor", "cc", floor, cases=HELLOS),
-    Kind("tricorn-sync", "tricorn", tricorn("-k", "sync"), logs_access=True),
-    Kind("tricorn-gthread", "tricorn", tricorn("-k", "gthread", "--threads", "4"), logs_access=True),
-    Kind("tricorn-gevent", "tricorn", tricorn("-k", "gevent"), logs_access=True),
-    Kind("tricorn-eventlet", "tricorn", tricorn("-k", "eventlet"), logs_access=True),
-    Kind("fastwsgi", "fastwsgi", launched("fastwsgi")),
-    Kind("bjoern", "bjoern", launched("bjoern")),
-    Kind("fastpysgi", "fastpysgi", launched("fastpysgi")),
-    Kind("meinheld", "meinheld", launched("meinheld")),
-    Kind("granian", "granian", granian, logs_access=True),
-    Kind("waitress", "waitress", launched("waitress")),
-    Kind("gunicorn-gevent", "gunicorn", like_gunicorn("gunicorn", "-k", "gevent"), logs_access=True),
-    Kind(
-        "gunicorn-gthread", "gunicorn", like_gunicorn("gunicorn", "-k", "gthread", "--threads", "4"), logs_access=True
-    ),
-    Kind("gunicorn-sync", "gunicorn", like_gunicorn("gunicorn", "-k", "sync"), logs_access=True),
+    kind("tricorn-sync", "tricorn sync -w 1"),
+    kind("tricorn-gthread", "tricorn gthread -w 1 --threads 4"),
+    kind("tricorn-gevent", "tricorn gevent -w 1"),
+    kind("tricorn-eventlet", "tricorn eventlet -w 1"),
+    kind("fastwsgi", "fastwsgi"),
+    kind("bjoern", "bjoern"),
+    kind("fastpysgi", "fastpysgi"),
+    kind("meinheld", "meinheld"),
+    kind("granian", "granian --workers 1 --http 1 --no-ws"),
+    kind("waitress", "waitress --threads=4"),
+    kind("gunicorn-gevent", "gunicorn gevent -w 1"),
+    kind("gunicorn-gthread", "gunicorn gthread -w 1 --threads 4"),
+    kind("gunicorn-sync", "gunicorn sync -w 1"),
 ]
 
 
 def is_peer(name: str) -> bool:
     """What tricorn is compared with: not itself, and not the floor, which is no server."""
     return name != "floor" and not name.startswith("tricorn")
+
+
+__all__ = ["ASGI", "PEER", "SERVERS", "WSGI", "Case", "Command", "Kind", "compile_floor", "is_peer", "kind"]

@@ -17,8 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tricorn.bench import proc
+
 from benches.end_to_end.servers import Kind
-from benches.harness import hey, proc, report
+from benches.harness import hey, report
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
 
 APPLICATION = "app:app"

@@ -10,24 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tricorn.bench.report.layout import markdown as table
+
 from benches.harness import environment
 from benches.harness.process import ROOT
 
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table that can be read as it stands: first column to the left, figures to the right."""
-    cells = [list(header), *[list(row) for row in rows]]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-
-    def line(row: Sequence[str]) -> str:
-        aligned = [
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "| " + " | ".join(aligned) + " |"
-
-    rule = "|" + "|".join("-" * (width + 1) + ("-" if n == 0 else ":") for n, width in enumerate(widths)) + "|"
-    return "\n".join([line(cells[0]), rule, *[line(row) for row in cells[1:]]])
+__all__ = ["conclude", "shown", "table", "write"]
 
 
 def conclude(arguments: argparse.Namespace, title: str, commands: dict[str, str], body: str, data: Any) -> Path | None:

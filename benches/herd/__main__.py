@@ -15,7 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from benches.harness import proc, report, wrk
+from tricorn.bench import proc
+
+from benches.harness import report, wrk
 from benches.harness.process import ROOT, DidNotServe, Server, before_other_work, free_port
 from benches.harness.wrk import Load
 from benches.versions import checkout

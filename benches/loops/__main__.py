@@ -79,8 +79,8 @@ def asleep(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]
 
 
 PARTS: dict[str, Part] = {
-    "hello": under_wrk(cases.HELLO, servers.ASGI),
-    "post10k": under_wrk(cases.POST, servers.ASGI),
+    "hello": under_wrk(cases.HELLO, servers.ASGI_SERVERS),
+    "post10k": under_wrk(cases.POST, servers.ASGI_SERVERS),
     "ws": echo,
     "idle-ws": idle_websockets,
     "sleepers": asleep,

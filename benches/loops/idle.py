@@ -7,9 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tricorn.bench import proc
+
 from benches.end_to_end.servers import Kind
 from benches.green.sleepers import weigh
-from benches.harness import proc, report
+from benches.harness import report
 from benches.harness.process import DidNotServe, Server, free_port
 from benches.loops import generator
 from benches.loops.cases import APPS

@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from benches.end_to_end.servers import PEER, Command, Kind, launched, like_gunicorn, tricorn
+from benches.end_to_end.servers import ASGI, PEER, Command, Kind, kind
 
 #: No server runs out of connections, and none is closed for having been silent while the others were opened.
-PATIENT = ("--worker-connections", "20000", "--keep-alive", "600", "--backlog", "4096")
-
-
-def uvicorn(*options: str) -> Command:
-    def command(application: str, port: int, access_log: str | None) -> list[str]:
-        words = [PEER, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(port), "--loop", "uvloop"]
-        words += ["--http", "httptools", "--no-access-log", "--log-level", "warning"]
-        return [*words, *options, application]
-
-    return command
-
-
-def granian(*options: str) -> Command:
-    def command(application: str, port: int, access_log: str | None) -> list[str]:
-        words = [PEER, "-m", "granian", "--interface", "asgi", "--host", "127.0.0.1", "--port", str(port)]
-        words += ["--workers", "1", "--http", "1", "--loop", "uvloop", "--backpressure", "20000"]
-        return [*words, *options, application]
-
-    return command
-
-
-def hypercorn(application: str, port: int, access_log: str | None) -> list[str]:
-    return [PEER, "-m", "hypercorn", "--bind", f"127.0.0.1:{port}", "--worker-class", "uvloop", application]
+PATIENT = "--worker-connections 20000 --keep-alive 600 --backlog 4096"
+UVICORN = "uvicorn --loop uvloop --http httptools"
+GRANIAN = "granian --workers 1 --http 1 --loop uvloop"
+GUNICORN = "gunicorn asgi -w 1 --asgi-loop uvloop"
 
 
 def script(module: str, *words: str) -> Command:
@@ -35,40 +16,40 @@ def script(module: str, *words: str) -> Command:
     return lambda application, port, access_log: [PEER, "-m", module, *words, str(port)]
 
 
-ASGI = [
-    Kind("tricorn-asgi", "tricorn", tricorn("-k", "asgi")),
-    Kind("tricorn-asgi-asyncio", "tricorn", tricorn("-k", "asgi", "--asgi-loop", "asyncio")),
-    Kind("uvicorn", "uvicorn", uvicorn()),
-    Kind("granian", "granian", granian("--no-ws")),
-    Kind("fastpysgi", "fastpysgi", launched("fastpysgi")),
-    Kind("gunicorn-asgi", "gunicorn", like_gunicorn("gunicorn", "-k", "asgi", "--asgi-loop", "uvloop")),
-    Kind("hypercorn", "hypercorn", hypercorn),
+ASGI_SERVERS = [
+    kind("tricorn-asgi", "tricorn asgi -w 1", ASGI),
+    kind("tricorn-asgi-asyncio", "tricorn asgi -w 1 --asgi-loop asyncio", ASGI),
+    kind("uvicorn", UVICORN, ASGI),
+    kind("granian", f"{GRANIAN} --no-ws", ASGI),
+    kind("fastpysgi", "fastpysgi", ASGI),
+    kind("gunicorn-asgi", GUNICORN, ASGI),
+    kind("hypercorn", "hypercorn --worker-class uvloop", ASGI),
 ]
 
 WEBSOCKET = [
-    Kind("tricorn-asgi", "tricorn", tricorn("-k", "asgi", *PATIENT)),
-    Kind("uvicorn", "uvicorn", uvicorn("--ws", "websockets")),
-    Kind("uvicorn-sansio", "uvicorn", uvicorn("--ws", "websockets-sansio")),
-    Kind("granian", "granian", granian("--ws")),
-    Kind("gunicorn-asgi", "gunicorn", like_gunicorn("gunicorn", "-k", "asgi", "--asgi-loop", "uvloop", *PATIENT)),
+    kind("tricorn-asgi", f"tricorn asgi -w 1 {PATIENT}", ASGI),
+    kind("uvicorn", f"{UVICORN} --ws websockets", ASGI),
+    kind("uvicorn-sansio", f"{UVICORN} --ws websockets-sansio", ASGI),
+    kind("granian", f"{GRANIAN} --ws", ASGI),
+    kind("gunicorn-asgi", f"{GUNICORN} {PATIENT}", ASGI),
 ]
 
 SLEEPING = [
-    Kind("tricorn-asgi", "tricorn", tricorn("-k", "asgi", *PATIENT)),
-    Kind("uvicorn", "uvicorn", uvicorn("--timeout-keep-alive", "600", "--backlog", "4096")),
-    Kind("granian", "granian", granian("--no-ws", "--backlog", "4096")),
-    Kind("fastpysgi", "fastpysgi", launched("fastpysgi")),
-    Kind("gunicorn-asgi", "gunicorn", like_gunicorn("gunicorn", "-k", "asgi", "--asgi-loop", "uvloop", *PATIENT)),
+    kind("tricorn-asgi", f"tricorn asgi -w 1 {PATIENT}", ASGI),
+    kind("uvicorn", f"{UVICORN} --timeout-keep-alive 600 --backlog 4096", ASGI),
+    kind("granian", f"{GRANIAN} --no-ws --backlog 4096", ASGI),
+    kind("fastpysgi", "fastpysgi", ASGI),
+    kind("gunicorn-asgi", f"{GUNICORN} {PATIENT}", ASGI),
 ]
 
 TORNADO = [
-    Kind("tricorn-tornado", "tricorn", tricorn("-k", "tornado")),
+    kind("tricorn-tornado", "tricorn tornado -w 1"),
     Kind("tornado-httpserver", "tornado", script("benches.loops.tornado_app")),
 ]
 
 AIOHTTP = [
-    Kind("tricorn-aiohttp", "tricorn", tricorn("-k", "aiohttp.GunicornWebWorker")),
-    Kind("tricorn-aiohttp-uvloop", "tricorn", tricorn("-k", "aiohttp.GunicornUVLoopWebWorker")),
+    kind("tricorn-aiohttp", "tricorn aiohttp.GunicornWebWorker -w 1"),
+    kind("tricorn-aiohttp-uvloop", "tricorn aiohttp.GunicornUVLoopWebWorker -w 1"),
     Kind("aiohttp-runner", "aiohttp", script("benches.loops.aiohttp_app", "asyncio")),
     Kind("aiohttp-runner-uvloop", "aiohttp", script("benches.loops.aiohttp_app", "uvloop")),
 ]

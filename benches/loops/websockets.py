@@ -6,9 +6,11 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tricorn.bench import proc
+
 from benches.end_to_end.rounds import worker_memory
 from benches.end_to_end.servers import Kind, is_peer
-from benches.harness import proc, report
+from benches.harness import report
 from benches.harness.process import Server, free_port
 from benches.loops import generator
 from benches.loops.cases import APPS

@@ -17,27 +17,30 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tricorn.bench import proc
+
 from benches.end_to_end.apps import hello
-from benches.end_to_end.servers import SERVERS, Kind, like_gunicorn, tricorn
-from benches.harness import environment, proc, report, wrk
+from benches.end_to_end.servers import SERVERS, Kind
+from benches.end_to_end.servers import kind as like
+from benches.harness import environment, report, wrk
 from benches.harness.process import LOAD_CORE, DidNotServe, Server, free_port
 
 APPLICATION = f"benches.end_to_end.apps:{hello.__name__}"
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: keep-alive\r\n\r\n"
-PATIENT = ("--keep-alive", "600", "--worker-connections", "20000")
+PATIENT = "--keep-alive 600 --worker-connections 20000"
 
 PRELOADED = [
-    Kind(f"{package}-{worker}", package, like_gunicorn(package, "-k", worker, *options, "--preload"))
+    like(f"{package}-{worker}", f"{package} {worker} -w 1 {options} --preload")
     for package in ("tricorn", "gunicorn")
-    for worker, options in (("sync", ()), ("gthread", ("--threads", "4")))
+    for worker, options in (("sync", ""), ("gthread", "--threads 4"))
 ]
 
 HOLDERS = [
-    Kind("tricorn-sync", "tricorn", tricorn("-k", "sync", *PATIENT)),
-    Kind("tricorn-gthread", "tricorn", tricorn("-k", "gthread", "--threads", "4", *PATIENT)),
-    Kind("gunicorn-gthread", "gunicorn", like_gunicorn("gunicorn", "-k", "gthread", "--threads", "4", *PATIENT)),
-    Kind("gunicorn-gevent", "gunicorn", like_gunicorn("gunicorn", "-k", "gevent", *PATIENT)),
-    *[kind for kind in SERVERS if kind.name in ("fastwsgi", "bjoern", "fastpysgi", "granian", "waitress")],
+    like("tricorn-sync", f"tricorn sync -w 1 {PATIENT}"),
+    like("tricorn-gthread", f"tricorn gthread -w 1 --threads 4 {PATIENT}"),
+    like("gunicorn-gthread", f"gunicorn gthread -w 1 --threads 4 {PATIENT}"),
+    like("gunicorn-gevent", f"gunicorn gevent -w 1 {PATIENT}"),
+    *[other for other in SERVERS if other.name in ("fastwsgi", "bjoern", "fastpysgi", "granian", "waitress")],
 ]
 
 

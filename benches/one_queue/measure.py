@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from benches.harness import proc
+from tricorn.bench import proc
+
 from benches.harness.open_loop import Clients, Outcome, Planned
 from benches.harness.process import DidNotServe, Server
 from benches.one_queue import theory

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
+
+from tricorn.bench.configuration import Configuration
+from tricorn.bench.servers import ASGI, WSGI
 
 from benches.end_to_end.servers import PEER
 from benches.harness import environment
@@ -14,21 +16,27 @@ from benches.harness.process import ROOT
 SERVERS_OF_A_GROUP = 4
 
 # A connection stays for the whole run, however long it idles, and no server runs out of connections.
-PATIENT = ("--keep-alive", "600", "--worker-connections", "20000")
+PATIENT = "--keep-alive 600 --worker-connections 20000"
+APPLICATION = "benches.one_queue.app"
 
 
 class Kind(NamedTuple):
-    """`command(port)`; `needs` is a flag without which the version at hand is not what the name says."""
+    """`line` is a configuration of `tricorn bench`; without the flag `needs` this version is not what `name` says."""
 
     name: str
-    package: str
-    command: Callable[[int], list[str]]
+    line: str
     needs: str | None = None
+    interface: str = WSGI
+
+    def command(self, port: int) -> list[str]:
+        application = f"{APPLICATION}:{self.interface.lower()}"
+        return Configuration.parse(self.line).command(PEER, application, port, self.interface)
 
     def why_not(self) -> str | None:
+        package = Configuration.parse(self.line).kind.package
         failures = environment.installation_failures()
-        if self.package in failures:
-            return f"could not be installed: {failures[self.package]}"
+        if package in failures:
+            return f"could not be installed: {failures[package]}"
         if self.needs is not None and self.needs not in tricorn_help():
             return f"this version has no {self.needs}"
         return None
@@ -41,42 +49,19 @@ def tricorn_help() -> str:
     return done.stdout
 
 
-def like_gunicorn(package: str, *options: str) -> Callable[[int], list[str]]:
-    return lambda port: [
-        *(PEER, "-m", package, "-b", f"127.0.0.1:{port}"),
-        *(*PATIENT, *options, "benches.one_queue.app:wsgi"),
-    ]
+SYNC = f"sync -w 4 {PATIENT}"
 
-
-def granian(port: int) -> list[str]:
-    words = [PEER, "-m", "granian", "--interface", "wsgi", "--host", "127.0.0.1", "--port", str(port)]
-    words += ["--workers", "4", "--blocking-threads", "1", "--http", "1", "--no-ws", "--backpressure", "20000"]
-    return [*words, "benches.one_queue.app:wsgi"]
-
-
-def uvicorn(port: int) -> list[str]:
-    words = [PEER, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(port), "--workers", "4"]
-    words += ["--timeout-keep-alive", "600", "--no-access-log", "--log-level", "warning"]
-    return [*words, "benches.one_queue.app:asgi"]
-
-
-SYNC = ("-k", "sync", "-w", "4")
-THREADS = ("-k", "gthread", "-w", "2", "--threads", "2")
+GRANIAN = Kind("granian", "granian --workers 4 --blocking-threads 1 --http 1 --no-ws")
 
 KINDS = [
-    Kind("tricorn-sync", "tricorn", like_gunicorn("tricorn", *SYNC)),
-    Kind("tricorn-gthread", "tricorn", like_gunicorn("tricorn", *THREADS)),
+    Kind("tricorn-sync", f"tricorn {SYNC}"),
+    Kind("tricorn-gthread", f"tricorn gthread -w 2 --threads 2 {PATIENT}"),
+    Kind("tricorn-no-handover", f"tricorn {SYNC} --no-handover", needs="--no-handover"),
+    Kind("gunicorn-gthread", f"gunicorn gthread -w 4 --threads 1 {PATIENT}"),
+    GRANIAN,
     Kind(
-        "tricorn-no-handover",
-        "tricorn",
-        like_gunicorn("tricorn", *SYNC, "--no-handover"),
-        needs="--no-handover",
+        "uvicorn",
+        "uvicorn --workers 4 --timeout-keep-alive 600",
+        interface=ASGI,
     ),
-    Kind(
-        "gunicorn-gthread",
-        "gunicorn",
-        like_gunicorn("gunicorn", "-k", "gthread", "-w", "4", "--threads", "1"),
-    ),
-    Kind("granian", "granian", granian),
-    Kind("uvicorn", "uvicorn", uvicorn),
 ]

@@ -12,6 +12,10 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tricorn.bench.theory import erlang_c, mean_wait, wait_quantile
+
+__all__ = ["Trace", "erlang_c", "mean_wait", "one_queue", "poisson", "quantile", "queue_each", "tail", "wait_quantile"]
+
 
 class Trace(NamedTuple):
     """Seconds. `picks` are in [0, 1): which of the free connections the request takes."""
@@ -57,26 +61,6 @@ def queue_each(trace: Trace, servers: int, seed: int) -> list[float]:
         free_at[server] = begin + service
         waits.append(begin - arrival)
     return waits
-
-
-def erlang_c(servers: int, load: float) -> float:
-    """The probability that a request has to wait at all in M/M/W."""
-    offered = servers * load
-    term, below = 1.0, 0.0
-    for number in range(servers):
-        below += term
-        term *= offered / (number + 1)
-    waiting = term / (1 - load)
-    return waiting / (below + waiting)
-
-
-def mean_wait(servers: int, load: float, mean_service: float) -> float:
-    return erlang_c(servers, load) * mean_service / (servers * (1 - load))
-
-
-def wait_quantile(servers: int, load: float, mean_service: float, quantile: float) -> float:
-    beyond = erlang_c(servers, load) / (1 - quantile)
-    return max(0.0, math.log(beyond) * mean_service / (servers * (1 - load)))
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

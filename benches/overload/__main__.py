@@ -10,17 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shlex
 import signal
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benches.harness import proc, report
+from tricorn.bench import proc
+
+from benches.harness import report
 from benches.harness.open_loop import Clients, Outcome, Planned
 from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
-from benches.one_queue.servers import SERVERS_OF_A_GROUP, Kind, granian, like_gunicorn
+from benches.one_queue.servers import GRANIAN, PATIENT, SERVERS_OF_A_GROUP, SYNC, Kind
 from benches.overload import judge, pages
 
 PLOT = ROOT / "docs" / "overload.svg"
@@ -107,28 +108,21 @@ def settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def kinds(arguments: argparse.Namespace) -> list[Kind]:
     """gunicorn and granian have no settings for their queues: they are here to show what that leads to."""
-    limits = ("--queue-limit", str(arguments.queue_limit), "--queue-timeout", f"{arguments.queue_timeout:g}")
-    more = shlex.split(arguments.tricorn_options)
-    sync = ("-k", "sync", "-w", "4")
-    gthread = ("-k", "gthread", "-w", "4", "--threads", "1")
+    limits = f"--queue-limit {arguments.queue_limit} --queue-timeout {arguments.queue_timeout:g}"
+    ours, none = f"tricorn {SYNC} {arguments.tricorn_options}", unlimited()
     return [
-        Kind("tricorn-sync", "tricorn", like_gunicorn("tricorn", *sync, *limits, *more), needs="--queue-limit"),
-        Kind("tricorn-unlimited", "tricorn", like_gunicorn("tricorn", *sync, *unlimited(), *more)),
-        Kind(
-            "tricorn-adaptive",
-            "tricorn",
-            like_gunicorn("tricorn", *sync, *unlimited(), "--queue-order", "adaptive", *more),
-            needs="--queue-order",
-        ),
-        Kind("gunicorn-gthread", "gunicorn", like_gunicorn("gunicorn", *gthread)),
-        Kind("granian", "granian", granian),
+        Kind("tricorn-sync", f"{ours} {limits}", needs="--queue-limit"),
+        Kind("tricorn-unlimited", f"{ours} {none}"),
+        Kind("tricorn-adaptive", f"{ours} {none} --queue-order adaptive", needs="--queue-order"),
+        Kind("gunicorn-gthread", f"gunicorn gthread -w 4 --threads 1 {PATIENT}"),
+        GRANIAN,
     ]
 
 
-def unlimited() -> tuple[str, ...]:
+def unlimited() -> str:
     # A version without the settings is one without limits.
-    has_limits = Kind("", "tricorn", like_gunicorn("tricorn"), needs="--queue-limit").why_not() is None
-    return ("--queue-limit", "0", "--queue-timeout", "0") if has_limits else ()
+    has_limits = Kind("", "tricorn", needs="--queue-limit").why_not() is None
+    return "--queue-limit 0 --queue-timeout 0" if has_limits else ""
 
 
 def plan(arguments: argparse.Namespace, phases: judge.Phases) -> tuple[list[Planned], list[float]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from benches.end_to_end.servers import SERVERS, Kind, like_gunicorn, tricorn
+from benches.end_to_end.servers import SERVERS, Kind, kind
 from benches.harness import environment, report
 from benches.harness.process import LOAD_CORE, ROOT, DidNotServe, Server, free_port, pinned
 
@@ -21,16 +21,16 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 PATIENCE = 2.0
 RATE = 100
 
-PLENTY = ("--worker-connections", "20000")
+PLENTY = "--worker-connections 20000"
 KINDS = [
-    Kind("tricorn-sync", "tricorn", tricorn("-k", "sync", *PLENTY)),
-    Kind("tricorn-gthread", "tricorn", tricorn("-k", "gthread", "--threads", "4", *PLENTY)),
-    Kind("tricorn-gevent", "tricorn", tricorn("-k", "gevent", *PLENTY)),
-    Kind("tricorn-eventlet", "tricorn", tricorn("-k", "eventlet", *PLENTY)),
-    Kind("gunicorn-sync", "gunicorn", like_gunicorn("gunicorn", "-k", "sync")),
-    Kind("gunicorn-gthread", "gunicorn", like_gunicorn("gunicorn", "-k", "gthread", "--threads", "4", *PLENTY)),
-    Kind("gunicorn-gevent", "gunicorn", like_gunicorn("gunicorn", "-k", "gevent", *PLENTY)),
-    *[kind for kind in SERVERS if kind.name in ("waitress", "granian", "bjoern", "fastwsgi", "fastpysgi")],
+    kind("tricorn-sync", f"tricorn sync -w 1 {PLENTY}"),
+    kind("tricorn-gthread", f"tricorn gthread -w 1 --threads 4 {PLENTY}"),
+    kind("tricorn-gevent", f"tricorn gevent -w 1 {PLENTY}"),
+    kind("tricorn-eventlet", f"tricorn eventlet -w 1 {PLENTY}"),
+    kind("gunicorn-sync", "gunicorn sync -w 1"),
+    kind("gunicorn-gthread", f"gunicorn gthread -w 1 --threads 4 {PLENTY}"),
+    kind("gunicorn-gevent", f"gunicorn gevent -w 1 {PLENTY}"),
+    *[other for other in SERVERS if other.name in ("waitress", "granian", "bjoern", "fastwsgi", "fastpysgi")],
 ]
 
 

@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from tricorn.bench import proc
+
 from benches.end_to_end.rounds import worker_memory
-from benches.harness import proc, wrk
+from benches.harness import wrk
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
 from benches.harness.wrk import Load
 from benches.loops import generator

@@ -1,6 +1,6 @@
 """Starts the servers that have a Python API instead of a command line.
 
-python -m benches.end_to_end.launch SERVER MODULE:APPLICATION PORT
+python -m tricorn.bench.launch SERVER MODULE:APPLICATION PORT
 """
 
 # The peers are not installed where this file is type-checked.
@@ -8,10 +8,12 @@ python -m benches.end_to_end.launch SERVER MODULE:APPLICATION PORT
 
 from __future__ import annotations
 
-import importlib
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
+
+from tricorn.gateway import app_loader
 
 
 def bjoern(application: Any, port: int) -> None:
@@ -41,23 +43,15 @@ def meinheld(application: Any, port: int) -> None:
     server.run(application)
 
 
-def waitress(application: Any, port: int) -> None:
-    import waitress
-
-    # As many connections as every other server here takes; its select() could not watch more than a thousand.
-    waitress.serve(application, host="127.0.0.1", port=port, threads=4, connection_limit=20000, asyncore_use_poll=True)
-
-
 LAUNCHERS: dict[str, Callable[[Any, int], None]] = {
-    launcher.__name__: launcher for launcher in (bjoern, fastwsgi, fastpysgi, meinheld, waitress)
+    launcher.__name__: launcher for launcher in (bjoern, fastwsgi, fastpysgi, meinheld)
 }
 
 
 def main() -> None:
-    server, target, port = sys.argv[1:]
-    module, _, name = target.partition(":")
-    application = getattr(importlib.import_module(module), name)
-    LAUNCHERS[server](application, int(port))
+    server, target, port = sys.argv[1:4]
+    sys.path.insert(0, os.getcwd())  # as every server with a command line does
+    LAUNCHERS[server](app_loader.load(target), int(port))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""A result as text, as Markdown, and as a page with charts."""

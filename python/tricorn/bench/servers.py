@@ -1,0 +1,162 @@
+"""The servers that can be compared, one record each: how it is started, what it serves, what it calls its workers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tricorn.record import Record
+
+if TYPE_CHECKING:
+    from tricorn.bench.configuration import Configuration
+
+WSGI, ASGI, TORNADO, AIOHTTP = "WSGI", "ASGI", "tornado", "aiohttp"
+
+
+class Order(Record):
+    """What is to be started."""
+
+    python: str
+    application: str
+    port: int
+    words: tuple[str, ...]
+    """Arguments of the configuration, in the server's own spelling."""
+    interface: str | None = None
+
+
+class Kind(Record):
+    name: str
+    package: str
+    """The distribution whose version is told."""
+    command: Callable[[Order], list[str]]
+    interfaces: tuple[str, ...] = (WSGI,)
+    workers_flag: tuple[str, ...] = ()
+    """How the number of worker processes is told, all spellings; the first one is used. Empty: there is one process."""
+    classes: tuple[str, ...] = ()
+    """The worker classes that it has under our names. Empty: it has none."""
+    needs_attribute: bool = False
+    """Whether the application has to be named `module:attribute`."""
+
+    def peer_words(self, configuration: Configuration) -> tuple[str, ...]:
+        """The words that make it like a configuration of tricorn's; raises ValueError with the reason if none do."""
+        if self.classes:
+            if configuration.worker_class not in (None, *self.classes):
+                raise ValueError(f"has no worker class {configuration.worker_class}")
+            named = ("-k", configuration.worker_class) if configuration.worker_class else ()
+            return (*named, *configuration.other_words)
+        if not self.workers_flag:
+            if configuration.workers > 1:
+                raise ValueError(f"has one process, and {configuration.name} has {configuration.workers}")
+            return ()
+        return (self.workers_flag[0], str(configuration.workers))
+
+
+def _gunicorns(module: str) -> Callable[[Order], list[str]]:
+    def command(order: Order) -> list[str]:
+        return [order.python, "-m", module, "-b", f"127.0.0.1:{order.port}", *order.words, order.application]
+
+    return command
+
+
+def _host_and_port(*before: str, after: Sequence[str] = ()) -> Callable[[Order], list[str]]:
+    def command(order: Order) -> list[str]:
+        address = ("--host", "127.0.0.1", "--port", str(order.port))
+        return [order.python, "-m", *before, *address, *after, *order.words, order.application]
+
+    return command
+
+
+def _granian(order: Order) -> list[str]:
+    interface = "asgi" if order.interface == ASGI else "wsgi"
+    return _host_and_port("granian", "--interface", interface, after=("--backpressure", "20000"))(order)
+
+
+def _hypercorn(order: Order) -> list[str]:
+    # It tells ASGI and WSGI apart by itself, but for callables of other kinds.
+    application = f"wsgi:{order.application}" if order.interface == WSGI else order.application
+    return [order.python, "-m", "hypercorn", "--bind", f"127.0.0.1:{order.port}", *order.words, application]
+
+
+def _waitress(order: Order) -> list[str]:
+    limits = ("--connection-limit=20000", "--asyncore-use-poll")  # its select() watches no more than a thousand
+    return [
+        *(order.python, "-m", "waitress", f"--listen=127.0.0.1:{order.port}", *limits),
+        *(*order.words, order.application),
+    ]
+
+
+def _uwsgi(order: Order) -> list[str]:
+    module, _, attribute = order.application.partition(":")
+    return [
+        *("uwsgi", "--http-socket", f"127.0.0.1:{order.port}", "--master", "--need-app", "--die-on-term"),
+        *("--disable-logging", "--http-keepalive", "--wsgi", f"{module}:{attribute or 'application'}", *order.words),
+    ]
+
+
+def _flask_dev(order: Order) -> list[str]:
+    address = ("--host", "127.0.0.1", "--port", str(order.port))
+    return [order.python, "-m", "flask", "--app", order.application, "run", *address, "--no-reload", *order.words]
+
+
+def _launched(name: str) -> Callable[[Order], list[str]]:
+    def command(order: Order) -> list[str]:
+        launcher = ("-m", "tricorn.bench.launch", name)
+        return [order.python, *launcher, order.application, str(order.port), *order.words]
+
+    return command
+
+
+GUNICORNS_CLASSES = ("sync", "gthread", "gevent", "tornado", "asgi")
+
+KINDS = (
+    Kind(
+        "tricorn",
+        "tricorn",
+        _gunicorns("tricorn"),
+        interfaces=(WSGI, ASGI, TORNADO, AIOHTTP),
+        workers_flag=("-w", "--workers"),
+        classes=("sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp"),
+    ),
+    Kind(
+        "gunicorn",
+        "gunicorn",
+        _gunicorns("gunicorn"),
+        interfaces=(WSGI, ASGI, TORNADO),
+        workers_flag=("-w", "--workers"),
+        classes=GUNICORNS_CLASSES,
+    ),
+    Kind("granian", "granian", _granian, interfaces=(WSGI, ASGI), workers_flag=("--workers",), needs_attribute=True),
+    Kind(
+        "uvicorn",
+        "uvicorn",
+        _host_and_port("uvicorn", after=("--no-access-log", "--log-level", "warning")),
+        interfaces=(ASGI,),
+        workers_flag=("--workers",),
+        needs_attribute=True,
+    ),
+    Kind("hypercorn", "hypercorn", _hypercorn, interfaces=(WSGI, ASGI), workers_flag=("--workers", "-w")),
+    Kind("waitress", "waitress", _waitress, needs_attribute=True),
+    Kind("uwsgi", "uwsgi", _uwsgi, workers_flag=("--processes", "-p")),
+    Kind("flask-dev", "flask", _flask_dev),
+    Kind("bjoern", "bjoern", _launched("bjoern")),
+    Kind("fastwsgi", "fastwsgi", _launched("fastwsgi")),
+    Kind("fastpysgi", "fastpysgi", _launched("fastpysgi"), interfaces=(WSGI, ASGI)),
+    Kind("meinheld", "meinheld", _launched("meinheld")),
+)
+
+SERVERS = {kind.name: kind for kind in KINDS}
+
+_ASK = """\
+import importlib.metadata as metadata, sys
+try:
+    print(metadata.version(sys.argv[1]))
+except metadata.PackageNotFoundError:
+    sys.exit(1)
+"""
+
+
+def version(kind: Kind, python: str) -> str | None:
+    """The version that the interpreter `python` would run; None if it is not installed there."""
+    done = subprocess.run([python, "-c", _ASK, kind.package], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
