@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import http.client
 import os
+import re
 import resource
 import signal
 import socket
@@ -88,6 +89,11 @@ def end_descendants() -> None:
         time.sleep(0.005)
 
 
+def shortened(line: str) -> str:
+    """A line of a log without its time and process, and without a full stop: it stands in a sentence."""
+    return re.sub(r"^\[[^]]*\] \[\d+\] \[\w+\] ", "", line).rstrip(".")[:LINE]
+
+
 class Server:
     """A server and all its descendants: `with Server(command, port) as server: ...`"""
 
@@ -165,13 +171,13 @@ class Server:
     def said(self) -> str:
         """The last line of what the server printed that tells of an error, or the last one that is not blank."""
         lines = [line.strip() for line in self.log().splitlines() if line.strip()]
-        return self.complained() or (lines or ["(it said nothing)"])[-1][:LINE]
+        return self.complained() or shortened((lines or ["(it said nothing)"])[-1])
 
     def complained(self) -> str | None:
         """The last line that tells of an error."""
         lines = (line.strip() for line in self.log().splitlines())
         telling = [line for line in lines if "Error" in line or "[ERROR]" in line or "error:" in line.lower()]
-        return telling[-1][:LINE] if telling else None
+        return shortened(telling[-1]) if telling else None
 
     def log(self) -> str:
         self.output.flush()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 EXEC, LOAD = "exec", "load"
 """The first argument of `tricorn exec COMMAND …`, `tricorn load URL …`; but an application of that name is one."""
 
+BENCH = "bench"
+"""That of `tricorn bench APP`, likewise."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the server and returns the exit status: of the arbiter, and in a forked worker of the worker."""
@@ -21,6 +24,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-v"]):  # which needs none of the settings
         print(f"tricorn (version {__version__})")
         return 0
+    if words[:1] == [BENCH] and not _is_module(BENCH):
+        return _bench(words[1:])
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
     if words[:1] == [LOAD] and not _is_module(LOAD):
@@ -40,6 +45,15 @@ def _is_module(name: str) -> bool:
 
     spec = PathFinder.find_spec(name, ["", *sys.path])
     return spec is not None and spec.origin is not None
+
+
+def _bench(words: Sequence[str]) -> int:
+    try:
+        from tricorn.bench import command  # what the server does not need is imported here only
+
+        return command.main(words)
+    except KeyboardInterrupt:
+        return 130  # before it listened to signals
 
 
 def _execute(command: Sequence[str]) -> int:

@@ -1,0 +1,322 @@
+"""Rounds: each configuration in turn is started, checked, warmed up, loaded and stopped; then all of them again.
+
+One server runs at a time, so that none shares pages with another one (PSS) or is disturbed by it; each round starts
+it anew, since where a process has its memory, and which keys of a dict collide, is a matter of luck.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tricorn.bench import proc, split, theory
+from tricorn.bench.database import Watch
+from tricorn.bench.errors import BenchError, DidNotServe
+from tricorn.bench.machine import Cores
+from tricorn.bench.process import Server, demand_free, free_port
+from tricorn.bench.result import Cell, Expected, Load, OneProcess, Round
+from tricorn.bench.trial import Request, Stage, Trial
+from tricorn.load import Plan, Target
+from tricorn.record import Record
+
+FIRST_LOOK, LOOKS_EVERY = 0.1, 0.25
+"""Seconds until the first look at a server under load, and between two."""
+STOPPING = 2.0
+"""Seconds that a load generator has to stop, which looks about once a second."""
+SHARE_OF_LOOKING = 0.05
+"""Of the time at most: with ten thousand connections a look takes tens of milliseconds."""
+LEFT_OUT = ("WEB_CONCURRENCY", "PORT", "TRICORN_CMD_ARGS", "GUNICORN_CMD_ARGS")
+"""Variables that would change what a command line says."""
+
+Generator = Callable[[Plan, Callable[[Mapping[str, Any]], bool]], Any]
+"""`tricorn.load.run`: the second argument says about once a second whether to go on."""
+
+
+class Bench(Record):
+    """What all rounds have in common."""
+
+    application: str
+    interface: str | None
+    python: str
+    request: Request
+    cores: Cores
+    rounds: int
+    generate: Generator
+    say: Callable[[str], object]
+    warmup: float = 1.0
+    port: int | None = None
+    database: Watch | None = None
+    directory: str | None = None
+    environment: Mapping[str, str] = {}
+
+
+class Measured(Record):
+    cells: list[Cell]
+    absent: dict[str, str]
+    """Configurations that could not be measured, and why."""
+    commands: dict[str, list[str]]
+    answer: str
+    """What the servers answer, all the same."""
+    theory: list[Expected]
+
+
+class _Progress:
+    """What was learnt on the way: the answer of the first server, capacities."""
+
+    def __init__(self) -> None:
+        self.answer: tuple[int, int] | None = None
+        self.answered_by = ""
+        self.capacity: dict[str, float] = {}
+        self.alone: dict[str, float] = {}
+        """Seconds that a request takes while there is no other one."""
+
+
+def measure(bench: Bench, trials: Sequence[Trial]) -> Measured:
+    """Raises BenchError if the application fails, or no configuration is left."""
+    absent = {trial.configuration.name: why for trial in trials if (why := trial.configuration.why_not)}
+    cells: dict[tuple[str, float | None], Cell] = {}
+    commands: dict[str, list[str]] = {}
+    progress = _Progress()
+    for number in range(bench.rounds):
+        for trial in trials:
+            name = trial.configuration.name
+            if name in absent:
+                continue
+            bench.say(f"round {number + 1} of {bench.rounds}: {name}")
+            port = _port(bench)
+            command = trial.configuration.command(bench.python, bench.application, port, bench.interface)
+            commands[name] = [word.replace(str(port), "PORT") for word in command]
+            try:
+                for stage, one in _one_start(bench, trial, command, port, progress):
+                    empty: Cell = {"configuration": name, "at": stage.at, "rounds": []}
+                    cells.setdefault((name, stage.at), empty)["rounds"].append(one)
+            except DidNotServe as reason:
+                absent[name] = str(reason)
+                bench.say(f"{name} is left out: {reason}")
+                cells = {key: cell for key, cell in cells.items() if key[0] != name}
+    if not cells:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
+        raise BenchError(f"No configuration could be measured. {reasons}")
+    status, length = progress.answer or (0, 0)
+    expected = [one for cell in cells.values() for one in _expected(cell, progress)]
+    return Measured(list(cells.values()), absent, commands, f"status {status}, {length:,} bytes", expected)
+
+
+def _expected(cell: Cell, progress: _Progress) -> Iterator[Expected]:
+    """M/M/W with the capacity that was measured; W by Little's law from what a request takes alone."""
+    name, at = cell["configuration"], cell["at"]
+    if at is None or name not in progress.alone or name not in progress.capacity:
+        return
+    capacity = progress.capacity[name]
+    servers = servers_of_theory(capacity, progress.alone[name])
+    p50, p95, p99 = (
+        theory.latency_quantile(servers, at / 100, servers / capacity, share) for share in (0.5, 0.95, 0.99)
+    )
+    yield {"configuration": name, "at": at, "p50": p50, "p95": p95, "p99": p99}
+
+
+def _port(bench: Bench) -> int:
+    if bench.port is None:
+        return free_port()
+    demand_free(bench.port)
+    return bench.port
+
+
+def _one_start(
+    bench: Bench, trial: Trial, command: Sequence[str], port: int, progress: _Progress
+) -> Iterator[tuple[Stage, Round]]:
+    place = (bench.environment, bench.cores.server, bench.directory)
+    with Server(command, port, *place, path=bench.request.path, without=LEFT_OUT) as server:
+        check(bench, trial.configuration.name, server, progress)
+        if bench.warmup:
+            plan = _plan(bench, Stage(bench.warmup, min(64, trial.stages[0].most_connections)), port, None)
+            _under_load(bench, plan, server)
+        for stage in trial.stages:
+            if len(trial.stages) > 1 and stage.at is not None:
+                bench.say(f"  at {stage.at:g}")
+            one = _one_round(bench, trial, stage, server, progress)
+            if stage.kept:
+                yield stage, one
+
+
+def check(bench: Bench, name: str, server: Server, progress: _Progress) -> None:
+    """One request, to be answered as by the first server. Raises DidNotServe, or BenchError if that one fails."""
+    request = bench.request
+    try:
+        status, body = server.ask(request.method, request.path, request.body, dict(request.headers))
+    except Exception as error:
+        raise DidNotServe(f"does not answer {request.method} {request.path}: {error!r}") from error
+    if progress.answer is None:
+        if status >= 400:
+            complaint = server.complained()
+            raise BenchError(
+                f"The application answers {request.method} {request.path} with status {status} under {name}: "
+                "nothing is measured." + (f" The server's log says: {complaint}" if complaint else "")
+            )
+        progress.answer, progress.answered_by = (status, len(body)), name
+    expected_status, expected_length = progress.answer
+    if status != expected_status:
+        raise DidNotServe(f"answers with status {status}, where {progress.answered_by} answers {expected_status}")
+    if _differs(len(body), expected_length):
+        raise DidNotServe(f"answers with {len(body):,} bytes, where {progress.answered_by} has {expected_length:,}")
+
+
+def _differs(length: int, expected: int) -> bool:
+    """By more than a tenth and 64 bytes: pages hold times, tokens, and names of processes."""
+    return abs(length - expected) > max(64, expected / 10)
+
+
+def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan:
+    request = bench.request
+    rate = stage.rate
+    if stage.share is not None:
+        assert capacity is not None
+        rate = max(1.0, stage.share * capacity)
+    return Plan(
+        targets=(Target(f"http://127.0.0.1:{port}{request.path}"),),
+        method=request.method,
+        headers=request.headers,
+        body=request.body,
+        keep_alive=request.keep_alive,
+        timeout=request.timeout,
+        connections=stage.most_connections,
+        seconds=stage.duration,
+        rate=rate,
+        poisson=rate is not None,
+        hatch_rate=stage.users / stage.hatch if stage.users else None,
+        think=stage.think if stage.users else None,
+        cpus=bench.cores.load,
+    )
+
+
+def _one_round(bench: Bench, trial: Trial, stage: Stage, server: Server, progress: _Progress) -> Round:
+    name = trial.configuration.name
+    is_tricorn = trial.configuration.server == "tricorn"
+    plan = _plan(bench, stage, server.port, progress.capacity.get(name))
+    times_before = split.histograms(server.process.pid) if is_tricorn else None
+    begun, busy, own = time.monotonic(), proc.machine_busy_seconds(), time.process_time()
+    spent, load, looks = _under_load(bench, plan, server)
+    busy, own = proc.machine_busy_seconds() - busy, time.process_time() - own
+    elapsed = time.monotonic() - begun
+    times = split.histograms(server.process.pid) if is_tricorn else None
+    if not load["answered"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count)
+        raise DidNotServe(f"answered no request under load ({kinds or 'none was sent'}): {server.said()}")
+    if not stage.kept and stage.connections == 1:
+        progress.alone[name] = load["latency"]["mean"]
+    elif not stage.kept:
+        progress.capacity[name] = max(progress.capacity.get(name, 0.0), load["answered"] / load["seconds"])
+    return {
+        "load": load,
+        "cpu": {"total": spent.total, "user": spent.user, "system": spent.system},
+        "processes": memory_of(server, looks.threads),
+        "connections": looks.connections,
+        "parts": split.between(times_before, times),
+        "database": looks.database,
+        "ready": server.seconds_to_ready,
+        "disturbance": max(0.0, busy - spent.total - own) / elapsed,
+    }
+
+
+def memory_of(server: Server, threads: Mapping[int, int]) -> list[OneProcess]:
+    """The first process is first."""
+    found: list[OneProcess] = []
+    for pid in sorted(server.pids(), key=lambda pid: (pid != server.process.pid, pid)):
+        try:
+            memory = proc.memory(pid)
+        except (*proc.GONE, KeyError):  # it has ended meanwhile
+            continue
+        most = max(threads.get(pid, 0), proc.threads(pid))
+        one: OneProcess = {
+            "pid": pid,
+            "name": proc.name(pid),
+            "pss": memory.pss,
+            "uss": memory.private,
+            "rss": memory.rss,
+            "threads": most,
+        }
+        found.append(one)
+    return found
+
+
+class _Looks:
+    """What was seen of a server while it was under load: the most of each."""
+
+    def __init__(self) -> None:
+        self.connections = 0
+        self.threads: dict[int, int] = {}
+        self.database: int | None = None
+
+    def look(self, bench: Bench, server: Server) -> None:
+        self.connections = max(self.connections, proc.connections(server.port))
+        for pid in server.pids():
+            self.threads[pid] = max(self.threads.get(pid, 0), proc.threads(pid))
+        if bench.database is not None and (count := bench.database.count()) is not None:
+            self.database = max(self.database or 0, count)
+
+
+def _under_load(bench: Bench, plan: Plan, server: Server) -> tuple[proc.Cpu, Load, _Looks]:
+    """The CPU time of the server, what the generator saw, and what was seen meanwhile."""
+    looks = _Looks()
+    before = proc.cpu(server.pids())
+    with _started(bench, plan) as running:
+        pause = FIRST_LOOK
+        while not running.ended.wait(pause):
+            pause = looked(looks, bench, server)
+            if server.process.poll() is not None:
+                raise DidNotServe(f"left with status {server.process.returncode} under load: {server.said()}")
+        load: Load = running.result()
+    return proc.cpu(server.pids()) - before, load, looks
+
+
+def looked(looks: _Looks, bench: Bench, server: Server) -> float:
+    """Looks, and returns how long to wait until the next time."""
+    begun = time.monotonic()
+    looks.look(bench, server)
+    return max(LOOKS_EVERY, (time.monotonic() - begun) / SHARE_OF_LOOKING)
+
+
+class _Running(threading.Thread):
+    """The generator, off the main thread: signals are handled there, at once."""
+
+    def __init__(self, generate: Generator, plan: Plan) -> None:
+        super().__init__(daemon=True)
+        self.generate, self.plan = generate, plan
+        self.ended = threading.Event()
+        self.wanted = True
+        self._found: Any = None
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._found = self.generate(self.plan, lambda _: self.wanted)
+        except BaseException as failure:
+            self._failure = failure
+        finally:
+            self.ended.set()
+
+    def result(self) -> Load:
+        if self._failure is not None:
+            raise BenchError(f"The load generator failed: {self._failure}") from self._failure
+        found: Load = self._found.as_json()
+        return found
+
+
+@contextmanager
+def _started(bench: Bench, plan: Plan) -> Iterator[_Running]:
+    running = _Running(bench.generate, plan)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.wanted = False
+        running.join(STOPPING)
+
+
+def servers_of_theory(capacity: float, alone: float) -> int:
+    """How many requests are served side by side at the capacity (Little's law), given what one takes alone."""
+    return max(1, math.floor(capacity * alone + 0.5))
