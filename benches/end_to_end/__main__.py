@@ -1,7 +1,7 @@
 """How fast is a request, and what does it cost?  python -m benches.end_to_end --help
 
-One worker on one core, wrk on another. The servers take turns, round after round, so that a disturbance of the machine
-hits all of them; a figure is the median of its rounds. Every server is started anew for every round.
+One worker on one core, the load generator on another. The servers take turns, round after round, so that a disturbance
+of the machine hits all of them; a figure is the median of its rounds. Every server is started anew for every round.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from benches.end_to_end import servers
 from benches.end_to_end.cases import CASES
 from benches.end_to_end.rounds import measure, raw, render
 from benches.end_to_end.servers import SERVERS
-from benches.harness import environment, report, wrk
+from benches.harness import environment, load, report
 from benches.harness.process import ROOT
 
 
 def main() -> int:
     arguments = parse()
-    wrk.need()
     servers.compile_floor()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     chosen = [kind for kind in SERVERS if matches(kind.name, arguments.servers)]
@@ -28,7 +27,7 @@ def main() -> int:
     described = environment.describe()
     for key, value in described.items():
         print(f"  {key}: {value}")
-    commands = {"wrk": " ".join(wrk.command(arguments.connections, arguments.seconds, "/", "PORT"))}
+    commands = {"load": load.command(arguments.connections, arguments.seconds, "/", "PORT")}
     pages, data = [], {}
     for case in cases:
         rounds, absent = measure(case, chosen, arguments, commands)

@@ -1,4 +1,4 @@
-"""The cases: an application, what wrk sends to it, and the answer that is right. One record each."""
+"""The cases: an application, what is sent to it, and the answer that is right. One record each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import NamedTuple
 
 from benches.end_to_end import apps
-from benches.harness.wrk import Load
+from benches.harness.load import Load
 
 DOCUMENT = json.dumps({"items": [{"id": n, "price": n * 1.25, "text": "lorem ipsum " * 16} for n in range(40)]})[:-1]
 DOCUMENT = DOCUMENT + ', "padding": "' + "p" * (10_240 - len(DOCUMENT) - 15) + '"}'

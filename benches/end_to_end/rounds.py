@@ -1,4 +1,4 @@
-"""Servers take turns under wrk, round after round; what a round has shown, and the table of their medians."""
+"""Servers take turns under load, round after round; what a round has shown, and the table of their medians."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tricorn.bench import proc
 
 from benches.end_to_end.cases import Case
 from benches.end_to_end.servers import Kind, is_peer
-from benches.harness import environment, report, wrk
+from benches.harness import environment, load, report
 from benches.harness.process import DidNotServe, Server, free_port
 
 HEADER = [
@@ -79,10 +79,10 @@ def one_round(case: Case, kind: Kind, arguments: argparse.Namespace, commands: d
         commands[f"{kind.name}, {case.name}"] = report.shown(command, port).replace(folder, "FOLDER")
         with Server(command, port) as server:
             demand_right_answer(case, server)
-            wrk.run(case.load, port, arguments.connections, 1)
+            load.run(case.load, port, arguments.connections, 1)
             pids = server.pids()
             cpu, busy = proc.cpu(pids), proc.machine_busy_seconds()
-            seen = wrk.run(case.load, port, arguments.connections, arguments.seconds)
+            seen = load.run(case.load, port, arguments.connections, arguments.seconds)
             spent, busy = proc.cpu(pids) - cpu, proc.machine_busy_seconds() - busy
             memory = worker_memory(pids)
             if access_log and kind.name != "granian":

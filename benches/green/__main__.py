@@ -17,7 +17,7 @@ from benches.end_to_end.servers import SERVERS
 from benches.end_to_end.turns import in_turns, wanted
 from benches.green import database, sleepers
 from benches.green.kinds import DATABASE, SLEEPING
-from benches.harness import hey, parts, report, wrk
+from benches.harness import load, parts
 from benches.harness.parts import Commands, Part
 from benches.harness.process import DidNotServe, become_generator
 from benches.slow_clients import measure as slow_clients
@@ -29,8 +29,6 @@ BODIES = ("tricorn-gevent", "tricorn-eventlet", "gunicorn-gevent")
 def main() -> int:
     parser = parts.options("benches.green", __doc__, PARTS, name="green")
     arguments = parts.parse(parser, PARTS)
-    wrk.need()
-    hey.need()
     return parts.run("Greenlet workers", arguments, PARTS)
 
 
@@ -52,7 +50,7 @@ def asleep(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]
 def rows(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]:
     with database.database() as where:
         seen, absent = in_turns(DATABASE, arguments, lambda kind: database.one_round(kind, where, commands))
-    commands["hey"] = report.shown(hey.command(database.REQUESTS, database.CLIENTS, database.PAGE, "PORT"), 0)
+    commands["load"] = load.burst_command(database.REQUESTS, database.CLIENTS, database.PAGE)
     return database.render(seen, absent), database.raw(seen, absent)
 
 

@@ -1,7 +1,7 @@
-"""Two hundred rows of PostgreSQL, a connection for each request: examples/pg_green under a thousand clients of hey.
+"""Two hundred rows of PostgreSQL, a connection for each request: examples/pg_green under a thousand clients.
 
-Nothing is pinned here: four workers, PostgreSQL's processes and hey share the machine's cores as in production on such
-a machine, so that what a server saves is left for the others.
+Nothing is pinned here: four workers, PostgreSQL's processes and the load generator share the machine's cores as in
+production on such a machine, so that what a server saves is left for the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from tricorn.bench import proc
 
 from benches.end_to_end.servers import Kind
-from benches.harness import hey, report
+from benches.harness import load, report
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
 
 APPLICATION = "app:app"
@@ -87,10 +87,10 @@ def one_round(kind: Kind, where: Database, commands: dict[str, str]) -> Round:
         status, body = server.ask("GET", PAGE, b"")
         if status != 200 or body.count(b"first_name") != 200:
             raise DidNotServe(f"wrong answer: status {status}, {len(body)} bytes")
-        hey.run(100, 100, PAGE, port)
+        load.burst(100, 100, PAGE, port)
         pids = server.pids()
         server_before, database_before = proc.cpu(pids).total, where.cpu()
-        seen = hey.run(REQUESTS, CLIENTS, PAGE, port)
+        seen = load.burst(REQUESTS, CLIENTS, PAGE, port)
         server_spent, database_spent = proc.cpu(pids).total - server_before, where.cpu() - database_before
     return Round(
         per_second=seen.per_second,
@@ -128,7 +128,7 @@ def render(rounds: dict[str, list[Round]], absent: dict[str, str]) -> str:
         "server's CPU ms/req",
         "PostgreSQL's",
     ]
-    title = f"### 200 rows, a connection per request, 4 workers x 25, hey -n {REQUESTS} -c {CLIENTS}"
+    title = f"### 200 rows, a connection per request, 4 workers x 25, {REQUESTS} requests of {CLIENTS} clients"
     lines = [f"* {name}: {reason}" for name, reason in absent.items()]
     return "\n\n".join([title, report.table(header, rows), *(["\n".join(lines)] if lines else [])])
 

@@ -1,1 +1,1 @@
-"""What the benchmarks share: pinned processes that always get stopped, exact CPU readings, wrk, and reports."""
+"""What the benchmarks share: pinned processes that always get stopped, load, and reports."""

@@ -29,7 +29,6 @@ def describe() -> dict[str, str]:
         "kernel": f"{platform.system()} {platform.release()}",
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "rust": first_line(["rustc", "--version"]),
-        "wrk": first_line(["wrk", "-v"]),
         "cc": first_line(["cc", "--version"]),
         "tricorn": tricorn_version(),
     }

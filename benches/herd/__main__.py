@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from tricorn.bench import proc
 
-from benches.harness import report, wrk
+from benches.harness import load, report
+from benches.harness.load import Load
 from benches.harness.process import ROOT, DidNotServe, Server, before_other_work, free_port
-from benches.harness.wrk import Load
 from benches.versions import checkout
 
 CLOSE = Load(headers=(("Connection", "close"),))
@@ -49,7 +49,6 @@ class Turn(NamedTuple):
 
 def main() -> int:
     arguments = parse()
-    wrk.need()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     trees = {"this": ROOT / "python"}
     if arguments.base:
@@ -119,7 +118,7 @@ def measure(
 def cost(server: Server, connections: int) -> float:
     pids = server.pids()
     before = proc.cpu(pids)
-    seen = wrk.run(CLOSE, server.port, connections, 1)
+    seen = load.run(CLOSE, server.port, connections, 1)
     spent = (proc.cpu(pids) - before).total
     if seen.errors or not seen.requests:
         raise DidNotServe(f"{seen.errors} errors of {seen.requests} requests")

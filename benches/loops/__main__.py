@@ -1,6 +1,6 @@
 """What does a request cost under an event loop, and what do those that wait?  python -m benches.loops --help
 
-hello, post10k: raw ASGI under wrk. tornado, aiohttp: their own servers beside the worker classes for them. ws:
+hello, post10k: raw ASGI. tornado, aiohttp: their own servers beside the worker classes for them. ws:
 messages that are echoed. idle-ws: WebSockets that say nothing. sleepers: ten thousand requests in `asyncio.sleep(1)`.
 One worker on one core, the load generator on another; servers take turns, round after round, and a figure is the median
 of its rounds.
@@ -13,12 +13,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from benches.end_to_end import rounds as wrk_rounds
+from benches.end_to_end import rounds as load_rounds
 from benches.end_to_end.cases import Case
 from benches.end_to_end.servers import Kind
 from benches.end_to_end.turns import in_turns, wanted
 from benches.green import sleepers
-from benches.harness import parts, wrk
+from benches.harness import parts
 from benches.harness.parts import Commands, Part
 from benches.harness.process import become_generator
 from benches.loops import cases, generator, idle, servers, websockets
@@ -28,15 +28,14 @@ def main() -> int:
     parser = parts.options("benches.loops", __doc__, PARTS, name="loops")
     parser.add_argument("--idle", type=int, default=10_000, help="WebSockets of the part idle-ws")
     arguments = parts.parse(parser, PARTS)
-    wrk.need()
     generator.need()
     return parts.run("Event-loop workers", arguments, PARTS)
 
 
-def under_wrk(case: Case, kinds: Sequence[Kind]) -> Part:
+def under_load(case: Case, kinds: Sequence[Kind]) -> Part:
     def part(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]:
-        seen, absent = wrk_rounds.measure(case, wanted(kinds, arguments), arguments, commands)
-        return wrk_rounds.render(case, seen, absent), wrk_rounds.raw(seen, absent)
+        seen, absent = load_rounds.measure(case, wanted(kinds, arguments), arguments, commands)
+        return load_rounds.render(case, seen, absent), load_rounds.raw(seen, absent)
 
     return part
 
@@ -79,13 +78,13 @@ def asleep(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]
 
 
 PARTS: dict[str, Part] = {
-    "hello": under_wrk(cases.HELLO, servers.ASGI_SERVERS),
-    "post10k": under_wrk(cases.POST, servers.ASGI_SERVERS),
+    "hello": under_load(cases.HELLO, servers.ASGI_SERVERS),
+    "post10k": under_load(cases.POST, servers.ASGI_SERVERS),
     "ws": echo,
     "idle-ws": idle_websockets,
     "sleepers": asleep,
-    "tornado": under_wrk(cases.TORNADO, servers.TORNADO),
-    "aiohttp": under_wrk(cases.AIOHTTP, servers.AIOHTTP),
+    "tornado": under_load(cases.TORNADO, servers.TORNADO),
+    "aiohttp": under_load(cases.AIOHTTP, servers.AIOHTTP),
 }
 
 

@@ -1,9 +1,9 @@
-"""The cases that wrk can send. One record each."""
+"""The cases of plain HTTP. One record each."""
 
 from __future__ import annotations
 
 from benches.end_to_end.cases import DOCUMENT, Case
-from benches.harness.wrk import Load
+from benches.harness.load import Load
 
 APPS = "benches.loops.apps"
 

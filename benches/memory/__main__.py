@@ -22,7 +22,7 @@ from tricorn.bench import proc
 from benches.end_to_end.apps import hello
 from benches.end_to_end.servers import SERVERS, Kind
 from benches.end_to_end.servers import kind as like
-from benches.harness import environment, report, wrk
+from benches.harness import environment, load, report
 from benches.harness.process import LOAD_CORE, DidNotServe, Server, free_port
 
 APPLICATION = f"benches.end_to_end.apps:{hello.__name__}"
@@ -52,7 +52,6 @@ def main() -> int:
     parser.add_argument("--name", default="memory", help="of the folder under benches/runs")
     parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
     arguments = parser.parse_args()
-    wrk.need()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     os.sched_setaffinity(0, {LOAD_CORE})
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -89,7 +88,7 @@ def preloaded_workers(kind: Kind, arguments: argparse.Namespace, commands: dict[
     command[command.index("-w") + 1] = str(arguments.workers)
     commands[f"{kind.name}, preloaded"] = report.shown(command, port)
     with Server(command, port) as server:
-        wrk.run(wrk.Load(), port, 64, 2)
+        load.run(load.Load(), port, 64, 2)
         processes = server.pids()
         workers = [pid for pid in processes if pid != server.process.pid]
         if len(workers) != arguments.workers:
@@ -106,13 +105,13 @@ def idle_connections(kind: Kind, arguments: argparse.Namespace, commands: dict[s
     command = kind.command(APPLICATION, port, None)
     commands[f"{kind.name}, idle connections"] = report.shown(command, port)
     with Server(command, port) as server:
-        before = wrk.run(wrk.Load(), port, 64, 2)
+        before = load.run(load.Load(), port, 64, 2)
         empty = total(server)
         connections = hold(port, arguments.connections)
         try:
             time.sleep(0.5)
             full = total(server)
-            during = wrk.run(wrk.Load(), port, 64, 3)
+            during = load.run(load.Load(), port, 64, 3)
             return {
                 "held": sum(is_open(connection) for connection in connections),
                 "pss_per_connection": (full.pss - empty.pss) / arguments.connections,

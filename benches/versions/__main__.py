@@ -14,18 +14,18 @@ from collections.abc import Callable
 from typing import Any
 
 from benches.end_to_end.cases import DOCUMENT
-from benches.harness import report, wrk
+from benches.harness import report
+from benches.harness.load import Load
 from benches.harness.process import ROOT, DidNotServe, before_other_work
-from benches.harness.wrk import Load
 from benches.loops import generator
 from benches.versions import checkout, pairs
 from benches.versions.pairs import Case, Pairs
 
 CASES = [
-    pairs.under_wrk("hello", Load()),
-    pairs.under_wrk("close", Load(headers=(("Connection", "close"),))),
-    pairs.under_wrk("body", Load("POST", "/echo", headers=(("Content-Type", "application/json"),), body=DOCUMENT)),
-    pairs.under_wrk("stream", Load(path="/stream")),
+    pairs.under_load("hello", Load()),
+    pairs.under_load("close", Load(headers=(("Connection", "close"),))),
+    pairs.under_load("body", Load("POST", "/echo", headers=(("Content-Type", "application/json"),), body=DOCUMENT)),
+    pairs.under_load("stream", Load(path="/stream")),
     pairs.websocket("echo"),
 ]
 APPLICATIONS = {"asgi": "asgi_app", "tornado": "tornado_app", "aiohttp": "aiohttp_app"}
@@ -37,7 +37,6 @@ HEADER = ["class", "case", "base µs", "this µs", "ratio", "95 %", "base PSS Mi
 
 def main() -> int:
     arguments = parse()
-    wrk.need()
     generator.need()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     trees = [checkout.packages(arguments.base), ROOT / "python"]

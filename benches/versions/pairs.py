@@ -12,9 +12,8 @@ from typing import NamedTuple
 from tricorn.bench import proc
 
 from benches.end_to_end.rounds import worker_memory
-from benches.harness import wrk
+from benches.harness.load import Load, run
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
-from benches.harness.wrk import Load
 from benches.loops import generator
 
 CONNECTIONS = 64
@@ -52,9 +51,9 @@ class Case(NamedTuple):
     load: Callable[[int], int]
 
 
-def under_wrk(name: str, load: Load) -> Case:
+def under_load(name: str, load: Load) -> Case:
     def one_second(port: int) -> int:
-        seen = wrk.run(load, port, CONNECTIONS, 1)
+        seen = run(load, port, CONNECTIONS, 1)
         if seen.errors:
             raise DidNotServe(f"{seen.errors} errors of {seen.requests} requests")
         return seen.requests

@@ -269,7 +269,8 @@ def _load_sentence(arguments: argparse.Namespace, preset: Preset, request: Reque
         case _:
             how = f"{arguments.connections} connections, {arguments.seconds:g} s"
     kept = "kept alive" if request.keep_alive else "a connection for each request"
-    return f"{what}; {how}, {kept}; {arguments.rounds} rounds in turns."
+    turns = f"{arguments.rounds} rounds in turns" if arguments.rounds > 1 else "one round"
+    return f"{what}; {how}, {kept}; {turns}."
 
 
 def _report(result: Result, arguments: argparse.Namespace, conditions: Sequence[Condition]) -> int:

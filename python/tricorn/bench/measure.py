@@ -197,12 +197,12 @@ def _one_round(bench: Bench, trial: Trial, stage: Stage, server: Server, progres
     name = trial.configuration.name
     is_tricorn = trial.configuration.server == "tricorn"
     plan = _plan(bench, stage, server.port, progress.capacity.get(name))
-    times_before = split.histograms(server.process.pid) if is_tricorn else None
+    times_before = split.histograms(server.pids()) if is_tricorn else None
     begun, busy, own = time.monotonic(), proc.machine_busy_seconds(), time.process_time()
     spent, load, looks = _under_load(bench, plan, server)
     busy, own = proc.machine_busy_seconds() - busy, time.process_time() - own
     elapsed = time.monotonic() - begun
-    times = split.histograms(server.process.pid) if is_tricorn else None
+    times = split.histograms(server.pids()) if is_tricorn else None
     if not load["answered"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count)
         raise DidNotServe(f"answered no request under load ({kinds or 'none was sent'}): {server.said()}")

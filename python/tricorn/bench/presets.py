@@ -16,8 +16,8 @@ CONNECTIONS = (10, 50, 100, 500, 1_000)
 BEYOND_LIMIT = (0.5, 0.75, 1.0, 1.25, 2.0)
 """Of the connections that a database has."""
 LOADS = (0.30, 0.50, 0.70, 0.85)
-STEADY = 20.0
-"""Seconds that all users are there: each has asked once or twice."""
+STEADY = 5.0
+"""Seconds that all users are there, beyond the longest time that one thinks: each has asked."""
 
 
 class Asked(Record):
@@ -96,7 +96,7 @@ def _without_count(one: Configuration) -> str:
 
 
 def _by_users(asked: Asked, configurations: Sequence[Configuration]) -> list[Trial]:
-    seconds = max(asked.stage.seconds, STEADY)
+    seconds = max(asked.stage.seconds, asked.stage.think[1] + STEADY)
     stages = tuple(
         replace(asked.stage, users=count, seconds=seconds, at=float(count)) for count in asked.levels or USERS
     )
@@ -127,7 +127,7 @@ PRESETS = {
     for preset in (
         Preset("classes", "Every class that can run the application", None, every_class, _plain, at_levels=False),
         Preset("workers", "Throughput for so many workers", "workers", best_class, _by_workers),
-        Preset("users", "So many users, each thinking 5 to 15 s between two requests", "users", crowds, _by_users),
+        Preset("users", "So many users, who think between two requests", "users", crowds, _by_users),
         Preset("connections", "So many requests at once", "connections", crowds, _by_connections),
         Preset("tails", "Latency at parts of the capacity", "percent of the capacity", best_class, _by_load),
     )

@@ -1,7 +1,8 @@
 """Where the time of requests went, read from outside: the pages of a running tricorn's scoreboard.
 
 The pages are shared memory of the arbiter and its workers. A process may read the memory of its own descendants through
-/proc/PID/mem (ptrace(2), PTRACE_MODE_READ), and `tricorn bench` has started the arbiter.
+/proc/PID/mem (ptrace(2), PTRACE_MODE_READ), and `tricorn bench` has started the arbiter. Only what a process has
+touched is read (/proc/PID/pagemap, bit 63): reading shared memory allocates it, and the server would seem to need it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,17 +22,20 @@ from tricorn.metrics.scoreboard import Scoreboard
 MAGIC = int.from_bytes(b"TRICORN\0", "big").to_bytes(8, sys.byteorder)
 """A page begins with it: one word in native byte order."""
 HISTOGRAMS = ("queue", "application", "total")
-_SHARED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) rw-s .*/dev/zero", re.MULTILINE)
+PAGE = os.sysconf("SC_PAGE_SIZE")
+PRESENT = 1 << 63
+_SHARED = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) rw-s \S+ \S+ (\d+) +/dev/zero", re.MULTILINE)
+"""A shared mapping without a file: from, to, inode (proc_pid_maps(5))."""
 
 Histograms = dict[str, Counter[int]]
 """Lower edges of buckets in microseconds, and how many requests are in them."""
 
 
-def histograms(arbiter: int) -> Histograms | None:
-    """The sums over all workers; None if the process has no such pages, or they cannot be read."""
+def histograms(pids: Iterable[int]) -> Histograms | None:
+    """The sums over all workers; None if the processes have no such pages, or they cannot be read."""
     found: Histograms = {name: Counter() for name in HISTOGRAMS}
     seen = False
-    for page in _pages(arbiter):
+    for page in _pages(pids):
         board = Scoreboard(page)
         try:
             if board.read() is None:
@@ -67,32 +71,34 @@ def middle(edge: int) -> float:
     return edge + width / 2
 
 
-def _pages(pid: int) -> Iterator[mmap.mmap]:
+def _pages(pids: Iterable[int]) -> Iterator[memoryview]:
     """Each from its magic to the next one's."""
-    try:
-        maps = Path(f"/proc/{pid}/maps").read_text()
-        memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
-    except OSError:
-        return
-    try:
+    regions: dict[str, mmap.mmap] = {}
+    for pid in pids:
+        try:
+            _read(pid, regions)
+        except OSError:  # it has ended, or is another user's
+            continue
+    for region in regions.values():
+        places = []
+        place = region.find(MAGIC)
+        while place >= 0:
+            places.append(place)
+            place = region.find(MAGIC, place + len(MAGIC))
+        for start, end in pairwise([*places, len(region)]):
+            yield memoryview(region)[start:end]
+
+
+def _read(pid: int, regions: dict[str, mmap.mmap]) -> None:
+    """Copies what this process has touched of shared mappings to their place; `regions` are by inode."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory, open(f"/proc/{pid}/pagemap", "rb") as table:
         for match in _SHARED.finditer(maps):
             start, end = int(match[1], 16), int(match[2], 16)
-            try:
-                region = os.pread(memory, end - start, start)
-            except OSError:
-                continue
-            yield from _cut(region)
-    finally:
-        os.close(memory)
-
-
-def _cut(region: bytes) -> Iterator[mmap.mmap]:
-    places = []
-    place = region.find(MAGIC)
-    while place >= 0:
-        places.append(place)
-        place = region.find(MAGIC, place + len(MAGIC))
-    for place, following in pairwise([*places, len(region)]):
-        page = mmap.mmap(-1, following - place)  # aligned, and writable
-        page.write(region[place:following])
-        yield page
+            region = regions.setdefault(match[3], mmap.mmap(-1, end - start))
+            table.seek(start // PAGE * 8)
+            entries = memoryview(table.read((end - start) // PAGE * 8)).cast("Q")
+            for number, entry in enumerate(entries):
+                place = number * PAGE
+                if entry & PRESENT and place + PAGE <= len(region):
+                    region[place : place + PAGE] = os.pread(memory.fileno(), PAGE, start + place)

@@ -9,27 +9,7 @@ import threading
 import pytest
 
 from benches.green.crowd import Crowd
-from benches.harness import hey
 from benches.harness.process import DidNotServe
-
-TABLE = """\
-response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset
-0.1000,0.0001,0.0000,0.0001,0.0990,0.0001,200,0.0000
-0.3000,0.0001,0.0000,0.0001,0.2990,0.0001,200,0.2000
-0.2000,0.0001,0.0000,0.0001,0.1990,0.0001,500,0.8000
-"""
-
-
-def test_hey_counts_errors_and_requests_without_an_answer() -> None:
-    seen = hey.read(TABLE, requests=4)
-    assert (seen.requests, seen.errors) == (4, 2)
-    assert seen.seconds == pytest.approx(1.0)
-    assert seen.per_second == pytest.approx(2.0)
-    assert (seen.p50_ms, seen.max_ms) == (pytest.approx(300), pytest.approx(300))
-
-
-def test_hey_saw_nothing() -> None:
-    assert hey.read(TABLE.splitlines()[0], requests=4).errors == 4
 
 
 @pytest.mark.parametrize(("status", "good"), [("200 OK", 3), ("500 Internal Server Error", 0)])

@@ -202,7 +202,7 @@ def _over_axis(result: Result) -> list[Chart]:
 
 
 def _latency_note(result: Result) -> str:
-    theory = " Dotted: what M/M/W says of the p99." if result["theory"] else ""
+    theory = " Dashes with dots: what M/M/W says of the p99." if result["theory"] else ""
     return f"The scale is logarithmic. Dashes tell the percentiles apart.{theory}"
 
 
@@ -220,7 +220,13 @@ def _lines(result: Result, keys: Sequence[str]) -> Spec:
         "type": "nominal",
         "sort": list(keys),
         "scale": {"range": DASHES},
-        "legend": {"symbolStrokeColor": "INK", "symbolType": "stroke", "orient": "bottom", "columns": len(keys)},
+        "legend": {
+            "symbolStrokeColor": "INK",
+            "symbolType": "stroke",
+            "symbolSize": 500,
+            "orient": "bottom",
+            "columns": len(keys),
+        },
     }
     x = {
         "field": "at",
@@ -267,7 +273,7 @@ def _theory_layer(result: Result, encoding: Spec) -> Spec:
         {"family": families[one["configuration"]]["family"], "at": one["at"], "value": one["p99"] * 1e3}
         for one in result["theory"]
     ]
-    mark = {"type": "line", "strokeDash": [1, 4], "strokeWidth": 2, "strokeCap": "round"}
+    mark = {"type": "line", "strokeDash": [12, 3, 2, 3], "strokeWidth": 1.5}
     return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 WIDE, NARROW = 500, 300
 """Pixels of the plot: the half of a wide page, and a telephone."""
 
+HALF_A_ROW = 30
+"""Characters of a legend."""
+
 MISSING = (
     "Charts and the HTML page need vl-convert-python, which is not installed: pip install 'tricorn[bench]'. "
     "The table, Markdown and JSON are complete without it."
@@ -99,7 +102,7 @@ def style(selector: str) -> str:
 
 def _styled(chart: Chart, width: int, colours: dict[str, str]) -> Spec:
     spec = _with_colours(chart.spec, colours)
-    narrow = width < WIDE
+    columns = 1 if width < WIDE or _longest_name(chart.spec) > HALF_A_ROW else 2
     categories = [colours[name] for name in colours if name.startswith("c")]
     axis = {
         "labelColor": colours["muted"],
@@ -118,7 +121,7 @@ def _styled(chart: Chart, width: int, colours: dict[str, str]) -> Spec:
         "titleColor": colours["muted"],
         "labelFontSize": 11,
         "labelLimit": 0,
-        "columns": 1 if narrow else 2,
+        "columns": columns,
         "title": None,
         "symbolStrokeWidth": 2,
         "offset": 10,
@@ -141,6 +144,11 @@ def _styled(chart: Chart, width: int, colours: dict[str, str]) -> Spec:
             "text": {"color": colours["ink"]},
         },
     }
+
+
+def _longest_name(spec: Spec) -> int:
+    rows = spec["data"]["values"]
+    return max((len(row.get("family") or row["configuration"]) for row in rows), default=0)
 
 
 def _with_colours(part: Any, colours: dict[str, str]) -> Any:

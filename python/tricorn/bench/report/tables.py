@@ -74,7 +74,9 @@ def shown(ratio: spread.Ratio | None, figure: Figure) -> str:
     if ratio is None:
         return "–"
     text = f"× {ratio.value:.2f}"
-    if ratio.rounds > 1 and ratio.high < TOO_WIDE * ratio.low:
+    if ratio.rounds < 2:
+        return text
+    if ratio.high < TOO_WIDE * ratio.low:
         text += f" ({ratio.low:.2f}–{ratio.high:.2f})"
     return text + (" noise" if ratio.noise else f" {judged(ratio, figure)}")
 
