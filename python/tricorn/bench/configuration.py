@@ -70,7 +70,7 @@ class Configuration(Record):
     def with_workers(self, count: int) -> Configuration:
         flags = self.kind.workers_flag
         if not flags:
-            return Configuration(self.server, self.words, why_not="has one process only")
+            return Configuration(self.server, self.words, why_not="it has one process only")
         return Configuration(self.server, (*_without(self.words, flags), flags[0], str(count)))
 
     def like(self, server: str) -> Configuration:
@@ -78,7 +78,8 @@ class Configuration(Record):
         try:
             return Configuration(server, SERVERS[server].peer_words(self))
         except ValueError as reason:
-            return Configuration(server, (f"({self.name.partition(' ')[2] or 'alike'})",), why_not=str(reason))
+            words = ("-k", self.worker_class) if SERVERS[server].classes and self.worker_class else ()
+            return Configuration(server, words, why_not=str(reason))
 
     def command(self, python: str, application: str, port: int, interface: str | None) -> list[str]:
         return self.kind.command(Order(python, application, port, self.words, interface))

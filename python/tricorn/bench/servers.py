@@ -42,12 +42,12 @@ class Kind(Record):
         """The words that make it like a configuration of tricorn's; raises ValueError with the reason if none do."""
         if self.classes:
             if configuration.worker_class not in (None, *self.classes):
-                raise ValueError(f"has no worker class {configuration.worker_class}")
+                raise ValueError(f"it has no worker class {configuration.worker_class}")
             named = ("-k", configuration.worker_class) if configuration.worker_class else ()
             return (*named, *configuration.other_words)
         if not self.workers_flag:
             if configuration.workers > 1:
-                raise ValueError(f"has one process, and {configuration.name} has {configuration.workers}")
+                raise ValueError(f"it has one process, and {configuration.name} has {configuration.workers}")
             return ()
         return (self.workers_flag[0], str(configuration.workers))
 

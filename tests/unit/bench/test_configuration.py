@@ -52,7 +52,7 @@ def test_a_peer_has_the_same_class_and_flags_or_a_reason() -> None:
     mine = Configuration.parse("gthread -w 2 --threads 4")
     assert mine.like("gunicorn").name == "gunicorn gthread -w 2 --threads 4"
     assert mine.like("granian").words == ("--workers", "2")
-    assert Configuration.parse("eventlet").like("gunicorn").why_not == "has no worker class eventlet"
+    assert Configuration.parse("eventlet").like("gunicorn").why_not == "it has no worker class eventlet"
     assert "one process" in (mine.like("waitress").why_not or "")
     assert Configuration.parse("sync").like("waitress").why_not is None
 

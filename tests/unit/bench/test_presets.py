@@ -31,7 +31,7 @@ def test_workers_are_a_configuration_each_and_one_line() -> None:
 
 def test_a_server_of_one_process_has_one_point_with_a_reason() -> None:
     (trial,) = PRESETS["workers"].trials(asked(), [Configuration.parse("waitress")])
-    assert trial.configuration.why_not == "has one process only"
+    assert trial.configuration.why_not == "it has one process only"
 
 
 def test_users_are_there_long_enough_for_each_to_ask() -> None:

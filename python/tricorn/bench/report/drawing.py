@@ -81,7 +81,7 @@ def available() -> bool:
 def svg(chart: Chart, width: int, *, alone: bool) -> str:
     """`alone`: with the style that gives the colours their values; else the page has it."""
     drawn: str = _vl_convert().vegalite_to_svg(json.dumps(_styled(chart, width, STAND_INS)))
-    drawn = _with_tooltips(drawn)
+    drawn = _with_tooltips(_rounded(drawn))
     for name, colour in STAND_INS.items():
         drawn = drawn.replace(colour, f"var(--{name})")
     if alone:
@@ -130,8 +130,7 @@ def _styled(chart: Chart, width: int, colours: dict[str, str]) -> Spec:
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": width,
-        "autosize": {"type": "pad"},
+        **({} if "concat" in chart.spec else {"width": width, "autosize": {"type": "pad"}}),
         "padding": 6,
         "background": colours["paper"],
         **spec,
@@ -147,12 +146,12 @@ def _styled(chart: Chart, width: int, colours: dict[str, str]) -> Spec:
 
 
 def _longest_name(spec: Spec) -> int:
-    rows = spec["data"]["values"]
+    rows = spec.get("data", {"values": ()})["values"]
     return max((len(row.get("family") or row["configuration"]) for row in rows), default=0)
 
 
 def _with_colours(part: Any, colours: dict[str, str]) -> Any:
-    """`INK` in a chart is the colour of text, `SHADE 1` the first shade."""
+    """`INK` in a chart is the colour of text, `SHADE 1` the first shade, `COLOUR 1` the first category."""
     match part:
         case dict():
             return {key: _with_colours(one, colours) for key, one in part.items()}
@@ -162,7 +161,14 @@ def _with_colours(part: Any, colours: dict[str, str]) -> Any:
             return colours["ink"]
         case str() if part.startswith("SHADE "):
             return colours[f"s{part[6:]}"]
+        case str() if part.startswith("COLOUR "):
+            return colours[f"c{part[7:]}"]
     return part
+
+
+def _rounded(drawn: str) -> str:
+    """Paths to a hundredth of a pixel: half of the file is digits beyond that."""
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path.group()), drawn)
 
 
 def _with_tooltips(drawn: str) -> str:
