@@ -105,13 +105,7 @@ def test_a_condition_that_holds_is_the_exit_status(measured: tuple[int, str, str
     ("words", "told"),
     [
         (("imports:app",), "'imports:app' cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"),
-        (("works:nothing",), "Failed to find attribute 'nothing' in 'works'"),
         (("fails:app", "sync"), "answers GET / with status 500 under tricorn sync"),
-        (("works:app", "sink"), "neither a worker class of tricorn nor a server"),
-        (("works:app", "--db", "host=127.0.0.1 port=1 connect_timeout=2"), "The database of --db cannot be reached"),
-        (("works:app", "-c", "9999999"), "open files"),
-        (("--compare", "works.py", "fails.py"), "works.py is no result of tricorn bench: it is not JSON"),
-        ((), "Which application is to be measured?"),
     ],
 )
 def test_what_is_in_the_way_is_one_sentence(site: Path, words: Sequence[str], told: str) -> None:

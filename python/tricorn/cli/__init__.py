@@ -11,11 +11,8 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC, LOAD = "exec", "load"
-"""The first argument of `tricorn exec COMMAND …`, `tricorn load URL …`; but an application of that name is one."""
-
-BENCH = "bench"
-"""That of `tricorn bench APP`, likewise."""
+EXEC, LOAD, BENCH = "exec", "load", "bench"
+"""The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

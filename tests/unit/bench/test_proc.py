@@ -9,10 +9,10 @@ import sys
 import threading
 
 import pytest
-
-from tests.harness import until
 from tricorn.bench import proc
 from tricorn.bench.proc import Cpu
+
+from tests.harness import until
 
 
 def test_the_split_is_scaled_to_the_exact_sum() -> None:

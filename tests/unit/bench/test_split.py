@@ -7,7 +7,6 @@ import os
 from collections import Counter
 
 import pytest
-
 from tricorn.bench import split
 from tricorn.metrics.scoreboard import Scoreboard
 

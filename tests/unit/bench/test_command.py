@@ -1,0 +1,77 @@
+"""The command line, as far as no server is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tricorn.bench import command, database, result
+from tricorn.bench.errors import BenchError
+from tricorn.bench.options import parser
+
+from tests.unit.bench.made import a_result, a_round
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """Two results, of which the second is slower by a fifth."""
+    for name, micros in (("a", 1000), ("b", 1200)):
+        rounds = [a_round((micros + number,) * 100) for number in range(3)]
+        result.write(a_result({"tricorn sync": rounds}), tmp_path / f"{name}.json")
+    return str(tmp_path / "a.json"), str(tmp_path / "b.json")
+
+
+def test_comparing_prints_ratios(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--compare", *files]) == 0
+    assert "× 1.20 (1.20–1.20) worse" in capsys.readouterr().out
+
+
+def test_a_condition_decides_on_the_exit_status(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--compare", *files, "--fail-if", "p99 > 1.1x"]) == 5
+    assert "Failed: tricorn sync: p99 is × 1.20" in capsys.readouterr().out
+    assert command.main(["--compare", *files, "--fail-if", "p99 > 1.3x"]) == 0
+    assert "No condition" in capsys.readouterr().out
+
+
+def test_a_stored_result_is_reported_anew(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--report", files[0]]) == 0
+    assert "tricorn sync" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "Which application is to be measured?"),
+        (["--compare", __file__, __file__], "is no result of tricorn bench: it is not JSON"),
+        (["--report", "/nonexistent.json"], "/nonexistent.json cannot be read"),
+        (["shop:app", "--fail-if", "p99"], "The condition 'p99' cannot be read"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(words) == 1
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert len(captured.err.strip().splitlines()) == 1
+    assert captured.out == ""
+
+
+def test_configurations_may_stand_between_options() -> None:
+    found = parser().parse_intermixed_args(["shop:app", "--preset", "users", "gevent -w 4", "--levels", "1,2", "sync"])
+    assert found.configurations == ["gevent -w 4", "sync"]
+    assert found.levels == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["-c", "0"], ["--seconds", "-1"], ["--levels", "a"], ["-H", "none"], ["--think", "5,1"], ["--rounds", "x"]],
+)
+def test_numbers_are_checked_where_they_are_typed(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_intermixed_args(["shop:app", *words])
+    assert ended.value.code == 2
+    assert "expected" in capsys.readouterr().err
+
+
+def test_a_database_that_is_down_is_told() -> None:
+    with pytest.raises(BenchError, match=r"The database of --db cannot be reached: .*refused"):
+        database.Watch("host=127.0.0.1 port=1 connect_timeout=2")
