@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tricorn.load import LoadError, Plan, Result, Target
+from tricorn.load import LoadError, Plan, Result, Target, WebSocket
 from tricorn.load import run as generate
 from tricorn.record import replace
 
@@ -59,6 +59,12 @@ def run(load: Load, port: int, connections: int, seconds: float) -> Seen:
 def burst(requests: int, clients: int, path: str, port: int) -> Seen:
     """So many clients at once, until so many requests have been sent. Pinned to no core."""
     return _sent(replace(_plan(Load(path=path), port, clients, requests=requests), cpus=()))
+
+
+def echo(port: int, connections: int, seconds: float, size: int, *, deflate: bool = False) -> Seen:
+    """Messages over WebSockets, each sent when the one before has come back."""
+    plan = _plan(Load(), port, connections, seconds=seconds)
+    return _sent(replace(plan, websocket=WebSocket(size=size, deflate=deflate)))
 
 
 def burst_command(requests: int, clients: int, path: str) -> str:

@@ -28,7 +28,6 @@ def main() -> int:
     parser = parts.options("benches.loops", __doc__, PARTS, name="loops")
     parser.add_argument("--idle", type=int, default=10_000, help="WebSockets of the part idle-ws")
     arguments = parts.parse(parser, PARTS)
-    generator.need()
     return parts.run("Event-loop workers", arguments, PARTS)
 
 
@@ -54,6 +53,7 @@ def echo(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]:
 
 
 def idle_websockets(arguments: argparse.Namespace, commands: Commands) -> tuple[str, Any]:
+    generator.need()
     pages, data = [], {}
     for offer, options in (("plain", ()), ("permessage-deflate offered, as browsers do", ("--deflate",))):
 

@@ -1,4 +1,4 @@
-"""tricorn-load, pinned to a core of its own, and what it saw."""
+"""WebSockets that are held open and idle, by the program tricorn-load on a core of its own."""
 
 from __future__ import annotations
 
@@ -26,17 +26,6 @@ def need() -> None:
 
 def command(port: int | str, *options: str) -> list[str]:
     return [str(BINARY), str(port), *options]
-
-
-def run(port: int, seconds: float, options: Sequence[str]) -> dict[str, Any]:
-    """One run of echoes."""
-    words = command(port, "--seconds", f"{seconds:g}", *options)
-    done = subprocess.run(
-        words, capture_output=True, text=True, timeout=seconds + PATIENCE, preexec_fn=lambda: pinned(LOAD_CORE)
-    )
-    if done.returncode:
-        raise DidNotServe(done.stderr.strip())
-    return loads(done.stdout)
 
 
 class Held:

@@ -10,9 +10,8 @@ from tricorn.bench import proc
 
 from benches.end_to_end.rounds import worker_memory
 from benches.end_to_end.servers import Kind, is_peer
-from benches.harness import report
+from benches.harness import load, report
 from benches.harness.process import Server, free_port
-from benches.loops import generator
 from benches.loops.cases import APPS
 
 APPLICATION = f"{APPS}:echo"
@@ -21,14 +20,15 @@ APPLICATION = f"{APPS}:echo"
 class Variant(NamedTuple):
     name: str
     question: str
-    options: tuple[str, ...]
+    size: int
+    deflate: bool = False
 
 
 VARIANTS = [
-    Variant("ws-125", "125 B of text", ("--size", "125")),
-    Variant("ws-125-deflate", "125 B of text, permessage-deflate", ("--size", "125", "--deflate")),
-    Variant("ws-64k", "64 KiB of text", ("--size", "65536")),
-    Variant("ws-64k-deflate", "64 KiB of text, permessage-deflate", ("--size", "65536", "--deflate")),
+    Variant("ws-125", "125 B of text", 125),
+    Variant("ws-125-deflate", "125 B of text, permessage-deflate", 125, deflate=True),
+    Variant("ws-64k", "64 KiB of text", 65536),
+    Variant("ws-64k-deflate", "64 KiB of text, permessage-deflate", 65536, deflate=True),
 ]
 
 
@@ -49,23 +49,22 @@ def one_round(kind: Kind, variant: Variant, connections: int, seconds: float, co
     port = free_port()
     command = kind.command(APPLICATION, port, None)
     commands[f"{kind.name}, {variant.name}"] = report.shown(command, port)
-    options = ("--connections", str(connections), *variant.options)
     with Server(command, port) as server:
-        generator.run(port, min(1.0, seconds), options)
+        load.echo(port, connections, min(1.0, seconds), variant.size, deflate=variant.deflate)
         pids = server.pids()
         before = proc.cpu(pids)
-        seen = generator.run(port, seconds, options)
+        seen = load.echo(port, connections, seconds, variant.size, deflate=variant.deflate)
         spent = (proc.cpu(pids) - before).total
         memory = worker_memory(pids)
     return Round(
-        per_second=seen["per_second"],
-        cpu_us=spent / max(1, seen["messages"]) * 1e6,
-        p50_ms=seen["p50_us"] / 1e3,
-        p99_ms=seen["p99_us"] / 1e3,
+        per_second=seen.per_second,
+        cpu_us=spent / max(1, seen.requests) * 1e6,
+        p50_ms=seen.p50_ms,
+        p99_ms=seen.p99_ms,
         pss=memory.pss,
-        generator=seen["cpu_seconds"] / seen["seconds"],
-        messages=seen["messages"],
-        errors=sum(seen["errors"].values()),
+        generator=seen.cpu / seen.seconds,
+        messages=seen.requests,
+        errors=seen.errors,
     )
 
 

@@ -17,7 +17,6 @@ from benches.end_to_end.cases import DOCUMENT
 from benches.harness import report
 from benches.harness.load import Load
 from benches.harness.process import ROOT, DidNotServe, before_other_work
-from benches.loops import generator
 from benches.versions import checkout, pairs
 from benches.versions.pairs import Case, Pairs
 
@@ -37,7 +36,6 @@ HEADER = ["class", "case", "base µs", "this µs", "ratio", "95 %", "base PSS Mi
 
 def main() -> int:
     arguments = parse()
-    generator.need()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     trees = [checkout.packages(arguments.base), ROOT / "python"]
     if arguments.realtime:

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from tricorn.bench import proc
 
 from benches.end_to_end.rounds import worker_memory
-from benches.harness.load import Load, run
+from benches.harness.load import Load, Seen, echo, run
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
-from benches.loops import generator
 
 CONNECTIONS = 64
 
@@ -53,20 +52,20 @@ class Case(NamedTuple):
 
 def under_load(name: str, load: Load) -> Case:
     def one_second(port: int) -> int:
-        seen = run(load, port, CONNECTIONS, 1)
-        if seen.errors:
-            raise DidNotServe(f"{seen.errors} errors of {seen.requests} requests")
-        return seen.requests
+        return good(run(load, port, CONNECTIONS, 1))
 
     return Case(name, one_second)
 
 
+def good(seen: Seen) -> int:
+    if seen.errors:
+        raise DidNotServe(f"{seen.errors} errors of {seen.requests} requests")
+    return seen.requests
+
+
 def websocket(name: str) -> Case:
     def one_second(port: int) -> int:
-        seen = generator.run(port, 1, ("--connections", str(CONNECTIONS), "--size", "125"))
-        if any(seen["errors"].values()):
-            raise DidNotServe(f"errors: {seen['errors']}")
-        return int(seen["messages"])
+        return good(echo(port, CONNECTIONS, 1, 125))
 
     return Case(name, one_second)
 
