@@ -236,4 +236,20 @@ WORKERS = (
         "pass",
         ("tests/integration/test_signals.py", "tests/integration/test_timeouts.py", "tests/unit/workers"),
     ),
+    Fault(
+        "one_round_is_certain",
+        "one round tells no difference from noise",
+        f"{PACKAGE}/bench/spread.py",
+        "self.rounds < 2 or",
+        "False or",
+        ("tests/unit/bench",),
+    ),
+    Fault(
+        "scoreboard_allocated_by_reading",
+        "what no worker has touched of the scoreboard is not read from outside",
+        f"{PACKAGE}/bench/split.py",
+        "entry & PRESENT and",
+        "True and",
+        ("tests/unit/bench",),
+    ),
 )

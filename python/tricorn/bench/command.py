@@ -151,7 +151,7 @@ def _possible(one: Configuration, interface: str | None, versions: dict[str, str
     if one.server in versions and versions[one.server] is None:
         return replace(one, why_not=f"{one.kind.package} is not installed: pip install {one.kind.package}")
     if interface and interface not in one.kind.interfaces:
-        return replace(one, why_not=f"{one.server} serves no {interface} applications")
+        return replace(one, why_not=f"it serves no {interface} applications")
     return one
 
 
