@@ -154,5 +154,5 @@ FIGURES = (
 
 BY_KEY = {figure.key: figure for figure in FIGURES}
 
-SHORT = ("rate", "cpu", "p50", "p90", "p99", "max", "errors", "pss", "threads")
-"""What fits into a terminal."""
+SHORT = ("rate", "cpu", "p50", "p90", "p99", "max", "errors", "pss", "threads", "database")
+"""What fits into a terminal; the last one is there with `--db` only."""
