@@ -49,8 +49,9 @@ def _bench(words: Sequence[str]) -> int:
         from tricorn.bench import command  # what the server does not need is imported here only
 
         return command.main(words)
-    except KeyboardInterrupt:
-        return 130  # before it listened to signals
+    except KeyboardInterrupt:  # before it listened to signals
+        sys.stderr.write("\nStopped by SIGINT: nothing had been started.\n")
+        return 130
 
 
 def _execute(command: Sequence[str]) -> int:
