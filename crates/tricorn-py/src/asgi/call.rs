@@ -11,7 +11,7 @@ use super::ground::Ground;
 use super::parts::{Run, Waits};
 use super::turn::Fairness;
 use crate::forked;
-use crate::loops::{Told, error_of, wake};
+use crate::loops::{Begun, Told, error_of, wake};
 use crate::report::request_line;
 use crate::sync::lock;
 use pyo3::intern;
@@ -76,7 +76,7 @@ pub struct Call {
 
 #[pymethods]
 impl Call {
-    /// The task has ended.
+    /// The task has ended; its context is the current one.
     fn ended(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         if tricorn_io::is_child() {
             forked::leave_task(slf.py(), Ok(task.clone()));
@@ -124,15 +124,15 @@ impl Call {
     }
 
     /// The task waits for something: from now on the connection is watched.
-    pub fn goes_on(slf: &Bound<'_, Call>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn goes_on(slf: &Bound<'_, Call>, begun: &Begun<'_>) -> PyResult<()> {
         let this = slf.get();
-        this.ground.tasks.hold(task, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        this.ground.tasks.hold(begun, &slf.getattr(intern!(slf.py(), "ended"))?)?;
         {
             let mut state = this.state();
             if state.active.is_away() {
                 return Ok(()); // answered, and busy with something else
             }
-            state.run.task = Some(task.clone().unbind());
+            state.run.task = Some(begun.task.clone().unbind());
         }
         this.attend(slf);
         Ok(())
@@ -210,7 +210,7 @@ impl Call {
         self.conclude(py, exchange)
     }
 
-    /// The task has ended: what it left open is closed.
+    /// The task has ended: what it left open is closed. To be called in its context, where its errors are logged.
     pub fn finish(&self, py: Python<'_>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let (exchange, known) = {
             let mut state = self.state();

@@ -6,7 +6,7 @@ use super::opening;
 use super::scope::Maker;
 use super::websocket::Socket;
 use crate::functions::call_with;
-use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of, is_done};
+use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of};
 use crate::report::Reporter;
 use crate::sync::lock;
 use crate::wsgi::is_ours_alone;
@@ -146,21 +146,21 @@ impl Asgi {
         let begun =
             call_with(py, &ground.application, &[scope.as_ptr(), objects.receive.as_ptr(), objects.send.as_ptr()])
                 .and_then(|coroutine| ground.tasks.begin(&coroutine));
-        let task = match begun {
-            Ok(task) => task,
+        let begun = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 let exchange = call.get().state().active.take();
                 return exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, Some(&scope)));
             }
         };
-        if is_done(&task)? {
+        if begun.is_done()? {
             let phase = call.get().state().response.phase;
-            if phase != Phase::Done || error_of(&task).is_some() {
-                call.get().finish(py, &task)?;
+            if phase != Phase::Done || error_of(&begun.task).is_some() {
+                begun.inside(|| call.get().finish(py, &begun.task))?;
             }
             return Ok(());
         }
-        Call::goes_on(call, &task)
+        Call::goes_on(call, &begun)
     }
 }
 

@@ -3,7 +3,7 @@ use super::bound;
 use super::ground::Ground;
 use super::websocket::Socket;
 use crate::functions::call_with;
-use crate::loops::{Told, is_done};
+use crate::loops::Told;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ pub fn start(py: Python<'_>, ground: &Arc<Ground>, mut exchange: Box<Exchange>, 
         .and_then(|coroutine| ground.tasks.begin(&coroutine));
     drop((receive, send));
     match begun {
-        Ok(task) if is_done(&task)? => Socket::finish(&socket, &task),
-        Ok(task) => Socket::goes_on(&socket, &task),
+        Ok(begun) if begun.is_done()? => begun.inside(|| Socket::finish(&socket, &begun.task)),
+        Ok(begun) => Socket::goes_on(&socket, &begun),
         Err(error) => {
             let exchange = socket.get().take();
             exchange.map_or(Ok(()), |exchange| ground.refuse(py, exchange, error, Some(&scope)))

@@ -15,4 +15,4 @@ pub use awaitable::{Awaited, Done, Poll, Ready, Wait};
 pub use gateway::Gateway;
 pub use loop_future::{LoopFuture, When};
 pub use shared::{Callbacks, Ending, Remote, Shared, Told};
-pub use tasks::{Tasks, error_of, is_done, wake};
+pub use tasks::{Begun, Tasks, error_of, wake};

@@ -26,6 +26,13 @@ pub struct Tasks {
     running: Py<PySet>,
 }
 
+/// A task that has taken its first step.
+pub struct Begun<'py> {
+    pub task: Bound<'py, PyAny>,
+    /// The task's context as its loop was told; from CPython 3.12 on the task itself is asked.
+    context: Option<Py<PyAny>>,
+}
+
 struct Stage {
     own: Py<PyDict>,
     call_soon: Py<PyAny>,
@@ -101,19 +108,20 @@ impl Tasks {
     }
 
     /// A task of this coroutine, as far as it came without waiting. To be called in the loop's thread, outside of any task.
-    pub fn begin<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let task = self.take_first_step(coroutine);
+    pub fn begin<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Begun<'py>> {
+        let begun = self.take_first_step(coroutine);
         if tricorn_io::is_child() {
-            forked::leave_task(coroutine.py(), task);
+            forked::leave_task(coroutine.py(), begun.map(|begun| begun.task));
         }
-        task
+        begun
     }
 
-    fn take_first_step<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn take_first_step<'py>(&self, coroutine: &Bound<'py, PyAny>) -> PyResult<Begun<'py>> {
         let py = coroutine.py();
         let keywords = self.keywords.bind(py);
         let Some(Stage { own, call_soon: caught, catcher }) = &self.catcher else {
-            return self.kind.bind(py).call((coroutine,), Some(keywords));
+            let task = self.kind.bind(py).call((coroutine,), Some(keywords))?;
+            return Ok(Begun { task, context: None });
         };
         let (own, call_soon) = (own.bind(py), self.call_soon.bind(py));
         own.set_item(call_soon, caught)?;
@@ -121,10 +129,9 @@ impl Tasks {
         own.del_item(call_soon)?;
         let caught = catcher.get().take();
         let task = task?;
-        if let Some(step) = caught {
-            step.take(py)?;
-        }
-        Ok(task)
+        let Some(step) = caught else { return Ok(Begun { task, context: None }) };
+        step.take(py)?;
+        Ok(Begun { task, context: step.context })
     }
 
     /// The task that the loop is at.
@@ -134,11 +141,13 @@ impl Tasks {
         Ok((!task.is_none()).then_some(task))
     }
 
-    /// Remembers a task that waits, and has `done` called with it when it has ended.
-    pub fn hold(&self, task: &Bound<'_, PyAny>, done: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = task.py();
-        self.running.bind(py).add(task)?;
-        task.call_method1(intern!(py, "add_done_callback"), (done,)).map(drop)
+    /// Remembers a task that waits, and has `done` called with it, in its context, when it has ended.
+    pub fn hold(&self, begun: &Begun<'_>, done: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = begun.task.py();
+        self.running.bind(py).add(&begun.task)?;
+        let keywords = PyDict::new(py);
+        keywords.set_item(intern!(py, "context"), begun.context()?)?;
+        begun.task.call_method(intern!(py, "add_done_callback"), (done,), Some(&keywords)).map(drop)
     }
 
     pub fn forget(&self, task: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -180,16 +189,43 @@ impl Tasks {
     }
 }
 
+impl Begun<'_> {
+    /// Whether the task has ended already.
+    pub fn is_done(&self) -> PyResult<bool> {
+        is_done(&self.task)
+    }
+
+    /// Runs something in the task's context, where what the task has set is seen: a log handler may look for it.
+    pub fn inside(&self, body: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
+        match self.context()? {
+            Some(context) => run_in(self.task.py(), &context, body),
+            None => body(),
+        }
+    }
+
+    /// `None`: the task never asked its loop for a step.
+    fn context(&self) -> PyResult<Option<Py<PyAny>>> {
+        let py = self.task.py();
+        match &self.context {
+            Some(context) => Ok(Some(context.clone_ref(py))),
+            None if py.version_info() >= (3, 12) => {
+                self.task.call_method0(intern!(py, "get_context")).map(|context| Some(context.unbind()))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
 impl Step {
     /// Takes it, in the task's context.
-    fn take(self, py: Python<'_>) -> PyResult<()> {
+    fn take(&self, py: Python<'_>) -> PyResult<()> {
         let step = || self.function.call0(py).map(drop);
         self.context.as_ref().map_or_else(step, |context| run_in(py, context, step))
     }
 }
 
 /// Whether a task, or any future, is done.
-pub fn is_done(task: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_done(task: &Bound<'_, PyAny>) -> PyResult<bool> {
     task.call_method0(intern!(task.py(), "done"))?.is_truthy()
 }
 

@@ -3,7 +3,7 @@ use super::super::failure::{self, Known, is_cancelled};
 use super::super::ground::Ground;
 use super::super::parts::{Run, Waits};
 use super::events::{self, Event};
-use crate::loops::{LoopFuture, Told, When, error_of};
+use crate::loops::{Begun, LoopFuture, Told, When, error_of};
 use crate::report::request_line;
 use crate::sync::lock;
 use pyo3::exceptions::PyOSError;
@@ -95,10 +95,10 @@ impl Socket {
     }
 
     /// The task waits for something.
-    pub fn goes_on(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub fn goes_on(slf: &Bound<'_, Socket>, begun: &Begun<'_>) -> PyResult<()> {
         let this = slf.get();
-        this.ground.tasks.hold(task, &slf.getattr(intern!(slf.py(), "ended"))?)?;
-        this.state().run.task = Some(task.clone().unbind());
+        this.ground.tasks.hold(begun, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        this.state().run.task = Some(begun.task.clone().unbind());
         this.attend(slf);
         Ok(())
     }
@@ -265,7 +265,7 @@ impl Socket {
         if by_application { Ok(()) } else { Socket::begin_grace(slf) }
     }
 
-    /// The task has ended: what it left open is closed.
+    /// The task has ended: what it left open is closed. To be called in its context, where its errors are logged.
     pub fn finish(slf: &Bound<'_, Socket>, task: &Bound<'_, PyAny>) -> PyResult<()> {
         let (this, py) = (slf.get(), slf.py());
         let (timer, phase) = {
