@@ -169,6 +169,16 @@ def application(environ, start_response):
 """
 
 
+LOOKS = """
+from importlib.util import find_spec
+
+def application(environ, start_response):
+    body = str(find_spec("geventwebsocket") is not None).encode()
+    start_response("200 OK", [("Content-Length", str(len(body)))])
+    return [body]
+"""
+
+
 @pytest.mark.beyond_reference("gevent-websocket is not installed")
 def test_the_class_of_gevent_websocket() -> None:
     """geventwebsocket.gunicorn.workers.GeventWebSocketWorker, as tutorials of Flask-SocketIO name it."""
@@ -194,6 +204,13 @@ def test_the_class_of_gevent_websocket() -> None:
         with server.connect() as wire:
             wire.send(handshake("/bad", drop=("Sec-WebSocket-Key",)))
             assert wire.reply().status == 400
+        server.write("chat_room.py", LOOKS)
+        server.configure("worker_class = 'gevent'\n")
+        server.hup()
+        assert server.get("/").body == b"False"
+        server.configure(config)
+        server.hup()
+        assert server.get("/").body == b"True"
 
 
 PAPERLESS = """

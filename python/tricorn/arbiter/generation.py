@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tricorn import workers
+from tricorn import brought, workers
 from tricorn.arbiter import reuse_port, sockets
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.state import Policy
@@ -15,6 +15,7 @@ from tricorn.errors import AppImportError, BootError, shown
 from tricorn.gateway import interfaces
 from tricorn.green import patching
 from tricorn.log import Logger
+from tricorn.record import replace
 from tricorn.unpatched import time
 from tricorn.workers import AUTO, privileges, title
 from tricorn.workers.application import Application
@@ -123,13 +124,14 @@ def check(config: Config) -> None:
 def adapted(loaded: Loaded) -> Loaded:
     """With what a worker class of the user's says of settings; in the environment of the configuration."""
     config = workers.adapted(loaded.config)
-    return loaded if config is loaded.config else Loaded(config, loaded.warnings, loaded.file, loaded.layers)
+    return loaded if config is loaded.config else replace(loaded, config=config)
 
 
 def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     """Everything but the listeners, which are bound after the hook `on_starting`."""
     config = loaded.config
     worker_class = workers.kind_of(config)
+    brought.keep(worker_class.brings)
     _import_class(worker_class, config, log)
     generation = Generation(config, worker_class, log, app, file=loaded.file)
     if config.preload_app and generation.app.callable is None:

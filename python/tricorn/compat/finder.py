@@ -10,13 +10,12 @@ from collections.abc import Iterable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
+from tricorn import brought
 from tricorn.compat.absent import not_served
 
 TOP = "gunicorn"
 TOPS = (TOP, "uvicorn", "uvicorn_worker")
 """Packages that are served where they are not installed."""
-WEBSOCKETS = "geventwebsocket"
-"""Served for a worker class only: to python-engineio the package means a server that has `wsgi.websocket`."""
 ROOT = os.path.dirname(__file__)
 
 OURS = frozenset(
@@ -102,11 +101,7 @@ class Finder:
 
 
 def _is_served(top: str) -> bool:
-    if top != WEBSOCKETS:
-        return top in TOPS
-    from tricorn.workers.foreign import is_importing  # a start without such classes does without it
-
-    return is_importing() or top in sys.modules
+    return top in TOPS or (top in brought.PACKAGES and brought.is_there(top))
 
 
 def _is_ours(module: ModuleType) -> bool:

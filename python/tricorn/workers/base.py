@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tricorn import forked
+from tricorn import brought, forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
@@ -103,6 +103,8 @@ class Worker(Contract, ABC):
     """Requests begin with their heads, whatever `request_buffering` says."""
     yields: bool = False
     """A call that waits for its client lets other calls run on the same thread."""
+    brings: ClassVar[tuple[str, ...]] = ()
+    """Packages whose names are there in its workers alone."""
 
     stands_in = False
     """The application could not be loaded, and `wsgi` shows why."""
@@ -291,6 +293,7 @@ class Worker(Contract, ABC):
         """What comes before a class of the user's has a say."""
         from tricorn.workers import privileges, title
 
+        brought.keep(self.brings)  # the arbiter may have those of another generation
         config = self.spec.config  # a class of the user's may have another `cfg`
         title.set_title(f"{config.title_prefix}: worker [{config.proc_name or self.app.app_uri}]")
         config.post_fork(self.spec.server, self)

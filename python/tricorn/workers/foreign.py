@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import CodeType
 from typing import Any
 
+from tricorn import brought
 from tricorn.config.lookups import import_class
 from tricorn.errors import ConfigError
 from tricorn.record import Record
@@ -24,9 +25,6 @@ class Reason(Record):
     needs_gunicorn: bool = True
     """What it overrides is called by gunicorn's own classes only."""
 
-
-_importing: list[str] = []
-"""Names of classes while their modules are imported; one import may ask for another."""
 
 _hosts: dict[Any, tuple[Reason, type[Worker]]] = {}
 """What was made of a class that serves by itself: of the one over those here, and of that over gunicorn's."""
@@ -155,16 +153,8 @@ def _import(name: str) -> object:
         return _entry_point(name)
     if "." not in name:
         raise ConfigError(f"The worker class {name!r} is not known.")
-    _importing.append(name)
-    try:
+    with brought.importing(name):
         return import_class(f"The worker class {name!r}", name)
-    finally:
-        _importing.pop()
-
-
-def is_importing() -> bool:
-    """Whether what is imported just now is imported for the sake of a worker class."""
-    return bool(_importing)
 
 
 def _entry_point(name: str) -> object:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 class GeventWebSocketWorker(GeventWorker):
+    brings = ("geventwebsocket",)
+
     @classmethod
     def check_config(cls, cfg: Config, log: Logger) -> None:
         super().check_config(cfg, log)
