@@ -14,6 +14,7 @@ from typing import Any
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
+from tricorn.config.borrowed_environment import APPLICATION, NAMES
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.lookups import (
     ClassName,
@@ -29,8 +30,6 @@ from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE
 from tricorn.config.validators import (
-    AutoOrBoolean,
-    AutoOrInteger,
     Boolean,
     Bytes,
     Choice,
@@ -40,6 +39,7 @@ from tricorn.config.validators import (
     Kind,
     Networks,
     OptionalText,
+    OrAuto,
     Seconds,
     Text,
     TextList,
@@ -57,11 +57,31 @@ FLAGS_INTRODUCTION = """\
 Command lines of these servers start with `tricorn` in the place of the server's name: `uvicorn main:app --host 0.0.0.0
 --proxy-headers` becomes `tricorn main:app --host 0.0.0.0 --proxy-headers`. Every flag that they have (uvicorn 0.54,
 hypercorn 0.18, granian 2.8) is in the tables. Names on the right are [settings](settings.md). What is *refused* is left
-out with `--unavailable warn`. These flags have no abbreviations and no variables of their own.
+out with `--unavailable warn`. These flags have no abbreviations.
 
 What is different although the flags are the same: uvicorn writes an access log if it is not told otherwise, tricorn
 with `--access-log`. uvicorn waits for ever when it stops, tricorn for `graceful_timeout`.
 """
+
+VARIABLES = """\
+## Variables
+
+Each flag of uvicorn's and granian's is read as a variable, too, as these servers do: its name in capitals behind
+`UVICORN_` or `GRANIAN_`. hypercorn has none.
+
+* `UVICORN_TIMEOUT_KEEP_ALIVE=65` is `--timeout-keep-alive 65`.
+* A switch is `true` or `false`: `UVICORN_ACCESS_LOG=false` is `--no-access-log`.
+* Several values are separated by spaces, and paths by `:`, as in `UVICORN_RELOAD_DIRS=src:templates`.
+* `UVICORN_WORKERS` is stronger than `WEB_CONCURRENCY`. Everything that is written for tricorn or gunicorn is stronger
+  than these variables: `[tool.tricorn]`, a configuration file, `TRICORN_WORKERS`, the command line.
+* An empty variable is not set. Nor is `UVICORN_PORT=tcp://10.0.0.7:80`, which Kubernetes puts into every pod beside a
+  service of that name.
+
+The log of a start names those that are in force, and `--print-config` shows what each has set. These have names of
+their own:
+
+| Variable | Flag |
+|---|---|"""
 
 INTRODUCTION = """\
 # Settings
@@ -72,12 +92,13 @@ Every setting has one name, and can be given in these places. What stands furthe
 
 1. its default;
 2. a variable that platforms set, such as `PORT` or `WEB_CONCURRENCY`;
-3. the table `[tool.tricorn]` of `./pyproject.toml`, by its name;
-4. the configuration file, by its name: the file of `--config`, or else `./tricorn.conf.py` or `./gunicorn.conf.py`;
-5. the variable `TRICORN_<NAME>`;
-6. the variable `GUNICORN_CMD_ARGS`, which holds flags;
-7. the variable `TRICORN_CMD_ARGS`, which holds flags;
-8. the command line, by its flag.
+3. [a variable of uvicorn's or granian's](FLAGS.md#variables), such as `UVICORN_PORT`;
+4. the table `[tool.tricorn]` of `./pyproject.toml`, by its name;
+5. the configuration file, by its name: the file of `--config`, or else `./tricorn.conf.py` or `./gunicorn.conf.py`;
+6. the variable `TRICORN_<NAME>`;
+7. the variable `GUNICORN_CMD_ARGS`, which holds flags;
+8. the variable `TRICORN_CMD_ARGS`, which holds flags;
+9. the command line, by its flag.
 
 An empty variable counts as not set, and is warned about. `tricorn --print-config APP` shows every value with the place
 it comes from. Settings are gunicorn's, with gunicorn's meaning, unless they are marked as tricorn's own.
@@ -92,8 +113,6 @@ These settings of gunicorn's are not available in this version. They are refused
 
 FORMS = {
     Integer: "a whole number",
-    AutoOrInteger: "a whole number, or `auto`",
-    AutoOrBoolean: "`auto`, `on` or `off`",
     Seconds: "a number of seconds",
     Bytes: "a number of bytes, or one with a suffix: `512K`, `2M`, `1G`",
     Umask: "a number; octal if it begins with 0",
@@ -148,7 +167,13 @@ def render_flags() -> str:
         parts.append(
             "\n".join((f"## {server}", "", f"The same: {same}.", "", "| Flag | Becomes |", "|---|---|", *lines, ""))
         )
-    return "\n".join(parts)
+    return "\n".join((*parts, VARIABLES, *renamed()))
+
+
+def renamed() -> Iterator[str]:
+    for server, names in NAMES.items():
+        yield from (f"| `{server.upper()}_{name}` | `{flag}` |" for flag, name in names.items())
+    yield f"| `{APPLICATION}` | the application |\n"
 
 
 def becomes(what: Sets | Nothing | Refused | Ours) -> str:
@@ -171,11 +196,19 @@ def render() -> str:
         parts.append(f"## {section}\n")
         parts += [render_setting(setting) for setting in settings]
     parts.append(UNAVAILABLE_INTRODUCTION)
-    refused, silent = ([record.name for record in UNAVAILABLE if bool(record.switch) is off] for off in (False, True))
-    parts.append(wrapped(", ".join(f"`{name}`" for name in refused) + ".") + "\n")
-    silent_names = ", ".join(f"`{name}`" for name in silent)
-    parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {silent_names}.") + "\n")
+    refused = [record.name for record in UNAVAILABLE if not (record.switch or record.everywhere)]
+    passed = [record.name for record in UNAVAILABLE if record.everywhere]
+    silent = [record.name for record in UNAVAILABLE if record.switch]
+    parts.append(wrapped(f"{listed(refused)}.") + "\n")
+    parts.append(
+        wrapped(f"gunicorn has this unless told otherwise, so it is left out with a warning: {listed(passed)}.") + "\n"
+    )
+    parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {listed(silent)}.") + "\n")
     return "\n".join(parts)
+
+
+def listed(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def render_setting(setting: Setting[object]) -> str:
@@ -218,6 +251,8 @@ def form(kind: Kind[object]) -> str:
     """What a value looks like, and its bounds."""
     if isinstance(kind, Choice):
         return ", ".join(f"`{choice}`" for choice in kind.choices)
+    if isinstance(kind, OrAuto):
+        return f"{form(kind.kind)}, or `auto`"
     if isinstance(kind, Hook):
         return "a function, or its dotted name"
     text = EXISTING[kind] if isinstance(kind, ExistingPath | ExistingPaths) else FORMS[type(kind)]

@@ -133,10 +133,3 @@ def request_timeout(limit: float) -> type[RequestTimeout]:
     """`RequestTimeout` with a limit in seconds of its own: other threads get it as a class, without arguments."""
     namespace = {"limit": limit, "__module__": __name__, "__doc__": RequestTimeout.__doc__}
     return type("RequestTimeout", (RequestTimeout,), namespace)
-
-
-def nearest(word: str, known: tuple[str, ...]) -> str | None:
-    """The known word that was probably meant, or None."""
-    from difflib import get_close_matches  # only when there is a mistake to explain
-
-    return next(iter(get_close_matches(word, known, n=1)), None)

@@ -724,7 +724,6 @@ def post_fork(server, worker):
         worker="gthread",
         env={"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"},
         log="Failed to reinitialize OTel log provider: No module named",
-        unavailable=True,
     ),
     "xiangyanw/python-otlp-tracing, agrega-dev/taller-observabilidad": Row(
         "gunicorn_config.py: a tracer for each worker, whose exporter is a thread",

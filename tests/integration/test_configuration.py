@@ -211,7 +211,7 @@ BAD_INPUT = {
     "an unknown key in pyproject.toml": pytest.param(
         {"pyproject.toml": "[tool.tricorn]\nworker = 2\n"},
         1,
-        f"{PYPROJECT}: worker is not a setting. Did you mean workers?",
+        f"{PYPROJECT}: worker is not a setting; did you mean workers?",
         marks=toml,
     ),
 }

@@ -102,6 +102,13 @@ def test_an_app_dir_and_variables_of_a_file(folder: Path) -> None:
     assert (found["A"], found["root_path"]) == ("from .env", "/api")
 
 
+def test_variables(folder: Path) -> None:
+    environ = {"UVICORN_APP": "main:app", "UVICORN_ROOT_PATH": "/api", "UVICORN_WORKERS": "2", "UVICORN_HOST": "::1"}
+    with Given("--host 127.0.0.1 --port PORT", folder, workers=2, env=environ) as server:
+        assert server.get("/").json()["root_path"] == "/api"
+        server.log.wait("Settings from variables of the environment: UVICORN_ROOT_PATH, UVICORN_WORKERS, UVICORN_APP$")
+
+
 def test_proxy_headers(folder: Path) -> None:
     _, found = told("main:app --port PORT --proxy-headers --forwarded-allow-ips *", folder, *FORWARDED)
     assert found["scheme"] == "https"

@@ -56,6 +56,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         server.begin(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)
     generation.log.info("Starting tricorn %s", __version__)
+    if loaded.variables:
+        generation.log.info("Settings from variables of the environment: %s", ", ".join(loaded.variables))
     _warn(generation, loaded.warnings)
     server.pid = os.getpid()
     watch.prepare()

@@ -6,9 +6,9 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources, load
 from tricorn.config.resolve import Raw, override
+from tricorn.record import replace
 
 WSGI = "gunicorn.http.wsgi"
 
@@ -26,11 +26,7 @@ def with_assigned(loaded: Loaded) -> Loaded:
     if not config.is_default(SETTING):
         return loaded
     raw = _response() or _constant()
-    return loaded if raw is None else Loaded(_named(config, raw), loaded.warnings, loaded.file, loaded.layers)
-
-
-def _named(config: Config, raw: Raw) -> Config:
-    return override(config, {SETTING: raw})
+    return loaded if raw is None else replace(loaded, config=override(config, {SETTING: raw}))
 
 
 def _constant() -> Raw | None:

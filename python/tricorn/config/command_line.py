@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tricorn import __version__
-from tricorn.config import addresses
+from tricorn.config import addresses, borrowed_environment
 from tricorn.config.borrowed import BORROWED, Nothing, NotUnderstood, Ours, Refused, Sets
 from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action, Setting
 from tricorn.config.unavailable import UNAVAILABLE, Asked, Takes, Unavailable
 from tricorn.config.validators import Boolean, Invalid, Malformed
-from tricorn.errors import nearest
+from tricorn.spelling import hint
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -28,6 +28,11 @@ def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
     """The layer of one list of arguments. Exits with 2 on arguments that cannot be read, as argparse does."""
     parser = build_parser(source)
     _add_borrowed(parser, {word.partition("=")[0] for word in argv})
+    return _read(parser, argv)
+
+
+def _read(parser: _Parser, argv: Sequence[str]) -> Layer:
+    source = parser.source
     namespace, unknown = parser.parse_known_args(argv)
     if unknown:
         parser.error(_unrecognized(unknown))
@@ -44,6 +49,21 @@ def read_arguments(argv: Sequence[str], source: str = COMMAND_LINE) -> Layer:
 def read_environment_arguments(environ: Mapping[str, str]) -> list[Layer]:
     """The layers of GUNICORN_CMD_ARGS and, above it, TRICORN_CMD_ARGS."""
     return [_read_variable(name, environ[name]) for name in ENVIRONMENT_ARGUMENTS if environ.get(name)]
+
+
+def read_borrowed_environment(environ: Mapping[str, str]) -> Layer:
+    """The layer of uvicorn's and granian's variables."""
+    given = list(borrowed_environment.arguments(environ))
+    values: dict[str, Raw] = {}
+    asked: list[Asked] = []
+    if given:
+        parser = build_parser()
+        _add_borrowed(parser, {word.partition("=")[0] for _, argv in given for word in argv})
+        for parser.source, argv in given:
+            layer = _read(parser, argv)
+            values.update({name: Raw(raw.value, parser.source) for name, raw in layer.values.items()})
+            asked.extend(layer.asked)
+    return Layer(values, asked=tuple(asked))
 
 
 def _read_variable(name: str, text: str) -> Layer:
@@ -63,7 +83,7 @@ def _compose_bind(given: dict[str, Any], flags: dict[str, str]) -> None:
     given.setdefault("bind", []).append(addresses.join(host, port))
 
 
-def build_parser(source: str = COMMAND_LINE) -> argparse.ArgumentParser:
+def build_parser(source: str = COMMAND_LINE) -> _Parser:
     parser = _Parser(
         prog="tricorn",
         usage="%(prog)s [OPTIONS] [APP_MODULE]",
@@ -153,13 +173,14 @@ def _leaving_out(record: Unavailable) -> type[argparse.Action]:
         def __call__(self, parser: Any, namespace: Any, values: Any, _: Any = None) -> None:
             off = record.takes is not Takes.NOTHING and values is not None and record.asks_for_nothing(values)
             if not (record.switch or off):
-                _ask(parser, namespace, record.name, f"argument {'/'.join(self.option_strings)}: {record.sentence}")
+                place = parser.placed(f"argument {'/'.join(self.option_strings)}")
+                _ask(namespace, record.asked(place, parser.refuse))
 
     return Ask
 
 
-def _ask(parser: argparse.ArgumentParser, namespace: object, name: str, sentence: str) -> None:
-    vars(namespace).setdefault(ASKED, []).append(Asked(name, sentence, parser.error))
+def _ask(namespace: object, asked: Asked) -> None:
+    vars(namespace).setdefault(ASKED, []).append(asked)
 
 
 def _add_borrowed(parser: argparse.ArgumentParser, words: set[str]) -> None:
@@ -177,7 +198,8 @@ def _borrowing(becomes: Sets | Nothing | Refused) -> type[argparse.Action]:
     class Borrow(_Borrow):
         def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
             if isinstance(becomes, Refused):
-                _ask(parser, namespace, option, f"argument {option}: {becomes.sentence}")
+                sentence = parser.placed(f"argument {option}: {becomes.sentence}")
+                _ask(namespace, Asked(option, sentence, parser.refuse))
             elif isinstance(becomes, Sets):
                 try:
                     for name, raw in becomes.values(values).items():
@@ -215,13 +237,12 @@ def _unrecognized(arguments: Sequence[str]) -> str:
     if not flags:
         return f"unrecognized arguments: {' '.join(arguments)}; one application is expected, and flags"
     # What follows an unknown flag is not told: its value may have been taken for the application.
-    text = f"unrecognized arguments: {' '.join(flags)}"
     # What is refused is no advice.
     borrowed = [row.flags.split() for row in BORROWED if isinstance(row.becomes, Sets)]
-    known = [*(setting.flags for setting in SETTINGS), *borrowed]
-    # Without the dashes, which all have in common.
-    meant = nearest(flags[0].lstrip("-"), tuple(flag[2:] for some in known for flag in some if flag.startswith("--")))
-    return f"{text}; did you mean --{meant}?" if meant else f"{text}; see tricorn --help"
+    known = [flag for some in (*(setting.flags for setting in SETTINGS), *borrowed) for flag in some]
+    long = [flag for flag in known if flag.startswith("--")]
+    meant = hint(flags[0], long, "{}", otherwise="; see tricorn --help")
+    return f"unrecognized arguments: {' '.join(flags)}{meant}"
 
 
 class _PrintCompletions(argparse.Action):
@@ -243,8 +264,14 @@ class _Parser(argparse.ArgumentParser):
         return gunicorns or ours
 
     def error(self, message: str) -> NoReturn:
-        where = "" if self.source == COMMAND_LINE else f"in the environment variable {self.source}: "
-        super().error(where + message)
+        self.refuse(self.placed(message))
+
+    def placed(self, message: str) -> str:
+        """The message, with the variable in which the arguments were."""
+        return message if self.source == COMMAND_LINE else f"in the environment variable {self.source}: {message}"
+
+    def refuse(self, message: str) -> NoReturn:
+        super().error(message)
 
 
 _OWN = frozenset(("completions", *(setting.name for setting in SETTINGS if setting.own)))

@@ -12,12 +12,11 @@ from importlib import machinery
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tricorn.config import misspelt
 from tricorn.config.lookups import ExistingPath, Group, Hook, User
-from tricorn.config.registry import BY_NAME
+from tricorn.config.registry import BY_NAME, meant_by
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
-from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, refuse
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked
 from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
 from tricorn.errors import ConfigError
 from tricorn.record import Record
@@ -104,7 +103,7 @@ def read(location: Location, directory: str) -> Layer:
             if record is None:
                 warnings.extend(_judge_stranger(name, value, place))
             elif not (type(value) is ModuleType or record.asks_for_nothing(value)):
-                asked.append(Asked(name, f"{place}: {record.sentence}", refuse))
+                asked.append(record.asked(place))
     return Layer(values, tuple(warnings), tuple(asked))
 
 
@@ -209,7 +208,7 @@ def _judge_stranger(name: str, value: object, place: str) -> Iterator[str]:
     # Not isinstance: it asks an object for its `__class__`, and a lazy one (Django's settings) is made by being asked.
     if type(value) not in PLAIN:
         return
-    meant = next((setting for setting in misspelt.candidates(name) if _is_value_of(setting, value)), None)
+    meant = next((setting for setting in meant_by(name) if _is_value_of(setting, value)), None)
     if meant is not None:
         yield f"{place}: {name} is not a setting and was ignored; did you mean {meant.name}?"
 

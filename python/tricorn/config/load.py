@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -47,6 +47,8 @@ class Loaded(Record):
     """The configuration file that was read."""
     layers: tuple[Layer, ...] = ()
     """What `config` was resolved from, the weakest first."""
+    variables: tuple[str, ...] = ()
+    """Variables in force that are written for platforms or other servers."""
 
 
 def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool = True) -> Loaded:
@@ -59,6 +61,7 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
     environ = sources.environ if sources.reads_environment else {}
     from_variables = command_line.read_environment_arguments(environ)
     platform, environment, program = read_platform(environ), read_environment(environ), sources.program or Layer({})
+    others = command_line.read_borrowed_environment(environ)
     with _working_in(sources.cwd):
         project = pyproject.read(sources.cwd)
         named_by = [project, program, environment, *from_variables, arguments]
@@ -66,9 +69,10 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
         with config_file.undone_on_failure(location):
             if sources.cwd not in sys.path:
                 sys.path.insert(0, sources.cwd)
-            file = Layer({}) if location is None else config_file.read(location, sources.cwd)
+            from_file = Layer({}) if location is None else config_file.read(location, sources.cwd)
             layers = [
-                _found(location), platform, project, weaker, file, program, environment, *from_variables, arguments
+                _found(location), platform, others, project, weaker, from_file, program,
+                environment, *from_variables, arguments,
             ]  # fmt: skip
             config = resolve(layers, sources.cwd)
             if config.reload and sources.application is not None:
@@ -77,7 +81,14 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
             if config.wsgi_app is None and needs_application:
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
     warnings = (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out)
-    return Loaded(config, warnings, None if location is None else location.text, tuple(layers))
+    file = None if location is None else location.text
+    return Loaded(config, warnings, file, tuple(layers), _in_force(config, (platform, others)))
+
+
+def _in_force(config: Config, layers: Iterable[Layer]) -> tuple[str, ...]:
+    """Where values of these layers come from that no other has outdone."""
+    raws = [(name, raw) for layer in layers for name, raw in layer.values.items()]
+    return tuple(dict.fromkeys(raw.origin for name, raw in raws if config.origin(name) == raw.origin))
 
 
 OBJECT = (

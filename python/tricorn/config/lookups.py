@@ -12,8 +12,9 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from tricorn.config.validators import Malformed, OptionalText, Refused, Text, TextList
-from tricorn.errors import ConfigError, nearest
+from tricorn.errors import ConfigError
 from tricorn.record import Record
+from tricorn.spelling import hint
 
 AnyHook = Callable[..., Any]
 
@@ -197,9 +198,8 @@ def import_class(who: str, dotted: str) -> object:
     try:
         return getattr(module, name)
     except AttributeError:
-        meant = nearest(name, tuple(vars(module)))
-        hint = f" Did you mean {module_name}.{meant}?" if meant else ""
-        raise ConfigError(f"{who} is not in its module.{hint}") from None
+        meant = hint(name, vars(module), module_name + ".{}")
+        raise ConfigError(f"{who} is not in its module{meant}") from None
 
 
 def _identity(raw: object, what: str, by_name: Callable[[str], int], current: Callable[[], int]) -> int:

@@ -16,7 +16,8 @@ from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Action
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, Takes, refuse
-from tricorn.errors import ConfigError, nearest
+from tricorn.errors import ConfigError
+from tricorn.spelling import hint
 
 ORIGIN = "tricorn.run()"
 
@@ -32,12 +33,13 @@ def read(given: Mapping[str, object], origin: str = ORIGIN) -> Layer:
             values.update(_of_setting(setting.name, value))
         elif record is not None:
             if not record.asks_for_nothing(value):
-                asked.append(Asked(name, f"{origin}: {record.sentence}", refuse))
+                asked.append(record.asked(origin))
         elif name in _BORROWED:
             _borrow(name, value, origin, values, asked)
         else:
-            meant = nearest(name, (*BY_NAME, *_BY_FLAG, *_BORROWED))
-            raise TypeError(f"{origin} has no setting {name!r}" + (f"; did you mean {meant!r}?" if meant else ""))
+            served = [each for each, becomes in _BORROWED.items() if isinstance(becomes, Sets)]
+            known = (*BY_NAME, *_BY_FLAG, *served)
+            raise TypeError(f"{origin} has no setting {name!r}{hint(name, known, otherwise='')}")
     host, port = values.pop("host", None), values.pop("port", None)
     if host is not None or port is not None:
         values["bind"] = addresses.join(_text(host), _text(port))

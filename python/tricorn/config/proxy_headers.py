@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tricorn.config.validators import Refused, TextList
-from tricorn.errors import nearest
 from tricorn.record import Record
+from tricorn.spelling import hint
 
 FORWARDED = "forwarded"
 """RFC 7239's, which says all that the others say."""
@@ -21,9 +21,8 @@ class ProxyHeaders(Record):
         names = tuple(dict.fromkeys(name.lower() for name in TextList().parse(raw)))
         for name in names:
             if name not in NAMES:
-                meant = nearest(name, NAMES)
-                hint = f" Did you mean {meant!r}?" if meant else ""
-                raise Refused(f"expected some of {', '.join(NAMES)}; {name!r} is none of them.{hint}")
+                meant = hint(name, NAMES, otherwise="")
+                raise Refused(f"expected some of {', '.join(NAMES)}, and {name!r} is none of them{meant}")
         if FORWARDED in names and len(names) > 1:
             others = ", ".join(name for name in names if name != FORWARDED)
             raise Refused(f"expected forwarded alone, or others without it: it says all that {others} could say")

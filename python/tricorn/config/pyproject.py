@@ -10,8 +10,9 @@ from typing import Any
 
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
-from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
-from tricorn.errors import ConfigError, nearest
+from tricorn.config.unavailable import UNAVAILABLE, Asked
+from tricorn.errors import ConfigError
+from tricorn.spelling import hint
 
 FILE = "pyproject.toml"
 ORIGIN = "[tool.tricorn] in ./pyproject.toml"
@@ -45,10 +46,9 @@ def _check_name(name: str, value: object) -> Asked | None:
         if record.name == name:
             if record.asks_for_nothing(value):
                 return None
-            return Asked(name, f"{ORIGIN}: {record.sentence}", refuse)
-    meant = nearest(name, tuple(BY_NAME))
-    hint = f" Did you mean {meant}?" if meant else ""
-    raise ConfigError(f"{ORIGIN}: {name} is not a setting.{hint}")
+            return record.asked(ORIGIN)
+    meant = hint(name, BY_NAME, "{}")
+    raise ConfigError(f"{ORIGIN}: {name} is not a setting{meant}")
 
 
 def _parse(text: bytes) -> dict[str, Any]:

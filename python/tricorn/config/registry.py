@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tricorn.config.setting import Setting
 from tricorn.config.settings.admin import Admin
 from tricorn.config.settings.application import Application
@@ -16,6 +18,7 @@ from tricorn.config.settings.responses import Responses
 from tricorn.config.settings.security import FrontEnds, Leniency, Limits
 from tricorn.config.settings.slow_clients import SlowClients
 from tricorn.config.settings.socket import Socket
+from tricorn.spelling import near
 
 
 class Settings(
@@ -45,3 +48,11 @@ SETTINGS: tuple[Setting[object], ...] = tuple(
 """Every record of the sections, in the order in which it stands there."""
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+def meant_by(name: str) -> Iterator[Setting[object]]:
+    """The settings that `name`, which is none, is a slip of: of their names, or of their flags."""
+    # Short ones, `env` or `name`, are what anybody calls a variable.
+    flags = {flag.lstrip("-"): setting for setting in SETTINGS for flag in setting.flags if len(flag.lstrip("-")) > 4}
+    spellings = {**flags, **BY_NAME}
+    return (spellings[each] for each in near(name, spellings))

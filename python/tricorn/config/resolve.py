@@ -1,7 +1,7 @@
 """From layers to a configuration: each setting takes its value from the strongest layer that has one.
 
-    default < platform's variables (PORT …) < pyproject.toml < configuration file < TRICORN_<NAME>
-            < GUNICORN_CMD_ARGS < TRICORN_CMD_ARGS < command line
+    default < platform's variables (PORT …) < GRANIAN_<FLAG>, UVICORN_<FLAG> < pyproject.toml < configuration file
+            < TRICORN_<NAME> < GUNICORN_CMD_ARGS < TRICORN_CMD_ARGS < command line
 
 Low and high are apart: a layer is raw values as they were written, and making one touches nothing; `resolve`
 turns what won into values, once, and each keeps its origin so that a complaint can name it.
@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterable, Mapping
 from types import FunctionType, MethodType, ModuleType
 
-from tricorn.config import misspelt
 from tricorn.config.config import DEFAULT, Config, Resolved
 from tricorn.config.lookups import ExistingPath, ExistingPaths
-from tricorn.config.registry import BY_NAME, SETTINGS
+from tricorn.config.registry import BY_NAME, SETTINGS, meant_by
 from tricorn.config.setting import Setting
-from tricorn.config.unavailable import UNAVAILABLE, Asked, refuse
+from tricorn.config.unavailable import UNAVAILABLE, Asked
 from tricorn.config.validators import Invalid, Refused
 from tricorn.errors import ConfigError
 from tricorn.record import Record
@@ -194,10 +193,10 @@ def _strangers(environ: Mapping[str, str], reading: _Reading) -> Iterable[str]:
         if variable in unavailable:
             record = unavailable[variable]
             if not record.asks_for_nothing(environ[variable]):
-                reading.asked.append(Asked(record.name, f"{variable}: {record.sentence}", refuse))
+                reading.asked.append(record.asked(variable))
             continue
         if _KUBERNETES.fullmatch(variable):
             continue
-        meant = next(misspelt.candidates(variable.removeprefix("TRICORN_").lower()), None)
+        meant = next(meant_by(variable.removeprefix("TRICORN_")), None)
         if meant is not None:
             yield f"The environment variable {variable} is not known; did you mean {meant.env}?"

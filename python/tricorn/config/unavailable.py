@@ -30,6 +30,8 @@ class Unavailable(Record):
     takes: Takes = Takes.VALUE
     switch: str = ""
     """The setting without which this one is of no effect."""
+    everywhere: bool = False
+    """gunicorn has it unless it is told otherwise: who moves it need not want it. There is a warning."""
 
     def asks_for_nothing(self, value: object) -> bool:
         """Whether a configuration file that says so is content with what there is: `keyfile = None`."""
@@ -45,6 +47,10 @@ class Unavailable(Record):
     def sentence(self) -> str:
         return f"gunicorn's setting {self.name} is not available in this version of tricorn."
 
+    def asked(self, place: str, raising: Callable[[str], object] | None = None) -> Asked:
+        """It is asked for there; `raising` is for a place that has an exception of its own."""
+        return Asked(self.name, f"{place}: {self.sentence}", _let_pass if self.everywhere else raising or refuse)
+
 
 class Asked(Record):
     """Something that is not there was asked for."""
@@ -54,20 +60,25 @@ class Asked(Record):
     sentence: str
     """What is said of it, with the place."""
     refuse: Callable[[str], object]
-    """Raises, with the sentence."""
+    """Raises, with the sentence; or lets it pass with a warning."""
 
 
 def refuse(sentence: str) -> NoReturn:
     raise ConfigError(sentence)
 
 
+def _let_pass(sentence: str) -> None:
+    """For what is no reason not to start."""
+
+
 def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
     """Refuses the first of them, or has a warning for each, once (`unavailable`)."""
     warnings: dict[str, str] = {}
+    how = "" if policy == "refuse" else f" (unavailable = {policy})"
     for each in asked:
         if policy == "refuse":
             each.refuse(each.sentence)
-        warnings.setdefault(each.name, f"{each.sentence} It was left out (unavailable = warn).")
+        warnings.setdefault(each.name, f"{each.sentence} It was left out{how}.")
     return tuple(warnings.values())
 
 
@@ -112,7 +123,7 @@ UNAVAILABLE = (
     Unavailable("dirty_post_fork", switch="dirty_apps"),
     Unavailable("dirty_worker_init", switch="dirty_apps"),
     Unavailable("dirty_worker_exit", switch="dirty_apps"),
-    Unavailable("control_socket", ("--control-socket",)),
+    Unavailable("control_socket", ("--control-socket",), everywhere=True),
     Unavailable("control_socket_mode", ("--control-socket-mode",), 0o600, switch="control_socket"),
 )
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
-from tricorn.errors import nearest
 from tricorn.record import Record
+from tricorn.spelling import hint
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Auto = Literal["auto"]
-Switch = Literal["auto", "on", "off"]
 
 
 class Invalid(ValueError):
@@ -53,21 +53,22 @@ class Integer(Record):
         return value
 
 
-class AutoOrInteger(Record):
-    """A whole number, or the word that leaves it to the server."""
+class OrAuto(Record, Generic[T]):
+    """A value of this kind, or the word that leaves it to the server."""
 
-    min: int = 0
-    metavar: str = "auto|INT"
+    kind: Kind[T]
 
-    def parse(self, raw: object) -> int | Auto:
+    @property
+    def metavar(self) -> str:
+        return f"auto|{self.kind.metavar}"
+
+    def parse(self, raw: object) -> T | Auto:
         if isinstance(raw, str) and raw.strip().lower() == "auto":
             return "auto"
         try:
-            value = _integer(raw)
-        except Malformed:
-            raise Malformed("expected a whole number or auto") from None
-        _check_range(value, self.min, None)
-        return value
+            return self.kind.parse(raw)
+        except Malformed as error:
+            raise Malformed(f"{error} or auto") from None
 
 
 class Seconds(Record):
@@ -139,20 +140,6 @@ class Boolean(Record):
         raise Malformed("expected true or false")
 
 
-class AutoOrBoolean(Record):
-    """`auto`, `on` or `off`; what a boolean is written like means one of the last two."""
-
-    metavar: str = "WHEN"
-
-    def parse(self, raw: object) -> Switch:
-        if isinstance(raw, str) and raw.strip().lower() == "auto":
-            return "auto"
-        try:
-            return "on" if Boolean().parse(raw) else "off"
-        except Malformed:
-            raise Malformed("expected auto, on or off") from None
-
-
 class Text(Record):
     metavar: str = "STRING"
 
@@ -184,9 +171,7 @@ class Choice(Record):
         word = dict(self.also).get(value.lower(), value.lower())
         if word in self.choices:
             return word
-        meant = nearest(value, self.choices)
-        hint = f"; did you mean {meant!r}?" if meant else ""
-        raise Refused(f"expected one of {', '.join(self.choices)}{hint}")
+        raise Refused(f"expected one of {', '.join(self.choices)}{hint(value, self.choices, otherwise='')}")
 
 
 class TextList(Record):

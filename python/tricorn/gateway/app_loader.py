@@ -12,8 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tricorn.errors import AppImportError, nearest
+from tricorn.errors import AppImportError
 from tricorn.gateway import interfaces
+from tricorn.spelling import hint
 
 DEFAULT_ATTRIBUTES = ("application", "app")
 """gunicorn's, and that of the frameworks' tutorials."""
@@ -124,6 +125,6 @@ def _call_factory(factory: Any, positional: list[Any], named: dict[str, Any]) ->
 
 
 def _not_found(name: str, module: str, known: tuple[str, ...]) -> str:
-    meant = nearest(name, tuple(word for word in known if not word.startswith("__")))
-    hint = f" Did you mean '{module}:{meant}'?" if meant else ""
-    return f"Failed to find attribute {name!r} in {module!r}.{hint}"
+    public = [word for word in known if not word.startswith("__")]
+    meant = hint(name, public, f"'{module}:{{}}'")
+    return f"Failed to find attribute {name!r} in {module!r}{meant}"

@@ -8,11 +8,12 @@ from __future__ import annotations
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tricorn.config.resolve import override
 from tricorn.config.settings import processes
-from tricorn.errors import ConfigError, nearest
+from tricorn.errors import ConfigError
+from tricorn.spelling import hint
 from tricorn.workers import installed
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 AUTO = processes.AUTO
 """The application decides."""
-
-NAMES = processes.WORKER_CLASSES
 
 GUNICORNS = "egg:gunicorn#"
 """What gunicorn's own entry points begin with."""
@@ -45,9 +44,9 @@ def choose(name: str | type, threads: int) -> str:
         return foreign.load(named).alias
     alias = _alias(name)
     if alias not in NAMES:
-        meant = nearest(name, NAMES)
-        hint = f" Did you mean {meant!r}?" if meant else ""
-        raise ConfigError(f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}.{hint}")
+        raise ConfigError(
+            f"The worker class {name!r} is not known: expected one of {', '.join(NAMES)}{hint(name, NAMES)}"
+        )
     if alias in OLDEST:
         _check_package(f"The worker class {name!r}", alias)
     if name in _ON_UVLOOP:
@@ -105,7 +104,7 @@ def _alias(name: str) -> str:
 
 def load(alias: str) -> type[Worker]:
     """The class of an alias, importing only that one."""
-    module, _, name = _CLASSES[alias].partition(":")
+    module, _, name = FAMILIES[alias].place.partition(":")
     with warnings.catch_warnings():
         if alias == "eventlet":
             warnings.simplefilter("ignore")  # it says at every import that it is old
@@ -145,45 +144,50 @@ def _version(package: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-_CLASSES = {
-    AUTO: "auto:AutoWorker",
-    "sync": "sync:SyncWorker",
-    "gthread": "gthread:ThreadWorker",
-    "gevent": "ggevent:GeventWorker",
-    "eventlet": "geventlet:EventletWorker",
-    "asgi": "gasgi:AsgiWorker",
-    "tornado": "gtornado:TornadoWorker",
-    "aiohttp": "gaiohttp:AiohttpWorker",
+class Family(NamedTuple):
+    """A class of ours, and the names under which it is known."""
+
+    place: str
+    """Its module here, and its name there."""
+    names: str = ""
+    """Those besides the alias, separated by spaces."""
+    on_uvloop: str = ""
+    """Names that ask for uvloop, too."""
+
+
+FAMILIES = {
+    AUTO: Family("auto:AutoWorker"),
+    "sync": Family(
+        "sync:SyncWorker",
+        "gunicorn.workers.sync.SyncWorker egg:meinheld#gunicorn_worker meinheld.gmeinheld.MeinheldWorker",
+    ),
+    "gthread": Family("gthread:ThreadWorker", "gunicorn.workers.gthread.ThreadWorker"),
+    "gevent": Family(
+        "ggevent:GeventWorker",
+        "gevent_wsgi gevent_pywsgi gunicorn.workers.ggevent.GeventWorker gunicorn.workers.ggevent.GeventPyWSGIWorker "
+        "gunicorn.workers.ggevent.PyWSGIWorker",
+    ),
+    "eventlet": Family("geventlet:EventletWorker", "gunicorn.workers.geventlet.EventletWorker"),
+    "asgi": Family(
+        "gasgi:AsgiWorker",
+        "asyncio gunicorn.workers.gasgi.ASGIWorker uvicorn.workers.UvicornWorker uvicorn.workers.UvicornH11Worker "
+        "uvicorn_worker.UvicornWorker uvicorn_worker.UvicornH11Worker uvicorn_worker._workers.UvicornWorker "
+        "uvicorn_worker._workers.UvicornH11Worker",
+        "uvloop",
+    ),
+    "tornado": Family("gtornado:TornadoWorker", "gunicorn.workers.gtornado.TornadoWorker"),
+    "aiohttp": Family(
+        "gaiohttp:AiohttpWorker",
+        "gaiohttp aiohttp.GunicornWebWorker aiohttp.worker.GunicornWebWorker",
+        "aiohttp.GunicornUVLoopWebWorker aiohttp.worker.GunicornUVLoopWebWorker",
+    ),
 }
+NAMES = tuple(FAMILIES)
 
 LOOPS_OF_HYPERCORN = ("asyncio", "uvloop")
 """hypercorn's names of its worker classes."""
 
-_ON_UVLOOP = frozenset(("uvloop", "aiohttp.GunicornUVLoopWebWorker", "aiohttp.worker.GunicornUVLoopWebWorker"))
-
+_ON_UVLOOP = frozenset(name for family in FAMILIES.values() for name in family.on_uvloop.split())
 _OTHER_NAMES = {
-    "gunicorn.workers.sync.SyncWorker": "sync",
-    "gunicorn.workers.gthread.ThreadWorker": "gthread",
-    "egg:meinheld#gunicorn_worker": "sync",
-    "meinheld.gmeinheld.MeinheldWorker": "sync",
-    "gevent_wsgi": "gevent",
-    "gevent_pywsgi": "gevent",
-    "gunicorn.workers.ggevent.GeventWorker": "gevent",
-    "gunicorn.workers.ggevent.GeventPyWSGIWorker": "gevent",
-    "gunicorn.workers.ggevent.PyWSGIWorker": "gevent",
-    "gunicorn.workers.geventlet.EventletWorker": "eventlet",
-    "gunicorn.workers.gasgi.ASGIWorker": "asgi",
-    **dict.fromkeys(LOOPS_OF_HYPERCORN, "asgi"),
-    "uvicorn.workers.UvicornWorker": "asgi",
-    "uvicorn.workers.UvicornH11Worker": "asgi",
-    "uvicorn_worker.UvicornWorker": "asgi",
-    "uvicorn_worker.UvicornH11Worker": "asgi",
-    "uvicorn_worker._workers.UvicornWorker": "asgi",
-    "uvicorn_worker._workers.UvicornH11Worker": "asgi",
-    "gunicorn.workers.gtornado.TornadoWorker": "tornado",
-    "gaiohttp": "aiohttp",
-    "aiohttp.GunicornWebWorker": "aiohttp",
-    "aiohttp.worker.GunicornWebWorker": "aiohttp",
-    "aiohttp.GunicornUVLoopWebWorker": "aiohttp",
-    "aiohttp.worker.GunicornUVLoopWebWorker": "aiohttp",
+    name: alias for alias, family in FAMILIES.items() for name in f"{family.names} {family.on_uvloop}".split()
 }

@@ -123,9 +123,8 @@ def make_wsgi_gateway(worker: Worker, application: Callable[..., Any], at_once: 
 
 def buffers_responses(config: Config, worker: Worker | type[Worker]) -> bool:
     """Whether what slow clients do not take goes to disk: a wait for them holds a thread, or the operator wants it."""
-    if config.response_buffering == "auto":
-        return not worker.yields
-    return config.response_buffering == "on" and not worker.streaming
+    asked = config.response_buffering
+    return not worker.yields if asked == "auto" else asked and not worker.streaming
 
 
 def _lower(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from tricorn.arbiter import reexec
 from tricorn.arbiter.reexec import Command, inherited, plan
-from tricorn.config.registry import BY_NAME
-from tricorn.errors import ConfigError, nearest
+from tricorn.config.registry import meant_by
+from tricorn.errors import ConfigError
 
 
 class TestPlan:
@@ -98,7 +98,7 @@ class TestInherited:
 
     @pytest.mark.parametrize("name", [reexec.PID, reexec.FDS])
     def test_no_variable_looks_like_a_misspelt_setting(self, name: str) -> None:
-        assert nearest(name.removeprefix("TRICORN_").lower(), tuple(BY_NAME)) is None
+        assert not list(meant_by(name.removeprefix("TRICORN_")))
 
 
 # Says what it was given, as JSON.

@@ -26,7 +26,7 @@ def _restored(nothing_configured: Path) -> Iterator[None]:
         (["-w", "0", "a"], "expected at least 1."),
         (
             ["-k", "snyc", "a"],
-            "expected one of auto, sync, gthread, gevent, eventlet, asgi, tornado, aiohttp. Did you mean 'sync'?",
+            "expected one of auto, sync, gthread, gevent, eventlet, asgi, tornado, aiohttp; did you mean 'sync'?",
         ),
         (["-b", "h:p", "a"], "'p' is not a valid port number."),
         (["--chdir", "/no/such/directory", "--check-config", "a"], "Invalid value for chdir"),

@@ -35,12 +35,14 @@ PYPROJECT = "[tool.tricorn] in ./pyproject.toml"
 # Weakest first: what is written where, the number of workers it asks for, and the origin that is told.
 CHAIN = [
     ("env WEB_CONCURRENCY", "1", "WEB_CONCURRENCY"),
-    ("file pyproject.toml", "[tool.tricorn]\nworkers = 2\n", PYPROJECT),
-    ("file gunicorn.conf.py", "workers = 3\n", "./gunicorn.conf.py:1"),
-    ("env TRICORN_WORKERS", "4", "TRICORN_WORKERS"),
-    ("env GUNICORN_CMD_ARGS", "--workers 5", "--workers in GUNICORN_CMD_ARGS"),
-    ("env TRICORN_CMD_ARGS", "-w 6", "--workers in TRICORN_CMD_ARGS"),
-    ("argv", "-w 7", "--workers"),
+    ("env GRANIAN_WORKERS", "2", "GRANIAN_WORKERS"),
+    ("env UVICORN_WORKERS", "3", "UVICORN_WORKERS"),
+    ("file pyproject.toml", "[tool.tricorn]\nworkers = 4\n", PYPROJECT),
+    ("file gunicorn.conf.py", "workers = 5\n", "./gunicorn.conf.py:1"),
+    ("env TRICORN_WORKERS", "6", "TRICORN_WORKERS"),
+    ("env GUNICORN_CMD_ARGS", "--workers 7", "--workers in GUNICORN_CMD_ARGS"),
+    ("env TRICORN_CMD_ARGS", "-w 8", "--workers in TRICORN_CMD_ARGS"),
+    ("argv", "-w 9", "--workers"),
 ]
 
 

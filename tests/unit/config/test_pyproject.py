@@ -50,8 +50,8 @@ def test_no_file_is_no_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("worker = 2", "worker is not a setting. Did you mean workers?"),
-        ("worker-class = 'sync'", "worker-class is not a setting. Did you mean worker_class?"),
+        ("worker = 2", "worker is not a setting; did you mean workers?"),
+        ("worker-class = 'sync'", "worker-class is not a setting; did you mean worker_class?"),
         ("zzz = 2", "zzz is not a setting."),
     ],
 )

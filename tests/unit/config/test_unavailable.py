@@ -63,3 +63,10 @@ def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
         judge(asked, "refuse")
     assert judge(asked, "warn") == ("conf.py:1: no certfile. It was left out (unavailable = warn).",)
     assert judge([], "refuse") == ()
+
+
+def test_what_gunicorn_has_unless_told_otherwise_is_left_out_with_a_warning() -> None:
+    asked = [BY_NAME["control_socket"].asked("conf.py:1"), BY_NAME["control_socket"].asked("--control-socket")]
+    sentence = "conf.py:1: gunicorn's setting control_socket is not available in this version of tricorn."
+    assert judge(asked, "refuse") == (f"{sentence} It was left out.",)
+    assert judge(asked, "warn") == (f"{sentence} It was left out (unavailable = warn).",)

@@ -82,10 +82,10 @@ def test_a_factory_with_literal_arguments(call: str, arguments: object) -> None:
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("loader_module:nope", "Failed to find attribute 'nope' in 'loader_module'."),
+        ("loader_module:missing", "Failed to find attribute 'missing' in 'loader_module'."),
         (
             "loader_module:factry()",
-            "Failed to find attribute 'factry' in 'loader_module'. Did you mean 'loader_module:factory'?",
+            "Failed to find attribute 'factry' in 'loader_module'; did you mean 'loader_module:factory'?",
         ),
         (
             "loader_empty",

@@ -284,7 +284,7 @@ class TestLoggerClass:
     @pytest.mark.parametrize(
         ("name", "says"),
         [
-            ("my_loggers.Mein", "not in its module. Did you mean my_loggers.Mine?"),
+            ("my_loggers.Min", "not in its module; did you mean my_loggers.Mine?"),
             ("my_loggers.Other", "expected a subclass of tricorn.log.Logger"),
             ("my_loggers.Failing", "Failing .logger_class. failed: ZeroDivisionError"),
             ("Mine", "must be a dotted name"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tricorn import workers
+from tricorn.config.settings import processes
 from tricorn.errors import ConfigError
 from tricorn.workers import installed
 
@@ -144,3 +145,13 @@ class TestLoops:
 def test_every_name_has_a_class() -> None:
     for alias in workers.NAMES:
         assert issubclass(workers.load(alias), object)
+
+
+def test_the_names_of_the_setting_are_those_of_the_table() -> None:
+    assert workers.NAMES == processes.WORKER_CLASSES
+
+
+def test_no_name_is_of_two_families() -> None:
+    names = [name for family in workers.FAMILIES.values() for name in f"{family.names} {family.on_uvloop}".split()]
+    assert len(names) == len(set(names)) > 20
+    assert not set(names) & set(workers.NAMES)

@@ -93,7 +93,7 @@ def test_a_class_that_is_given_itself() -> None:
         (Own, "Own' is not one that this server can run: expected .* a run.. of its own"),
         ("os.path", "is not one that this server can run"),
         ("no_such_module.Worker", "cannot be imported: ModuleNotFoundError"),
-        ("tricorn.workers.sync.SynkWorker", "is not in its module. Did you mean tricorn.workers.sync.SyncWorker"),
+        ("tricorn.workers.sync.SynkWorker", "is not in its module; did you mean tricorn.workers.sync.SyncWorker"),
         ("egg:no-such-distribution#it", "no distribution 'no-such-distribution' is installed"),
         ("egg:pytest#it", "pytest has no entry point 'it'"),
     ],

@@ -17,7 +17,6 @@ from tricorn.config.load import Loaded, working_directory
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
 from tricorn.config.unavailable import UNAVAILABLE, Asked, judge
-from tricorn.config.unavailable import refuse as refuse_asked
 from tricorn.config.validators import Invalid
 
 __all__ = ["PLATFORM", "Config", "Setting", "get_default_config_file", "make_settings"]
@@ -51,7 +50,7 @@ class Setting:
         if self._refused is None:
             self._config.give(self.name, value)
         elif not self._refused.asks_for_nothing(value):
-            self._config.ask(Asked(self.name, f"{PROGRAM}: {self._refused.sentence}", refuse_asked))
+            self._config.ask(self._refused.asked(PROGRAM))
 
 
 def make_settings(ignore: Iterable[str] = ()) -> dict[str, Setting]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Auto, AutoOrInteger, Boolean, Choice, Integer, Seconds
+from tricorn.config.validators import Auto, Boolean, Choice, Integer, OrAuto, Seconds
 
 
 class Queueing(Section):
@@ -48,7 +48,7 @@ class Queueing(Section):
     )
 
     max_concurrency: Setting[int | Auto] = Setting(
-        kind=AutoOrInteger(),
+        kind=OrAuto(Integer()),
         default=0,
         own=True,
         help="The most requests that run at once in all workers together; a number or auto, 0 is as many as threads.",

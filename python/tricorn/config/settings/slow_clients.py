@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import AutoOrBoolean, Boolean, Bytes, Integer, Seconds, Switch
+from tricorn.config.validators import Auto, Boolean, Bytes, Integer, OrAuto, Seconds
 
 
 class SlowClients(Section):
@@ -98,8 +98,8 @@ class SlowClients(Section):
         "loops always begin with the head.",
     )
 
-    response_buffering: Setting[Switch] = Setting(
-        kind=AutoOrBoolean(),
+    response_buffering: Setting[bool | Auto] = Setting(
+        kind=OrAuto(Boolean()),
         default="auto",
         own=True,
         help="Keeps on disk what slow clients do not take of responses: auto, on or off.",
