@@ -67,17 +67,18 @@ class Connections:
         self._tell = tell
         self._call_later = call_later
         self._refusals: dict[str, Refusals] = {}
-        self._held: dict[weakref.ref[Any], tuple[str, Callable[[Any], bool]]] = {}
+        self._held: dict[weakref.ref[Any], Callable[[Any], bool]] = {}
         self._look_again = 16
         """At so many it is worth looking for those that were closed and are kept all the same."""
 
-    def opened(self, connection: object, address: str, is_closed: Callable[[Any], bool]) -> None:
+    def opened(self, connection: object, is_closed: Callable[[Any], bool]) -> None:
         """A connection was made. `is_closed` says later whether it still is one."""
-        self._held[weakref.ref(connection, self._gone)] = address, is_closed
+        self._held[weakref.ref(connection, self._gone)] = is_closed
         if len(self._held) >= self._look_again:
             self.sweep()
             self._look_again = max(16, 2 * len(self._held))
-        self._publish()
+        else:
+            self._publish()
 
     def failed(self, address: str, text: str) -> None:
         """No connection could be made. A report follows if the reason is that there are too many."""
@@ -85,7 +86,6 @@ class Connections:
         if found is None:
             return
         self.sweep()
-        self._publish()
         refusals = self._refusals.setdefault(address, Refusals())
         refusals.count += 1
         if refusals.count == 1:
@@ -103,18 +103,14 @@ class Connections:
             self._tell(address, refusals)
             refusals.count, refusals.reported = 0, time.monotonic()
 
-    def held(self, address: str | None = None) -> int:
-        """How many this worker holds, of one address or of all."""
-        self.sweep()
-        return sum(address in (None, theirs) for theirs, _ in list(self._held.values()))
-
     def sweep(self) -> None:
         """Forgets what was closed."""
         for reference in list(self._held):
-            entry = self._held.get(reference)
+            is_closed = self._held.get(reference)
             connection = reference()
-            if entry is not None and (connection is None or entry[1](connection)):
+            if is_closed is not None and (connection is None or is_closed(connection)):
                 self._held.pop(reference, None)
+        self._publish()
 
     def _gone(self, reference: weakref.ref[Any]) -> None:
         self._held.pop(reference, None)

@@ -388,6 +388,8 @@ class Worker(Contract, ABC):
             self.crash()
         finally:
             self.leaving = True
+            if self.reloader is not None:
+                self.reloader.stop()
             Handlers.silence()
             if lost := core.close():
                 self.log.warning("%s", lost)

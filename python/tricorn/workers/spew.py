@@ -18,12 +18,6 @@ def install() -> None:
     sys.settrace(_trace)
 
 
-def remove() -> None:
-    """Ends it for this thread and for threads to come; those that run go on printing."""
-    threading.settrace(None)
-    sys.settrace(None)
-
-
 def _trace(frame: FrameType, event: str, _: object) -> Any:
     if event == "line":
         name = frame.f_globals.get("__name__", "[unknown]")

@@ -70,8 +70,7 @@ def _count(psycopg: Any, ground: Ground) -> None:
                 ground.connections.failed(address_of(words.get("host"), words.get("port")), str(error))
             raise
         if ground.connections is not None:
-            address = address_of(connection.host.decode(), connection.port.decode())
-            ground.connections.opened(connection, address, _is_closed)
+            ground.connections.opened(connection, _is_closed)
         return connection
 
     connect.__tricorn__ = True  # type: ignore[attr-defined]

@@ -111,7 +111,7 @@ class _Connect:
                 connections.failed(target.address, str(error))
             raise
         if connections is not None:
-            connections.opened(connection, target.address, _is_closed)
+            connections.opened(connection, _is_closed)
 
     def _wait(self, connection: Any, target: Target) -> None:
         extensions = self._psycopg2.extensions
