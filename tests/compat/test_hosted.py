@@ -194,9 +194,11 @@ class Worker(Serving):
         signal.signal(signal.SIGTERM, self.handle_exit)
         os.set_blocking(self.PIPE[1], False)
         signal.set_wakeup_fd(self.PIPE[1])
-        self.wsgi = self.app.wsgi()
+        self.load_wsgi()
         self.cfg.post_worker_init(self)
         self.run()
+    def load_wsgi(self):
+        self.wsgi = self.app.wsgi()
     def handle_exit(self, sig, frame):
         self.alive = False
 """,
@@ -231,16 +233,23 @@ def installed(server: Site) -> str:
     return str(root)
 
 
-@pytest.mark.parametrize("which", ["of a few lines", "itself"])
-def test_a_class_that_needs_gunicorns_own(which: str) -> None:
-    files = {"timed.py": TIMED, "serving.py": SERVING, "shop.py": APPLICATION}
+def over_gunicorn(which: str, config: str, shop: str = APPLICATION) -> Site:
+    files = {"timed.py": TIMED, "serving.py": SERVING, "shop.py": shop}
     server = Site("", app="shop:application", files=files)
     packages = gunicorns_packages() if which == "itself" else installed(server)
     if packages is None:
         pytest.skip("needs gunicorn itself: make test-reference")
     server._header = server._header.replace("pythonpath = '", f"pythonpath = '{packages},")
-    server.configure("worker_class = 'timed.Timed'\nkeepalive = 7\nlogger_class = 'gunicorn.glogging.Logger'\n" + HOOKS)
-    with server:
+    server.configure("worker_class = 'timed.Timed'\nlogger_class = 'gunicorn.glogging.Logger'\n" + config)
+    return server
+
+
+BOTH = pytest.mark.parametrize("which", ["of a few lines", "itself"])
+
+
+@BOTH
+def test_a_class_that_needs_gunicorns_own(which: str) -> None:
+    with over_gunicorn(which, "keepalive = 7\n" + HOOKS) as server:
         assert pid_of(server) == server.worker_pid()
         server.log.wait(r"Using worker: hosted \(timed.Timed\)")
         server.log.wait(r"overrides handle_request\(\), which this server does not call: it reads and writes")
@@ -251,3 +260,12 @@ def test_a_class_that_needs_gunicorns_own(which: str) -> None:
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0
         server.log.wait("hook: exit of")
+
+
+@BOTH
+def test_what_cannot_be_loaded_is_shown_until_it_can(which: str) -> None:
+    with over_gunicorn(which, "reload = True\n", "1 / 0\n") as server:
+        server.log.wait("The application cannot be loaded; its traceback is served until it can")
+        assert "ZeroDivisionError" in server.get("/").text
+        server.write("shop.py", APPLICATION)
+        until(lambda: server.get("/").body.split()[0].isdigit(), "the mended code serves")

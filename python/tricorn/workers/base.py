@@ -351,7 +351,7 @@ class Worker(Contract, ABC):
         except (Exception, SystemExit) as error:
             if not self.spec.stand_in:
                 raise
-            self._let_stand_in(error, "The application cannot be loaded; its traceback is served until it can")
+            self._let_stand_in(error, NOT_LOADED)
         self.loaded()
 
     def _start_application(self) -> None:
@@ -483,6 +483,8 @@ def _most_requests(config: Config) -> int:
 
 
 CRASHED = 1
+
+NOT_LOADED = "The application cannot be loaded; its traceback is served until it can"
 
 NOT_SERVED = "{}: init_process() has returned and the worker has not served; it and run() must call super()."
 

@@ -22,7 +22,7 @@ from tricorn.errors import ConfigError, ExitCode
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
-from tricorn.workers.base import Tmp, Worker, WorkerFds, WorkerSpec
+from tricorn.workers.base import NOT_LOADED, Tmp, Worker, WorkerFds, WorkerSpec
 from tricorn.workers.handlers import HANDLED, HARMLESS, METHODS
 
 if TYPE_CHECKING:
@@ -125,6 +125,17 @@ class Front(Worker):
         super()._enter()
         self._reloader, self.reloader = self.reloader, None  # gunicorn's classes would start it
 
+    def load_wsgi(self) -> None:
+        """With `reload`, what cannot be loaded is shown by classes that call `wsgi`, as gunicorn's own do."""
+        try:
+            super().load_wsgi()
+        except (Exception, SystemExit) as error:
+            if not (self.spec.stand_in and self.is_gunicorns and hasattr(self, "handle_request")):
+                raise
+            self.reloader = self._reloader
+            self._let_stand_in(error, NOT_LOADED)
+            self.reloader = None
+
     def run(self) -> None:
         if self._reloader is not None:
             self._reloader.note_modules()
@@ -214,5 +225,5 @@ QUIT_PAUSE = 0.1
 
 WITHOUT = (
     "So it does without the native core: slow clients hold it, requests have no request_timeout, queue or named stack "
-    "when they last too long, and `timeout` is about its heartbeat, as with gunicorn."
+    "when they last too long, probes (admin_bind) are refused, and `timeout` is about its heartbeat, as with gunicorn."
 )
