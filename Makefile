@@ -178,6 +178,16 @@ test-reference: build .venvs/reference/.setup ## The tests of gunicorn's behavio
 	@$(BIN)/uv pip install --quiet --python .venvs/reference/bin/python -r requirements/reference.txt -r requirements/test.txt
 	@touch $@
 
+.PHONY: test-agents
+test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do they see the same here as under gunicorn and uvicorn?
+	@TRICORN_TEST_AGENTS="$(abspath .venvs/agents)" $(BIN)/python -m pytest -q -n 2 tests/agents
+
+.venvs/agents/.setup: requirements/agents.txt | $(VENV)/.setup
+	$(call say,Installing monitoring agents into .venvs/agents)
+	@$(BIN)/python -m venv .venvs/agents
+	@$(BIN)/uv pip install --quiet --python .venvs/agents/bin/python -r requirements/agents.txt
+	@touch $@
+
 .PHONY: bench
 bench: build .venvs/bench/.setup ## Measures tricorn beside its peers (BENCH_ARGS="--cases hello"); about 20 minutes
 	@$(BIN)/python -m benches.end_to_end $(BENCH_ARGS)
