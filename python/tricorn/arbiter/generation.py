@@ -168,14 +168,14 @@ def bind(
 ) -> list[Listener]:
     """Listens on all addresses, or raises and leaves nothing behind; takes those that are open already."""
     kept = kept or {}
-    open_all = reuse_port.reserve if config.reuse_port and not admin else sockets.listen
-    fresh = open_all(
+    fresh = sockets.listen(
         [name for name in addresses if name not in kept],
         backlog=config.backlog,
         umask=config.umask,
         owner=(config.uid, config.gid),
         attempts=sockets.BIND_ATTEMPTS if patient else 1,
         log=log,
+        open_one=reuse_port.reserve if config.reuse_port and not admin else None,
     )
     opened = kept | {listener.name: listener for listener in fresh}
     return [opened[name] for name in dict.fromkeys(addresses)]

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tricorn.arbiter import sockets
-from tricorn.arbiter.sockets import Listener, Log
+from tricorn.arbiter.sockets import Listener
 from tricorn.config.addresses import Address, TcpAddress
 from tricorn.errors import BindError
 from tricorn.unpatched import socket
@@ -37,21 +37,19 @@ class Reserved(Listener):
         self.socket.close()  # and no filter: no packet comes here
 
 
-def reserve(
-    addresses: Iterable[str],
-    *,
-    backlog: int,
-    umask: int,
-    log: Log,
-    owner: tuple[int, int] | None = None,
-    attempts: int = sockets.BIND_ATTEMPTS,
-) -> list[Listener]:
-    """As `sockets.listen`, with a Reserved in place of each TCP listener."""
-
-    def open_one(address: Address) -> Listener:
-        return _reserve(address) if isinstance(address, TcpAddress) else sockets.listen_on(address, backlog, umask)
-
-    return sockets.open_all(addresses, open_one, owner, attempts, log)
+def reserve(address: Address, backlog: int, umask: int) -> Listener:
+    """As `sockets.listen_on`, with a Reserved in the place of a TCP listener."""
+    if not isinstance(address, TcpAddress):
+        return sockets.listen_on(address, backlog, umask)
+    name = (address.host, address.port)
+    try:
+        # Without SO_REUSEADDR, since that would share the name with everybody who sets it and does not listen yet.
+        return Reserved(sockets.bind_tcp(sockets.family(address), name, (socket.SO_REUSEPORT,)))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+    # What may be in the way is only what connections of a server without the setting have left (TIME_WAIT).
+    return Reserved(sockets.bind_tcp(sockets.family(address), name, _BOTH))
 
 
 def open_for_worker(reserved: Iterable[Listener]) -> list[Listener]:
@@ -98,18 +96,6 @@ def refuse_newcomers(fds: Iterable[int]) -> None:
 def to_hand_over(listeners: Iterable[Listener]) -> list[Listener]:
     """What a successor (USR2) inherits: it reserves on its own, and a reservation must not be listened on."""
     return [each for each in listeners if not isinstance(each, Reserved)]
-
-
-def _reserve(address: TcpAddress) -> Reserved:
-    name = (address.host, address.port)
-    try:
-        # Without SO_REUSEADDR, since that would share the name with everybody who sets it and does not listen yet.
-        return Reserved(sockets.bind_tcp(sockets.family(address), name, (socket.SO_REUSEPORT,)))
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-    # What may be in the way is only what connections of a server without the setting have left (TIME_WAIT).
-    return Reserved(sockets.bind_tcp(sockets.family(address), name, _BOTH))
 
 
 def _open(reserved: Reserved) -> Listener:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from tricorn.arbiter import port_holder
@@ -150,28 +151,20 @@ def listen(
     log: Log,
     owner: tuple[int, int] | None = None,
     attempts: int = BIND_ATTEMPTS,
+    open_one: Callable[[Address, int, int], Listener] | None = None,
 ) -> list[Listener]:
     """Listens on all addresses, or raises and leaves nothing behind.
 
-    `owner`: user and group that unix sockets are given to. As in gunicorn, descriptors (fd://) stand alone.
+    `owner`: user and group that unix sockets are given to. As in gunicorn, descriptors (fd://) stand alone. `open_one`
+    makes the listener of an address, a backlog and a umask; `listen_on`, if it is not given.
     """
-    return open_all(addresses, lambda address: listen_on(address, backlog, umask), owner, attempts, log)
-
-
-def open_all(
-    addresses: Iterable[str],
-    open_one: Callable[[Address], Listener],
-    owner: tuple[int, int] | None,
-    attempts: int,
-    log: Log,
-) -> list[Listener]:
-    """What `open_one` makes of all addresses, or raises and leaves nothing behind."""
+    open_one = open_one or listen_on
     parsed = [(text, grammar.parse(text)) for text in addresses]
     given = [(text, address) for text, address in parsed if isinstance(address, FdAddress)]
     listeners: list[Listener] = []
     try:
         for text, address in given or parsed:
-            listener = _open_patiently(address, open_one, attempts, log)
+            listener = _open_patiently(address, partial(open_one, address, backlog, umask), attempts, log)
             listener.name = text
             listeners.append(listener)
             if listener.file is not None and owner not in (None, (os.geteuid(), os.getegid())):
@@ -223,12 +216,12 @@ def passed_by_systemd(log: Log) -> list[int]:
     return [FIRST_SYSTEMD_FD + number for number in range(int(count))]
 
 
-def _open_patiently(address: Address, open_one: Callable[[Address], Listener], attempts: int, log: Log) -> Listener:
+def _open_patiently(address: Address, open_one: Callable[[], Listener], attempts: int, log: Log) -> Listener:
     """A restart may find the port still held by its predecessor: like gunicorn, tries for five seconds."""
     attempt = 1
     while True:
         try:
-            return open_one(address)
+            return open_one()
         except OSError as error:
             in_use = error.errno == errno.EADDRINUSE
             holder = port_holder.describe(address.port) if in_use and isinstance(address, TcpAddress) else ""

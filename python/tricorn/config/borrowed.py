@@ -307,7 +307,11 @@ def word(flag: str) -> str:
     return flag.lstrip("-").replace("-", "_")
 
 
+def rows(server: str) -> dict[str, Sets | Nothing | Refused | Ours]:
+    """What the flags of a server become that are not the same here."""
+    return {flag: row.becomes for row in BORROWED if server in row.servers for flag in row.flags.split()}
+
+
 def names_of(server: str) -> frozenset[str]:
     """The flags of another server, as the keyword arguments of its programs."""
-    flags = [*SAME[server].split(), *(flag for row in BORROWED if server in row.servers for flag in row.flags.split())]
-    return frozenset(("headers", *map(word, flags)))
+    return frozenset(("headers", *map(word, (*SAME[server].split(), *rows(server)))))

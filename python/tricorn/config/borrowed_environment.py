@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from tricorn.config.borrowed import BORROWED, GRANIAN, SAME, UVICORN, Nothing, Ours, Refused, Sets
+from tricorn.config.borrowed import GRANIAN, SAME, UVICORN, Ours, rows
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action
 from tricorn.config.unavailable import Takes
@@ -53,7 +53,7 @@ _KUBERNETES = re.compile(r"(tcp|udp|sctp)://")
 
 def variables(server: str) -> dict[str, str]:
     """The flag of each variable; of a switch the one that switches it on."""
-    every = (*SAME[server].split(), *_rows(server))
+    every = (*SAME[server].split(), *rows(server))
     flags = {flag.replace("--no-", "--", 1) for flag in every if flag.startswith("--")}
     names = NAMES[server]
     return {
@@ -100,9 +100,5 @@ def _flags(server: str) -> dict[str, bool]:
     """The flags of a server that are read here, and whether each is a switch."""
     actions = {flag: setting.action for setting in SETTINGS for flag in setting.flags}
     switches = {flag: actions.get(flag) in (Action.SET, Action.UNSET) for flag in SAME[server].split()}
-    rows = _rows(server).items()
-    return switches | {flag: row.takes is Takes.NOTHING for flag, row in rows if not isinstance(row, Ours)}
-
-
-def _rows(server: str) -> dict[str, Sets | Nothing | Refused | Ours]:
-    return {flag: row.becomes for row in BORROWED if server in row.servers for flag in row.flags.split()}
+    others = {flag: row for flag, row in rows(server).items() if not isinstance(row, Ours)}
+    return switches | {flag: row.takes is Takes.NOTHING for flag, row in others.items()}

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn.config import addresses, foreign
 from tricorn.config.registry import BY_NAME, Settings
-from tricorn.config.unavailable import UNAVAILABLE
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
 from tricorn.record import Record
 
 DEFAULT = "default"
 """The origin of a value that nobody has set."""
 
-_REFUSED = {record.name: record.default for record in UNAVAILABLE}
-_NAMES = dict.fromkeys((*BY_NAME, *_REFUSED))
+_NAMES = dict.fromkeys((*BY_NAME, *UNAVAILABLE_BY_NAME))
 
 
 class Resolved(Record):
@@ -66,7 +65,7 @@ class Config(Settings):
         return foreign.SettingViews(_NAMES, self._value_of)
 
     def _value_of(self, name: str) -> object:
-        return self._resolved[name].value if name in self._resolved else _REFUSED[name]
+        return self._resolved[name].value if name in self._resolved else UNAVAILABLE_BY_NAME[name].default
 
     @property
     def address(self) -> list[tuple[str, int] | str | int]:
@@ -115,6 +114,6 @@ class Config(Settings):
         def __getattr__(self, name: str) -> Any:
             """The default of a setting of gunicorn's that this version refuses: `cfg.certfile` is None."""
             try:
-                return foreign.as_gunicorn(name, _REFUSED[name])
+                return foreign.as_gunicorn(name, UNAVAILABLE_BY_NAME[name].default)
             except KeyError:
                 raise AttributeError(f"No configuration setting for: {name}") from None

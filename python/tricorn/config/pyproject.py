@@ -10,7 +10,7 @@ from typing import Any
 
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw
-from tricorn.config.unavailable import UNAVAILABLE, Asked
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked
 from tricorn.errors import ConfigError
 from tricorn.spelling import hint
 
@@ -42,11 +42,8 @@ def read(directory: str) -> Layer:
 def _check_name(name: str, value: object) -> Asked | None:
     if name in BY_NAME:
         return None
-    for record in UNAVAILABLE:
-        if record.name == name:
-            if record.asks_for_nothing(value):
-                return None
-            return record.asked(ORIGIN)
+    if record := UNAVAILABLE_BY_NAME.get(name):
+        return None if record.asks_for_nothing(value) else record.asked(ORIGIN)
     meant = hint(name, BY_NAME, "{}")
     raise ConfigError(f"{ORIGIN}: {name} is not a setting{meant}")
 

@@ -192,7 +192,7 @@ def _apply_changes(request: Request, environ: Environ) -> None:
         if name in seen:
             environ[key] = seen[name]
     if "path" in seen and seen["path"] != Request(environ).path:
-        environ["PATH_INFO"] = _decoded(seen["path"]).removeprefix(environ.get("SCRIPT_NAME", ""))
+        environ["PATH_INFO"] = decoded(seen["path"]).removeprefix(environ.get("SCRIPT_NAME", ""))
     if "headers" in seen:
         _apply_fields(_joined(_fields(environ)), _joined(seen["headers"]), environ)
 
@@ -205,13 +205,17 @@ def _apply_fields(before: dict[str, str], after: dict[str, str], environ: Enviro
             environ[key] = value
 
 
+def key_of(name: str) -> str:
+    """The key of the environ that a header field has."""
+    key = name.upper().replace("-", "_")
+    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+
+
 def _joined(fields: Any) -> dict[str, str]:
     """By the keys of the environ. A mapping is taken too: some hooks make one of `req.headers`."""
     joined: dict[str, str] = {}
     for name, value in fields.items() if hasattr(fields, "items") else fields:
-        key = name.upper().replace("-", "_")
-        if key not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
-            key = "HTTP_" + key
+        key = key_of(name)
         joined[key] = f"{joined[key]}{separator(key)}{value}" if key in joined else value
     return joined
 
@@ -230,7 +234,7 @@ def separator(key: str) -> str:
     return "; " if key == "HTTP_COOKIE" else ","
 
 
-def _decoded(path: str) -> str:
+def decoded(path: str) -> str:
     """Percent-decoded, as a string of WSGI's (PEP 3333: bytes in disguise)."""
     from urllib.parse import unquote_to_bytes
 

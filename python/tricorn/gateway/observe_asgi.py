@@ -85,8 +85,7 @@ def _quoted(path: str) -> str:
 
 
 def _key(name: bytes) -> str:
-    key = name.decode("latin-1").upper().replace("-", "_")
-    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+    return observe.key_of(name.decode("latin-1"))
 
 
 def _wsgi_text(text: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
 
 from tricorn.gateway import observe
 
@@ -49,7 +48,7 @@ def environ_of(call: Call) -> observe.Environ:
         "REQUEST_METHOD": method,
         "RAW_URI": target,
         "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(path.encode("latin-1")).decode("latin-1"),
+        "PATH_INFO": observe.decoded(path),
         "QUERY_STRING": query,
         "SERVER_PROTOCOL": protocol,
         "wsgi.url_scheme": call.scheme,
@@ -57,7 +56,6 @@ def environ_of(call: Call) -> observe.Environ:
     if call.peer is not None:
         environ |= {"REMOTE_ADDR": call.peer[0], "REMOTE_PORT": str(call.peer[1])}
     for name, values in call.fields.items():
-        key = name.upper().replace("-", "_")
-        key = key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+        key = observe.key_of(name)
         environ[key] = observe.separator(key).join(values)
     return environ | observe.named_server(environ.get("HTTP_HOST", ""), call.scheme)

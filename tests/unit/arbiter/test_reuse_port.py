@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 def reserve(addresses: list[str], log: Log) -> list[Listener]:
-    return reuse_port.reserve(addresses, backlog=64, umask=0, log=log)
+    return sockets.listen(addresses, backlog=64, umask=0, log=log, open_one=reuse_port.reserve)
 
 
 def worker(reserved: list[Listener]) -> list[Listener]:

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
+from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Ours, Refused, Sets, rows
 from tricorn.config.command_line import build_parser, read_arguments
 from tricorn.config.load import Sources, load
 from tricorn.config.registry import BY_NAME, SETTINGS
@@ -30,10 +30,6 @@ def shown(text: str) -> set[str]:
     """The flags at the beginnings of the paragraphs of a help page."""
     heads = re.findall(r"^ {1,4}(-.*?)(?:  |$)", text, re.MULTILINE)
     return {flag for head in heads for flag in re.findall(r"(?<![\w-])-{1,2}[a-zA-Z][\w-]*", head)}
-
-
-def rows(server: str) -> dict[str, Sets | Nothing | Refused | Ours]:
-    return {flag: row.becomes for row in BORROWED if server in row.servers for flag in row.flags.split()}
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -16,7 +16,7 @@ from tricorn.config import command_line, config, foreign
 from tricorn.config.load import Loaded, working_directory
 from tricorn.config.registry import BY_NAME
 from tricorn.config.resolve import Layer, Raw, read_environment, read_platform, resolve
-from tricorn.config.unavailable import UNAVAILABLE, Asked, judge
+from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked, judge
 from tricorn.config.validators import Invalid
 
 __all__ = ["PLATFORM", "Config", "Setting", "get_default_config_file", "make_settings"]
@@ -31,12 +31,13 @@ class Setting:
     def __init__(self, config: Config, name: str) -> None:
         record = BY_NAME.get(name)
         self._config = config
-        self._refused = None if record is not None else _REFUSED[name]
+        self._refused = None if record is not None else UNAVAILABLE_BY_NAME[name]
+        known = record or UNAVAILABLE_BY_NAME[name]
         self.name = name
         self.section = record.section if record is not None else ""
         self.short = self.desc = record.help if record is not None else ""
-        self.cli = list(record.flags if record is not None else _REFUSED[name].flags)
-        self.default = foreign.as_gunicorn(name, record.default if record is not None else _REFUSED[name].default)
+        self.cli = list(known.flags)
+        self.default = foreign.as_gunicorn(name, known.default)
 
     @property
     def value(self) -> Any:
@@ -61,7 +62,7 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
     """What a program sets by `set`, over what `Application` has read from the command line and files."""
 
     def __init__(self, usage: str | None = None, prog: str | None = None) -> None:
-        names = dict.fromkeys((*BY_NAME, *_REFUSED))
+        names = dict.fromkeys((*BY_NAME, *UNAVAILABLE_BY_NAME))
         self.settings = {name: Setting(self, name) for name in names}
         self.usage = usage
         self.prog = prog or os.path.basename(sys.argv[0])
@@ -154,8 +155,6 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
 
 
 Config.register(config.Config)
-
-_REFUSED = {record.name: record for record in UNAVAILABLE}
 
 
 def get_default_config_file() -> str | None:
