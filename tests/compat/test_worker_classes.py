@@ -10,6 +10,7 @@ import pytest
 from tests.harness import Site
 from tests.harness.frames import BINARY, CLOSE, TEXT, Frames, handshake
 from tests.harness.needs import needs
+from tests.harness.site import replaced
 
 APPLICATION = """
 import json
@@ -172,8 +173,9 @@ def application(environ, start_response):
 LOOKS = """
 from importlib.util import find_spec
 
+body = str(find_spec("geventwebsocket") is not None).encode()
+
 def application(environ, start_response):
-    body = str(find_spec("geventwebsocket") is not None).encode()
     start_response("200 OK", [("Content-Length", str(len(body)))])
     return [body]
 """
@@ -204,13 +206,26 @@ def test_the_class_of_gevent_websocket() -> None:
         with server.connect() as wire:
             wire.send(handshake("/bad", drop=("Sec-WebSocket-Key",)))
             assert wire.reply().status == 400
-        server.write("chat_room.py", LOOKS)
-        server.configure("worker_class = 'gevent'\n")
-        server.hup()
-        assert server.get("/").body == b"False"
-        server.configure(config)
-        server.hup()
+
+
+@pytest.mark.beyond_reference("gevent-websocket is not installed")
+def test_the_name_of_gevent_websocket_goes_with_its_class() -> None:
+    needs("gevent", "simple_websocket")
+    config = "worker_class = 'geventwebsocket.gunicorn.workers.GeventWebSocketWorker'\n"
+    plain = "worker_class = 'gevent'\n"
+    files, expects = {"chat_room.py": LOOKS}, "Exception in worker process"
+    with Site(config, app="chat_room:application", files=files, expects=expects) as server:
         assert server.get("/").body == b"True"
+        server.write("chat_room.py", "1 / 0\n")
+        server.configure(plain)
+        server.signal(signal.SIGHUP)
+        server.log.wait("The reload failed, the workers that served before go on")
+        server.write("chat_room.py", LOOKS)
+        replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
+        assert server.get("/").body == b"True", "a worker of the generation that was kept does without it"
+        server.configure(plain + "preload_app = True\n")
+        server.hup()
+        assert server.get("/").body == b"False", "the arbiter, which has loaded it, still has the name"
 
 
 PAPERLESS = """
