@@ -227,6 +227,9 @@ class Core:
     def wakeup_fd(self) -> int:
         """A non-blocking descriptor for `signal.set_wakeup_fd`."""
 
+    def call_when_woken(self, function: Callable[[], object]) -> None:
+        """Has the main thread call this between two requests, whenever `wakeup_fd` was written to. For one function."""
+
     @property
     def request_timeout(self) -> float:
         """Seconds an application call may take before `RequestTimeout` is raised in it; 0: as long as it likes."""

@@ -69,7 +69,8 @@ class PulpWorker(SyncWorker):
 
     def notify(self):
         super().notify()
-        self.log.info("a heartbeat")
+        import threading
+        self.log.info("a heartbeat of %s", threading.current_thread().name)
 
     def handle_exit(self, sig, frame):
         self.log.info("handle_exit %s", sig)
@@ -96,7 +97,7 @@ def test_a_class_whose_methods_wrap_gunicorns() -> None:
             "run True",
             "",
         ]
-        server.log.wait("a heartbeat")
+        server.log.wait("a heartbeat of MainThread", count=2)
         os.kill(server.worker_pid(), signal.SIGUSR1)
         server.log.wait("a USR1 of its own")
         server.signal(signal.SIGTERM)
@@ -117,12 +118,17 @@ class Mine(ThreadWorker):
         import shop
         shop.NOTES.append(f"{self.alias} {self.cfg.threads}")
 
+    def notify(self):
+        import threading
+        self.log.info("a heartbeat of %s", threading.current_thread().name)
+
 worker_class = Mine
 threads = 3
 """
     with site(config) as server:
         assert server.get("/").json() == ["gthread 3", ""]
         server.log.wait("Using worker: gthread .__config__.Mine.")
+        server.log.wait("a heartbeat of MainThread")
 
 
 GEVENT = """
@@ -133,6 +139,9 @@ class Mine(GeventWorker):
         super().patch()
         import socket, shop
         shop.NOTES.append(socket.socket.__module__)
+    def notify(self):
+        import gevent
+        self.log.info("a heartbeat on %s", gevent.getcurrent())
 """
 
 
@@ -141,6 +150,7 @@ def test_a_class_of_greenlets_patches_besides() -> None:
     with site("worker_class = 'lime.Mine'\n", lime=GEVENT) as server:
         (module, _) = server.get("/").json()
         assert module.startswith("gevent.")
+        server.log.wait("a heartbeat on <Greenlet")
 
 
 SOCKETS = """
@@ -258,6 +268,10 @@ class LangflowWorker(UvicornWorker):
         self.log.info("exits by %s", sig)
         super().handle_exit(sig, frame)
 
+    def notify(self):
+        import asyncio
+        self.log.info("a heartbeat in %s", type(asyncio.get_running_loop()).__name__)
+
     async def _serve(self):
         await super()._serve()
 """
@@ -268,6 +282,7 @@ def test_a_class_that_handles_signals_of_uvicorns() -> None:
     """langflow-ai/langflow src/backend/base/langflow/server.py."""
     with site("worker_class = 'flow.LangflowWorker'\n", "shop:asgi", flow=LANGFLOW) as server:
         server.log.wait(r"overrides _serve\(\), which is not called here")
+        server.log.wait("a heartbeat in .*Loop")
         assert server.get("/").json() == [""]
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 0

@@ -216,7 +216,7 @@ WORKERS = (
         "notify_of_the_users",
         "notify() of a class of the user's is called",
         f"{PACKAGE}/workers/base.py",
-        "        notifier.start(self)\n",
+        "        notifier.start(self, self._ready.core)\n",
         "",
         ("tests/compat/test_worker_classes.py",),
     ),

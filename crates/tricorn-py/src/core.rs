@@ -7,6 +7,7 @@ use crate::wsgi::{CallOptions, Server, Wait, WsgiGateway};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub struct Core {
     engine: Arc<Engine>,
     sendfile: bool,
     late: late::Raiser,
+    when_woken: PyOnceLock<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -45,7 +47,8 @@ impl Core {
             engine.open_group(siblings(group, &scoreboard, threads)?);
         }
         engine.keep(Box::new((scoreboard, group)));
-        Ok(Core { engine: Arc::new(engine), sendfile, late: late::Raiser::new(if hub { 0 } else { threads }) })
+        let late = late::Raiser::new(if hub { 0 } else { threads });
+        Ok(Core { engine: Arc::new(engine), sendfile, late, when_woken: PyOnceLock::new() })
     }
 
     #[getter]
@@ -61,6 +64,11 @@ impl Core {
     /// What `wait` raises in other threads' calls that are over `request_timeout`.
     fn raise_when_late(&self, py: Python<'_>, error: Py<PyType>) {
         let _ = self.late.error.set(py, error);
+    }
+
+    /// Has the main thread call this between two requests, whenever the wakeup descriptor was written to.
+    fn call_when_woken(&self, py: Python<'_>, function: Py<PyAny>) {
+        let _ = self.when_woken.set(py, function);
     }
 
     /// A non-blocking descriptor for `signal.set_wakeup_fd`.
@@ -119,7 +127,7 @@ impl Core {
                 Wake::Ready(_) => {} // no exchange attends here
                 Wake::Chores => server.do_chores(py, self.engine.take_chores()),
                 Wake::Signal => {
-                    if main_thread && let Err(error) = py.check_signals() {
+                    if main_thread && let Err(error) = self.was_woken(py) {
                         self.engine.leave(slot, None);
                         return Err(error);
                     }
@@ -144,7 +152,7 @@ impl Core {
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         loop {
             let goes_on = py.detach(|| self.engine.wait_for_signal());
-            py.check_signals()?;
+            self.was_woken(py)?;
             self.late.raise_in_late_calls(py, &self.engine);
             if !goes_on {
                 return Ok(());
@@ -179,6 +187,12 @@ impl Core {
 impl Core {
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// On the main thread, between two requests.
+    fn was_woken(&self, py: Python<'_>) -> PyResult<()> {
+        py.check_signals()?;
+        self.when_woken.get(py).map_or(Ok(()), |function| function.call0(py).map(drop))
     }
 
     pub fn sendfile(&self) -> bool {

@@ -335,7 +335,7 @@ class Worker(Contract, ABC):
         if self._ready is None:
             raise ConfigError(f"{type(self).__qualname__}.run() is called before super().init_process().")
         self._say_ready()
-        notifier.start(self)
+        notifier.start(self, self._ready.core)
         self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _say_ready(self) -> None:
