@@ -1,7 +1,7 @@
 //! The extension module `tricorn._core`: converts, calls, maps errors. No parsing, no policy.
 //!
 //! * `core.rs`: the `Core` that a worker makes after its fork; the loop of an app thread.
-//! * `green.rs`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
+//! * `green/`: the loop of a hub and its greenlets; `context.rs`: a context for each of their calls.
 //! * `service.rs`: what servers of hubs and of event loops share.
 //! * `wsgi/`: the WSGI gateway (PEP 3333), for threads, greenlets and event loops.
 //! * `loop_server.rs`: the loop of an event loop; `loops/`: its gateways' common ground, and tasks.

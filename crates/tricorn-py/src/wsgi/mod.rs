@@ -7,7 +7,7 @@
 //!        └── respond.rs: pieces of the result ──▶ Exchange ──▶ socket
 //! ```
 //!
-//! `core.rs` (threads), `green.rs` (greenlets) and `on_loop.rs` (event loops) have a `Server` answer their requests.
+//! `core.rs` (threads), `green/` (greenlets) and `on_loop.rs` (event loops) have a `Server` answer their requests.
 mod body;
 mod environ;
 mod handle;
@@ -23,5 +23,5 @@ mod wait;
 pub use body::BodySource;
 pub use on_loop::OnLoop;
 pub use respond::is_ours_alone;
-pub use server::{CallOptions, Server, WsgiGateway};
+pub use server::{Begun, CallOptions, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

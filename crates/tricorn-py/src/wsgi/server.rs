@@ -91,12 +91,12 @@ impl CallObjects {
 }
 
 /// A call that the application is about to get, or has.
-struct Begun<'py> {
+pub struct Begun {
     objects: CallObjects,
     context: Entered,
-    environ: Bound<'py, PyDict>,
+    environ: Py<PyDict>,
     /// What `before` has returned.
-    token: Option<Bound<'py, PyAny>>,
+    token: Option<Py<PyAny>>,
     slot: usize,
 }
 
@@ -204,9 +204,6 @@ impl Server {
     /// error is a defect of ours.
     ///
     /// `conclude` is called when the application has returned: nothing may be raised in this call any more.
-    ///
-    /// Apart stands what comes before the application, and what comes after: a greenlet that waits keeps every byte of the
-    /// frames above it.
     pub fn answer(
         &self,
         py: Python<'_>,
@@ -218,18 +215,12 @@ impl Server {
             Err(refused) => return refused,
         };
         let outcome = self.run(py, &mut begun);
-        forked::leave_if_child(py, &outcome);
-        conclude(&self.engine, begun.slot);
-        (self.end(py, begun, outcome), Ok(()))
+        (self.end(py, begun, outcome, conclude), Ok(()))
     }
 
     /// Makes what the application is called with. The error is an answer that needs no application.
     #[inline(never)]
-    fn begin<'py>(
-        &self,
-        py: Python<'py>,
-        mut exchange: Box<Exchange>,
-    ) -> Result<Begun<'py>, (Box<Exchange>, PyResult<()>)> {
+    pub fn begin(&self, py: Python<'_>, mut exchange: Box<Exchange>) -> Result<Begun, (Box<Exchange>, PyResult<()>)> {
         let prepared =
             self.take_objects(py).and_then(|objects| Ok((objects, Entered::copy_of(py, self.context.as_ref())?)));
         let (mut objects, context) = match prepared {
@@ -265,20 +256,29 @@ impl Server {
         }
         let slot = exchange.slot();
         objects.handle.get().put(py, exchange);
-        Ok(Begun { objects, context, environ, token: None, slot })
+        Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
     }
 
     #[inline]
-    fn run<'py>(&self, py: Python<'py>, begun: &mut Begun<'py>) -> PyResult<Option<End>> {
-        self.before(py, &begun.environ, &mut begun.token)?;
-        let result = self.call(py, &begun.objects, &begun.environ)?;
-        self.respond(py, &begun.objects, &result)
+    fn run(&self, py: Python<'_>, begun: &mut Begun) -> PyResult<Option<End>> {
+        self.before(py, begun)?;
+        let result = self.call(py, begun).ok_or_else(|| PyErr::fetch(py))?;
+        self.respond(py, begun, &result)
     }
 
     /// The application has returned: what it has left to be done.
     #[inline(never)]
-    fn end(&self, py: Python<'_>, begun: Begun<'_>, outcome: PyResult<Option<End>>) -> Box<Exchange> {
+    pub fn end(
+        &self,
+        py: Python<'_>,
+        begun: Begun,
+        outcome: PyResult<Option<End>>,
+        conclude: impl FnOnce(&Engine, usize),
+    ) -> Box<Exchange> {
+        forked::leave_if_child(py, &outcome);
+        conclude(&self.engine, begun.slot);
         let Begun { objects, context, environ, token, .. } = begun;
+        let environ = environ.into_bound(py);
         let mut exchange = objects.handle.get().take_back(py);
         match outcome {
             outcome if exchange.is_elsewhere() => self.was_taken(py, &mut exchange, outcome),
@@ -292,7 +292,7 @@ impl Server {
             py.detach(|| engine.keep_rest(&mut exchange));
         }
         self.log(py, &exchange, Some(&environ));
-        self.after(py, &exchange, &environ, token);
+        self.after(py, &exchange, &environ, token.map(|token| token.into_bound(py)));
         drop(environ);
         self.keep_objects(py, objects);
         drop(context);
@@ -300,14 +300,9 @@ impl Server {
     }
 
     #[inline]
-    fn before<'py>(
-        &self,
-        py: Python<'py>,
-        environ: &Bound<'py, PyDict>,
-        token: &mut Option<Bound<'py, PyAny>>,
-    ) -> PyResult<()> {
+    pub fn before(&self, py: Python<'_>, begun: &mut Begun) -> PyResult<()> {
         if let Some(before) = &self.gateway.get().before {
-            *token = Some(before.bind(py).call1((environ,))?);
+            begun.token = Some(before.bind(py).call1((&begun.environ,))?.unbind());
         }
         Ok(())
     }
@@ -327,17 +322,13 @@ impl Server {
         }
     }
 
-    /// Calls the application. Apart from what follows, since a greenlet that waits keeps every byte of the frames above it.
+    /// Calls the application. `None`: it has raised, and its exception is the interpreter's. That is smaller than a result, and
+    /// stands in the frame that a greenlet keeps while it waits.
     #[inline(never)]
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        objects: &CallObjects,
-        environ: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let mut arguments = [std::ptr::null_mut(), environ.as_ptr(), objects.start_response.as_ptr()];
+    pub fn call<'py>(&self, py: Python<'py>, begun: &Begun) -> Option<Bound<'py, PyAny>> {
+        let mut arguments = [std::ptr::null_mut(), begun.environ.as_ptr(), begun.objects.start_response.as_ptr()];
         // SAFETY: the callable and both arguments are alive; the slot before the first argument is ours, as
-        // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null carries the error.
+        // PY_VECTORCALL_ARGUMENTS_OFFSET promises; null has an error set.
         unsafe {
             let result = ffi::PyObject_Vectorcall(
                 self.gateway.get().application.as_ptr(),
@@ -345,14 +336,14 @@ impl Server {
                 2 | ffi::PY_VECTORCALL_ARGUMENTS_OFFSET,
                 std::ptr::null_mut(),
             );
-            Bound::from_owned_ptr_or_err(py, result)
+            Bound::from_owned_ptr_or_opt(py, result)
         }
     }
 
     #[inline(never)]
-    fn respond(&self, py: Python<'_>, objects: &CallObjects, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
+    pub fn respond(&self, py: Python<'_>, begun: &Begun, result: &Bound<'_, PyAny>) -> PyResult<Option<End>> {
         let response = Response {
-            handle: objects.handle.bind(py),
+            handle: begun.objects.handle.bind(py),
             file_wrapper: self.file_wrapper.as_ref().map(|wrapper| wrapper.bind(py)),
             sendfile: self.sendfile,
         };

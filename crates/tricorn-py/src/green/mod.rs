@@ -12,38 +12,28 @@
 //!
 //! A greenlet's stack is copied away while it waits: nothing here borrows from a `RefCell` across a switch, and no address
 //! on the stack is told to anybody.
+mod library;
+mod task;
+
 use crate::core::Core;
-use crate::panics::{self, Panicked};
+use crate::panics;
 use crate::service::Service;
 use crate::stack::stack_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
-use pyo3::ffi;
+use library::{Library, holders_of};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
-use tricorn_io::{Engine, Exchange, Wake};
+use tricorn_io::Engine;
 
 /// How long requests are begun one after another before other greenlets get their turn.
 const TURN: u64 = MILLI;
 /// Most greenlets that are kept for later.
 const PARKED: usize = 256;
-
-/// How a greenlet looked when it had answered nothing.
-struct Untouched {
-    attributes: usize,
-    weak: usize,
-}
-
-/// What a request greenlet does next.
-enum Next {
-    Serve,
-    End,
-}
 
 /// Serves requests on greenlets until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
@@ -137,13 +127,6 @@ impl GreenServer {
         }
     }
 
-    /// What a request greenlet runs.
-    fn run(&self, py: Python<'_>) {
-        if let Err(error) = self.serve(py) {
-            self.service.end(py, Some(error));
-        }
-    }
-
     /// Whether the calling greenlet's request is over `request_timeout`, and the application at it still.
     ///
     /// Called in a signal handler, which raises the exception if so: the greenlet is what holds up the hub.
@@ -213,8 +196,7 @@ impl GreenServer {
     fn make(&self, slf: &Bound<'_, GreenServer>) -> PyResult<Option<Py<PyAny>>> {
         let py = slf.py();
         self.made.set(self.made.get() + 1);
-        let run = slf.getattr(intern!(py, "run"))?;
-        let greenlet = self.library.new_greenlet(py, run)?;
+        let greenlet = self.library.new_greenlet(py, task::run(slf)?)?;
         greenlet.call_method0(intern!(py, "switch"))?;
         drop(greenlet);
         let parked = self.parked.borrow_mut().pop();
@@ -254,182 +236,4 @@ impl GreenServer {
             }
         }
     }
-}
-
-/// In a request greenlet.
-impl GreenServer {
-    /// Answers requests until there are none, waits, and goes on. Returns when the greenlet is to end.
-    fn serve(&self, py: Python<'_>) -> PyResult<()> {
-        let me = self.library.current(py)?;
-        let untouched = self.library.look_at(&me)?;
-        // The first time only to be counted.
-        if let Next::End = self.park(py, &me, &self.parked) {
-            return Ok(());
-        }
-        let mut done = None;
-        loop {
-            match self.engine.next(0, done.take()) {
-                Wake::Request(exchange) => {
-                    let before = holders_of(&me);
-                    let Some((exchange, is_late)) = self.answer(py, &me, exchange)? else { return Ok(()) };
-                    if is_late || self.library.is_touched(&me, &untouched)? {
-                        self.give_back(exchange);
-                        return Ok(());
-                    }
-                    // One that has waited is held by others now than before: the numbers do not compare.
-                    let waited = self.begun.get() != me.as_ptr() as usize;
-                    if !waited && holders_of(&me) == before {
-                        done = Some(exchange);
-                        continue;
-                    }
-                    self.give_back(exchange);
-                    if let Next::End = self.park(py, &me, &self.unsure) {
-                        return Ok(());
-                    }
-                }
-                Wake::Ready(_) => {} // no exchange attends here
-                Wake::Chores => self.server.do_chores(py, self.engine.take_chores()),
-                Wake::Signal => py.check_signals()?,
-                Wake::Nothing => {
-                    if let Next::End = self.park(py, &me, &self.parked) {
-                        return Ok(());
-                    }
-                }
-                Wake::Ended => {
-                    self.service.end(py, None);
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    /// Whether it was late, with the exchange; `None` if that is lost.
-    fn answer(
-        &self,
-        py: Python<'_>,
-        me: &Bound<'_, PyAny>,
-        exchange: Box<Exchange>,
-    ) -> PyResult<Option<(Box<Exchange>, bool)>> {
-        let slot = exchange.slot();
-        let has_limit = self.engine.config().request_timeout > 0;
-        if has_limit {
-            self.running.borrow_mut().insert(slot, me.clone().unbind());
-        }
-        let mut was_late = false;
-        let answer = || {
-            self.server.answer(py, exchange, |engine, slot| {
-                was_late = has_limit && engine.is_late_at(slot);
-                engine.conclude_call(slot);
-            })
-        };
-        let answered = panics::caught(answer);
-        if has_limit {
-            self.running.borrow_mut().remove(&slot);
-        }
-        match answered {
-            Ok((exchange, Ok(()))) => Ok(Some((exchange, was_late))),
-            Ok((exchange, Err(error))) => {
-                self.engine.give_back(exchange);
-                Err(error)
-            }
-            Err(Panicked(text)) => {
-                self.server.panicked(py, text);
-                Ok(None)
-            }
-        }
-    }
-
-    /// Gives an exchange back without going on with the next request: the hub does, and opens the doors if they were closed.
-    fn give_back(&self, exchange: Box<Exchange>) {
-        self.engine.give_back(exchange);
-        if !self.polls.get() {
-            self.engine.ring_hub();
-        }
-    }
-
-    /// Gives control to the hub until there is a request.
-    fn park(&self, py: Python<'_>, me: &Bound<'_, PyAny>, list: &RefCell<Vec<Py<PyAny>>>) -> Next {
-        if self.service.is_over() {
-            return Next::End;
-        }
-        list.borrow_mut().push(me.clone().unbind());
-        if self.library.wait(py).is_err() {
-            // Somebody who has found this greenlet ends it.
-            for list in [&self.parked, &self.unsure] {
-                list.borrow_mut().retain(|parked| !parked.is(me));
-            }
-            return Next::End;
-        }
-        if self.dismisses.take() || self.service.is_over() { Next::End } else { Next::Serve }
-    }
-}
-
-/// What is asked of the hub and of greenlets.
-struct Library {
-    hub: Py<PyAny>,
-    switch: Py<PyAny>,
-    getcurrent: Py<PyAny>,
-    weak_references: Py<PyAny>,
-}
-
-impl Library {
-    fn of(py: Python<'_>, hub: Py<PyAny>) -> PyResult<Library> {
-        Ok(Library {
-            switch: hub.getattr(py, "switch")?,
-            hub,
-            getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
-            weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
-        })
-    }
-
-    fn new_greenlet<'py>(&self, py: Python<'py>, run: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.hub.bind(py).call_method1(intern!(py, "new_greenlet"), (run,))
-    }
-
-    /// The greenlet that runs.
-    fn current<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.getcurrent.bind(py).call0()
-    }
-
-    /// Gives control to the hub, until something switches back.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        self.switch.bind(py).call0().map(drop)
-    }
-
-    fn look_at(&self, me: &Bound<'_, PyAny>) -> PyResult<Untouched> {
-        Ok(Untouched { attributes: attributes(me)?, weak: self.weak(me)? })
-    }
-
-    fn weak(&self, me: &Bound<'_, PyAny>) -> PyResult<usize> {
-        self.weak_references.bind(me.py()).call1((me,))?.extract()
-    }
-
-    /// Whether the application left something on the greenlet by which it could be told from a new one.
-    fn is_touched(&self, me: &Bound<'_, PyAny>, before: &Untouched) -> PyResult<bool> {
-        if attributes(me)? != before.attributes || self.weak(me)? != before.weak {
-            return Ok(true);
-        }
-        self.hub.bind(me.py()).call_method1(intern!(me.py(), "is_linked"), (me,))?.is_truthy()
-    }
-}
-
-/// How many attributes of its own an object has.
-fn attributes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let own = object.getattr(intern!(object.py(), "__dict__"))?;
-    Ok(own.cast::<PyDict>().map_or(0, |own| own.len()))
-}
-
-/// How many hold an object.
-#[cfg(not(Py_GIL_DISABLED))]
-fn holders_of(object: &Bound<'_, PyAny>) -> isize {
-    // SAFETY: the object is alive.
-    unsafe { ffi::Py_REFCNT(object.as_ptr()) as isize }
-}
-
-/// Reference counts are split between threads here and say nothing: no number is ever the same.
-#[cfg(Py_GIL_DISABLED)]
-fn holders_of(_: &Bound<'_, PyAny>) -> isize {
-    use std::sync::atomic::{AtomicIsize, Ordering};
-    static NEVER: AtomicIsize = AtomicIsize::new(0);
-    NEVER.fetch_add(1, Ordering::Relaxed)
 }
