@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl
@@ -29,7 +30,7 @@ def act(given: dict[str, str]) -> Told:
         return told
     child = os.fork()
     if child:
-        return told | {"child": child} | ({} if how == "lives" else {"status": status_of(child)})
+        return told | {"child": child} | ({} if how in LIVING else {"status": status_of(child)})
     if how in CHILDREN:
         CHILDREN[how](given)
     return told
@@ -59,7 +60,20 @@ def lives(_: dict[str, str]) -> None:
     signal.pause()
 
 
-CHILDREN = {"exits": exits, "text": exits_with_text, "raises": raises, "leaves": leaves, "lives": lives}
+def sleeps(_: dict[str, str]) -> None:
+    """Under a greenlet library the child's other greenlets get on, if there are any."""
+    time.sleep(3600)
+
+
+LIVING = ("lives", "sleeps")
+CHILDREN = {
+    "exits": exits,
+    "text": exits_with_text,
+    "raises": raises,
+    "leaves": leaves,
+    "lives": lives,
+    "sleeps": sleeps,
+}
 
 
 def square(connection: Any, number: int) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.harness import Server, Wire, each, proc, until
 from tests.harness.needs import needs
+from tests.harness.site import replaced, rests
 
 pytestmark = pytest.mark.beyond_reference("there a child answers on its parent's connection, and serves on")
 
@@ -154,6 +155,21 @@ def test_a_child_that_lives_on_holds_nothing_of_the_server(worker_class: str) ->
         assert server.wait_exit(outlived=True) == 0
         assert proc.is_running(child)
         listen(server.port)
+        end(child)
+
+
+@pytest.mark.parametrize("worker_class", each("gevent", "eventlet"))
+def test_a_child_that_waits_is_not_woken_for_connections(worker_class: str) -> None:
+    """It has a hub of its own: in its parent's it would take the wake-ups of all workers, and outlive the parent."""
+    with serving(worker_class) as server:
+        with server.connect() as wire:
+            child = wire.get("/?how=sleeps").json()["child"]
+        replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))
+        for number in range(3):
+            for pid in (child, server.worker_pid()):
+                until(lambda pid=pid: rests(pid), "it waits for something to happen")
+            with server.connect() as wire:
+                assert wire.get(f"/?id={number}").json()["id"] == str(number)
         end(child)
 
 

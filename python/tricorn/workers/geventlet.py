@@ -12,7 +12,6 @@ from eventlet import hubs
 from eventlet.greenthread import GreenThread, spawn_n
 
 from tricorn import forked
-from tricorn.unpatched import select
 from tricorn.workers import green
 
 
@@ -53,7 +52,7 @@ class Hub(green.Hub):
     def in_child(self) -> None:
         """An epoll is shared with the parent: what one of them watches no longer is lost to both."""
         shared = getattr(self._hub, "poll", None)
-        if not isinstance(shared, select.epoll):
+        if not hasattr(shared, "fileno"):  # of a copy of the module `select`, so that its type is not ours
             return
         forked.own_epoll(shared.fileno())
         for descriptor in {*self._hub.listeners[self._hub.READ], *self._hub.listeners[self._hub.WRITE]}:
