@@ -3,8 +3,8 @@
 All well-behaved ones run under `wsgiref.validate`, so that the server is held to PEP 3333 in every exchange; a
 query parameter `raw` takes the validator away where it would hide what is tested (sendfile, `read()`).
 
-Thousands of workers import it: modules that take long (pathlib, urllib.parse, hashlib, tempfile) are imported by the
-requests that need them.
+Thousands of workers import it, and most serve one behaviour or two: the first request for a behaviour imports it, and
+what takes long (pathlib, urllib.parse, hashlib, tempfile).
 """
 
 from __future__ import annotations
@@ -18,22 +18,30 @@ from typing import Any
 from wsgiref.validate import validator
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+ROOM = os.path.join(HERE, "behaviours")
 sys.path.insert(0, HERE)  # also when the server was started elsewhere
 
 from behaviours.query import parameters  # noqa: E402
 
-BARE: dict[str, Any] = {}
-CHECKED: dict[str, Any] = {}
-for file in sorted(os.listdir(os.path.join(HERE, "behaviours"))):
-    stem, extension = os.path.splitext(file)
-    if extension != ".py":
-        continue
-    module = importlib.import_module(f"behaviours.{stem}")
-    if hasattr(module, "application"):
-        BARE[stem] = module.application
-        breaks_rules = getattr(module, "BREAKS_RULES", False)
-        CHECKED[stem] = module.application if breaks_rules else validator(module.application)
+NAMES = {file.removesuffix(".py") for file in os.listdir(ROOM) if file.endswith(".py")} - {"query"}
 
+
+class Table(dict[str, Any]):
+    """The applications of the behaviours, by name; those of them that keep the rules may be `checked`."""
+
+    def __init__(self, checked: bool) -> None:
+        super().__init__()
+        self._checked = checked
+
+    def __missing__(self, name: str) -> Any:
+        if name not in NAMES:
+            return self["hello"]
+        module = importlib.import_module(f"behaviours.{name}")
+        checked = self._checked and not getattr(module, "BREAKS_RULES", False)
+        return self.setdefault(name, validator(module.application) if checked else module.application)
+
+
+BARE, CHECKED = Table(False), Table(True)
 calls = 0
 lock = threading.Lock()
 
@@ -50,7 +58,7 @@ def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]
     raw = "raw" in parameters(environ)
     # `OPTIONS *` has a path the validator does not know.
     table = BARE if raw or not name else CHECKED
-    return table.get(name, table["hello"])(environ, start_response)
+    return table[name](environ, start_response)
 
 
 def _text(start_response: Any, text: str) -> list[bytes]:

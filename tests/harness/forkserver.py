@@ -5,7 +5,7 @@
 
 The tests start more than a thousand servers, and three quarters of what a start costs is reading modules that are the
 same every time. Tests of the start itself ask for a whole one (`Server(fresh=True)`). The program is
-`forkserver_main.py`.
+`forkserver_main.py`. It runs code of tests (`run`), too, for what a process can do only once.
 
 All processes of a test run share the forkserver of a class, since one takes up to half a second of CPU to start. The
 first that needs it binds the name of its socket (unix(7), abstract) and starts it; it ends with its last connection.
@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent import futures
 from pathlib import Path
 from select import POLLIN, poll
 from socket import AF_UNIX, SOCK_SEQPACKET, send_fds, socket
@@ -83,9 +84,9 @@ class Forkserver:
 
         return early(environ) == early(AT_START)
 
-    def start(self, argv: Sequence[str], cwd: str, environ: Mapping[str, str]) -> Forked:
-        """`python -m tricorn` with these arguments, as the leader of a session."""
-        order = {"argv": list(argv), "cwd": cwd, "environ": dict(environ)}
+    def start(self, argv: Sequence[str], cwd: str, environ: Mapping[str, str], code: str | None = None) -> Forked:
+        """`python -m tricorn` with these arguments, or `python -c code`, as the leader of a session."""
+        order = {"argv": list(argv), "cwd": cwd, "environ": dict(environ), "code": code}
         (out, their_out), (err, their_err) = os.pipe(), os.pipe()
         with self._lock:
             send_fds(self._socket, [json.dumps(order).encode()], [their_out, their_err])
@@ -93,6 +94,24 @@ class Forkserver:
             os.close(their_err)
             pid = int(self._answer())
         return Forked(self, argv, pid, os.fdopen(out, "rb"), os.fdopen(err, "rb"))
+
+    def run(
+        self, code: str, *arguments: str, cwd: str, environ: Mapping[str, str], within: float
+    ) -> subprocess.CompletedProcess[str]:
+        """Code that finds what an arbiter has imported, to its end: `subprocess.run` of `python -c`."""
+        forked = self.start(arguments, cwd, environ, code)
+        with forked.stdout, forked.stderr, futures.ThreadPoolExecutor(2) as threads:
+            texts = [threads.submit(stream.read) for stream in (forked.stdout, forked.stderr)]
+            try:
+                for text in texts:
+                    text.result(within)
+                forked.wait(within)
+            except (futures.TimeoutError, subprocess.TimeoutExpired):
+                os.killpg(forked.pid, signal.SIGKILL)
+                forked.wait(within)
+                raise
+            out, err = (text.result().decode() for text in texts)
+        return subprocess.CompletedProcess(forked.args, forked.wait(), out, err)
 
     def status_of(self, pid: int) -> int:
         """The wait status of one that has ended. To be asked once."""

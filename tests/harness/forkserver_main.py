@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from select import POLLIN, poll
 from socket import recv_fds, socket
+from types import ModuleType
+from typing import Any, NoReturn
 
 LARGEST = 1 << 17
 """Bytes of an order: arguments and an environment."""
@@ -67,23 +69,38 @@ def obey(client: socket, sockets: Sequence[socket]) -> bool:
     if pid == 0:
         for each in sockets:
             each.close()
-        become(order["argv"], order["cwd"], order["environ"], descriptors)
+        become(order, descriptors)
     for descriptor in descriptors:
         os.close(descriptor)
     client.send(str(pid).encode())
     return True
 
 
-def become(argv: list[str], cwd: str, environ: dict[str, str], outputs: Sequence[int]) -> None:
-    """What `python -m tricorn` finds, whose modules are already there. Leaves with SystemExit, as that does."""
+def become(order: dict[str, Any], outputs: Sequence[int]) -> None:
+    """What `python -m tricorn` or `python -c` finds, with more modules. Leaves with SystemExit, as they do."""
     os.setsid()
     for target, descriptor in enumerate(outputs, 1):
         os.dup2(descriptor, target)
     os.closerange(3, 256)
-    os.chdir(cwd)
+    os.chdir(order["cwd"])
     os.environ.clear()
-    os.environ.update(environ)
+    os.environ.update(order["environ"])
     time.tzset()
+    if order["code"] is None:
+        run_tricorn(order["argv"], order["cwd"])
+    else:
+        run_code(order["code"], order["argv"])
+
+
+def run_code(code: str, arguments: list[str]) -> NoReturn:
+    sys.argv = ["-c", *arguments]
+    sys.path[0] = ""
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    exec(code, vars(main))
+    sys.exit()
+
+
+def run_tricorn(argv: list[str], cwd: str) -> None:
     sys.orig_argv = [sys.executable, "-m", "tricorn", *argv]
     sys.argv = ["-m", *argv]
     sys.path[0] = cwd

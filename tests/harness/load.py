@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 CLOSE = (("Connection", "close"),)
 Told = TypeVar("Told")
+PAUSE = 0.01
+"""Seconds in which a connection is idle, as some are at any moment. Without it clients take the server's processor."""
 
 
 class Clients(Generic[Told]):
@@ -64,7 +66,7 @@ class Tally:
 
 
 class Load(Clients[Tally]):
-    """`clients` threads, each with a keep-alive connection, asking for `target` without a pause, or after one.
+    """`clients` threads, each with a keep-alive connection, asking for `target` with a pause between two requests.
 
     A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
     that is not a complete 200 is a failure. With `fields=CLOSE` every request has a connection of its own.
@@ -80,7 +82,7 @@ class Load(Clients[Tally]):
         check: Callable[[Reply], bool] = lambda reply: reply.status == 200,
         timeout: float = 15.0,
         fields: Sequence[tuple[str, str]] = (),
-        pause: float = 0.0,
+        pause: float = PAUSE,
     ) -> None:
         self.address = address
         self.target = target

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.harness.load import Clients
+from tests.harness.load import PAUSE, Clients
 from tests.harness.wire import Address, Reply, Silent, Wire, request
 
 
@@ -73,8 +73,10 @@ class Marked(Clients[Outcomes]):
         seed: int = 0,
         first: int = 0,
         timeout: float = 20.0,
+        pause: float = PAUSE,
     ) -> None:
         self.address = address
+        self.pause = pause
         self.seconds = seconds
         self.depth = depth
         self.requests = requests
@@ -115,6 +117,7 @@ class Marked(Clients[Outcomes]):
                     if not self._ask(wire, [next(ids) for _ in range(count)], dice, fresh):
                         break
                     fresh = False
+                    self._stop.wait(self.pause)
 
     def _ask(self, wire: Wire, ids: list[str], dice: random.Random, fresh: bool) -> bool:
         """Asks so many at once; says whether the connection goes on."""

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
 TICK = 0.005
 PAGE_BYTES = 4096
 
@@ -84,16 +86,10 @@ def run(
     within: float = 60,
 ) -> Outcome:
     """Runs a job. `early` modules are imported before anything is patched."""
+    from tests.harness.interpreter import python  # not in the job's process: it imports pytest
+
     order = {"hub": hub, "job": job, "arguments": arguments, "install": install, "early": list(early)}
-    done = subprocess.run(
-        [sys.executable, __file__, json.dumps(order)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore", **(env or {})},
-        capture_output=True,
-        text=True,
-        timeout=within,
-    )
-    assert done.returncode == 0, f"{job} under {hub}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    done = python(PROGRAM, json.dumps(order), cwd=ROOT, env=env, within=within, alias=hub)
     raw = json.loads(done.stdout.splitlines()[-1])
     return Outcome(
         {name: Progress(**progress) for name, progress in raw["watched"].items()},
@@ -236,6 +232,7 @@ def patch(hub: str) -> None:
 
 
 def main(order: dict[str, Any]) -> None:
+    warnings.simplefilter("ignore")
     for name in order["early"]:
         importlib.import_module(name)
     patch(order["hub"])

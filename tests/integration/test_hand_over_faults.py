@@ -237,7 +237,7 @@ def test_workers_killed_at_any_moment(tmp_path: Path, worker_class: str) -> None
     ledger = tmp_path / "ledger"
     with Site(config, app="counted:application", workers=WORKERS, env={"LEDGER": str(ledger)}) as server:
         held = 0
-        with Marked(server.address, clients=24, seconds=0.004) as load:
+        with Marked(server.address, clients=24, seconds=0.01) as load:
             load.settle(200)
             for _ in range(ROUNDS):
                 # All of a round are killed before one of their successors is: that would be held back for longer.

@@ -127,7 +127,7 @@ def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class
 def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
     """A hundred connections that all ask all the time, and one call of seconds."""
     with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
-        with Marked(server.address, clients=20, seconds=0.002) as load:
+        with Marked(server.address, clients=20, seconds=0.005, pause=0.02) as load:
             load.settle(100)
             wire.send(request("GET", "/?id=long&s=2"))
             until(lambda: calls(tmp_path / "ledger")["long"], "it has begun")
@@ -245,7 +245,7 @@ PIPELINED_KINDS = pytest.mark.parametrize(
 def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, worker_class: str, depth: int) -> None:
     """More and fewer workers, reloads, one worker told to leave, and the end."""
     with site(tmp_path, worker_class, 3) as server:
-        with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
+        with Marked(server.address, clients=16, depth=depth, seconds=0.008, body=20_000) as load:
             load.settle(100)
             server.signal(signal.SIGTTIN)
             until(lambda: len(server.worker_pids()) == 4, "a fourth worker")
@@ -276,7 +276,7 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
 def test_generations_with_other_scoreboards_hand_over_to_each_other(tmp_path: Path, other: str, depth: int) -> None:
     """The number of threads decides how large a worker's page is: those of another generation lie elsewhere."""
     with site(tmp_path, "sync", 3) as server:
-        with Marked(server.address, clients=16, depth=depth, seconds=0.003, body=20_000) as load:
+        with Marked(server.address, clients=16, depth=depth, seconds=0.008, body=20_000) as load:
             load.settle(100)
             for worker_class, workers, count in [(other, 2, 8), ("sync", 3, 1), (other, 3, 5), ("sync", 5, 1)]:
                 server.configure(settings(worker_class, workers, count))
@@ -299,11 +299,11 @@ def test_workers_that_have_served_their_number_lose_nothing(tmp_path: Path, work
 
 
 @KINDS
-def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_class: str) -> None:
+def test_a_thousand_hand_overs_leave_nothing_behind(tmp_path: Path, worker_class: str) -> None:
     """With bodies in memory, in the message, in a file beside it, and on disk."""
     body = ("--body-buffer-size", "60000")
     with site(tmp_path, worker_class, 3, extra=body) as server:
-        with Marked(server.address, clients=24, seconds=0.002, body=100_000, depth=2) as load:
+        with Marked(server.address, clients=24, seconds=0.002, body=100_000, depth=2, pause=0) as load:
             load.settle(300)
             if worker_class != "asgi":  # whose applications read bodies as they come
                 # The first body that a worker writes to disk makes a thread for that, with a descriptor.
@@ -312,9 +312,10 @@ def test_thousands_of_hand_overs_leave_nothing_behind(tmp_path: Path, worker_cla
         until(lambda: sum(each["connections"] for each in board(server).values()) <= 1, "no connection is left")
         before = {pid: proc.descriptors(pid) for pid in pids}
         first = totals(server)
-        with Marked(server.address, clients=24, seconds=0.001, body=100_000, depth=2, seed=1, first=10**6) as load:
+        more: dict[str, Any] = {"pause": 0, "seed": 1, "first": 10**6}
+        with Marked(server.address, clients=24, seconds=0.001, body=100_000, depth=2, **more) as load:
             until(
-                lambda: totals(server)["taken"] - first["taken"] > 2000, "thousands of hand-overs", within=60, every=0.1
+                lambda: totals(server)["taken"] - first["taken"] > 1000, "a thousand hand-overs", within=60, every=0.1
             )
             outcomes = load.stop()
         outcomes.check(tmp_path / "ledger")

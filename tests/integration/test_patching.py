@@ -1,4 +1,7 @@
-"""Patching the standard library, late and in full. Each case in a process of its own: it is for ever."""
+"""Patching the standard library, late and in full. Each case in a process of its own: it is for ever.
+
+The process is a fork of one that has imported what the arbiter of the class has, as workers are.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def run(alias: str, code: str, tmp_path: Path, **files: str) -> str:
     """What `code` prints in an interpreter in whose directory the modules `files` are; nothing may reach stderr."""
     for name, text in files.items():
         (tmp_path / f"{name}.py").write_text(text)
-    done = python(PRELUDE + code, alias, cwd=tmp_path)
+    done = python(PRELUDE + code, alias, cwd=tmp_path, alias=alias)
     assert done.stderr == ""
     return done.stdout.strip()
 
@@ -272,7 +275,7 @@ print(True)
 """
         (tmp_path / "early.py").write_text(early)
         with TlsServer() as server:
-            done = python(PRELUDE + code, alias, server.url, str(server.certificate), cwd=tmp_path)
+            done = python(PRELUDE + code, alias, server.url, str(server.certificate), cwd=tmp_path, alias=alias)
         assert (done.stdout.strip(), done.stderr) == ("True", "")
 
 

@@ -1,18 +1,15 @@
 """The gallery for event loops: what the suites that know nothing of an interface ask for, under the same names.
 
-Only that: how ASGI itself is kept is asked of `play`.
+Only that: how ASGI itself is kept is asked of `play`. What takes long to import is left to the requests that need it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,9 +23,8 @@ class Request:
         self.scope = scope
         self.receive = receive
         self.send = send
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True, encoding="latin-1")
-        self.given = dict(pairs)
-        self.pairs = pairs
+        self.pairs = parsed(scope["query_string"].decode("latin-1"))
+        self.given = dict(self.pairs)
 
     async def body(self) -> list[bytes]:
         pieces, more = [], True
@@ -52,6 +48,14 @@ class Request:
         await self.piece(data, False)
 
 
+def parsed(query: str) -> list[tuple[str, str]]:
+    if not query:
+        return []
+    from urllib.parse import parse_qsl
+
+    return parse_qsl(query, keep_blank_values=True, encoding="latin-1")
+
+
 async def hello(request: Request) -> None:
     await request.answer(b"Hello\n")
 
@@ -66,6 +70,8 @@ async def blob(request: Request) -> None:
 
 
 async def body(request: Request) -> None:
+    import hashlib
+
     global calls
     whole = b"".join(await request.body())
     calls += 1
@@ -124,22 +130,14 @@ async def files(request: Request) -> None:
 
 async def gate(request: Request) -> None:
     """Waits until the file `open` exists; that it waits is seen by another file."""
-    path = Path(request.given["open"])
-    touch(Path(f"{path}.in.{os.getpid()}.{id(request)}"))
+    path = request.given["open"]
+    open(f"{path}.in.{os.getpid()}.{id(request)}", "w").close()  # noqa: ASYNC230
     for _ in range(4000):
-        if exists(path):
+        if os.path.exists(path):  # noqa: ASYNC240
             break
         await asyncio.sleep(0.005)
     whole = b"".join(await request.body())
     await request.answer(f"{os.getpid()} {len(whole)}".encode())
-
-
-def touch(path: Path) -> None:
-    path.touch()
-
-
-def exists(path: Path) -> bool:
-    return path.exists()
 
 
 async def crash(request: Request) -> None:
