@@ -146,8 +146,8 @@ def test_without_a_body_there_is_nothing(server: Server, version: str) -> None:
 
 
 @with_each("how", ["read_n", "readline"])
-def test_five_megabytes(server: Server, framer: Callable[[bytes, str], bytes], how: str) -> None:
-    body = lines(5 * 1024 * 1024)
+def test_two_megabytes(server: Server, framer: Callable[[bytes, str], bytes], how: str) -> None:
+    body = lines(2 * 1024 * 1024)
     expect(report(server, framer(body, f"/body?how={how}")), body)
 
 

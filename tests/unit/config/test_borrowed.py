@@ -17,6 +17,8 @@ from tricorn.config.registry import BY_NAME, SETTINGS
 from tricorn.config.resolve import resolve
 from tricorn.config.unavailable import UNAVAILABLE, Takes
 
+from tests.harness import with_each
+
 RECORDED = Path(__file__).with_name("flags_of_others.txt")
 """What each server's `--help` has, a line each: the name, the version, the flags."""
 
@@ -95,7 +97,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("row", BORROWED, ids=lambda row: row.flags)
+@with_each("row", {f"{row.flags} of {row.servers}": row for row in BORROWED})
 def test_each_flag_is_read_with_what_follows_it(row: object) -> None:
     becomes = row.becomes  # type: ignore[attr-defined]
     if isinstance(becomes, Ours):

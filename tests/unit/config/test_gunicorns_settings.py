@@ -14,6 +14,8 @@ from tricorn.config.resolve import resolve
 from tricorn.config.setting import Action
 from tricorn.config.unavailable import UNAVAILABLE, Takes
 
+from tests.harness import with_each
+
 FOUND_OUT = object()
 """A default that depends on where and by whom it is started."""
 
@@ -166,6 +168,8 @@ TABLE = (
 
 BY_GUNICORN = {row.name: row for row in TABLE}
 REFUSED = {record.name: record for record in UNAVAILABLE}
+HERE = {name: row for name, row in BY_GUNICORN.items() if name in BY_NAME}
+NOT_HERE = {name: row for name, row in BY_GUNICORN.items() if name in REFUSED}
 
 # Ours differ on purpose.
 OTHER_DEFAULTS = {
@@ -195,18 +199,19 @@ def config() -> Config:
     return resolve([])
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+@with_each("row", BY_GUNICORN)
 def test_every_setting_of_gunicorns_is_known(row: Row) -> None:
     assert (row.name in BY_NAME) != (row.name in REFUSED), "either there or refused in a sentence"
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.name in BY_NAME], ids=lambda row: row.name)
 class TestThere:
+    @with_each("row", HERE)
     def test_it_has_gunicorns_flags(self, row: Row) -> None:
         setting = BY_NAME[row.name]
         assert " ".join(setting.flags) == row.flags
         assert not row.flags or ACTIONS[setting.action] == row.takes
 
+    @with_each("row", HERE)
     def test_it_has_gunicorns_default(self, row: Row) -> None:
         setting = BY_NAME[row.name]
         if isinstance(row.default, HookOf):
@@ -217,22 +222,25 @@ class TestThere:
             assert expected is not FOUND_OUT
             assert foreign.as_gunicorn(row.name, setting.default) == expected
 
+    @with_each("row", HERE)
     def test_it_is_not_called_our_own(self, row: Row) -> None:
         assert not BY_NAME[row.name].own
 
+    @with_each("row", HERE)
     def test_code_written_for_gunicorn_can_read_it(self, row: Row, config: Config) -> None:
         view = config.settings[row.name]
         assert (view.name, view.get()) == (row.name, view.value)
         assert not isinstance(view.value, tuple), "gunicorn has lists"
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE if row.name in REFUSED], ids=lambda row: row.name)
 class TestRefused:
+    @with_each("row", NOT_HERE)
     def test_its_flags_are_recognised_with_what_follows_them(self, row: Row) -> None:
         record = REFUSED[row.name]
         assert " ".join(record.flags) == row.flags
         assert record.takes is TAKES[row.takes]
 
+    @with_each("row", NOT_HERE)
     def test_code_written_for_gunicorn_reads_the_default(self, row: Row, config: Config) -> None:
         value: Any = getattr(config, row.name)
         assert config.settings[row.name].get() == value
@@ -240,7 +248,7 @@ class TestRefused:
             assert value == row.default
 
 
-@pytest.mark.parametrize("setting", [one for one in SETTINGS if one.name not in BY_GUNICORN], ids=lambda one: one.name)
+@with_each("setting", {one.name: one for one in SETTINGS if one.name not in BY_GUNICORN})
 def test_every_other_setting_says_that_it_is_our_own(setting: Any) -> None:
     assert setting.own
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
 from tricorn.config.config import Config
 from tricorn.config.registry import BY_NAME, SETTINGS, Settings
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE
+
+from tests.harness import with_each
 
 
 def test_names_are_unique() -> None:
@@ -31,12 +32,12 @@ def test_each_has_the_name_of_its_attribute_and_the_heading_of_its_section() -> 
             assert (setting.name, setting.section) == (name, section.SECTION)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@with_each("setting", BY_NAME)
 def test_the_default_is_a_value_of_its_kind(setting: Setting[object]) -> None:
     assert setting.kind.parse(_as_written(setting.default)) == setting.default
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@with_each("setting", BY_NAME)
 def test_help_is_one_sentence(setting: Setting[object]) -> None:
     assert setting.help[0].isupper()
     assert setting.help.endswith(".")
