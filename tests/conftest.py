@@ -18,6 +18,8 @@ from tests.harness import server as servers
 TESTS = Path(__file__).parent
 AnyReport = TypeVar("AnyReport", pytest.CollectReport, pytest.TestReport)
 LONGEST_FIRST = (
+    "conformance/wsgi_pep3333",
+    "conformance/rfc9112",
     "integration/test_loop_disconnects.py",
     "integration/test_timeouts.py",
     "integration/drivers/test_postgres.py",
@@ -49,20 +51,30 @@ LONGEST_FIRST = (
     "compat/test_hooks.py",
     "conformance/policy/test_policy.py",
 )
-"""Files by the time they took (`--durations=0`), each more than 40 seconds. They begin first, so that a run does not
-end with one of them while the other processes have nothing to do. Then come these suites, then the rest."""
+"""Files, and rooms that are `SHARING`, by the time they took (`--durations=0`), each more than 40 seconds. They begin
+first, so that a run does not end with one of them while the other processes have nothing to do. Then come these suites,
+then the rest."""
 STARTED_AFRESH = frozenset(
     (
         "compat/test_configs.py",
         "examples/test_work.py",
         "integration/test_boot.py",
         "integration/test_configuration.py",
-        "integration/test_green_patching.py",
         "integration/test_systemd.py",
     )
 )
 """Files that are about the start of a server: theirs have an interpreter each. Others are forked from one that has
 imported what the arbiter imports (`tests/harness/forkserver.py`)."""
+SHARING = {
+    "conformance/wsgi_pep3333": "wsgi",
+    "conformance/rfc9110": "http",
+    "conformance/rfc9112": "http",
+    "conformance/asgi3": "asgi",
+    "conformance/rfc6455": "websockets",
+    "conformance/rfc7692": "websockets",
+    "conformance/asgi_websocket": "websockets",
+}
+"""Rooms of many small files that ask the same servers: one process has those of a name, and starts each server once."""
 SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 
@@ -81,6 +93,21 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile`, which gives each file to one process, for the rooms that share as well."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class LoadRoomScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return SHARING.get(_room(file.removeprefix("tests/")), file)
+
+    return LoadRoomScheduling(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _place(str(item.path)))
     for item in items if REFERENCE else ():
@@ -92,10 +119,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _place(file: str) -> tuple[int, int]:
     path = Path(file).relative_to(TESTS)
     name, suite = path.as_posix(), path.parts[0]
+    if name not in LONGEST_FIRST:
+        name = _room(name)
     return (
         LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST),
         SUITES.index(suite) if suite in SUITES else len(SUITES),
     )
+
+
+def _room(file: str) -> str:
+    return file.rpartition("/")[0]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,6 +53,12 @@ def with_each(names: str | tuple[str, ...], values: Iterable[Any]) -> Callable[[
     return decorate
 
 
+def try_each(attempt: Callable[[Any], None], values: Mapping[str, Any]) -> None:
+    """The same where only the test knows the values."""
+    __tracebackhide__ = True
+    _try_all(lambda case: attempt(case.arguments["value"]), [Case(name, {"value": values[name]}) for name in values])
+
+
 def _cases(names: str | tuple[str, ...], values: Iterable[Any]) -> Iterable[Case]:
     named = values.items() if isinstance(values, Mapping) else ((None, value) for value in values)
     for name, value in named:

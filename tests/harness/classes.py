@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -40,7 +41,12 @@ def _absent(name: str) -> list[pytest.MarkDecorator]:
         return [pytest.mark.skip(reason="the reference server has no such class")]
     if REFERENCE and alias in SERVERS_OF_CLASSES:
         return [pytest.mark.skip(reason="the reference server leaves HTTP to the library there")]
-    return [pytest.mark.skipif(find_spec(alias) is None, reason=f"{alias} is not installed")]
+    return [pytest.mark.skipif(not _is_installed(alias), reason=f"{alias} is not installed")]
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None
 
 
 CLASSES = pytest.mark.parametrize("worker_class", each(*EVERY))

@@ -102,7 +102,7 @@ def arguments(options: Mapping[str, Any]) -> list[str]:
     return line
 
 
-def _alias(worker_class: str) -> str:
+def alias_of(worker_class: str) -> str:
     """The class that the server will choose; empty if it will refuse the name."""
     try:
         return choose(worker_class, 1)
@@ -234,7 +234,7 @@ class Server:
         self._env[name] = value
         self._wait = wait
         self._expects = expects
-        self._alias = _alias(worker_class)
+        self._alias = alias_of(worker_class)
         self._fresh = fresh or always_fresh or not self._alias or "daemon" in options or "-D" in extra
 
     def __enter__(self) -> Self:

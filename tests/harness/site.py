@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.harness import proc
 from tests.harness.deadline import until
-from tests.harness.server import APPS, Server, arguments, command, twin
+from tests.harness.server import APPS, Server, alias_of, arguments, command, twin
 
 OWN_MODULE = """\
 import os
@@ -47,7 +47,7 @@ def module(text: str, worker_class: str = "") -> str:
 
 def configured_class(config: str | Path) -> str:
     """The worker class in the text of a configuration."""
-    found = re.search(r"^worker_class = ['\"](\w+)", config, re.MULTILINE) if isinstance(config, str) else None
+    found = re.search(r"^worker_class = ['\"]([\w.]+)", config, re.MULTILINE) if isinstance(config, str) else None
     return found[1] if found else ""
 
 
@@ -69,9 +69,21 @@ class Site(Server):
         wait: bool = True,
         extra: Sequence[str] = (),
         expects: str | None = None,
+        fresh: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(app, workers=workers, transport=transport, env=env, wait=wait, expects=expects)
+        found = configured_class(config)
+        base = found if alias_of(found) else "gthread"  # what it is forked from has imported the class
+        super().__init__(
+            app,
+            worker_class=base,
+            workers=workers,
+            transport=transport,
+            env=env,
+            wait=wait,
+            expects=expects,
+            fresh=fresh,
+        )
         path = f"{self.directory},{APPS}"
         if isinstance(config, Path):
             self.conf = config

@@ -92,9 +92,18 @@ def https() -> Iterator[dict[str, str]]:
         yield {"HTTPS_URL": server.url, "HTTPS_CERTIFICATE": str(server.certificate)}
 
 
-def site(worker_class: str, https: dict[str, str], more: str = "", *, preload: bool = False, workers: int = 1) -> Site:
+def site(
+    worker_class: str,
+    https: dict[str, str],
+    more: str = "",
+    *,
+    preload: bool = False,
+    workers: int = 1,
+    fresh: bool = False,
+) -> Site:
+    """`fresh`: nothing of the class is imported before the configuration is read."""
     text = f"worker_class = {worker_class!r}\nworkers = {workers}\npreload_app = {preload}\n{CONFIG}{more}"
-    return Site(text, app="early_app:application", workers=workers, files=FILES, env=https)
+    return Site(text, app="early_app:application", workers=workers, files=FILES, env=https, fresh=fresh)
 
 
 @GREEN_CLASSES
@@ -102,7 +111,7 @@ def site(worker_class: str, https: dict[str, str], more: str = "", *, preload: b
 def test_what_the_configuration_imports_is_patched_like_everything_else(
     worker_class: str, preload: bool, https: dict[str, str]
 ) -> None:
-    with site(worker_class, https, preload=preload) as server:
+    with site(worker_class, https, preload=preload, fresh=True) as server:
         reply = server.get("/").json()
         assert reply["found"] == ["thread", "program"]
         assert reply["loaded_by"] == (server.pid if preload else server.worker_pid())
@@ -209,7 +218,7 @@ def test_a_configuration_that_patches_by_itself_does_no_harm(worker_class: str, 
         "eventlet": "import warnings\nwarnings.simplefilter('ignore')\nimport eventlet\neventlet.monkey_patch()\n",
     }
     text = own[worker_class] + f"worker_class = {worker_class!r}\n" + CONFIG
-    with Site(text, app="early_app:application", files={"early_app.py": APP}, env=https) as server:
+    with Site(text, app="early_app:application", files={"early_app.py": APP}, env=https, fresh=True) as server:
         for target in ("/https", "/config", "/program"):
             assert server.get(target).json()["others"] >= FEW
         replaced(server, lambda: os.kill(server.worker_pid(), signal.SIGKILL))

@@ -1,4 +1,4 @@
-"""Each row of the table (`rows.py`), each worker class."""
+"""Each row of the table (`rows.py`), each worker class: a test for all rows of a case under a class."""
 
 from __future__ import annotations
 
@@ -10,23 +10,33 @@ from tests.conformance.policy.cases import Provoked
 from tests.conformance.policy.rows import ROWS, Row
 from tests.conformance.policy.stage import ROOM, SUBJECTS, Kind, elapse
 from tests.harness import each, until
+from tests.harness.cases import try_each
 from tests.harness.wire import request
 
 pytestmark = pytest.mark.beyond_reference("its classes have policies of their own")
 
 
 def cells() -> Iterator[object]:
+    """What is expected to fail has a test of its own."""
+    together: dict[tuple[str, str], list[Row]] = {}
     for row in ROWS:
         for subject in row.on:
-            (parameter,) = each(subject)
-            why = row.defects.get(subject)
-            marks = [*parameter.marks, *([pytest.mark.xfail(strict=True, reason=why)] if why else [])]
-            yield pytest.param(row, subject, marks=marks, id=f"{row.name}-{subject}")
+            if subject in row.defects:
+                yield _cell(row.name, subject, [row], pytest.mark.xfail(strict=True, reason=row.defects[subject]))
+            else:
+                together.setdefault((row.case, subject), []).append(row)
+    for (case, subject), rows in together.items():
+        yield _cell(case, subject, rows)
 
 
-@pytest.mark.parametrize(("row", "subject"), list(cells()))
-def test_policy(provoked: Provoked, row: Row, subject: str) -> None:
-    row.of(subject)(provoked.outcome(subject, row.case))
+def _cell(name: str, subject: str, rows: list[Row], *marks: pytest.MarkDecorator) -> object:
+    (parameter,) = each(subject)
+    return pytest.param(rows, subject, marks=[*parameter.marks, *marks], id=f"{name}-{subject}")
+
+
+@pytest.mark.parametrize(("rows", "subject"), list(cells()))
+def test_policy(provoked: Provoked, rows: list[Row], subject: str) -> None:
+    try_each(lambda row: row.of(subject)(provoked.outcome(subject, row.case)), {row.name: row for row in rows})
 
 
 @pytest.mark.parametrize("subject", each(*SUBJECTS))

@@ -9,10 +9,19 @@ from typing import Any
 
 import pytest
 
-web = pytest.importorskip("aiohttp.web")
+from tests.harness.needs import needs
+
+needs("aiohttp")
 
 CONFIG: Any = SimpleNamespace(graceful_timeout=30, asgi_disconnect_grace_period=3)
 LOG: Any = logging.getLogger("test")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported() -> None:
+    """By the process that runs these tests: all others collect them, too."""
+    global web
+    from aiohttp import web
 
 
 def made(found: object) -> Any:
