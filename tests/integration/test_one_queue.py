@@ -127,11 +127,11 @@ def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class
 def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
     """A hundred connections that all ask all the time, and one call of seconds."""
     with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
-        with Marked(server.address, clients=20, seconds=0.005, pause=0.02) as load:
+        with Marked(server.address, clients=20, seconds=0.005) as load:
             load.settle(100)
             wire.send(request("GET", "/?id=long&s=2"))
             until(lambda: calls(tmp_path / "ledger")["long"], "it has begun")
-            load.settle(500)
+            load.settle(300)
             wire.sock.setblocking(False)
             with pytest.raises(BlockingIOError):
                 wire.sock.recv(1)
