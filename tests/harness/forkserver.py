@@ -109,7 +109,7 @@ class Forkserver:
             except (futures.TimeoutError, subprocess.TimeoutExpired):
                 os.killpg(forked.pid, signal.SIGKILL)
                 forked.wait(within)
-                raise
+                raise subprocess.TimeoutExpired(code, within) from None
             out, err = (text.result().decode() for text in texts)
         return subprocess.CompletedProcess(forked.args, forked.wait(), out, err)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import uuid
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from tests.harness import Server, proc
 from tests.harness.classes import GREEN, THREADED, each
 from tests.harness.forkserver import Forkserver
+from tests.harness.interpreter import python
 
 pytestmark = pytest.mark.beyond_reference("only our own server is forked")
 
@@ -46,6 +48,32 @@ def test_an_environment_that_an_interpreter_reads_gets_one() -> None:
     with Server("start:application", env={"ANOTHER": "7"}) as server:
         assert server.pid not in proc.children(os.getpid())
         assert server.get("/").json()["env"]["ANOTHER"] == "7"
+
+
+FACTS_OF_CODE = """
+import os, sys
+
+def facts():
+    return sys.argv, os.getcwd(), sys.path[0], __name__, sys.modules["__main__"].facts is facts, sys.stdin.read()
+
+print(facts(), os.environ["ANOTHER"])
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def test_code_finds_what_it_finds_in_a_fresh_interpreter(tmp_path: Path) -> None:
+    told = [python(FACTS_OF_CODE, "0", cwd=tmp_path, env={"ANOTHER": "7"}, alias=alias) for alias in ("", "sync")]
+    assert told[0].stdout == told[1].stdout
+    assert [done.stderr for done in told] == ["", ""]
+
+
+def test_code_that_fails_or_hangs_does_so_for_its_test() -> None:
+    with pytest.raises(AssertionError, match="marker"):
+        python("raise RuntimeError('marker')", alias="sync")
+    with pytest.raises(AssertionError):
+        python(FACTS_OF_CODE, "1", env={"ANOTHER": "7"}, alias="sync")
+    with pytest.raises(subprocess.TimeoutExpired):
+        python("import time; time.sleep(60)", alias="sync", within=0.5)
 
 
 def test_the_processes_of_a_run_share_one_that_ends_with_the_last(

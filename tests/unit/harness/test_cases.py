@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import pytest_timeout
 
-from tests.harness.cases import with_each
+from tests.harness.cases import try_each, with_each
 
 SEEN: list[object] = []
 
@@ -30,6 +30,18 @@ def tries(*outcomes: BaseException | None) -> Callable[[], None]:
 def test_every_case_is_tried() -> None:
     tries(None, None, None)()
     assert SEEN == [0, 1, 2]
+
+
+def test_values_that_only_the_test_knows_are_tried_likewise() -> None:
+    seen: list[int] = []
+
+    def attempt(value: int) -> None:
+        seen.append(value)
+        assert value != 2
+
+    with pytest.raises(AssertionError, match=r"^1 of 3 failed: two"):
+        try_each(attempt, {"one": 1, "two": 2, "three": 3})
+    assert seen == [1, 2, 3]
 
 
 def test_all_that_failed_are_named_and_the_others_are_tried() -> None:
