@@ -53,6 +53,7 @@ LINT = [
         "docs/settings.md and docs/FLAGS.md say what the records say",
     ),
     Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
+    Check("metrics", [PYTHON, "scripts/render_metrics.py", "--check"], "docs/OPERATIONS.md says what the records say"),
     Check("mutants", [PYTHON, "scripts/mutants.py", "--check"], "each fault of `make mutants` fits its file"),
     Check("links", [PYTHON, "scripts/check_links.py"], "links between the documents"),
 ]

@@ -33,6 +33,12 @@ __all__ = [
 GROUP_BYTES: int
 """The size of the page that all workers share."""
 
+def pages_in_use(group: Any) -> int:
+    """How many pages of the scoreboard cores have ever used, by the page of their group."""
+
+def metric_families() -> list[tuple[str, str, str, str]]:
+    """The metrics there are: name, kind, label, help; without `tricorn_`, and a counter's without `_total`."""
+
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
 
@@ -126,7 +132,7 @@ class Scoreboard:
         """The requests the worker is serving, or was serving when it was killed. There may be thousands."""
 
     def histogram(self, name: str) -> dict[int, int]:
-        """`queue`, `application` or `total`: lower edges of the buckets in use, in microseconds, and their counts."""
+        """`queue`, `application` or `total`: lower edges of the buckets in use, in nanoseconds, and their counts."""
 
     @property
     def begun(self) -> int:
@@ -166,6 +172,32 @@ class Scoreboard:
 
     def vacate(self) -> None:
         """The worker is gone: no other counts on its threads, or waits for those that waited there."""
+
+@final
+class Ledger:
+    """What workers that are gone have counted, and what the arbiter counts: a writable buffer that stays exported.
+
+    Raises `ValueError` for a buffer that is too short.
+    """
+
+    def __new__(cls, page: Any) -> Ledger: ...
+    def begin(self) -> None:
+        """The server begins now."""
+
+    def bury(self, page: Scoreboard) -> None:
+        """The worker of this page is gone: what it has counted is the ledger's, as `vacate` besides."""
+
+    def spawned(self) -> None:
+        """A worker was started."""
+
+    def exited(self, reason: str) -> None:
+        """A worker has ended. Raises `KeyError` for a reason that there is not."""
+
+    def reloaded(self, result: str) -> None:
+        """A reload has ended: `committed`, `refused` or `rolled_back`."""
+
+    def publish(self, target: int, generation: int) -> None:
+        """How many workers are wanted, and which generation is in force."""
 
 @final
 class Snapshot:

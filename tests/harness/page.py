@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 MAGIC = 0x5452_4943_4F52_4E00
-VERSION = 4
+VERSION = 5
 QUEUED, FREE, OLDEST = 10, 12, 13
 ENTRIES = 46
 TABLE, ENTRY = 448, 16
+PAGES = 2
+"""Of the page of the group: how many pages were ever used."""
 
 
 def begin(words: memoryview, entries: int = 2) -> None:

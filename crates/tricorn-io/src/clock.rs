@@ -11,6 +11,12 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
+/// Processor time of all threads of the process, in nanoseconds.
+pub fn process_cpu() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
 /// Microseconds since 1970.
 pub fn wall_micros() -> u64 {
     let wall = clock_gettime(ClockId::Realtime);

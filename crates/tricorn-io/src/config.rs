@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::message::FieldList;
+use tricorn_proto::peer::Trust;
 
 /// Times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone)]
@@ -129,11 +130,23 @@ pub struct AdminPaths {
     pub health: Vec<u8>,
     /// Whether it should be sent requests.
     pub ready: Vec<u8>,
+    /// What it and its siblings have counted; empty: that is not told.
+    pub metrics: Vec<u8>,
+    /// Whose questions are answered.
+    pub allow: Trust,
+    /// Labels of the metric `tricorn_info` and their values.
+    pub info: Vec<(String, String)>,
 }
 
 impl Default for AdminPaths {
     fn default() -> AdminPaths {
-        AdminPaths { health: b"/healthz".to_vec(), ready: b"/readyz".to_vec() }
+        AdminPaths {
+            health: b"/healthz".to_vec(),
+            ready: b"/readyz".to_vec(),
+            metrics: b"/metrics".to_vec(),
+            allow: Trust::everybody(),
+            info: Vec::new(),
+        }
     }
 }
 

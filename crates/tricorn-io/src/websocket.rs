@@ -18,6 +18,7 @@ use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::reactor::Readiness;
+use crate::scoreboard::Word;
 use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
 use tricorn_proto::websocket::{ContextPool, Kind, Session, StepInput, Unsendable};
@@ -95,7 +96,9 @@ impl<M> WebSocket<M> {
         }
         let mut unread = io.engine.take_unread(exchange);
         if !unread.is_empty() {
-            socket.session.receive(&mut unread, &mut turn(io, now, false), keep);
+            let mut count = 0;
+            socket.session.receive(&mut unread, &mut turn(io, now, false), counted(&mut count, keep));
+            count_messages(io, Word::MessagesIn, count);
         }
         socket.settle(io);
         socket
@@ -125,6 +128,7 @@ impl<M> WebSocket<M> {
     /// Reads what has come, as far as there is room for it.
     pub fn read(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
         let now = clock::now();
+        let mut count = 0;
         for _ in 0..READS {
             if !self.readable || !self.session.wants_read() {
                 break;
@@ -144,10 +148,11 @@ impl<M> WebSocket<M> {
             }
             if !buffer.is_empty() && !self.session.is_over() {
                 let is_behind = self.patience.is_some();
-                self.session.receive(&mut buffer, &mut turn(io, now, is_behind), &mut keep);
+                self.session.receive(&mut buffer, &mut turn(io, now, is_behind), counted(&mut count, &mut keep));
             }
             io.buffers.buffer = buffer;
         }
+        count_messages(io, Word::MessagesIn, count);
         self.settle(io);
         if self.readable && self.session.wants_read() {
             io.engine.set_timer(io.exchange, Timer::StepInput, now);
@@ -163,7 +168,9 @@ impl<M> WebSocket<M> {
     /// To be called when a message was taken or the application has closed, if [`Self::wants_more`].
     pub fn go_on(&mut self, io: &mut WebSocketIo<'_>, mut keep: impl FnMut(Kind, &[u8]) -> M) {
         let is_behind = self.patience.is_some();
-        self.session.resume(&mut turn(io, clock::now(), is_behind), &mut keep);
+        let mut count = 0;
+        self.session.resume(&mut turn(io, clock::now(), is_behind), counted(&mut count, &mut keep));
+        count_messages(io, Word::MessagesIn, count);
         self.read(io, keep);
     }
 
@@ -186,9 +193,11 @@ impl<M> WebSocket<M> {
             self.is_held = false;
             let sent = io.exchange.lane.output_mut().send_apart(&io.buffers.out, data, b"", keep);
             io.buffers.out.clear();
+            count_messages(io, Word::MessagesOut, 1);
             return Ok(self.sent(io, sent));
         }
         self.session.send(kind, data, &mut turn(io, 0, false))?;
+        count_messages(io, Word::MessagesOut, 1);
         Ok(self.put(io))
     }
 
@@ -312,6 +321,20 @@ impl<M> WebSocket<M> {
                 self.sent(io, Sent::Accepted)
             }
         }
+    }
+}
+
+/// Counts the messages that come.
+fn counted<M>(count: &mut u64, mut keep: impl FnMut(Kind, &[u8]) -> M) -> impl FnMut(Kind, &[u8]) -> M {
+    move |kind, data| {
+        *count += 1;
+        keep(kind, data)
+    }
+}
+
+fn count_messages(io: &WebSocketIo<'_>, word: Word, count: u64) {
+    if count > 0 {
+        io.engine.shared.board.raise(word, count);
     }
 }
 

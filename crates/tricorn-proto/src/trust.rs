@@ -24,6 +24,11 @@ enum Family {
 }
 
 impl Trust {
+    /// Every peer.
+    pub fn everybody() -> Trust {
+        Trust { everybody: true, blocks: Vec::new() }
+    }
+
     /// From gunicorn's `forwarded_allow_ips`: comma separated addresses and CIDR blocks, or `*`.
     pub fn parse(text: &str) -> Result<Trust, String> {
         let mut trust = Trust::default();

@@ -11,7 +11,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{AccessLog, Channel, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, page_bytes};
+use tricorn_io::{
+    AccessLog, Channel, Engine, GROUP_BYTES, Group, Ledger, Scoreboard, Siblings, Wake, clock, page_bytes,
+};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -42,6 +44,8 @@ impl Core {
         let engine = Engine::new(config, sockets, board, access)
             .and_then(|engine| engine.open_admin(listeners).map(|()| engine))
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
+        let (slot, generation) = options::identity(options)?;
+        engine.identify(slot, generation);
         let group = options::group(options)?;
         if let Some(group) = &group {
             engine.open_group(siblings(group, &scoreboard, threads)?);
@@ -104,9 +108,12 @@ impl Core {
             }
         };
         let mut done = None;
+        // How long this thread waited for the GIL since it was free for a request.
+        let mut waited = 0;
         loop {
             match self.engine.next(slot, done.take()) {
-                Wake::Request(exchange) => {
+                Wake::Request(mut exchange) => {
+                    exchange.timing.waited_for_gil(std::mem::take(&mut waited));
                     let answer = || {
                         server.answer(py, exchange, |engine, slot| {
                             if engine.conclude_call(slot) {
@@ -134,7 +141,11 @@ impl Core {
                 }
                 Wake::Nothing => {
                     if !self.engine.poll_now() {
-                        py.detach(|| self.engine.wait(slot));
+                        let came = py.detach(|| {
+                            self.engine.wait(slot);
+                            clock::now()
+                        });
+                        waited = clock::now().saturating_sub(came);
                     }
                 }
                 Wake::Ended => break,
@@ -254,7 +265,17 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
         }
         None => None,
     };
-    Ok(Siblings::new(group, channel, pages, own))
+    let siblings = Siblings::new(group, channel, pages, own);
+    let Some(ledger) = &options.ledger else { return Ok(siblings) };
+    Ok(siblings.with_ledger(ledger_of(ledger)?))
+}
+
+/// The ledger in a buffer that outlives it.
+pub fn ledger_of(buffer: &PyBuffer<u8>) -> PyResult<Ledger> {
+    let address = memory(buffer, 0, "ledger")?;
+    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the ledger.
+    let ledger = unsafe { Ledger::over(address, buffer.len_bytes()) };
+    ledger.ok_or_else(|| PyValueError::new_err("no ledger is that short"))
 }
 
 /// The first byte of a buffer that is shared by processes.

@@ -80,7 +80,9 @@ mod _core {
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
     #[pymodule_export]
-    use crate::scoreboard::{RunningRequest, Scoreboard, Snapshot};
+    use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
+    #[pymodule_export]
+    use crate::scoreboard::{metric_families, pages_in_use};
     #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]

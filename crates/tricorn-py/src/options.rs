@@ -127,6 +127,12 @@ pub fn check_access_log_format(text: &str) -> PyResult<Option<String>> {
     Format::parse(text).map(|format| format.complaint()).map_err(PyValueError::new_err)
 }
 
+/// The worker's slot and generation.
+pub fn identity(options: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
+    let options = Options(options);
+    Ok((options.optional("slot")?, options.optional("generation")?))
+}
+
 /// Descriptors of the listeners for questions about the worker; the core owns them.
 pub fn admin_listeners(options: &Bound<'_, PyDict>) -> PyResult<Vec<std::os::fd::RawFd>> {
     Options(options).optional("admin_listeners")
@@ -204,6 +210,8 @@ fn fault(options: &Options<'_, '_>) -> PyResult<Option<Failpoint>> {
 pub struct GroupOptions {
     pub pages: PyBuffer<u8>,
     pub group: PyBuffer<u8>,
+    /// What workers that are gone have counted.
+    pub ledger: Option<PyBuffer<u8>>,
     /// The receiving end, the sending end, the group's wake-up.
     pub channel: Option<(RawFd, RawFd, RawFd)>,
 }
@@ -218,7 +226,7 @@ pub fn group(options: &Bound<'_, PyDict>) -> PyResult<Option<GroupOptions>> {
         }
     };
     let (Some(pages), Some(group)) = (given("pages")?, given("group")?) else { return Ok(None) };
-    Ok(Some(GroupOptions { pages, group, channel: options.optional("channel")? }))
+    Ok(Some(GroupOptions { pages, group, ledger: given("ledger")?, channel: options.optional("channel")? }))
 }
 
 /// The caller has checked them; but what ends a line would begin a response of its own.
@@ -235,11 +243,18 @@ fn standing_fields(options: &Options<'_, '_>) -> PyResult<FieldList> {
 
 fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {
     let mut paths = tricorn_io::reactor::AdminPaths::default();
-    for (name, path) in [("health_path", &mut paths.health), ("ready_path", &mut paths.ready)] {
+    let all =
+        [("health_path", &mut paths.health), ("ready_path", &mut paths.ready), ("metrics_path", &mut paths.metrics)];
+    for (name, path) in all {
         if let Some(given) = options.optional::<Option<String>>(name)? {
             *path = given.into_bytes();
         }
     }
+    if let Some(given) = options.optional::<Option<String>>("admin_allow")? {
+        paths.allow =
+            Trust::parse(&given).map_err(|error| PyValueError::new_err(format!("core option admin_allow: {error}")))?;
+    }
+    paths.info = options.optional("info")?;
     Ok(paths)
 }
 

@@ -1,11 +1,12 @@
 //! The pages of the scoreboard for Python: read by the arbiter and by hooks, and the few words that Python writes.
-use crate::core::memory;
+use crate::core::{ledger_of, memory};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
-use tricorn_io::clock::{SECOND, now};
-use tricorn_io::{DRAIN, NOT_READY, REPLACED, YIELD};
+use tricorn_io::clock::{SECOND, now, wall_micros};
+use tricorn_io::metrics::FAMILIES;
+use tricorn_io::{DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, YIELD};
 
 /// A worker's page. It keeps the buffer exported.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -114,6 +115,61 @@ impl Scoreboard {
     fn vacate(&self) {
         self.page.vacate();
     }
+}
+
+/// What workers that are gone have counted, and what the arbiter counts. It keeps the buffer exported.
+#[pyclass(frozen, module = "tricorn._core")]
+pub struct Ledger {
+    page: tricorn_io::Ledger,
+    _buffer: PyBuffer<u8>,
+}
+
+#[pymethods]
+impl Ledger {
+    #[new]
+    fn new(page: PyBuffer<u8>) -> PyResult<Ledger> {
+        Ok(Ledger { page: ledger_of(&page)?, _buffer: page })
+    }
+
+    /// The server begins.
+    fn begin(&self) {
+        self.page.set(LedgerWord::Started, wall_micros());
+    }
+
+    fn bury(&self, page: &Scoreboard) {
+        self.page.bury(page.page);
+    }
+
+    fn spawned(&self) {
+        self.page.add(LedgerWord::Spawned, 1);
+    }
+
+    fn exited(&self, reason: &str) -> PyResult<()> {
+        if self.page.exited(reason) { Ok(()) } else { Err(PyKeyError::new_err(reason.to_string())) }
+    }
+
+    fn reloaded(&self, result: &str) -> PyResult<()> {
+        if self.page.reloaded(result) { Ok(()) } else { Err(PyKeyError::new_err(result.to_string())) }
+    }
+
+    fn publish(&self, target: u64, generation: u64) {
+        self.page.set(LedgerWord::Target, target);
+        self.page.set(LedgerWord::Generation, generation);
+    }
+}
+
+/// How many pages cores have ever used.
+#[pyfunction]
+pub fn pages_in_use(group: PyBuffer<u8>) -> PyResult<u64> {
+    // SAFETY: checked in `memory`; the buffer is exported until the end of the call.
+    let group = unsafe { Group::at(memory(&group, GROUP_BYTES, "group")?) };
+    Ok(group.get(GroupWord::Pages))
+}
+
+/// The metrics there are: name, kind, label, help.
+#[pyfunction]
+pub fn metric_families() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
+    FAMILIES.iter().map(|family| (family.name, family.kind.name(), family.label, family.help)).collect()
 }
 
 fn seconds_since(moment: u64) -> f64 {

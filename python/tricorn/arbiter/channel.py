@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from mmap import mmap
+from mmap import PAGESIZE, mmap
 
 from tricorn.metrics.scoreboard import GROUP_BYTES
 from tricorn.unpatched import os, socket
@@ -66,6 +66,8 @@ class SharedChannel:
     channel: Channel | None
     """None where the system has no such sockets: every request is served by the worker that has its connection."""
     group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, GROUP_BYTES)))
+    ledger: memoryview = field(default_factory=lambda: memoryview(mmap(-1, PAGESIZE)))
+    """What workers that are gone have counted. The arbiter writes it."""
 
 
 def open_channel() -> Channel | None:

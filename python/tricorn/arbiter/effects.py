@@ -30,7 +30,16 @@ from tricorn.arbiter.policy.commands import (
     StartSuccessor,
     WorkersChanged,
 )
-from tricorn.arbiter.policy.events import Event, Reloaded, ReloadFailed, Spawned, SpawnFailed, Upgraded
+from tricorn.arbiter.policy.endings import cause_of
+from tricorn.arbiter.policy.events import (
+    ChildExited,
+    Event,
+    Reloaded,
+    ReloadFailed,
+    Spawned,
+    SpawnFailed,
+    Upgraded,
+)
 from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
@@ -74,6 +83,7 @@ class Effects:
     def show(self, state: State) -> None:
         """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
         self.server.decided(state.target)
+        self.processes.ledger.publish(state.target, state.generation)
         self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.counts}
         self._mark_alive(state.generation)
 
@@ -84,6 +94,12 @@ class Effects:
         """
         for nr, handle in self.processes.handles.items():
             handle.worker.alive = self._staying.get(nr) == generation
+
+    def count_exit(self, state: State, event: ChildExited) -> None:
+        """For the metrics: why a worker has ended."""
+        worker = state.workers.get(event.nr)
+        if worker is not None:
+            self.processes.ledger.exited(cause_of(worker, event.status))
 
     def perform(self, command: Command) -> Finished | Worker | None:  # noqa: C901  # one line for each command
         match command:
@@ -159,14 +175,14 @@ class Effects:
             if not isinstance(error, TricornError):
                 self.generation.log.exception("Exception while the configuration was loaded")
             details = error.details.rstrip() if isinstance(error, TricornError) else ""
-            self.events.append(ReloadFailed("\n".join(filter(None, (str(error) or type(error).__name__, details)))))
+            self._refuse("\n".join(filter(None, (str(error) or type(error).__name__, details))))
             return
         try:
             if self.upgrade.parent is None:  # else it is renamed later
                 self._pidfiles.prepare(self.generation.config.pidfile)
         except TricornError as error:
             self.generations.roll_back(number)
-            self.events.append(ReloadFailed(str(error)))
+            self._refuse(str(error))
             return
         generation = self.generation
         self.server.adopt(generation)
@@ -186,13 +202,19 @@ class Effects:
         self.server.take_request()
         self.events.append(Reloaded(number, self.server.num_workers, generation.policy))
 
+    def _refuse(self, reason: str) -> None:
+        self.processes.ledger.reloaded("refused")
+        self.events.append(ReloadFailed(reason))
+
     def _commit(self, number: int) -> None:
+        self.processes.ledger.reloaded("committed")
         self.generations.commit(number)
         self._pidfiles.commit()
         if self.upgrade.parent is None:  # else the name is still the other server's
             self.generation.set_title("master")
 
     def _roll_back(self, number: int) -> None:
+        self.processes.ledger.reloaded("rolled_back")
         self.generations.roll_back(number)
         self.server.adopt(self.generation)
         self._pidfiles.roll_back()

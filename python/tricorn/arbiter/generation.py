@@ -79,8 +79,11 @@ class Generation:
             raise
 
     def open_pages(self) -> None:
-        # For twice the workers there can be: those that leave still have theirs while their successors boot.
-        self.pages = Pages(self.page_bytes(), 2 * self.policy.most)
+        self.pages = Pages.roomy(self.page_bytes(), self.page_count())
+
+    def page_count(self) -> int:
+        """For twice the workers there can be: those that leave still have theirs while their successors boot."""
+        return 2 * self.policy.most
 
     def page_bytes(self) -> int:
         from tricorn.workers import native

@@ -113,8 +113,7 @@ class Generations:
         return app
 
     def _share_pages(self, new: Generation, old: Generation) -> None:
-        enough = old.policy.most >= new.policy.most
-        if enough and old.pages is not None and old.pages.size == new.page_bytes():
+        if old.pages is not None and old.pages.holds(new.page_bytes(), new.page_count()):
             new.pages = old.pages
         else:
             new.open_pages()

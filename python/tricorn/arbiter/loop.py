@@ -9,7 +9,7 @@ from tricorn.arbiter import hooks
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
-from tricorn.arbiter.policy.events import Resized, Signalled, Start, Tick, Told, Upgraded
+from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -70,7 +70,10 @@ class Loop:
             if asked is not None:
                 self._events.appendleft(Resized(asked))
             while self._events:
-                self._state, commands = decide(self._state, self._events.popleft(), self._time.now())
+                event = self._events.popleft()
+                if isinstance(event, ChildExited):
+                    self._effects.count_exit(self._state, event)
+                self._state, commands = decide(self._state, event, self._time.now())
                 self._effects.show(self._state)
                 for command in commands:
                     outcome = self._effects.perform(command)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from mmap import mmap
+import mmap
 
 from tricorn.metrics.scoreboard import Scoreboard
+from tricorn.unpatched import os
+
+SIZE = 256 << 10
+"""Bytes of a page, at least: for two thousand requests at once."""
+
+COUNT = 1024
 
 
 class Pages:
@@ -13,9 +19,25 @@ class Pages:
     def __init__(self, size: int, count: int) -> None:
         self.size = size
         """Bytes of each."""
-        self.region = memoryview(mmap(-1, size * count))
+        self.count = count
+        self.region = memoryview(_memory(size * count))
         """All pages, one after another: the cores look into one another's."""
         self._free = list(range(count - 1, -1, -1))
+
+    @classmethod
+    def roomy(cls, size: int, count: int) -> Pages:
+        """With room for what a reload may ask for, if the system gives so much address space.
+
+        Workers see the pages that were there when they were forked: only one region for all generations lets each of
+        them tell what all have counted.
+        """
+        try:
+            return cls(max(size, SIZE), max(count, COUNT))
+        except OSError:  # ulimit -v
+            return cls(size, count)
+
+    def holds(self, size: int, count: int) -> bool:
+        return size <= self.size and count <= self.count
 
     def take(self) -> int | None:
         """The number of an empty page, or None if all are in use."""
@@ -30,3 +52,32 @@ class Pages:
 
     def page(self, number: int) -> memoryview:
         return self.region[number * self.size : (number + 1) * self.size]
+
+
+def _memory(size: int) -> mmap.mmap:
+    """Sparse: a memfd reserves no memory, whatever vm.overcommit_memory is. In no core dump, which would fill it."""
+    descriptor = _memfd(size)
+    try:
+        memory = mmap.mmap(descriptor, size)
+    finally:
+        if descriptor >= 0:
+            os.close(descriptor)  # the mapping has one of its own
+    if hasattr(mmap, "MADV_DONTDUMP"):
+        memory.madvise(mmap.MADV_DONTDUMP)
+    return memory
+
+
+def _memfd(size: int) -> int:
+    """-1 where there is none: then the memory is anonymous."""
+    if not hasattr(os, "memfd_create"):
+        return -1
+    try:
+        descriptor = os.memfd_create("tricorn-scoreboard", os.MFD_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        os.truncate(descriptor, size)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -18,7 +18,7 @@ from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork
-from tricorn.metrics.scoreboard import Scoreboard
+from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn.unpatched import os
 from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
 from tricorn.workers.once import Once
@@ -37,12 +37,15 @@ class ProcessTable:
     shared: SharedChannel
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
+    ledger: Ledger = field(init=False)
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
     once: Once = field(default_factory=Once)
 
     def __post_init__(self) -> None:
         self.life, writer = os.pipe()
         self.private = [*self.private, writer]
+        self.ledger = Ledger(self.shared.ledger)
+        self.ledger.begin()
 
     def workers(self) -> dict[int, Worker]:
         """As hooks see them: by pid."""
@@ -79,6 +82,7 @@ class ProcessTable:
                 listener.socket.close()
             self._after_fork(worker, generation, forked.messages)
             return worker
+        self.ledger.spawned()
         worker.pid = forked.pid
         self.handles[command.nr] = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number)
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
@@ -95,6 +99,8 @@ class ProcessTable:
             page=pages.page(number),
             pages=pages.region,
             group=self.shared.group,
+            ledger=self.shared.ledger,
+            generation=command.generation,
             siblings=command.siblings,
             stand_in=command.stand_in,
             once=self.once,
@@ -161,7 +167,7 @@ class ProcessTable:
     def remove(self, handle: WorkerHandle) -> None:
         handle.close()
         del self.handles[handle.nr]
-        Scoreboard(handle.pages.page(handle.page)).vacate()
+        self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
         handle.pages.give_back(handle.page)
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()

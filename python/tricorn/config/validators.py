@@ -193,9 +193,13 @@ class UrlPath(Record):
     """The path of a URL as it is on the wire."""
 
     metavar: str = "PATH"
+    empty: bool = False
+    """An empty text switches off what is there."""
 
     def parse(self, raw: object) -> str:
         value = Text().parse(raw)
+        if self.empty and not value:
+            return value
         if not value.startswith("/") or not value.isascii() or not value.isprintable() or set(value) & set(" ?#"):
             raise Refused("expected a path such as /healthz")
         return value

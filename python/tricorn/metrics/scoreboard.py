@@ -7,11 +7,15 @@ worker will never be again.
 
 from __future__ import annotations
 
-from tricorn._core import GROUP_BYTES, Scoreboard, Snapshot
+from tricorn._core import GROUP_BYTES, Ledger, Scoreboard, Snapshot, metric_families, pages_in_use
 
-__all__ = ["GROUP_BYTES", "Scoreboard", "Snapshot", "sum_of_databases"]
+__all__ = ["GROUP_BYTES", "Ledger", "Scoreboard", "Snapshot", "metric_families", "sum_of_databases"]
 
 
-def sum_of_databases(pages: memoryview, size: int) -> int:
-    """How many connections to databases the workers of these pages hold; each page has `size` bytes."""
-    return sum(Scoreboard(pages[start : start + size]).databases for start in range(0, len(pages), size))
+def sum_of_databases(pages: memoryview, size: int, group: memoryview) -> int:
+    """How many connections to databases the workers of these pages hold; each page has `size` bytes.
+
+    Only pages that were in use are looked at: shared memory is allocated by its reader, too.
+    """
+    used = min(len(pages), size * pages_in_use(group))
+    return sum(Scoreboard(pages[start : start + size]).databases for start in range(0, used, size))

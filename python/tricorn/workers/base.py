@@ -54,6 +54,9 @@ class WorkerSpec(Record):
     """The pages of all workers, of which it is one."""
     group: memoryview
     """The page that all workers write."""
+    ledger: memoryview
+    """What workers that are gone have counted."""
+    generation: int
     siblings: bool
     stand_in: bool
     """If the application cannot be loaded, show why instead of failing (`reload`)."""

@@ -122,7 +122,7 @@ class GreenWorker(Worker):
             self.patch_drivers(Notices(self), self._connections)
 
     def _refused(self, address: str, refusals: Refusals) -> None:
-        held = sum_of_databases(self.spec.pages, len(self.spec.page))
+        held = sum_of_databases(self.spec.pages, len(self.spec.page), self.spec.group)
         text = refusals.sentence(address, held, self.spec.server.num_workers, self.cfg.worker_connections)
         self._tell(Notice("error", text, address))
 

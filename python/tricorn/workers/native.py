@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tricorn import __version__
 from tricorn import log as logs
 from tricorn._core import (
     AsgiGateway,
@@ -93,6 +95,10 @@ def make_core(worker: Worker) -> Core:
         "admin_listeners": list(fds.admin_listeners),
         "pages": spec.pages,
         "group": spec.group,
+        "ledger": spec.ledger,
+        "slot": spec.slot,
+        "generation": spec.generation,
+        "info": [("version", __version__), ("python", platform.python_version()), ("class", worker.alias)],
         "channel": fds.channel,
     }
     try:

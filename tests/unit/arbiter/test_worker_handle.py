@@ -85,7 +85,7 @@ class TestPages:
     def test_a_large_page_takes_no_memory_before_it_is_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
         size = 400 * SIZE
         memory = SharedMemory(4 * size)
-        monkeypatch.setattr(arbiter_pages, "mmap", lambda _, length: memory.map)
+        monkeypatch.setattr(arbiter_pages, "_memory", lambda size: memory.map)
         pages = Pages(size, 4)
         for _ in range(2):
             first = pages.take()

@@ -8,15 +8,16 @@ import socket
 import struct
 import threading
 import time
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from tricorn import _core, workers
+from tricorn.arbiter.policy.worker import Cause
 from tricorn.config.resolve import resolve
-from tricorn.metrics.scoreboard import Scoreboard, Snapshot, sum_of_databases
+from tricorn.metrics.scoreboard import Ledger, Scoreboard, Snapshot, sum_of_databases
 from tricorn.workers.native import core_options
 
-from tests.harness.page import ENTRY, FREE, OLDEST, QUEUED, TABLE, begun, put
+from tests.harness.page import ENTRY, FREE, OLDEST, PAGES, QUEUED, TABLE, begun, put
 from tests.harness.shared_memory import SharedMemory
 
 OPTIONS = core_options(resolve([]), workers.load("gthread"), siblings=False)
@@ -132,8 +133,11 @@ def test_the_page_says_how_many_connections_to_databases_there_are() -> None:
     page = begun()
     of(page).count_databases(7)
     assert read(page).figures["databases"] == 7
-    pages = bytes(page) + bytes(len(page) * 8) + bytes(page)
-    assert sum_of_databases(memoryview(bytearray(pages)), len(page) * 8) == 14
+    pages = memoryview(bytearray(bytes(page) + bytes(len(page) * 8) + bytes(page)))
+    for used, held in [(0, 0), (1, 7), (2, 7), (3, 14), (9, 14)]:
+        group = memoryview(bytearray(_core.GROUP_BYTES)).cast("Q")
+        group[PAGES] = used
+        assert sum_of_databases(pages, len(page) * 8, group.cast("B")) == held
     of(page).vacate()
     assert read(page).figures["databases"] == 0
 
@@ -176,14 +180,15 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[8:16] = memoryview(struct.pack("8Q", *range(8, 16))).cast("Q")
     page[16:31] = memoryview(struct.pack("15Q", *range(16, 31))).cast("Q")
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
-    page[50:54] = memoryview(struct.pack("4Q", *range(50, 54))).cast("Q")
+    page[47:59] = memoryview(struct.pack("12Q", *range(47, 59))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
         16: "accepted requests refused head_timeouts body_timeouts write_timeouts idle_closes evicted client_gone",
         25: "spooled app_errors bytes_in bytes_out rescues log_lost",
         40: "handed_over taken_over queue_full queue_late left_queue databases",
-        50: "head_bytes heads_shed body_disk_bytes unforwarded",
+        47: "leaving stuck late head_bytes heads_shed body_disk_bytes unforwarded cpu_nanoseconds slot generation",
+        57: "messages_in messages_out",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected
@@ -191,11 +196,11 @@ def test_figures_stand_where_the_documents_have_them() -> None:
 
 def test_a_histogram_has_the_lower_edges_of_the_buckets_that_are_in_use() -> None:
     page = begun()
-    page[64 + 3], page[64 + 20], page[320 + 127] = 99, 1, 5
+    page[64 + 2], page[64 + 24], page[266 + 100] = 99, 1, 5
     board = of(page)
-    assert board.histogram("queue") == {3: 99, 64: 1}
+    assert board.histogram("queue") == {1_250: 99, 125_000: 1}
     assert board.histogram("application") == {}
-    assert list(board.histogram("total").values()) == [5]
+    assert board.histogram("total") == {1_000_000_000_000: 5}
     with pytest.raises(KeyError):
         board.histogram("other")
 
@@ -235,3 +240,30 @@ def test_a_worker_without_a_core_has_a_heartbeat_that_is_looked_at() -> None:
     second = board.read()
     assert second is not None
     assert second.heartbeat > first.heartbeat
+
+
+def test_what_a_worker_has_counted_is_the_ledgers_when_it_is_gone() -> None:
+    ledger_page, page = memoryview(bytearray(4096)).cast("Q"), begun()
+    ledger = Ledger(ledger_page.cast("B"))
+    for _ in range(2):
+        page[17], page[33], page[64 + 2], page[FREE] = 3, 3, 3, 1
+        ledger.bury(of(page))
+        assert (page[17], page[33], page[64 + 2], page[FREE]) == (0, 0, 0, 0)
+    assert (ledger_page[17], ledger_page[33], ledger_page[64 + 2], ledger_page[FREE]) == (6, 6, 6, 0)
+    assert read(page).state == "stopped"
+
+
+def test_the_arbiter_counts_by_names_that_are_known() -> None:
+    ledger = Ledger(memoryview(bytearray(4096)))
+    for reason in get_args(Cause):
+        ledger.exited(reason)
+    for result in ("committed", "refused", "rolled_back"):
+        ledger.reloaded(result)
+    for count in (ledger.exited, ledger.reloaded):
+        with pytest.raises(KeyError, match="nothing"):
+            count("nothing")
+
+
+def test_no_ledger_is_shorter_than_a_page() -> None:
+    with pytest.raises(ValueError, match="short"):
+        Ledger(memoryview(bytearray(4088)))

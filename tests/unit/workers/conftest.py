@@ -147,6 +147,8 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             page=memoryview(bytearray(4096)),
             pages=memoryview(bytearray(4096)),
             group=memoryview(bytearray(4096)),
+            ledger=memoryview(bytearray(4096)),
+            generation=1,
             siblings=siblings,
             stand_in=stand_in,
             once=once,

@@ -24,8 +24,8 @@ use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
 use crate::one_queue::siblings::Siblings;
 use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
-use crate::scoreboard::Scoreboard;
 use crate::scoreboard::group::GroupWord;
+use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::fork::is_child;
 use crate::sys::poll::Poller;
 use crate::sys::random_seed;
@@ -122,6 +122,12 @@ impl Engine {
         let listeners = listeners.collect::<io::Result<Vec<_>>>()?;
         self.shared.has_admin.store(!listeners.is_empty(), Ordering::Relaxed);
         self.shared.baton.take().reactor.open_admin(listeners)
+    }
+
+    /// Says which worker this is, of which generation.
+    pub fn identify(&self, slot: u64, generation: u64) {
+        self.shared.board.set(Word::Slot, slot);
+        self.shared.board.set(Word::Generation, generation);
     }
 
     /// Works together with these siblings, before it starts.

@@ -29,6 +29,8 @@ pub struct Request {
     pub(crate) out: Vec<u8>,
     pub(crate) times: Times,
     pub(crate) counted: Counted,
+    /// Bytes that were read while it was under way.
+    pub(crate) received: u64,
     /// How often it was handed over.
     pub(crate) hops: u8,
     /// With `Config::streaming`: the rest of the body is still to come.
@@ -130,6 +132,7 @@ impl Request {
         self.head_end = 0;
         self.times = Times::default();
         self.counted = Counted::default();
+        self.received = 0;
         self.hops = 0;
         self.partial = false;
         self.claims = None;

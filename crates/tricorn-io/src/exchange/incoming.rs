@@ -62,7 +62,9 @@ impl Exchange {
                 return Incoming::Bytes { last: false };
             }
             self.allow();
-            match self.body.fill(self.lane.output_mut().stream(), &mut self.request.input, out) {
+            let filled = self.body.fill(self.lane.output_mut().stream(), &mut self.request.input, out);
+            self.request.received += filled.unwrap_or(0) as u64;
+            match filled {
                 Ok(0) => return self.left(),
                 Ok(_) if self.body.is_at_end() => {
                     self.request.partial = false;
@@ -84,7 +86,10 @@ impl Exchange {
         loop {
             match self.lane.output_mut().stream().read(out, most) {
                 Ok(0) => return self.left(),
-                Ok(_) => return Incoming::Bytes { last: false },
+                Ok(count) => {
+                    self.request.received += count as u64;
+                    return Incoming::Bytes { last: false };
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Incoming::Wait,
                 Err(_) => return self.left(),

@@ -58,8 +58,24 @@ pub struct Timing {
     pub answered: u64,
     /// How long the request waited before it was called.
     pub queue: u64,
+    /// How long the thread that took it waited for the GIL, in microseconds, and one; 0: that was not measured.
+    gil: u32,
     /// The application let an exception out.
     pub app_failed: bool,
+}
+
+impl Timing {
+    /// The thread that took the request waited so many nanoseconds for the GIL.
+    #[inline]
+    pub fn waited_for_gil(&mut self, nanos: u64) {
+        self.gil = u32::try_from(nanos / 1000).map_or(u32::MAX, |micros| micros.saturating_add(1));
+    }
+
+    /// For how many nanoseconds, if a thread did that may have to.
+    #[inline]
+    pub fn gil(&self) -> Option<u64> {
+        self.gil.checked_sub(1).map(|micros| u64::from(micros) * 1000)
+    }
 }
 
 pub struct Exchange {

@@ -44,6 +44,8 @@ const HEARTBEATS: u64 = 4;
 /// How long it lets go of the baton while there is more to read, or another thread waits for the baton
 /// (`Baton::is_wanted`). A thread that waits for a Mutex needs so long to wake up.
 const BREATH: u64 = MILLI / 5;
+/// How often it looks at the process's processor time while it ticks.
+const CPU: u64 = 100 * MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -67,6 +69,7 @@ pub fn run(shared: &Shared) {
         covering_since: 0,
         watchdog,
         eye: Eye::new(&shared.waiting),
+        cpu_due: 0,
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -74,6 +77,7 @@ pub fn run(shared: &Shared) {
         monitor.rest();
         monitor.look_around();
     }
+    shared.board.set(Word::Cpu, clock::process_cpu());
     monitor.resign();
 }
 
@@ -92,6 +96,8 @@ struct Monitor<'s> {
     eye: Eye,
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
+    /// When the processor time is to be looked at again.
+    cpu_due: u64,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
@@ -191,6 +197,10 @@ impl Monitor<'_> {
         let shared = self.shared;
         let now = clock::now();
         shared.board.set(Word::Heartbeat, now);
+        if now >= self.cpu_due {
+            self.cpu_due = now + CPU;
+            shared.board.set(Word::Cpu, clock::process_cpu());
+        }
         if now > self.expected.saturating_add(PAUSED) {
             self.watchdog.resume(now);
             self.eye.resume(now);

@@ -156,10 +156,11 @@ impl Watchdog {
 
     /// The hub does not come though something waits for it.
     pub fn look_at_hub(&mut self, shared: &Shared, eye: &mut Eye, now: u64) {
-        if let Some((of, text, age)) = eye.take_stuck_hub(&shared.waiting, now)
-            && shared.config.messages.is_some()
-        {
-            self.reports.push_back(Report { limit: "timeout", slot: 0, of, age, text, noted: now });
+        if let Some((of, text, age)) = eye.take_stuck_hub(&shared.waiting, now) {
+            shared.board.add(Word::Stuck, 1);
+            if shared.config.messages.is_some() {
+                self.reports.push_back(Report { limit: "timeout", slot: 0, of, age, text, noted: now });
+            }
         }
     }
 
@@ -195,6 +196,7 @@ impl Watchdog {
         if over(config.request_timeout, 0, watched.late) {
             watched.late = true;
             if shared.mark_late(slot, call) {
+                shared.board.add(Word::Late, 1);
                 self.note(shared, "request_timeout", (slot, call), age, now);
                 // Before the call is ended: this says where it was.
                 self.report(shared, now);
@@ -211,6 +213,7 @@ impl Watchdog {
                 && now.saturating_sub(since) >= config.timeout
             {
                 watched.stuck = true;
+                shared.board.add(Word::Stuck, 1);
                 self.note(shared, "timeout", (slot, call), now.saturating_sub(since), now);
             }
         }

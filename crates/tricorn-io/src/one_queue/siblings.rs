@@ -1,5 +1,6 @@
 //! The other workers of the group, as their scoreboards show them.
 use crate::scoreboard::group::{Group, GroupWord};
+use crate::scoreboard::ledger::Ledger;
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::sys::channel::Channel;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct Siblings {
 pub struct Pages {
     group: Group,
     all: Arc<[Scoreboard]>,
+    ledger: Option<Ledger>,
 }
 
 impl Pages {
@@ -26,6 +28,15 @@ impl Pages {
     pub fn used(&self) -> &[Scoreboard] {
         let used = self.group.get(GroupWord::Pages) as usize;
         &self.all[..used.min(self.all.len())]
+    }
+
+    pub fn group(&self) -> Group {
+        self.group
+    }
+
+    /// What workers that are gone have counted.
+    pub fn ledger(&self) -> Option<Ledger> {
+        self.ledger
     }
 
     /// A gauge, summed over the workers that serve, and how many they are.
@@ -65,7 +76,13 @@ impl Siblings {
                 Err(other) => before = other,
             }
         }
-        Siblings { group, channel, pages: Pages { group, all: pages.into() }, own }
+        Siblings { group, channel, pages: Pages { group, all: pages.into(), ledger: None }, own }
+    }
+
+    /// With what workers that are gone have counted.
+    pub fn with_ledger(mut self, ledger: Ledger) -> Siblings {
+        self.pages.ledger = Some(ledger);
+        self
     }
 
     /// The pages that workers use or have used, ours among them.

@@ -14,8 +14,12 @@ use crate::clock;
 use crate::config::{self, AdminPaths};
 use crate::exchange::id::RequestId;
 use crate::exchange::responder::{Field, Responder};
+use crate::metrics::{self, Exposition, Sources};
+use crate::one_queue::siblings::Pages;
+use crate::scoreboard::Scoreboard;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
+use std::borrow::Cow;
 use tricorn_proto::message::{Method, RequestHead};
 use tricorn_proto::response::End;
 
@@ -152,10 +156,21 @@ impl Reactor {
             keep: head.keep_alive && !(has_body || is_replaced || borrowed),
             request_id: b"",
         };
-        let (status, text) = decide(head, request.head_bytes(), &self.config.admin, not_ready);
+        let allowed = self.config.admin.allow.allows(conn.origin.peer.ip());
+        let answer = decide(head, request.head_bytes(), &self.config.admin, not_ready, allowed);
+        let (status, kind, text) = match answer {
+            Answer::Text(status, text) => (status, "text/plain", Cow::Borrowed(text)),
+            Answer::Metrics => {
+                let exposition = metrics::negotiated(values(head, request.head_bytes(), b"accept"));
+                let text = exposed(self.admin.pages(), self.board, &self.config.admin.info, now, exposition);
+                (200, exposition.content_type(), Cow::Owned(text))
+            }
+        };
         let mut out = std::mem::take(&mut request.out);
         out.clear();
-        let end = responder.write(&mut out, status, fields_of(status), text.as_bytes()).end;
+        let fields = fields_of(kind);
+        let fields = if status == NOT_ALLOWED { &fields[..] } else { &fields[..2] };
+        let end = responder.write(&mut out, status, fields, text.as_bytes()).end;
         http1.answered_in_place(now);
         let then = if end == End::Reuse { Then::Next } else { Then::Linger };
         let delivery = self.respond(token, &out, then, now);
@@ -181,33 +196,65 @@ impl Reactor {
     }
 }
 
-/// Besides those that every response has.
-fn fields_of(status: u16) -> &'static [Field<'static>] {
-    const ALL: [Field<'_>; 3] =
-        [(b"Content-Type", b"text/plain"), (b"Cache-Control", b"no-store"), (b"Allow", b"GET, HEAD")];
-    if status == NOT_ALLOWED { &ALL } else { &ALL[..2] }
+/// What a question is answered.
+enum Answer {
+    /// Status and text.
+    Text(u16, &'static str),
+    Metrics,
 }
 
-/// Status and text.
+/// Besides those that every response has: for an answer of this content type; the last one if the method is not allowed.
+fn fields_of(kind: &str) -> [Field<'_>; 3] {
+    [(b"Content-Type", kind.as_bytes()), (b"Cache-Control", b"no-store"), (b"Allow", b"GET, HEAD")]
+}
+
 fn decide(
     head: &RequestHead,
     bytes: &[u8],
     admin: &AdminPaths,
     not_ready: Option<&'static str>,
-) -> (u16, &'static str) {
+    allowed: bool,
+) -> Answer {
+    if !allowed {
+        return Answer::Text(403, "forbidden: this address is not in admin_allow\n");
+    }
     let path = head.path.of(bytes);
     let (health, ready) = (path == admin.health, path == admin.ready);
-    if !health && !ready {
-        return (404, "not found\n");
+    let metrics = !admin.metrics.is_empty() && path == admin.metrics;
+    if !health && !ready && !metrics {
+        return Answer::Text(404, "not found\n");
     }
     if !matches!(head.kind, Method::Get | Method::Head) {
-        return (NOT_ALLOWED, "method not allowed\n");
+        return Answer::Text(NOT_ALLOWED, "method not allowed\n");
     }
     match not_ready {
-        Some(why) if ready => (503, why),
-        _ if ready => (200, "ready\n"),
-        _ => (200, "ok\n"),
+        Some(why) if ready => Answer::Text(503, why),
+        _ if ready => Answer::Text(200, "ready\n"),
+        _ if health => Answer::Text(200, "ok\n"),
+        _ => Answer::Metrics,
     }
+}
+
+/// The values of a field by its lower-case name.
+fn values<'a>(head: &'a RequestHead, bytes: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let named = head.fields.iter().filter(move |field| field.name.of(bytes).eq_ignore_ascii_case(name));
+    named.map(move |field| field.value.of(bytes))
+}
+
+/// The metrics of all workers; of this one if it is alone.
+fn exposed(
+    pages: Option<&Pages>,
+    own: Scoreboard,
+    info: &[(String, String)],
+    now: u64,
+    exposition: Exposition,
+) -> String {
+    let own = [own];
+    let sources = match pages {
+        Some(pages) => Sources { pages: pages.used(), ledger: pages.ledger(), group: Some(pages.group()), info, now },
+        None => Sources { pages: &own, ledger: None, group: None, info, now },
+    };
+    metrics::render(&sources, exposition)
 }
 
 const NOT_ALLOWED: u16 = 405;

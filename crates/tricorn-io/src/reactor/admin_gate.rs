@@ -3,6 +3,7 @@ use super::listener::Listener;
 use super::spare::SpareDescriptors;
 use super::tokens::{FIRST, admin_token};
 use crate::config;
+use crate::one_queue::siblings::Pages;
 use crate::sys::poll::Poller;
 use crate::waiting::entrance::Entrance;
 use rustix::io::Errno;
@@ -18,12 +19,30 @@ pub(super) struct AdminGate {
     spare: SpareDescriptors,
     /// Where the table of connections was last searched for one that may be dropped.
     position: usize,
+    /// Those of all workers, for the metrics; `None`: the worker is alone.
+    pages: Option<Pages>,
 }
 
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
         let entrance = Entrance::of_threads(poller);
-        AdminGate { entrance, listeners: Vec::new(), paused: 0, spare: SpareDescriptors::default(), position: 0 }
+        AdminGate {
+            entrance,
+            listeners: Vec::new(),
+            paused: 0,
+            spare: SpareDescriptors::default(),
+            position: 0,
+            pages: None,
+        }
+    }
+
+    /// There are other workers, with these pages.
+    pub fn join(&mut self, pages: Pages) {
+        self.pages = Some(pages);
+    }
+
+    pub fn pages(&self) -> Option<&Pages> {
+        self.pages.as_ref()
     }
 
     /// Takes these listeners, and watches them from now on.

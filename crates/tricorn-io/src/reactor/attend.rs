@@ -103,6 +103,7 @@ impl Reactor {
     pub(crate) fn count_refused(&mut self, peer: Peer, refusal: &Refusal) {
         let counter = if refusal.kind == RefusalKind::BodyTimeout { Word::BodyTimeouts } else { Word::Refused };
         self.board.add(counter, 1);
+        self.board.refused(refusal.kind);
         self.notice(true, || format!("Invalid request from ip={peer}: {}", refusal.log_text()));
     }
 

@@ -427,6 +427,7 @@ impl Reactor {
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
         self.gate.join(pages.clone());
+        self.admin.join(pages.clone());
         self.bodies.join(pages);
     }
 }

@@ -212,7 +212,9 @@ impl Reactor {
             Ok(0) => Some(Fill::Ended),
             Ok(count) => {
                 conn.edges.was_read(count == wanted);
-                self.board.add(Word::BytesIn, count as u64);
+                if !conn.is_admin() {
+                    self.board.add(Word::BytesIn, count as u64);
+                }
                 Some(Fill::Bytes(count))
             }
             Err(Errno::INTR) => Some(Fill::Bytes(0)),
@@ -293,6 +295,7 @@ impl Reactor {
         let fields = if status == STATUS { RETRY_AFTER } else { &[] };
         let rejection = Rejection { status, message: &message, fields, after: After::Linger };
         if let Some(peer) = self.reject(id, &rejection, Word::Refused) {
+            self.board.refused(refusal.kind);
             let what = if status < 500 { "Invalid request" } else { "Request refused" };
             self.notice(true, || format!("{what} from ip={peer}: {}", refusal.log_text()));
         }

@@ -107,7 +107,7 @@ impl Reactor {
         while self.work.takes_step()
             && let Some(id) = self.admission.take_oldest()
         {
-            if let Some(peer) = self.reject(id, &STRANDED, Word::Refused) {
+            if let Some(peer) = self.reject(id, &STRANDED, Word::Leaving) {
                 self.notice(true, || {
                     format!("A request of {peer} was turned away: every thread is stuck, and the worker leaves")
                 });

@@ -30,6 +30,7 @@ impl Reactor {
     /// reads, and `then` done after it. After [`Delivery::Whole`] it is the caller's to do.
     pub(super) fn respond(&mut self, token: Token, response: &[u8], then: Then, now: u64) -> Delivery {
         let Some(conn) = self.conns.get_mut(token) else { return Delivery::Failed };
+        let is_admin = conn.is_admin();
         let Some(stream) = &mut conn.stream else { return Delivery::Failed };
         let sent = match stream.send(response) {
             Ok(count) => count,
@@ -39,7 +40,9 @@ impl Reactor {
                 return Delivery::Failed;
             }
         };
-        self.board.add(Word::BytesOut, sent as u64);
+        if !is_admin {
+            self.board.add(Word::BytesOut, sent as u64);
+        }
         if sent == response.len() {
             return Delivery::Whole;
         }
@@ -47,7 +50,7 @@ impl Reactor {
         outbox.push(&response[sent..]);
         let outgoing = Outgoing::new(outbox, then, stream);
         self.deadlines.enter(token, &mut conn.phase, Change::Answered(Box::new(outgoing)), now);
-        if conn.is_admin() {
+        if is_admin {
             self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_WRITE);
         }
         self.register(token);

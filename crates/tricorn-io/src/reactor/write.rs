@@ -127,12 +127,16 @@ impl Reactor {
             board.status(request.reply.status_code());
         }
         board.add(Word::BytesOut, sent);
+        board.add(Word::BytesIn, request.received);
         if timing.app_failed {
             board.add(Word::AppErrors, 1);
         }
         board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
         board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
         board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.times.first_byte));
+        if let Some(nanos) = timing.gil() {
+            board.observe_gil(nanos);
+        }
     }
 
     pub(super) fn recycle(&mut self, mut request: Box<Request>) {
@@ -209,7 +213,9 @@ impl Reactor {
         };
         let sent = outgoing.outbox.sent() - before;
         self.work.spend(sent as usize);
-        self.board.add(Word::BytesOut, sent);
+        if !conn.is_admin() {
+            self.board.add(Word::BytesOut, sent);
+        }
         self.flushed(token, result, broken);
     }
 

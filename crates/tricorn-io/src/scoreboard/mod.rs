@@ -1,6 +1,6 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 4: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! Layout, version 5: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
 //! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table; `reader` is what others than
 //! the core do with a page.
 //!
@@ -11,14 +11,21 @@
 //! is allocated by its reader, too. So no reader looks beyond the first `ENTRIES`, and what lies beyond was never
 //! written: it is zero, and takes no memory.
 
+pub mod buckets;
+mod counts;
 pub mod group;
+pub mod ledger;
 mod reader;
 
+pub use buckets::{BUCKETS, bucket_floor};
+
 use crate::sys::fds;
+use buckets::{COARSE, bucket};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
+use tricorn_proto::message::RefusalKind;
 
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -80,6 +87,11 @@ pub enum Word {
     Databases = 45,
     /// How many entries of the table, from the first one on, were ever used.
     Entries = 46,
+    /// Requests answered 503: the worker leaves, and every thread of it is stuck.
+    Leaving = 47,
+    /// Calls that were older than a limit: without progress for `timeout`, or as a whole than `request_timeout`.
+    Stuck = 48,
+    Late = 49,
     /// Memory of request heads that are not complete; a gauge.
     HeadBytes = 50,
     /// Unfinished heads refused beyond `head_buffer_total`.
@@ -88,13 +100,30 @@ pub enum Word {
     DiskBytes = 52,
     /// Requests of untrusted peers from which forwarded headers were taken.
     Unforwarded = 53,
+    /// Processor time of the process in nanoseconds, as its monitor saw it last.
+    Cpu = 54,
+    /// The worker's slot and its generation.
+    Slot = 55,
+    Generation = 56,
+    /// Messages of WebSockets, any thread's ([`Scoreboard::raise`]).
+    MessagesIn = 57,
+    MessagesOut = 58,
 }
 
 pub const QUEUE_TIME: usize = 64;
 pub const APP_TIME: usize = QUEUE_TIME + BUCKETS;
 pub const TOTAL_TIME: usize = APP_TIME + BUCKETS;
-/// Buckets per histogram.
-pub const BUCKETS: usize = 128;
+/// Sums of these three histograms in nanoseconds, in the same order.
+const SUMS: usize = TOTAL_TIME + BUCKETS;
+/// Waits for the GIL with a request at hand: the sum, then a histogram of the exported buckets.
+const GIL_WAIT: usize = SUMS + 3;
+/// Refusals, a word for each kind.
+const REFUSALS: usize = GIL_WAIT + 1 + COARSE;
+/// Responses by status (`counts.rs`).
+const CODES: usize = REFUSALS + KINDS;
+/// Kinds of refusals, statuses that are told apart.
+const KINDS: usize = RefusalKind::ALL.len();
+const DISTINCT: usize = 26;
 
 /// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
 /// sockets, so that a drain takes no more connections; others serve on when this worker has left.
@@ -105,14 +134,15 @@ pub const REPLACED: u64 = 8;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
 /// text, text (`METHOD target`), and a word to spare.
-pub const TABLE: usize = TOTAL_TIME + BUCKETS;
+pub const TABLE: usize = 448;
 pub const ENTRY: usize = 16;
 /// Most bytes of a request's text.
 pub const TEXT: usize = 104;
 
 // Counters, classes, histograms and entries do not overlap.
 const _: () =
-    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::HeadsShed as usize) < QUEUE_TIME);
+    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::MessagesOut as usize) < QUEUE_TIME);
+const _: () = assert!(CODES + DISTINCT <= TABLE);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
 /// Words of a page with so many entries.
@@ -138,26 +168,6 @@ pub enum State {
     Stopped = 4,
 }
 
-/// The index of a log-linear bucket: four buckets per doubling, in microseconds. Values below 4 µs have one each.
-#[inline]
-pub fn bucket(nanos: u64) -> usize {
-    let micros = nanos / 1000;
-    if micros < 4 {
-        return micros as usize;
-    }
-    let octave = 63 - micros.leading_zeros() as usize;
-    (4 * (octave - 1) + ((micros >> (octave - 2)) & 3) as usize).min(BUCKETS - 1)
-}
-
-/// The lower edge of a bucket in microseconds; the inverse of [`bucket`].
-pub fn bucket_floor(index: usize) -> u64 {
-    if index < 4 {
-        return index as u64;
-    }
-    let octave = index / 4 + 1;
-    (4 + (index % 4) as u64) << (octave - 2)
-}
-
 /// This worker's page.
 #[derive(Debug, Clone, Copy)]
 pub struct Scoreboard {
@@ -177,6 +187,14 @@ impl Scoreboard {
     pub fn private(entries: usize) -> Scoreboard {
         let words: Vec<AtomicU64> = (0..words(entries)).map(|_| AtomicU64::new(0)).collect();
         Scoreboard { words: Vec::leak(words) }
+    }
+
+    /// A page of which every word is this, for tests of what is made of nonsense.
+    #[cfg(test)]
+    pub(crate) fn filled(value: u64) -> Scoreboard {
+        let page = Scoreboard::private(1);
+        page.words.iter().for_each(|word| word.store(value, Relaxed));
+        page
     }
 
     /// Everything at its beginning, but for orders that the arbiter gave before the worker was up, and connections that the
@@ -233,11 +251,14 @@ impl Scoreboard {
     pub fn status(&self, code: u16) {
         let class = (code / 100).clamp(1, 5) as usize;
         self.bump(Word::StatusClass as usize + class - 1, 1);
+        self.count_code(code, 1);
     }
 
+    /// `histogram`: where it begins.
     #[inline]
     pub fn observe(&self, histogram: usize, nanos: u64) {
         self.bump(histogram + bucket(nanos), 1);
+        self.bump(SUMS + (histogram - QUEUE_TIME) / BUCKETS, nanos);
     }
 
     /// Whether this worker should be sent no requests, though it serves those that come.
@@ -329,6 +350,12 @@ impl Scoreboard {
         self.words.get(TABLE + slot * ENTRY..)?.get(..ENTRY)
     }
 
+    /// Sets any word, by index.
+    #[inline]
+    fn put(&self, index: usize, value: u64) {
+        self.words[index].store(value, Relaxed);
+    }
+
     #[inline]
     fn bump(&self, index: usize, count: u64) {
         let word = &self.words[index];
@@ -339,18 +366,6 @@ impl Scoreboard {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn buckets_grow_with_the_value_and_know_their_edges() {
-        let mut last = 0;
-        for micros in 0..100_000u64 {
-            let index = bucket(micros * 1000);
-            assert!(index == last || index == last + 1, "{micros} µs jumps from {last} to {index}");
-            assert!(bucket_floor(index) <= micros);
-            assert!(bucket_floor(index + 1) > micros);
-            last = index;
-        }
-    }
 
     #[test]
     fn a_page_is_whole_pages_and_has_room_for_every_thread() {
@@ -424,10 +439,5 @@ mod tests {
         board.begin(1);
         assert!(board.orders_drain());
         assert_eq!((board.get(Word::Databases), board.get(Word::Requests)), (3, 0));
-    }
-
-    #[test]
-    fn no_value_is_beyond_the_last_bucket() {
-        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
     }
 }

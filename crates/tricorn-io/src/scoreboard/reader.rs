@@ -60,7 +60,7 @@ impl Scoreboard {
         Some(self.get(Word::Oldest)).filter(|&moment| moment != 0)
     }
 
-    /// The buckets that are in use of a histogram: lower edge in microseconds, count. `None`: there is no such histogram.
+    /// The buckets that are in use of a histogram: lower edge in nanoseconds, count. `None`: there is no such histogram.
     pub fn histogram(&self, name: &str) -> Option<impl Iterator<Item = (u64, u64)>> {
         let &(_, start) = HISTOGRAMS.iter().find(|(known, _)| *known == name)?;
         let buckets = (0..BUCKETS).map(move |index| (bucket_floor(index), self.word(start + index)));
@@ -134,7 +134,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 32] = [
+static FIGURES: [(&str, Word); 40] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -167,6 +167,14 @@ static FIGURES: [(&str, Word); 32] = [
     ("left_queue", Word::LeftQueue),
     ("heads_shed", Word::HeadsShed),
     ("unforwarded", Word::Unforwarded),
+    ("leaving", Word::Leaving),
+    ("stuck", Word::Stuck),
+    ("late", Word::Late),
+    ("messages_in", Word::MessagesIn),
+    ("messages_out", Word::MessagesOut),
+    ("cpu_nanoseconds", Word::Cpu),
+    ("slot", Word::Slot),
+    ("generation", Word::Generation),
 ];
 
 #[cfg(test)]
@@ -195,11 +203,11 @@ mod tests {
     #[test]
     fn a_histogram_is_told_by_the_edges_of_its_buckets() {
         let board = Scoreboard::private(1);
-        for nanos in [0, 999, 5_000, 9_000] {
+        for nanos in [0, 1_000, 5_001, 9_000] {
             board.observe(QUEUE_TIME, nanos);
         }
         let queue: Vec<_> = board.histogram("queue").into_iter().flatten().collect();
-        assert_eq!(queue, [(0, 2), (5, 1), (8, 1)]);
+        assert_eq!(queue, [(0, 2), (5_000, 1), (7_500, 1)]);
         assert_eq!(board.histogram("total").into_iter().flatten().count(), 0);
         assert!(board.histogram("other").is_none());
     }

@@ -77,6 +77,7 @@ pub enum Word {
     QueueLate = 43,
     LeftQueue = 44,
     Entries = 46,
+    Leaving = 47,
     HeadBytes = 50,
     HeadsShed = 51,
     DiskBytes = 52,
@@ -87,8 +88,8 @@ pub const SERVING: u64 = 2;
 pub const DRAINING: u64 = 3;
 pub const STOPPED: u64 = 4;
 /// Where the three histograms begin, and how long each is.
-pub const HISTOGRAMS: [usize; 3] = [64, 192, 320];
-pub const BUCKETS: usize = 128;
+pub const HISTOGRAMS: [usize; 3] = [64, 165, 266];
+pub const BUCKETS: usize = 101;
 
 pub fn config() -> Config {
     Config {

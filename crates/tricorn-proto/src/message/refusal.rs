@@ -36,6 +36,77 @@ pub enum RefusalKind {
     InternalError,
 }
 
+impl RefusalKind {
+    /// All there are, in the order of their numbers.
+    pub const ALL: [RefusalKind; 27] = {
+        use RefusalKind::*;
+        [
+            RequestLine,
+            Method,
+            Version,
+            HeaderName,
+            Header,
+            ObsoleteFolding,
+            MissingHost,
+            HostMismatch,
+            SchemeHeaders,
+            Forwarded,
+            RequestLineTooLong,
+            HeadTooLarge,
+            TransferCoding,
+            Expectation,
+            ChunkSize,
+            ChunkTerminator,
+            ChunkExtension,
+            ProxyLine,
+            ProxyHeader,
+            Forbidden,
+            BodyTooLarge,
+            HeadTimeout,
+            BodyTimeout,
+            Configuration,
+            Overloaded,
+            SpoolFailed,
+            InternalError,
+        ]
+    };
+
+    /// Its name in metrics and in the access log.
+    #[rustfmt::skip]
+    pub const fn name(self) -> &'static str {
+        use RefusalKind::*;
+        match self {
+            RequestLine        => "request_line",
+            Method             => "method",
+            Version            => "version",
+            HeaderName         => "header_name",
+            Header             => "header",
+            ObsoleteFolding    => "obsolete_folding",
+            MissingHost        => "missing_host",
+            HostMismatch       => "host_mismatch",
+            SchemeHeaders      => "scheme_headers",
+            Forwarded          => "forwarded",
+            RequestLineTooLong => "request_line_too_long",
+            HeadTooLarge       => "head_too_large",
+            TransferCoding     => "transfer_coding",
+            Expectation        => "expectation",
+            ChunkSize          => "chunk_size",
+            ChunkTerminator    => "chunk_terminator",
+            ChunkExtension     => "chunk_extension",
+            ProxyLine          => "proxy_line",
+            ProxyHeader        => "proxy_header",
+            Forbidden          => "forbidden",
+            BodyTooLarge       => "body_too_large",
+            HeadTimeout        => "head_timeout",
+            BodyTimeout        => "body_timeout",
+            Configuration      => "configuration",
+            Overloaded         => "overloaded",
+            SpoolFailed        => "spool_failed",
+            InternalError      => "internal_error",
+        }
+    }
+}
+
 /// Who has to change something so that this does not happen again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blame {
@@ -192,6 +263,14 @@ const MAX_DETAIL: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_are_numbered_in_order_and_have_names_of_their_own() {
+        let names: std::collections::BTreeSet<_> = RefusalKind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), RefusalKind::ALL.len());
+        assert!(RefusalKind::ALL.iter().enumerate().all(|(index, kind)| *kind as usize == index));
+        assert_eq!(RefusalKind::ALL.last(), Some(&RefusalKind::InternalError), "the last variant");
+    }
 
     #[test]
     fn texts_are_gunicorns() {

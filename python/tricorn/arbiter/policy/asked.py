@@ -24,6 +24,7 @@ def dismissed(state: State, worker: Worker, signal: Signals, now: float) -> Deci
     """By TERM it goes when the others are as many as are wanted; by another signal at once."""
     if state.stopping is not None:
         return leaving.leave(state, worker, signal, now)
+    worker = worker.because("asked")
     if worker.counts:
         state = replace(state, extra=max(0, state.extra - 1))
     if signal is not Signals.SIGTERM:
@@ -32,7 +33,7 @@ def dismissed(state: State, worker: Worker, signal: Signals, now: float) -> Deci
         case Serving(since, _, silent):
             return state.with_worker(replace(worker, phase=Retiring(since, REASON, silent=silent))), []
         case Retiring():
-            return state, []
+            return state.with_worker(worker), []
     return leaving.leave(state, worker, signal, now)
 
 

@@ -105,7 +105,8 @@ def _deadline(state: State, worker: Worker, now: float) -> Decision:
         case Booting() as phase:
             return booting.overdue(state, worker, phase, now)
         case Serving(since):
-            return retiring.ask_to_retire(state, worker, f"it has served for {now - since:.0f} seconds"), []
+            reason = f"it has served for {now - since:.0f} seconds"
+            return retiring.ask_to_retire(state, worker, reason, "lifetime"), []
         case Leaving() as phase:
             return leaving.escalate(state, worker, phase, now)
         case Retiring():
@@ -126,7 +127,7 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
             commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), stand_in))
         for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
-            state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+            state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told
     state, more = retiring.dismiss(state, now)
     commands += more

@@ -7,7 +7,7 @@ from signal import Signals
 from tricorn.arbiter.policy import leaving, reloading
 from tricorn.arbiter.policy.commands import Command, Level, Log
 from tricorn.arbiter.policy.state import Backoff, Decision, Failure, State, Stopping
-from tricorn.arbiter.policy.worker import Booting, Leaving, Phase, Retiring, Serving, Worker
+from tricorn.arbiter.policy.worker import Booting, Cause, Leaving, Phase, Retiring, Serving, Worker
 from tricorn.errors import ExitCode
 from tricorn.record import replace
 
@@ -33,6 +33,19 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {_signal_name(-status)} while it booted"
     return _lost(state, worker, Failure(failed, reason), now, logs)
+
+
+def cause_of(worker: Worker, status: int) -> Cause:
+    """Why a worker has ended, for the metrics."""
+    phase = worker.phase
+    if isinstance(phase, Booting) or (isinstance(phase, Leaving) and phase.failure is not None):
+        return "boot"
+    sent = phase.sent_signal if isinstance(phase, Leaving) else None
+    if status == -Signals.SIGKILL and sent is not Signals.SIGKILL:
+        return "killed"
+    # TERM may come from elsewhere to one that was not told to go here.
+    in_order = status >= 0 or -status in TELLING if sent is not None else status in (0, -Signals.SIGTERM)
+    return worker.cause or "asked" if in_order else "crash"
 
 
 def _said_so(phase: Phase) -> bool:
@@ -96,6 +109,9 @@ def _signal_name(number: int) -> str:
     except ValueError:
         return f"signal {number}"
 
+
+TELLING = (Signals.SIGTERM, Signals.SIGQUIT, Signals.SIGABRT, Signals.SIGKILL)
+"""By one of these a worker ends that was told to leave."""
 
 STEADY = 10.0
 """A worker that served so long did not die of its start."""

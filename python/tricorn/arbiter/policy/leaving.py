@@ -68,7 +68,7 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
         stopping = replace(before, quick=True)
     state = replace(state, stopping=stopping, trial=None, reload_pending=False, drain_at=None)
     for worker in list(state.workers.values()):
-        state, told = leave(state, worker, signal, now)
+        state, told = leave(state, worker.because("shutdown"), signal, now)
         commands += told
     return state, commands
 

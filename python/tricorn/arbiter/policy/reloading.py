@@ -69,7 +69,7 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     commands: list[Command] = [log, Rollback(state.generation)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
     for worker in failing:
-        state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+        state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
         commands += told
     return _steady(state, commands)
 
@@ -83,7 +83,7 @@ def settle(state: State, now: float) -> Decision:
     state = replace(state, trial=None)
     for worker in list(state.workers.values()):
         if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
-            state, told = leaving.leave(state, worker, Signals.SIGTERM, now)
+            state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
             commands += told
     return _steady(state, commands)
 

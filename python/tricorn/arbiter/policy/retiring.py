@@ -14,7 +14,7 @@ from tricorn.arbiter.policy import leaving
 from tricorn.arbiter.policy.commands import Command, Log
 from tricorn.arbiter.policy.events import WorkerSeen
 from tricorn.arbiter.policy.state import Decision, State
-from tricorn.arbiter.policy.worker import Booting, Leaving, Phase, Retiring, Serving, Silent, Worker
+from tricorn.arbiter.policy.worker import Booting, Cause, Leaving, Phase, Retiring, Serving, Silent, Worker
 from tricorn.record import replace
 from tricorn.workers.messages import Stuck
 
@@ -27,13 +27,13 @@ def retires(state: State, worker: Worker, reason: str) -> Decision:
     if isinstance(worker.phase, Leaving):
         return state, []
     log = Log("info", f"Autorestarting worker after current request. (pid:{worker.pid})")
-    return ask_to_retire(state, worker, reason), [log]
+    return ask_to_retire(state, worker, reason, "max_requests"), [log]
 
 
-def ask_to_retire(state: State, worker: Worker, reason: str) -> State:
+def ask_to_retire(state: State, worker: Worker, reason: str, cause: Cause) -> State:
     if not isinstance(worker.phase, Serving) or worker.phase.retire_reason is not None:
         return state
-    return state.with_worker(replace(worker, phase=replace(worker.phase, retire_reason=reason)))
+    return state.with_worker(replace(worker, phase=replace(worker.phase, retire_reason=reason)).because(cause))
 
 
 def grant(state: State) -> State:
@@ -97,7 +97,8 @@ def seen(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision
     if look.rss is None or not 0 < most < look.rss:
         return state, []
     limit = f"{most / MEGABYTE:.0f} MiB (max_worker_memory)"
-    return ask_to_retire(state, worker, f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"), []
+    reason = f"it uses {look.rss / MEGABYTE:.0f} MiB of memory, more than {limit}"
+    return ask_to_retire(state, worker, reason, "memory"), []
 
 
 def _doubt(state: State, before: Silent | None, look: WorkerSeen, now: float) -> Silent | None:
@@ -123,7 +124,7 @@ def _replace_stuck(state: State, worker: Worker) -> State:
             phase = replace(worker.phase, stuck=stuck + 1)
         case Booting():
             return state
-    return state.with_worker(replace(worker, phase=phase))
+    return state.with_worker(replace(worker, phase=phase).because("timeout"))
 
 
 def _abort(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:

@@ -9,6 +9,7 @@ Booting ──fails──▶ gone
 from __future__ import annotations
 
 from signal import Signals
+from typing import Literal
 
 from tricorn.record import Record, replace
 
@@ -65,6 +66,11 @@ class Leaving(Record):
 
 Phase = Booting | Serving | Retiring | Leaving
 
+Cause = Literal[
+    "boot", "killed", "crash", "max_requests", "lifetime", "memory", "timeout", "reload", "scale", "shutdown", "asked"
+]
+"""Why a worker ends, as metrics have it."""
+
 
 def told_to_leave(phase: Phase, signal: Signals, deadline: float) -> Leaving:
     match phase:
@@ -86,6 +92,11 @@ class Worker(Record):
     jitter: float = 0.0
     """A random number from 0 to 1, for what workers should not do all at once."""
     phase: Phase = Booting()
+    cause: Cause | None = None
+    """Why it goes, once that is decided: the first reason."""
+
+    def because(self, cause: Cause) -> Worker:
+        return self if self.cause is not None else replace(self, cause=cause)
 
     @property
     def counts(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import UrlPath
+from tricorn.config.validators import Networks, UrlPath
 
 
 class Admin(Section):
@@ -15,7 +15,7 @@ class Admin(Section):
         kind=Addresses(least=0),
         default=(),
         own=True,
-        help="The socket to bind for health and readiness questions.",
+        help="The socket to bind for health and readiness questions, and for metrics.",
         doc="In the form of `bind`; may be given several times. The core answers there also when every worker's "
         "application is busy. Without it there is no such listener.",
     )
@@ -36,4 +36,22 @@ class Admin(Section):
         own=True,
         help="The path at which the admin listener answers 200 while requests are welcome, and 503 otherwise.",
         doc="They are welcome as soon as a worker is ready, and no longer when the server is told to stop.",
+    )
+
+    metrics_path = Setting(
+        kind=UrlPath(empty=True),
+        default="/metrics",
+        core=True,
+        own=True,
+        help="The path at which the admin listener tells the metrics of all workers; empty: nowhere.",
+        doc="OpenMetrics 1.0 if the client asks for it (`Accept`), else the text format 0.0.4 of Prometheus.",
+    )
+
+    admin_allow = Setting(
+        kind=Networks(),
+        default="*",
+        core=True,
+        own=True,
+        help="The IP addresses or networks from which questions at the admin listener are answered.",
+        doc="Others get 403. Peers on a unix socket are always answered.",
     )

@@ -1,0 +1,118 @@
+//! The metrics there are: a row for each, from which they are rendered and documented.
+//!
+//! Each has something that feeds it. The label `worker` is a worker's slot, which is used again, so that the number of time
+//! series is bounded; there is no label for a method, a path or a client.
+
+use crate::scoreboard::ledger::{EXITS, LedgerWord, RELOADS};
+use crate::scoreboard::{APP_TIME, QUEUE_TIME, State, TOTAL_TIME, Word};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+            Kind::Info => "info",
+        }
+    }
+}
+
+/// One metric, without the prefix `tricorn_`; a counter without the suffix `_total`.
+#[derive(Debug)]
+pub struct Family {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The name of its label; empty: it has none.
+    pub label: &'static str,
+    pub help: &'static str,
+    pub(super) source: Source,
+}
+
+/// Where the numbers come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A word that only grows, of all workers that ever were; and several of them by the value of the label.
+    Count(Word),
+    Counts(&'static [(&'static str, Word)]),
+    /// The same in nanoseconds.
+    Nanoseconds(Word),
+    /// The sum of a gauge over the workers there are.
+    Sum(Word),
+    Sums(&'static [(&'static str, Word)]),
+    /// What is given by where it begins.
+    Durations(usize),
+    GilWaits,
+    Codes,
+    Refusals,
+    /// Words of the arbiter.
+    Arbiter(LedgerWord),
+    Named(LedgerWord, &'static [&'static str]),
+    /// In how many states workers are.
+    States(&'static [(&'static str, State)]),
+    BusyByWorker,
+    Capacity,
+    OldestWait,
+    BusyRatio,
+    ConcurrencyLimit,
+    StartTime,
+    Info,
+}
+
+const fn row(kind: Kind, name: &'static str, label: &'static str, help: &'static str, source: Source) -> Family {
+    Family { name, kind, label, help, source }
+}
+
+use Kind::{Counter, Gauge, Histogram};
+use Source::*;
+
+#[rustfmt::skip]
+pub static FAMILIES: [Family; 40] = [
+    row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
+    row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
+    row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
+    row(Histogram, "gil_wait_seconds", "", "Time that threads with a request at hand waited for the GIL (sync, gthread).", GilWaits),
+    row(Counter, "requests", "", "Requests that the application was called for, and that are over.", Count(Word::Requests)),
+    row(Counter, "responses", "code", "Responses by status, the server's own among them; code other: of statuses beyond the first 25.", Codes),
+    row(Counter, "application_errors", "", "Requests whose application raised an exception or broke its protocol.", Count(Word::AppErrors)),
+    row(Counter, "shed", "reason", "Requests answered with 503 that the application was not called for.", Counts(&[("queue_full", Word::QueueFull), ("queue_late", Word::QueueLate), ("leaving", Word::Leaving), ("head_memory", Word::HeadsShed)])),
+    row(Counter, "refused", "reason", "Requests that were refused, by the rule that they broke.", Refusals),
+    row(Counter, "client_left_queue", "", "Clients that left while their request waited for the application.", Count(Word::LeftQueue)),
+    row(Counter, "late_calls", "limit", "Calls of the application that were older than a limit.", Counts(&[("timeout", Word::Stuck), ("request_timeout", Word::Late)])),
+    row(Counter, "connections_accepted", "", "Connections that were accepted.", Count(Word::Accepted)),
+    row(Counter, "connections_closed", "reason", "Connections that ended because of their client or a limit.", Counts(&[("idle", Word::IdleCloses), ("evicted", Word::Evicted), ("head_timeout", Word::HeadTimeouts), ("body_timeout", Word::BodyTimeouts), ("write_timeout", Word::WriteTimeouts), ("client_gone", Word::ClientGone)])),
+    row(Counter, "handovers", "direction", "Requests handed over to another worker, and taken over from one.", Counts(&[("sent", Word::HandedOver), ("taken", Word::TakenOver)])),
+    row(Counter, "bytes", "direction", "Bytes read from and written to clients, without TLS and admin connections.", Counts(&[("in", Word::BytesIn), ("out", Word::BytesOut)])),
+    row(Counter, "websocket_messages", "direction", "Messages of WebSockets (asgi).", Counts(&[("in", Word::MessagesIn), ("out", Word::MessagesOut)])),
+    row(Counter, "spooled_bodies", "", "Request bodies that were kept on disk.", Count(Word::Spooled)),
+    row(Counter, "unforwarded", "", "Requests of untrusted peers from which forwarded headers were taken.", Count(Word::Unforwarded)),
+    row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),
+    row(Counter, "lines_lost", "log", "Lines of a log that were lost.", Counts(&[("access", Word::LogLost)])),
+    row(Counter, "cpu_seconds", "", "Processor time of all workers.", Nanoseconds(Word::Cpu)),
+    row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
+    row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
+    row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),
+    row(Gauge, "workers", "state", "Workers there are.", States(&[("booting", State::Booting), ("serving", State::Serving), ("draining", State::Draining)])),
+    row(Gauge, "workers_target", "", "Workers that are wanted.", Arbiter(LedgerWord::Target)),
+    row(Gauge, "generation", "", "The number of the generation in force; each reload makes one.", Arbiter(LedgerWord::Generation)),
+    row(Gauge, "connections", "", "Connections that are open.", Sum(Word::Connections)),
+    row(Gauge, "requests_running", "", "Requests that are with the application.", Sum(Word::InFlight)),
+    row(Gauge, "requests_waiting", "", "Complete requests that wait for the application.", Sum(Word::Queued)),
+    row(Gauge, "oldest_wait_seconds", "", "How long the request waits that waits longest.", OldestWait),
+    row(Gauge, "capacity", "", "Requests that can run at once in the workers that serve.", Capacity),
+    row(Gauge, "busy_ratio", "", "Requests that run, of those that can run at once.", BusyRatio),
+    row(Gauge, "concurrency_limit", "", "Requests that may run at once in all workers (max_concurrency).", ConcurrencyLimit),
+    row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", BusyByWorker),
+    row(Gauge, "database_connections", "", "Connections to databases that green workers hold.", Sum(Word::Databases)),
+    row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, and of responses that slow clients have not taken.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes)])),
+    row(Gauge, "disk_bytes", "of", "Request bodies and responses on disk.", Sums(&[("bodies", Word::DiskBytes), ("responses", Word::ResponseDiskBytes)])),
+    row(Gauge, "start_time_seconds", "", "When the arbiter began, in seconds since 1970.", StartTime),
+    row(Kind::Info, "", "", "The server's version, Python's, and the worker class.", Info),
+];
