@@ -12,6 +12,7 @@ __all__ = [
     "CallGateway",
     "Core",
     "GreenServer",
+    "Ledger",
     "LoopServer",
     "RunningRequest",
     "Scoreboard",
@@ -26,6 +27,8 @@ __all__ = [
     "check_upload_dir",
     "enlarge_signal_stack",
     "load",
+    "metric_families",
+    "pages_in_use",
     "scoreboard_bytes",
     "upload_dir_in_memory",
 ]

@@ -167,6 +167,66 @@ def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterabl
     return [environ["PATH_INFO"].encode("latin-1")]
 
 
+class Ends:
+    """Requests that end as their paths say."""
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        match environ["PATH_INFO"]:
+            case "/raises":
+                raise RuntimeError("a test asked for it")
+            case "/waits":
+                self.goes_on.wait(20)
+                start_response("200 OK", [])
+                return iter([b"x" * 65536] * 100)
+            case "/404":
+                start_response("404 Not Found", [])
+                return []
+        return echo(environ, start_response)
+
+
+def test_a_line_says_what_became_of_the_request(tmp_path: Path) -> None:
+    log, ends = tmp_path / "access", Ends()
+    options = {"queue_limit": 1, "queue_timeout": 0.5, "limit_request_body": 10, "response_buffering": False}
+    with serving(ends, access_log=str(log), access_log_format="%(U)s %(s)s %(outcome)s", **options) as core:
+        for path, status in [("/fine", 200), ("/404", 404), ("/raises", 500)]:
+            with core.wire() as wire:
+                assert wire.get(path).status == status
+        with core.wire() as wire:
+            assert wire.ask("POST", "/long", (), b"x" * 11).status == 413
+        with core.wire() as gone, core.wire() as late, core.wire() as full:
+            gone.send(request("GET", "/waits"))
+            until(lambda: core.word(9) == 1, "it is with the application")
+            late.send(request("GET", "/late"))
+            until(lambda: core.word(10) == 1, "one waits")
+            full.send(request("GET", "/full"))
+            # Which of the two is one too many is the queue's business.
+            assert {full.reply().status, late.reply().status} == {503}
+            gone.reset()
+            ends.goes_on.set()
+        told = set(lines(log, 7))
+    assert told == {
+        "/fine 200 ok",
+        "/404 404 ok",
+        "/raises 500 app_error",
+        "/long 413 refused:body_too_large",
+        "/waits 200 client_gone",
+        "/late 503 queue_late",
+        "/full 503 queue_full",
+    }
+
+
+@KINDS
+def test_a_call_that_was_ended_is_late(tmp_path: Path, worker_class: str) -> None:
+    log = tmp_path / "access"
+    options = {"access_logfile": log, "access_logformat": "%(s)s %(outcome)s", "request_timeout": 0.3}
+    with Server(worker_class=worker_class, **options) as server:
+        assert server.get("/sleep?s=1.5").status == 504
+        assert lines(log, 1) == ["504 late"]
+
+
 class TestJson:
     MEMBERS: ClassVar = [
         "time",
@@ -182,6 +242,7 @@ class TestJson:
         "referer",
         "user_agent",
         "host",
+        "outcome",
         "pid",
     ]
 
@@ -213,6 +274,7 @@ class TestJson:
             "referer": "http://r/",
             "user_agent": "agent/1",
             "host": "t",
+            "outcome": "ok",
             "pid": os.getpid(),
         }
 
@@ -224,7 +286,16 @@ class TestJson:
         plain, nonsense = (json.loads(line) for line in lines(log, 2))
         assert (plain["referer"], plain["user_agent"], plain["query"]) == (None, None, "")
         assert [nonsense[name] for name in ("method", "path", "protocol", "queue_us", "host")] == [None] * 5
-        assert nonsense["status"] == 400
+        assert (nonsense["status"], nonsense["outcome"]) == (400, "refused:request_line")
+
+    def test_the_trace_of_a_request_is_told(self, core: Serving, log: Path) -> None:
+        trace, span = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+        with core.wire() as wire:
+            wire.get("/", ("traceparent", f"00-{trace}-{span}-01"))
+            wire.get("/", ("traceparent", f"00-{trace}-{span}"))
+        told, wrong = (json.loads(line) for line in lines(log, 2))
+        assert (told["trace_id"], told["span_id"]) == (trace, span)
+        assert list(wrong) == self.MEMBERS
 
     def test_every_line_is_json_whatever_a_client_sends(self, core: Serving, log: Path) -> None:
         agents = [bytes([byte]) * 3 for byte in range(256) if byte not in b"\0\r\n" and (byte >= 32 or byte == 9)]

@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods)] // A bench may look at the clock.
 use std::hint::black_box;
 use std::time::Instant;
-use tricorn_proto::access_log::{DEFAULT, Format, Record};
+use tricorn_proto::access_log::{DEFAULT, Format, Outcome, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver, encode};
 use tricorn_proto::message::{FieldList, Method, RequestHead, Version};
 use tricorn_proto::peer::Trust;
@@ -132,6 +132,7 @@ fn access_line() {
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
+        outcome: Some(Outcome::Ok),
         environ: &|_| None,
     };
     let mut out = Vec::new();

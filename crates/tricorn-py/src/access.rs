@@ -35,6 +35,7 @@ pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str) -> PyResult<Bo
         pid: std::process::id(),
         request_id: &atoms.text("{tricorn.request_id}e")?,
         queue_micros: queued.map(|seconds| (seconds * 1e6).round() as u64),
+        outcome: None,
         environ: &|_| None,
     };
     let mut line = Vec::new();
@@ -85,7 +86,7 @@ impl Atoms<'_, '_> {
     /// The request's fields that an object tells.
     fn fields(&self, bytes: &mut Vec<u8>) -> PyResult<Vec<Field>> {
         let mut fields = Vec::new();
-        for name in ["referer", "user-agent", "host"] {
+        for name in ["referer", "user-agent", "host", "traceparent"] {
             let value = self.text(&format!("{{{name}}}i"))?;
             if !value.is_empty() {
                 let (name, value) = (push(bytes, name.as_bytes()), push(bytes, &value));

@@ -60,6 +60,7 @@ impl Reporter {
             pid: self.pid,
             request_id: request.reply.request_id(),
             queue_micros: line.called.then_some(exchange.timing.queue / 1000),
+            outcome: Some(exchange.outcome()),
             environ: line.environ,
         };
         self.engine.log(|out| format.render(&record, out));
@@ -101,6 +102,7 @@ impl Reporter {
     #[cold]
     pub fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, is_late: bool) {
         exchange.app_failed();
+        exchange.timing.late = is_late;
         exchange.give_up(if is_late { 504 } else { 500 }, "");
         let line = request_line(exchange);
         let text = if is_late {

@@ -43,6 +43,19 @@ def sees_ready_path(directory: Path) -> None:
         assert ask(port, "/readyz") == 404
 
 
+def sees_metrics_path(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nmetrics_path = '/numbers'\n"):
+        until(lambda: ask(port, "/numbers") == 200, "metrics")
+        assert ask(port, "/metrics") == 404
+
+
+def sees_admin_allow(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nadmin_allow = '192.0.2.0/24'\n"):
+        until(lambda: ask(port, "/healthz") == 403, "an answer")
+
+
 def sees_trusted_proxy_headers(directory: Path) -> None:
     fields = [("X-Forwarded-For", "192.0.2.1, 192.0.2.2"), ("Forwarded", "for=192.0.2.3")]
     with fact_site("trusted_proxy_headers = ['X-Forwarded-For']\n") as server:

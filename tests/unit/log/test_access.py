@@ -131,6 +131,7 @@ def test_json(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:
         "referer": None,
         "user_agent": 'Grü"\ufffde',
         "host": "t",
+        "outcome": None,
         "request_id": "abc",
         "pid": os.getpid(),
     }

@@ -122,6 +122,7 @@ impl Exchange {
     }
 
     fn refused(&mut self, refusal: Box<Refusal>) -> Incoming {
+        self.timing.refused = Some(refusal.kind);
         self.lane.output_mut().set_last();
         Incoming::Refused(refusal)
     }

@@ -35,6 +35,7 @@ use buffers::Request;
 use cork::Cork;
 use id::RequestId;
 use lane::Lane;
+use link::Loss;
 use outbox::{Outbox, SharedBytes};
 use output::Output;
 use overflow::Overflow;
@@ -42,8 +43,9 @@ use responder::Responder;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use timers::Timers;
+use tricorn_proto::access_log::Outcome;
 use tricorn_proto::http1::Receiver;
-use tricorn_proto::message::status;
+use tricorn_proto::message::{RefusalKind, status};
 use tricorn_proto::response::{End, Fault, HeadInputs};
 
 pub use client::{Attachment, Client};
@@ -60,6 +62,10 @@ pub struct Timing {
     pub queue: u64,
     /// How long the thread that took it waited for the GIL, in microseconds, and one; 0: that was not measured.
     gil: u32,
+    /// The rule that its body broke.
+    pub refused: Option<RefusalKind>,
+    /// It was ended since it was over `request_timeout`.
+    pub late: bool,
     /// The application let an exception out.
     pub app_failed: bool,
 }
@@ -241,6 +247,19 @@ impl Exchange {
     /// The application failed, for the scoreboard.
     pub fn app_failed(&mut self) {
         self.timing.app_failed = true;
+    }
+
+    /// What became of the request, for the access log.
+    pub fn outcome(&self) -> Outcome {
+        match (self.lane.output().link().loss(), self.timing.refused) {
+            (Some(Loss::AnsweredFor), _) => Outcome::Late,
+            _ if self.timing.late => Outcome::Late,
+            (_, Some(kind)) => Outcome::Refused(kind),
+            (Some(Loss::TimedOut), None) => Outcome::WriteTimeout,
+            (Some(Loss::Gone), None) => Outcome::ClientGone,
+            (None, None) if self.timing.app_failed => Outcome::AppError,
+            (None, None) => Outcome::Ok,
+        }
     }
 
     /// Answers with the server's own error page, in place of a reply that has not begun, and closes.

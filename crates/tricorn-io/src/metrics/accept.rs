@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn openmetrics_is_for_those_who_ask_for_it() {
+    fn openmetrics_is_what_a_client_asks_for_by_name() {
         use Exposition::{OpenMetrics, Text};
         let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;\
             q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";

@@ -13,9 +13,13 @@ use crate::sys::fds;
 use crate::sys::poll::ready;
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
+use tricorn_proto::access_log::Outcome;
 
-const OVERLOADED: Rejection<'_> =
-    Rejection::for_now("This server has more requests than it can serve; the request was not begun.", After::Keep);
+const OVERLOADED: Rejection<'_> = Rejection::for_now(
+    "This server has more requests than it can serve; the request was not begun.",
+    After::Keep,
+    Outcome::QueueFull,
+);
 
 impl Reactor {
     /// The request waits from now on, and its client is watched.
@@ -145,10 +149,11 @@ impl Reactor {
 
     /// Answers 503 to a request that is not to be run. Its connection is kept if it could be.
     fn shed(&mut self, id: RequestId, why: Word) {
-        if self.reject(id, &OVERLOADED, why).is_none() {
+        let is_full = matches!(why, Word::QueueFull);
+        let outcome = if is_full { Outcome::QueueFull } else { Outcome::QueueLate };
+        if self.reject(id, &Rejection { outcome, ..OVERLOADED }, why).is_none() {
             return;
         }
-        let is_full = matches!(why, Word::QueueFull);
         self.log.warn(if is_full { Incident::QueueFull } else { Incident::QueueLate });
         self.tell_overload(clock::now());
     }

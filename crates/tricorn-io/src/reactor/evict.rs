@@ -14,14 +14,18 @@ use crate::clock;
 use crate::config;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
+use tricorn_proto::access_log::Outcome;
 
 /// A 32nd of the connections is closed at a time, so that the table is not searched for each newcomer, and no more than this:
 /// the baton is held meanwhile.
 const SHARE: usize = 32;
 const MOST: usize = config::STEPS as usize;
 
-const CROWDED: Rejection<'_> =
-    Rejection::for_now("This server has more connections than it can hold; the request was not begun.", After::Close);
+const CROWDED: Rejection<'_> = Rejection::for_now(
+    "This server has more connections than it can hold; the request was not begun.",
+    After::Close,
+    Outcome::Evicted,
+);
 
 /// What a connection can say for itself. The least gives way first; of equal ones that with the earliest deadline, which is
 /// the one that has waited longest.

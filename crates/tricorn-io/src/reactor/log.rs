@@ -10,7 +10,7 @@ use crate::exchange::buffers::Request;
 use crate::peer::Peer;
 use crate::scoreboard::Scoreboard;
 use std::sync::Arc;
-use tricorn_proto::access_log::Record;
+use tricorn_proto::access_log::{Outcome, Record};
 use tricorn_proto::message::{FieldList, Refusal};
 use tricorn_proto::peer::request_id;
 
@@ -57,7 +57,15 @@ impl Log {
     }
 
     /// An access-log line for a request that never met the application; the body of its answer has `sent` bytes.
-    pub fn refused(&self, peer: Peer, request: &Request, status: u16, sent: u64, now: u64, wall: &WallText) {
+    pub fn refused(
+        &self,
+        peer: Peer,
+        request: &Request,
+        (status, outcome): (u16, Outcome),
+        sent: u64,
+        now: u64,
+        wall: &WallText,
+    ) {
         let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
         let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
         let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
@@ -74,6 +82,7 @@ impl Log {
             pid: std::process::id(),
             request_id: named.unwrap_or_default(),
             queue_micros: (request.times.waits_since > 0).then(|| since(request.times.waits_since)),
+            outcome: Some(outcome),
             environ: &|_| None,
         };
         access.add(|out| format.render(&record, out));

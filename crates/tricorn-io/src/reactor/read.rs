@@ -17,6 +17,7 @@ use crate::stream::Stream;
 use crate::sys::poll::Token;
 use rustix::io::Errno;
 use std::ops::Range;
+use tricorn_proto::access_log::Outcome;
 use tricorn_proto::http1::Step;
 use tricorn_proto::message::{Framing, Refusal};
 
@@ -293,7 +294,8 @@ impl Reactor {
     pub(super) fn refuse(&mut self, id: RequestId, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
         let fields = if status == STATUS { RETRY_AFTER } else { &[] };
-        let rejection = Rejection { status, message: &message, fields, after: After::Linger };
+        let outcome = Outcome::Refused(refusal.kind);
+        let rejection = Rejection { status, message: &message, fields, after: After::Linger, outcome };
         if let Some(peer) = self.reject(id, &rejection, Word::Refused) {
             self.board.refused(refusal.kind);
             let what = if status < 500 { "Invalid request" } else { "Request refused" };

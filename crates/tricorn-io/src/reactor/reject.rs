@@ -10,6 +10,7 @@ use crate::exchange::id::RequestId;
 use crate::exchange::responder::Responder;
 use crate::peer::Peer;
 use crate::scoreboard::Word;
+use tricorn_proto::access_log::Outcome;
 use tricorn_proto::message::Method;
 use tricorn_proto::peer::request_id;
 
@@ -17,7 +18,7 @@ pub(super) const STATUS: u16 = 503;
 /// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
 pub(super) const RETRY_AFTER: &[(&[u8], &[u8])] = &[(b"Retry-After", b"1")];
 const STRANDED: Rejection<'_> =
-    Rejection::for_now("This server is restarting; the request was not begun.", After::Keep);
+    Rejection::for_now("This server is restarting; the request was not begun.", After::Keep, Outcome::Leaving);
 
 /// What a request is answered that never meets the application.
 pub(super) struct Rejection<'a> {
@@ -26,12 +27,14 @@ pub(super) struct Rejection<'a> {
     /// More fields of the response.
     pub fields: &'a [(&'a [u8], &'a [u8])],
     pub after: After,
+    /// For the access log.
+    pub outcome: Outcome,
 }
 
 impl<'a> Rejection<'a> {
     /// The server cannot begin this request now; another time it may (503).
-    pub const fn for_now(message: &'a str, after: After) -> Rejection<'a> {
-        Rejection { status: STATUS, message, fields: RETRY_AFTER, after }
+    pub const fn for_now(message: &'a str, after: After, outcome: Outcome) -> Rejection<'a> {
+        Rejection { status: STATUS, message, fields: RETRY_AFTER, after, outcome }
     }
 }
 
@@ -85,7 +88,7 @@ impl Reactor {
         if !is_admin {
             self.board.add(counter, 1);
             self.board.status(rejection.status);
-            self.log.refused(peer, &request, rejection.status, length, now, &self.wall);
+            self.log.refused(peer, &request, (rejection.status, rejection.outcome), length, now, &self.wall);
         }
         if is_read {
             self.keep_excess(id, &mut request);

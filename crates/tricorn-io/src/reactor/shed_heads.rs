@@ -13,10 +13,12 @@ use crate::exchange::id::RequestId;
 use crate::scoreboard::Word;
 use crate::sys::poll::Token;
 use std::cmp::Reverse;
+use tricorn_proto::access_log::Outcome;
 
 const TOO_MANY: Rejection<'_> = Rejection::for_now(
     "This server is receiving too many request heads at once; the request was not begun.",
     After::Linger,
+    Outcome::HeadMemory,
 );
 
 /// Most heads that are given up at a time.

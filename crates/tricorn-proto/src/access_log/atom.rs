@@ -3,6 +3,7 @@ use super::{Record, basic_auth, escape};
 use crate::message::FieldList;
 use crate::message::grammar::trim_ows;
 use crate::message::target::{needs_decoding, percent_decode};
+use crate::peer::trace_context;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Atom {
@@ -26,6 +27,9 @@ pub(super) enum Atom {
     Pid,
     RequestId,
     QueueMicros,
+    Outcome,
+    TraceId,
+    SpanId,
     /// A request header, by its lower-case name.
     Request(String),
     /// A response header, by its lower-case name.
@@ -87,6 +91,12 @@ impl Atom {
                 Some(micros) => number(out, micros),
                 None => out.push(b'-'),
             },
+            Atom::Outcome => match record.outcome {
+                Some(outcome) => outcome.render(out),
+                None => out.push(b'-'),
+            },
+            Atom::TraceId => or_dash(out, trace_context::of(head, bytes).map_or(b"", |trace| trace.trace_id)),
+            Atom::SpanId => or_dash(out, trace_context::of(head, bytes).map_or(b"", |trace| trace.span_id)),
             Atom::Request(name) => request_field(record, name.as_bytes(), out),
             Atom::Response(name) => response_field(record.fields, name.as_bytes(), out),
             Atom::Environ(key) => environ(record, key, out),
@@ -184,7 +194,7 @@ fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
 }
 
 #[rustfmt::skip]
-static ATOMS: [(&str, Atom, &str); 21] = [
+static ATOMS: [(&str, Atom, &str); 24] = [
     ("h", Atom::Remote, "remote address"),
     ("l", Atom::Nothing, "always -"),
     ("u", Atom::User, "user name of Basic authentication"),
@@ -206,4 +216,7 @@ static ATOMS: [(&str, Atom, &str); 21] = [
     ("p", Atom::Pid, "process id"),
     ("request_id", Atom::RequestId, "request id"),
     ("queue_time", Atom::QueueMicros, "wait before the application in microseconds"),
+    ("outcome", Atom::Outcome, "what became of the request"),
+    ("trace_id", Atom::TraceId, "trace of its traceparent"),
+    ("span_id", Atom::SpanId, "span of its traceparent"),
 ];

@@ -1,6 +1,7 @@
 //! One JSON object per request (RFC 8259): what a log collector reads without a pattern.
 use super::atom::{find_field, number};
 use super::{Record, escape};
+use crate::peer::trace_context;
 
 /// Appends the object. Names and order are documented in `docs/LOGS.md`; what is not known is null.
 pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
@@ -33,6 +34,23 @@ pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
         match find_field(record, name) {
             Some(value) => string(out, value),
             None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.extend_from_slice(b",\"outcome\":");
+    match record.outcome {
+        Some(outcome) => {
+            out.push(b'"');
+            outcome.render(out);
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    if let Some(trace) = trace_context::of(head, bytes) {
+        // Nothing in them is to be escaped.
+        for (label, id) in [(&b",\"trace_id\":\""[..], trace.trace_id), (b",\"span_id\":\"", trace.span_id)] {
+            out.extend_from_slice(label);
+            out.extend_from_slice(id);
+            out.push(b'"');
         }
     }
     if request_id {

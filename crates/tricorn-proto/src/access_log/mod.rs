@@ -6,10 +6,12 @@ mod atom;
 mod basic_auth;
 mod escape;
 mod json;
+mod outcome;
 mod record;
 
 pub use basic_auth::user;
 pub use escape::push as escape;
+pub use outcome::Outcome;
 pub use record::Record;
 
 use atom::Atom;

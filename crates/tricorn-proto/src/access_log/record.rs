@@ -1,4 +1,5 @@
 //! What a line of the access log is made of.
+use super::Outcome;
 use crate::message::{FieldList, RequestHead};
 
 /// One finished (or refused) request, as the log sees it.
@@ -19,6 +20,8 @@ pub struct Record<'a> {
     pub request_id: &'a [u8],
     /// Microseconds it waited before the application was called; `None`: it was not.
     pub queue_micros: Option<u64>,
+    /// What became of it; `None`: it is not known.
+    pub outcome: Option<Outcome>,
     /// `%({NAME}e)s`: looks an environ key up.
     pub environ: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }

@@ -5,6 +5,7 @@ mod node;
 pub mod proxy;
 pub mod request_id;
 pub mod request_start;
+pub mod trace_context;
 pub use crate::trust::Trust;
 pub use forwarded::client_of;
 pub use node::Node;

@@ -1,9 +1,9 @@
 //! gunicorn's `access_log_format`.
 #![allow(clippy::unwrap_used)] // A test may panic.
 use proptest::prelude::*;
-use tricorn_proto::access_log::{DEFAULT, Format, Record};
+use tricorn_proto::access_log::{DEFAULT, Format, Outcome, Record};
 use tricorn_proto::http1::{HeadPolicy, Receiver};
-use tricorn_proto::message::{FieldList, RequestHead};
+use tricorn_proto::message::{FieldList, RefusalKind, RequestHead};
 
 const REQUEST: &str = "GET /a%20b%22?x=1 HTTP/1.1\r\nHost: h\r\nUser-Agent: curl/8 \"x\\\r\nReferer: http://r/\r\n\
     Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nX-Two: one\r\nX-Two: two\r\n\r\n";
@@ -19,6 +19,10 @@ fn rendered(format: &str, request: &str) -> String {
 }
 
 fn in_format(format: &Format, request: &[u8]) -> Vec<u8> {
+    ended(format, request, Some(Outcome::Ok))
+}
+
+fn ended(format: &Format, request: &[u8], outcome: Option<Outcome>) -> Vec<u8> {
     let mut bytes = request.to_vec();
     let mut head = RequestHead::default();
     if !request.is_empty() {
@@ -43,6 +47,7 @@ fn in_format(format: &Format, request: &[u8]) -> Vec<u8> {
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
+        outcome,
         environ: &environ,
     };
     let mut out = b"before\n".to_vec();
@@ -80,6 +85,8 @@ fn every_atom_is_rendered() {
         ("%(p)s", "<42>"),
         ("%(request_id)s", "0af7651916cd43dd"),
         ("%(queue_time)s", "77"),
+        ("%(outcome)s", "ok"),
+        ("%(trace_id)s %(span_id)s", "- -"),
         ("%({host}i)s", "h"),
         ("%({X-Two}i)s", "two"),
         ("%({X-Missing}i)s", "-"),
@@ -129,7 +136,7 @@ fn a_line_of_json_says_the_same() {
     let line = String::from_utf8(in_format(&Format::json(true), REQUEST.as_bytes())).unwrap();
     assert_eq!(
         line,
-        r#"{"time":"2026-11-21T01:02:32+00:00","remote":"127.0.0.1","method":"GET","path":"/a%20b%22","query":"x=1","protocol":"HTTP/1.1","status":200,"bytes":1234,"duration_us":12345678,"queue_us":77,"referer":"http://r/","user_agent":"curl/8 \"x\\","host":"h","request_id":"0af7651916cd43dd","pid":42}"#
+        r#"{"time":"2026-11-21T01:02:32+00:00","remote":"127.0.0.1","method":"GET","path":"/a%20b%22","query":"x=1","protocol":"HTTP/1.1","status":200,"bytes":1234,"duration_us":12345678,"queue_us":77,"referer":"http://r/","user_agent":"curl/8 \"x\\","host":"h","outcome":"ok","request_id":"0af7651916cd43dd","pid":42}"#
     );
     assert!(!in_format(&Format::json(false), REQUEST.as_bytes()).windows(10).any(|part| part == b"request_id"));
     let unreadable = String::from_utf8(in_format(&Format::json(false), b"")).unwrap();
@@ -205,12 +212,53 @@ proptest! {
         let names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
         prop_assert_eq!(names, [
             "time", "remote", "method", "path", "query", "protocol", "status", "bytes", "duration_us", "queue_us",
-            "referer", "user_agent", "host", "request_id", "pid",
+            "referer", "user_agent", "host", "outcome", "request_id", "pid",
         ]);
         if let Ok(agent) = std::str::from_utf8(&agent)
             && members[12].1 == "h"
         {
             prop_assert_eq!(members[11].1.as_str(), agent.trim_matches([' ', '\t']));
         }
+    }
+}
+
+#[test]
+fn what_became_of_a_request_is_a_word_of_a_closed_set() {
+    let text = Format::parse("%(outcome)s").unwrap();
+    for (outcome, word) in [
+        (Outcome::Ok, "ok"),
+        (Outcome::AppError, "app_error"),
+        (Outcome::ClientGone, "client_gone"),
+        (Outcome::QueueFull, "queue_full"),
+        (Outcome::QueueLate, "queue_late"),
+        (Outcome::Leaving, "leaving"),
+        (Outcome::HeadMemory, "head_memory"),
+        (Outcome::Evicted, "evicted"),
+        (Outcome::Late, "late"),
+        (Outcome::WriteTimeout, "write_timeout"),
+        (Outcome::Refused(RefusalKind::BodyTooLarge), "refused:body_too_large"),
+    ] {
+        assert_eq!(ended(&text, b"", Some(outcome)), word.as_bytes());
+        let object = String::from_utf8(ended(&Format::json(false), b"", Some(outcome))).unwrap();
+        assert!(object.contains(&format!(",\"outcome\":\"{word}\",")), "{object}");
+    }
+    assert_eq!(ended(&text, b"", None), b"-");
+    assert!(String::from_utf8(ended(&Format::json(false), b"", None)).unwrap().contains(",\"outcome\":null,"));
+}
+
+#[test]
+fn the_trace_is_that_of_the_one_traceparent() {
+    let field = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n";
+    let request = |fields: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+    let ids = "0af7651916cd43dd8448eb211c80319c b7ad6b7169203331";
+    assert_eq!(rendered("%(trace_id)s %(span_id)s", &request(field)), ids);
+    let object = in_format(&Format::json(false), request(&field.replace("tracep", "TraceP")).as_bytes());
+    let members =
+        r#","outcome":"ok","trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"b7ad6b7169203331","pid":42}"#;
+    assert!(String::from_utf8(object).unwrap().ends_with(members));
+    for wrong in [field.repeat(2), field.replace("00-", "ff-"), String::new()] {
+        assert_eq!(rendered("%(trace_id)s %(span_id)s", &request(&wrong)), "- -");
+        let object = String::from_utf8(in_format(&Format::json(false), request(&wrong).as_bytes())).unwrap();
+        assert!(!object.contains("trace_id"), "{object}");
     }
 }
