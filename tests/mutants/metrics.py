@@ -1,0 +1,79 @@
+"""Faults of the metrics: what is counted, by whom it is kept, and who is told."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+IO = "crates/tricorn-io"
+SRC = f"{IO}/src"
+LEDGER = f"{SRC}/scoreboard/ledger.rs"
+ARBITER = "python/tricorn/arbiter"
+TOTALS = "tests/integration/test_metrics.py -k totals"
+
+METRICS = (
+    Fault(
+        "edges_are_below",
+        "a time that is an edge is not above it (le)",
+        f"{SRC}/scoreboard/buckets.rs",
+        "nanos.saturating_sub(1)",
+        "nanos",
+        (f"{IO} lib buckets",),
+    ),
+    Fault(
+        "the_dead_have_counted",
+        "what a worker has counted stays when it is gone",
+        LEDGER,
+        "self.page.bump(word, page.word(word));",
+        "",
+        (f"{IO} lib ledger", TOTALS),
+    ),
+    Fault(
+        "the_dead_count_once",
+        "what the ledger has is no longer on the page",
+        LEDGER,
+        "page.put(word, 0);",
+        "",
+        (f"{IO} lib ledger", TOTALS),
+        at="self.page.bump(word, page.word(word));",
+    ),
+    Fault(
+        "readings_belong_together",
+        "a reader reads again when counts have moved meanwhile",
+        LEDGER,
+        "before.is_multiple_of(2) && sequence.load(Relaxed) == before",
+        "true",
+        (f"{IO} lib ledger",),
+    ),
+    Fault(
+        "admin_allow",
+        "only addresses in admin_allow are answered",
+        f"{SRC}/reactor/admin.rs",
+        "self.config.admin.allow.allows(conn.origin.peer.ip())",
+        "true",
+        ("tests/integration/test_metrics.py -k who_may_ask",),
+    ),
+    Fault(
+        "workers_are_buried",
+        "the arbiter gives the counts of a dead worker to the ledger",
+        f"{ARBITER}/process_table.py",
+        "self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))",
+        "Scoreboard(handle.pages.page(handle.page)).vacate()",
+        (TOTALS,),
+    ),
+    Fault(
+        "one_region",
+        "generations whose pages differ in length see one another",
+        f"{ARBITER}/generations.py",
+        "old.pages.holds(new.page_bytes(), new.page_count())",
+        "old.pages.size == new.page_bytes()",
+        (TOTALS,),
+    ),
+    Fault(
+        "kills_are_told",
+        "a SIGKILL that the arbiter did not send is told apart",
+        f"{ARBITER}/policy/endings.py",
+        "status == -Signals.SIGKILL and sent is not Signals.SIGKILL",
+        "False",
+        ("tests/unit/arbiter/policy/test_endings.py",),
+    ),
+)
