@@ -42,10 +42,14 @@ pub(super) enum Source {
     /// A word that only grows, of all workers that ever were; and several of them by the value of the label.
     Count(Word),
     Counts(&'static [(&'static str, Word)]),
+    /// The same, left out as long as all are zero: not every worker class has them.
+    SomeCounts(&'static [(&'static str, Word)]),
     /// The same in nanoseconds.
     Nanoseconds(Word),
     /// The sum of a gauge over the workers there are.
     Sum(Word),
+    /// The same, left out as long as it is zero.
+    SomeSum(Word),
     Sums(&'static [(&'static str, Word)]),
     /// What is given by where it begins.
     Durations(usize),
@@ -90,7 +94,7 @@ pub static FAMILIES: [Family; 40] = [
     row(Counter, "connections_closed", "reason", "Connections that ended because of their client or a limit.", Counts(&[("idle", Word::IdleCloses), ("evicted", Word::Evicted), ("head_timeout", Word::HeadTimeouts), ("body_timeout", Word::BodyTimeouts), ("write_timeout", Word::WriteTimeouts), ("client_gone", Word::ClientGone)])),
     row(Counter, "handovers", "direction", "Requests handed over to another worker, and taken over from one.", Counts(&[("sent", Word::HandedOver), ("taken", Word::TakenOver)])),
     row(Counter, "bytes", "direction", "Bytes read from and written to clients, without TLS and admin connections.", Counts(&[("in", Word::BytesIn), ("out", Word::BytesOut)])),
-    row(Counter, "websocket_messages", "direction", "Messages of WebSockets (asgi).", Counts(&[("in", Word::MessagesIn), ("out", Word::MessagesOut)])),
+    row(Counter, "websocket_messages", "direction", "Messages of WebSockets (asgi).", SomeCounts(&[("in", Word::MessagesIn), ("out", Word::MessagesOut)])),
     row(Counter, "spooled_bodies", "", "Request bodies that were kept on disk.", Count(Word::Spooled)),
     row(Counter, "unforwarded", "", "Requests of untrusted peers from which forwarded headers were taken.", Count(Word::Unforwarded)),
     row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),
@@ -110,7 +114,7 @@ pub static FAMILIES: [Family; 40] = [
     row(Gauge, "busy_ratio", "", "Requests that run, of those that can run at once.", BusyRatio),
     row(Gauge, "concurrency_limit", "", "Requests that may run at once in all workers (max_concurrency).", ConcurrencyLimit),
     row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", BusyByWorker),
-    row(Gauge, "database_connections", "", "Connections to databases that green workers hold.", Sum(Word::Databases)),
+    row(Gauge, "database_connections", "", "Connections to databases that green workers hold.", SomeSum(Word::Databases)),
     row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, and of responses that slow clients have not taken.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes)])),
     row(Gauge, "disk_bytes", "of", "Request bodies and responses on disk.", Sums(&[("bodies", Word::DiskBytes), ("responses", Word::ResponseDiskBytes)])),
     row(Gauge, "start_time_seconds", "", "When the arbiter began, in seconds since 1970.", StartTime),

@@ -110,8 +110,10 @@ impl Renderer<'_> {
         let ledger = self.sources.ledger;
         let mut put = |label: &str, value: &dyn fmt::Display| sample(out, family, label, value);
         match &family.source {
-            Source::Count(word) | Source::Sum(word) => put("", &totals.word(*word)),
-            Source::Counts(words) | Source::Sums(words) => {
+            Source::SomeSum(word) if totals.word(*word) == 0 => Ok(()),
+            Source::SomeCounts(words) if words.iter().all(|(_, word)| totals.word(*word) == 0) => Ok(()),
+            Source::Count(word) | Source::Sum(word) | Source::SomeSum(word) => put("", &totals.word(*word)),
+            Source::Counts(words) | Source::SomeCounts(words) | Source::Sums(words) => {
                 words.iter().try_for_each(|(label, word)| put(label, &totals.word(*word)))
             }
             Source::Nanoseconds(word) => put("", &Seconds(totals.word(*word))),
@@ -259,9 +261,16 @@ mod tests {
     fn a_server_without_an_arbiter_tells_what_it_knows() {
         let text = text(&[worker(0, State::Serving)], None, Exposition::Text);
         assert!(text.contains("tricorn_workers{state=\"serving\"} 1\n") && text.contains("tricorn_requests_total 0\n"));
-        for absent in
-            ["reloads", "worker_exits", "workers_target", "worker_busy", "gil_wait", "start_time", "concurrency"]
-        {
+        for absent in [
+            "websocket",
+            "database",
+            "reloads",
+            "worker_exits",
+            "workers_target",
+            "gil_wait",
+            "start_time",
+            "concurrency",
+        ] {
             assert!(!text.contains(absent), "{absent}: nothing feeds it");
         }
     }
