@@ -6,6 +6,7 @@ from typing import Any, final
 
 __all__ = [
     "GROUP_BYTES",
+    "LEDGER_BYTES",
     "AsgiGateway",
     "BodySource",
     "Call",
@@ -35,6 +36,9 @@ __all__ = [
 
 GROUP_BYTES: int
 """The size of the page that all workers share."""
+
+LEDGER_BYTES: int
+"""The size of what the arbiter counts in."""
 
 def pages_in_use(group: Any) -> int:
     """How many pages of the scoreboard cores have ever used, by the page of their group."""

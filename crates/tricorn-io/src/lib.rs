@@ -55,7 +55,7 @@ pub use one_queue::siblings::Siblings;
 pub use peer::Peer;
 pub use reactor::{Chores, Notice, Readiness, SlotReadiness};
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
-pub use scoreboard::ledger::{Ledger, LedgerWord};
+pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::{DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, YIELD, page_bytes};
 pub use stream::Stream;
 pub use sys::channel::Channel;

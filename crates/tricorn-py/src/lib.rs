@@ -91,6 +91,7 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("LEDGER_BYTES", tricorn_io::LEDGER_BYTES)?;
         module.add("GROUP_BYTES", tricorn_io::GROUP_BYTES)
     }
 }

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from mmap import PAGESIZE, mmap
+from mmap import mmap
 
-from tricorn.metrics.scoreboard import GROUP_BYTES
+from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
 from tricorn.unpatched import os, socket
 
 SEND_BUFFER = 4 << 20
@@ -66,7 +66,7 @@ class SharedChannel:
     channel: Channel | None
     """None where the system has no such sockets: every request is served by the worker that has its connection."""
     group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, GROUP_BYTES)))
-    ledger: memoryview = field(default_factory=lambda: memoryview(mmap(-1, PAGESIZE)))
+    ledger: memoryview = field(default_factory=lambda: memoryview(mmap(-1, LEDGER_BYTES)))
     """What workers that are gone have counted. The arbiter writes it."""
 
 

@@ -7,9 +7,9 @@ worker will never be again.
 
 from __future__ import annotations
 
-from tricorn._core import GROUP_BYTES, Ledger, Scoreboard, Snapshot, metric_families, pages_in_use
+from tricorn._core import GROUP_BYTES, LEDGER_BYTES, Ledger, Scoreboard, Snapshot, metric_families, pages_in_use
 
-__all__ = ["GROUP_BYTES", "Ledger", "Scoreboard", "Snapshot", "metric_families", "sum_of_databases"]
+__all__ = ["GROUP_BYTES", "LEDGER_BYTES", "Ledger", "Scoreboard", "Snapshot", "metric_families", "sum_of_databases"]
 
 
 def sum_of_databases(pages: memoryview, size: int, group: memoryview) -> int:

@@ -243,7 +243,7 @@ def test_a_worker_without_a_core_has_a_heartbeat_that_is_looked_at() -> None:
 
 
 def test_what_a_worker_has_counted_is_the_ledgers_when_it_is_gone() -> None:
-    ledger_page, page = memoryview(bytearray(4096)).cast("Q"), begun()
+    ledger_page, page = memoryview(bytearray(_core.LEDGER_BYTES)).cast("Q"), begun()
     ledger = Ledger(ledger_page.cast("B"))
     for _ in range(2):
         page[17], page[33], page[64 + 2], page[FREE] = 3, 3, 3, 1
@@ -254,7 +254,7 @@ def test_what_a_worker_has_counted_is_the_ledgers_when_it_is_gone() -> None:
 
 
 def test_the_arbiter_counts_by_names_that_are_known() -> None:
-    ledger = Ledger(memoryview(bytearray(4096)))
+    ledger = Ledger(memoryview(bytearray(_core.LEDGER_BYTES)))
     for reason in get_args(Cause):
         ledger.exited(reason)
     for result in ("committed", "refused", "rolled_back"):
@@ -264,6 +264,6 @@ def test_the_arbiter_counts_by_names_that_are_known() -> None:
             count("nothing")
 
 
-def test_no_ledger_is_shorter_than_a_page() -> None:
+def test_no_ledger_is_too_short() -> None:
     with pytest.raises(ValueError, match="short"):
-        Ledger(memoryview(bytearray(4088)))
+        Ledger(memoryview(bytearray(_core.LEDGER_BYTES - 8)))

@@ -147,7 +147,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             page=memoryview(bytearray(4096)),
             pages=memoryview(bytearray(4096)),
             group=memoryview(bytearray(4096)),
-            ledger=memoryview(bytearray(4096)),
+            ledger=memoryview(bytearray(8192)),
             generation=1,
             siblings=siblings,
             stand_in=stand_in,

@@ -33,19 +33,20 @@ pub(super) struct Totals {
 impl Totals {
     /// `histograms`: where those that are wanted begin.
     pub fn read(pages: &[Scoreboard], ledger: Option<Ledger>, histograms: &[usize]) -> Totals {
-        let all = |ledger: Option<Scoreboard>| {
+        let all = |ledger: Option<Scoreboard>, buried: u64| {
             let mut totals = Totals::new(histograms);
             ledger.into_iter().for_each(|page| totals.add_counts(page));
             for page in pages {
-                // A page that has no worker has nothing, but it is not known from when on.
-                totals.add_counts(*page);
+                if buried == 0 || page.pid() != buried {
+                    totals.add_counts(*page);
+                }
                 totals.add_gauges(*page);
             }
             totals
         };
         let mut totals = match ledger {
-            Some(ledger) => ledger.read(|page| all(Some(page))),
-            None => all(None),
+            Some(ledger) => ledger.read(|page, buried| all(Some(page), buried)),
+            None => all(None, 0),
         };
         totals.codes.sort_unstable();
         totals.busy.sort_unstable();

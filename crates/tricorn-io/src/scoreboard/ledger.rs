@@ -4,28 +4,29 @@
 //! page of a dead worker to the ledger and takes it off the page, and a sum over both goes on ([`Ledger::bury`]). The ledger is a
 //! page of the same layout; where a worker's page has its requests, this one has the arbiter's own words.
 //!
-//! Readers are kept from a state between the two steps by a sequence number, which is odd while counts move (a seqlock):
+//! There are two copies of the counts, of which one counts. Which one, and the pid of the page that it has in it already, is one
+//! word, so that what a reader sees belongs together wherever the arbiter is preempted:
 //!
 //! ```text
-//!   arbiter: odd ── add to the ledger, take off the page ── even
-//!   reader:  number, all pages, the same number again: what it read belongs together
+//!   arbiter: the other copy = this one and the page ── flip: the other copy counts, without that page ── clear the page
+//!            ── all pages count again
+//!   reader:  the word, the copy, all pages but that one, the word again; if that has changed, once more
 //! ```
 //!
-//! There is one writer, the arbiter, and readers never make it wait. An arbiter that is killed leaves its workers without a
-//! successor of it, so that a number that stays odd costs a reader a few tries more and nothing else.
+//! There is one writer, the arbiter, and neither waits for the other: the word changes only if the arbiter has gone on.
 
-use super::{CODES, QUEUE_TIME, Scoreboard, TABLE, Word};
+use super::{CODES, DISTINCT, QUEUE_TIME, Scoreboard, TABLE, Word};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::fence;
 
-/// How often a reader tries again to read what belongs together. A burial takes about a microsecond.
+/// How often a reader tries again to read what belongs together. Each time a worker has ended, or is buried, meanwhile.
 const TRIES: usize = 16;
 
 /// The arbiter's words, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum LedgerWord {
-    /// Odd while counts move from a page to the ledger.
+    /// Which copy counts (bit 0), the pid whose page it has in it (bits 1 to 32), and how often this has changed.
     Sequence = TABLE,
     /// How many workers are wanted.
     Target = TABLE + 1,
@@ -95,23 +96,37 @@ pub static COUNTERS: [Word; 28] = [
 
 #[derive(Debug, Clone, Copy)]
 pub struct Ledger {
+    /// The arbiter's words, and one copy.
     page: Scoreboard,
+    other: Scoreboard,
 }
 
+/// Its length in bytes.
+pub const LEDGER_BYTES: usize = 2 * COPY;
+const COPY: usize = super::PAGE_WORDS * 8;
+
 impl Ledger {
-    /// `None` if the page is too short.
+    /// `None` if the memory is too short.
     ///
     /// # Safety
     /// As for [`Scoreboard::at`], with `bytes` in place of the length of a page.
     pub unsafe fn over(address: *mut u8, bytes: usize) -> Option<Ledger> {
-        // SAFETY: promised by the caller.
-        let page = (bytes >= super::PAGE_WORDS * 8).then(|| unsafe { Scoreboard::over(address, bytes) });
-        page.flatten().map(|page| Ledger { page })
+        if bytes < LEDGER_BYTES {
+            return None;
+        }
+        // SAFETY: promised by the caller; there are two of this length.
+        let (page, other) = unsafe { (Scoreboard::over(address, COPY)?, Scoreboard::over(address.add(COPY), COPY)?) };
+        Some(Ledger { page, other })
     }
 
     /// One of this process's own, for tests and embedders.
     pub fn private() -> Ledger {
-        Ledger { page: Scoreboard::private(1) }
+        Ledger { page: Scoreboard::private(1), other: Scoreboard::private(1) }
+    }
+
+    /// The copy that counts, and the other one.
+    fn copies(&self, sequence: u64) -> (Scoreboard, Scoreboard) {
+        if sequence & 1 == 0 { (self.page, self.other) } else { (self.other, self.page) }
     }
 
     pub fn get(&self, word: LedgerWord) -> u64 {
@@ -153,38 +168,47 @@ impl Ledger {
 
     /// The worker of this page is gone. What it has counted becomes the ledger's, and no sibling counts on it any more.
     pub fn bury(&self, page: Scoreboard) {
-        let sequence = self.get(LedgerWord::Sequence) & !1;
-        self.set(LedgerWord::Sequence, sequence + 1);
-        // A reader that sees a count that has moved must see the odd number, too.
-        fence(Release);
-        for word in COUNTERS.map(|word| word as usize).into_iter().chain(classes()).chain(QUEUE_TIME..CODES) {
-            self.page.bump(word, page.word(word));
-            page.put(word, 0);
+        let word = &self.page.words[LedgerWord::Sequence as usize];
+        let before = word.load(Relaxed);
+        let (active, other) = self.copies(before);
+        let copied = || COUNTERS.map(|word| word as usize).into_iter().chain(classes()).chain(QUEUE_TIME..CODES);
+        for index in copied() {
+            other.put(index, active.word(index).wrapping_add(page.word(index)));
+        }
+        for index in CODES..CODES + DISTINCT {
+            other.put(index, active.word(index));
         }
         for (code, count) in page.codes() {
-            self.page.count_code(code, count);
+            other.count_code(code, count);
         }
-        (CODES..TABLE).for_each(|word| page.put(word, 0));
+        let turn = (before >> TURN).wrapping_add(1) << TURN;
+        word.store(turn | (page.pid() & PID) << 1 | (!before & 1), Release);
+        // A reader that sees the page without its counts must see that it is not to be counted, too.
+        fence(Release);
+        copied().chain(CODES..TABLE).for_each(|index| page.put(index, 0));
         page.vacate();
-        self.page.words[LedgerWord::Sequence as usize].store(sequence + 2, Release);
+        word.store(turn.wrapping_add(1 << TURN) | (!before & 1), Release);
     }
 
-    /// What `read` makes of the ledger's page and of others, none of which lost its counts to the ledger meanwhile. It may be
-    /// called several times.
-    pub fn read<T>(&self, mut read: impl FnMut(Scoreboard) -> T) -> T {
-        let sequence = &self.page.words[LedgerWord::Sequence as usize];
+    /// What `read` makes of the ledger's page and of others, none of which lost its counts to the ledger meanwhile. It is
+    /// given the pid whose page the ledger's has in it already (0: none), and may be called several times.
+    pub fn read<T>(&self, mut read: impl FnMut(Scoreboard, u64) -> T) -> T {
+        let word = &self.page.words[LedgerWord::Sequence as usize];
+        let mut once = |before: u64| read(self.copies(before).0, before >> 1 & PID);
         for _ in 0..TRIES {
-            let before = sequence.load(Acquire);
-            let result = read(self.page);
+            let before = word.load(Acquire);
+            let result = once(before);
             fence(Acquire);
-            if before.is_multiple_of(2) && sequence.load(Relaxed) == before {
+            if word.load(Relaxed) == before {
                 return result;
             }
-            std::hint::spin_loop();
         }
-        read(self.page)
+        once(word.load(Acquire))
     }
 }
+
+const PID: u64 = u32::MAX as u64;
+const TURN: u32 = 33;
 
 fn classes() -> std::ops::Range<usize> {
     Word::StatusClass as usize..Word::StatusClass as usize + 5
@@ -194,7 +218,7 @@ fn classes() -> std::ops::Range<usize> {
 mod tests {
     use super::*;
     use crate::scoreboard::{APP_TIME, State, TOTAL_TIME};
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::AtomicBool;
     use tricorn_proto::message::RefusalKind;
 
     /// Something of everything that is counted.
@@ -228,12 +252,12 @@ mod tests {
             (0..=round).for_each(|_| work(page));
             (0..=round).for_each(|_| work(all));
             ledger.bury(page);
-            assert_eq!(ledger.read(seen), seen(all));
+            assert_eq!(ledger.read(|page, _| seen(page)), seen(all));
             assert!(seen(page).iter().all(|count| *count == 0));
             assert_eq!((page.state_name(), page.get(Word::Free)), ("stopped", 0));
         }
         ledger.bury(page);
-        assert_eq!(ledger.read(seen), seen(all), "a page that is buried twice has nothing left");
+        assert_eq!(ledger.read(|page, _| seen(page)), seen(all), "a page that is buried twice has nothing left");
     }
 
     #[test]
@@ -242,7 +266,7 @@ mod tests {
         let gauges = 0..QUEUE_TIME;
         gauges.for_each(|word| page.put(word, 5));
         ledger.bury(page);
-        let kept: Vec<_> = (0..QUEUE_TIME).filter(|word| ledger.page.word(*word) == 0).collect();
+        let kept: Vec<_> = (0..QUEUE_TIME).filter(|word| ledger.read(|page, _| page.word(*word)) == 0).collect();
         let gauges = reader_gauges();
         let unused = [7, 31, 37, 38, 39, 59, 60, 61, 62, 63];
         let mut expected: Vec<_> = gauges.chain(unused).collect();
@@ -271,43 +295,58 @@ mod tests {
         assert_eq!(reloads, [("committed", 1), ("refused", 0), ("rolled_back", 0)]);
     }
 
-    /// Workers end all the time, each in the midst of what is read, but not all within one reading.
+    /// Workers end all the time, each in the midst of what is read.
     #[test]
     fn a_reader_never_sees_a_sum_that_falls() {
-        let (ledger, page) = (Ledger::private(), Scoreboard::private(1));
-        let (reads, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (ledger, page, is_over) = (Ledger::private(), Scoreboard::private(1), AtomicBool::new(false));
+        page.set(Word::Pid, 7);
         let sum = |board: Scoreboard| board.get(Word::Requests) + board.codes().map(|(_, count)| count).sum::<u64>();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for _ in 0..if cfg!(miri) { 5 } else { 2_000 } {
-                    for _ in 0..8 {
-                        page.add(Word::Requests, 1);
-                        page.status(200);
-                    }
-                    ledger.bury(page);
-                    let before = reads.load(Relaxed);
-                    while reads.load(Relaxed) == before {
-                        std::thread::yield_now();
-                    }
+        let total = |own: Scoreboard, pid: u64| sum(own) + if page.pid() == pid { 0 } else { sum(page) };
+        let worker = || {
+            for _ in 0..if cfg!(miri) { 5 } else { 5_000 } {
+                for _ in 0..8 {
+                    page.add(Word::Requests, 1);
+                    page.status(200);
                 }
-                is_over.store(true, Relaxed);
-            });
-            let mut before = 0;
-            while !is_over.load(Relaxed) {
-                let now = ledger.read(|own| sum(own) + sum(page));
-                assert!(now >= before, "{now} after {before}");
-                before = now;
-                reads.fetch_add(1, Relaxed);
+                ledger.bury(page);
+                // Not all workers end within one reading.
+                (0..2_000).for_each(|_| std::hint::spin_loop());
             }
+            is_over.store(true, Relaxed);
+        };
+        let reader = || {
+            let (mut before, mut fallen) = (0, Vec::new());
+            while !is_over.load(Relaxed) {
+                let now = ledger.read(total);
+                if now < before {
+                    fallen.push((before, now));
+                }
+                before = now;
+            }
+            fallen
+        };
+        let fallen = std::thread::scope(|scope| {
+            scope.spawn(worker);
+            reader()
         });
+        assert_eq!(fallen, []);
+        assert_eq!(ledger.read(total), 16 * if cfg!(miri) { 5 } else { 5_000 });
     }
 
     #[test]
-    fn an_arbiter_that_died_in_the_midst_of_it_stops_no_reader() {
-        let ledger = Ledger::private();
-        ledger.set(LedgerWord::Sequence, 7);
-        assert_eq!(ledger.read(|page| page.get(Word::Requests)), 0);
-        ledger.bury(Scoreboard::private(1));
-        assert_eq!(ledger.get(LedgerWord::Sequence), 8);
+    fn an_arbiter_that_stops_in_the_midst_of_it_changes_no_sum() {
+        let (ledger, page) = (Ledger::private(), Scoreboard::private(1));
+        page.set(Word::Pid, 7);
+        page.add(Word::Requests, 3);
+        ledger.bury(page);
+        page.add(Word::Requests, 4); // as if it were not yet cleared
+        let word = ledger.get(LedgerWord::Sequence);
+        ledger.set(LedgerWord::Sequence, word | 7 << 1);
+        let total = |own: Scoreboard, pid| {
+            own.get(Word::Requests) + if page.pid() == pid { 0 } else { page.get(Word::Requests) }
+        };
+        assert_eq!(ledger.read(total), 3);
+        ledger.set(LedgerWord::Sequence, word);
+        assert_eq!(ledger.read(total), 7);
     }
 }
