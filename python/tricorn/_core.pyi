@@ -339,9 +339,6 @@ class GreenServer:
     def poll(self, _descriptor: object = None) -> None:
         """Does what there is to do. To be called in the hub; raises nothing."""
 
-    def run(self) -> None:
-        """What a request greenlet runs."""
-
     def is_late(self) -> bool:
         """Whether the calling greenlet's request is over `request_timeout`, and the application at it still."""
 

@@ -10,8 +10,8 @@ from tricorn.bench.figures import BY_KEY, Figure
 from tricorn.bench.report import tables
 from tricorn.bench.report.layout import Table
 from tricorn.bench.result import Cell, Result
-from tricorn.errors import nearest
 from tricorn.record import Record
+from tricorn.spelling import hint
 
 Pair = tuple[Cell, Cell]
 COMPARED = ("rate", "cpu", "p50", "p90", "p99", "max", "pss")
@@ -36,9 +36,7 @@ class Condition(Record):
             )
         key, sign, number, unit = match.groups()
         if key not in BY_KEY:
-            meant = nearest(key, tuple(BY_KEY))
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise BenchError(f"There is no figure {key!r}: expected one of {', '.join(BY_KEY)}.{hint}")
+            raise BenchError(f"There is no figure {key!r}: expected one of {', '.join(BY_KEY)}{hint(key, BY_KEY)}")
         figure, unit = BY_KEY[key], unit.lower()
         try:
             limit = float(number)

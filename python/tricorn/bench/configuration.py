@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from tricorn.bench.errors import BenchError
 from tricorn.bench.servers import SERVERS, Kind, Order
 from tricorn.config.settings.processes import WORKER_CLASSES
-from tricorn.errors import nearest
 from tricorn.record import Record
+from tricorn.spelling import hint
 
 CLASS_FLAGS = ("-k", "--worker-class")
 
@@ -89,9 +89,8 @@ def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> 
     """Each configuration, with what other servers have like it beside it; no configuration comes twice."""
     for server in servers:
         if server not in SERVERS:
-            meant = nearest(server, tuple(SERVERS))
-            hint = f" Did you mean {meant!r}?" if meant else ""
-            raise BenchError(f"There is no server {server!r} to compare with: expected {', '.join(SERVERS)}.{hint}")
+            meant = hint(server, SERVERS)
+            raise BenchError(f"There is no server {server!r} to compare with: expected {', '.join(SERVERS)}{meant}")
     found: dict[str, Configuration] = {}
     for configuration in configurations:
         alike = [configuration.like(server) for server in servers] if configuration.server == "tricorn" else []
@@ -104,11 +103,9 @@ def _demand_class(kind: Kind, word: str, line: str) -> None:
     if kind.classes and ("." in word or word in kind.classes or word in WORKER_CLASSES):
         return
     known = (*kind.classes, *SERVERS)
-    meant = nearest(word, known)
-    hint = f" Did you mean {meant!r}?" if meant else ""
     raise BenchError(
         f"The configuration {line!r} begins with {word!r}, which is neither a worker class of {kind.name} "
-        f"nor a server: expected one of {', '.join(known)}.{hint}"
+        f"nor a server: expected one of {', '.join(known)}{hint(word, known)}"
     )
 
 

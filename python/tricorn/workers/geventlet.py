@@ -51,10 +51,12 @@ class Hub(green.Hub):
 
     def in_child(self) -> None:
         """An epoll is shared with the parent: what one of them watches no longer is lost to both."""
-        shared = getattr(self._hub, "poll", None)
-        if not hasattr(shared, "fileno"):  # of a copy of the module `select`, so that its type is not ours
+        fileno = getattr(
+            getattr(self._hub, "poll", None), "fileno", None
+        )  # eventlet has a copy of `select`, and its type
+        if fileno is None:
             return
-        forked.own_epoll(shared.fileno())
+        forked.own_epoll(fileno())
         for descriptor in {*self._hub.listeners[self._hub.READ], *self._hub.listeners[self._hub.WRITE]}:
             self._hub.register(descriptor, new=True)
 

@@ -16,24 +16,39 @@ mod library;
 mod task;
 
 use crate::core::Core;
+use crate::functions::Definition;
 use crate::panics;
 use crate::service::Service;
 use crate::stack::stack_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
 use library::{Library, holders_of};
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::clock::{self, MILLI};
 use tricorn_io::Engine;
+use tricorn_io::clock::{self, MILLI};
 
 /// How long requests are begun one after another before other greenlets get their turn.
 const TURN: u64 = MILLI;
 /// Most greenlets that are kept for later.
 const PARKED: usize = 256;
+
+/// What a new greenlet runs.
+static RUN: Definition = Definition::without_arguments(c"run", run_entry);
+
+unsafe extern "C" fn run_entry(slf: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the GIL, and with the server that it was bound to, which outlives the call.
+    let (py, server) = unsafe {
+        let py = Python::assume_attached();
+        (py, Borrowed::from_ptr(py, slf).cast_unchecked::<GreenServer>())
+    };
+    server.borrow().run(py);
+    py.None().into_ptr()
+}
 
 /// Serves requests on greenlets until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
@@ -196,7 +211,7 @@ impl GreenServer {
     fn make(&self, slf: &Bound<'_, GreenServer>) -> PyResult<Option<Py<PyAny>>> {
         let py = slf.py();
         self.made.set(self.made.get() + 1);
-        let greenlet = self.library.new_greenlet(py, task::run(slf)?)?;
+        let greenlet = self.library.new_greenlet(py, RUN.bind(slf)?.into_bound(py))?;
         greenlet.call_method0(intern!(py, "switch"))?;
         drop(greenlet);
         let parked = self.parked.borrow_mut().pop();

@@ -5,10 +5,8 @@
 //! heap, and what comes before and after the application's call is in functions that have returned by then.
 use super::GreenServer;
 use super::library::{Untouched, holders_of};
-use crate::functions::Definition;
 use crate::panics::{self, Panicked};
 use crate::wsgi::Begun;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use tricorn_io::{Exchange, Wake};
@@ -38,26 +36,9 @@ struct Task {
     done: Option<Box<Exchange>>,
 }
 
-static RUN: Definition = Definition::without_arguments(c"run", run_entry);
-
-/// What a new greenlet runs.
-pub(super) fn run<'py>(server: &Bound<'py, GreenServer>) -> PyResult<Bound<'py, PyAny>> {
-    RUN.bind(server).map(|run| run.into_bound(server.py()))
-}
-
-unsafe extern "C" fn run_entry(slf: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: CPython calls this with the GIL, and with what `run` has bound it to, which outlives the call.
-    let (py, server) = unsafe {
-        let py = Python::assume_attached();
-        (py, Borrowed::from_ptr(py, slf).cast_unchecked::<GreenServer>())
-    };
-    server.borrow().run(py);
-    py.None().into_ptr()
-}
-
 impl GreenServer {
     /// No panic leaves it: each function that it calls catches its own.
-    fn run(&self, py: Python<'_>) {
+    pub(super) fn run(&self, py: Python<'_>) {
         let Some(mut task) = self.first(py) else { return };
         while self.has_next(py, &mut task) {
             let Some(call) = &task.call else { return };
@@ -193,7 +174,7 @@ impl GreenServer {
         self.settle(py, task, exchange, was_late)
     }
 
-    /// Goes on with the next request if nobody can tell this greenlet from a new one.
+    /// Goes on with the next request if this greenlet is as a new one is.
     fn settle(&self, py: Python<'_>, task: &mut Task, exchange: Box<Exchange>, was_late: bool) -> PyResult<Next> {
         let me = task.me.bind(py);
         if was_late || self.library.is_touched(me, &task.untouched)? {
