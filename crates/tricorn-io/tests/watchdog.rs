@@ -322,7 +322,7 @@ fn who_waits_behind_stuck_threads_of_a_leaving_worker_is_turned_away() {
     // One whose request is complete only now.
     late.send(b"Host: a\r\n\r\n");
     assert_eq!(late.response().status, 503);
-    for (word, count) in [(Word::Queued, 0), (Word::Refused, 4), (Word::ServerErrors, 4)] {
+    for (word, count) in [(Word::Queued, 0), (Word::Leaving, 4), (Word::ServerErrors, 4)] {
         server.until(word, count);
     }
     gate.open(2);
