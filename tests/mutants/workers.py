@@ -284,12 +284,4 @@ WORKERS = (
         "False or",
         ("tests/unit/bench",),
     ),
-    Fault(
-        "scoreboard_allocated_by_reading",
-        "what no worker has touched of the scoreboard is not read from outside",
-        f"{PACKAGE}/bench/split.py",
-        "entry & PRESENT and",
-        "True and",
-        ("tests/unit/bench",),
-    ),
 )

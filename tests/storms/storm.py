@@ -55,9 +55,9 @@ def rage(planned: Plan) -> None:
         scene = Scene(planned.worker_class, planned.workers, Path(folder))
         try:
             happen(scene, planned)
-        except AssertionError as error:
+        except (AssertionError, OSError) as error:
             log = "\n".join(told(scene.server.log.lines)[-60:]) if hasattr(scene.server, "log") else ""
-            raise AssertionError(f"{planned}\n{error}\n{log}") from error
+            raise AssertionError(f"{planned}\n{error!r}\n{log}") from error
 
 
 def told(lines: list[str]) -> list[str]:

@@ -81,8 +81,10 @@ class Configuration(Record):
             words = ("-k", self.worker_class) if SERVERS[server].classes and self.worker_class else ()
             return Configuration(server, words, why_not=str(reason))
 
-    def command(self, python: str, application: str, port: int, interface: str | None) -> list[str]:
-        return self.kind.command(Order(python, application, port, self.words, interface))
+    def command(
+        self, python: str, application: str, port: int, interface: str | None, admin_port: int | None = None
+    ) -> list[str]:
+        return self.kind.command(Order(python, application, port, self.words, interface, admin_port))
 
 
 def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> list[Configuration]:

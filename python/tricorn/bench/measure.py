@@ -87,11 +87,13 @@ def measure(bench: Bench, trials: Sequence[Trial]) -> Measured:
             if name in absent:
                 continue
             bench.say(f"round {number + 1} of {bench.rounds}: {name}")
-            port = _port(bench)
-            command = trial.configuration.command(bench.python, bench.application, port, bench.interface)
-            commands[name] = [word.replace(str(port), "PORT") for word in command]
+            ports = _ports(bench, trial)
+            command = trial.configuration.command(
+                bench.python, bench.application, ports.served, bench.interface, ports.admin
+            )
+            commands[name] = [ports.named(word) for word in command]
             try:
-                for stage, one in _one_start(bench, trial, command, port, progress):
+                for stage, one in _one_start(bench, trial, command, ports, progress):
                     empty: Cell = {"configuration": name, "at": stage.at, "rounds": []}
                     cells.setdefault((name, stage.at), empty)["rounds"].append(one)
             except DidNotServe as reason:
@@ -119,26 +121,36 @@ def _expected(cell: Cell, progress: _Progress) -> Iterator[Expected]:
     yield {"configuration": name, "at": at, "p50": p50, "p95": p95, "p99": p99}
 
 
-def _port(bench: Bench) -> int:
-    if bench.port is None:
-        return free_port()
-    demand_free(bench.port)
-    return bench.port
+class _Ports(Record):
+    served: int
+    admin: int | None
+    """Of tricorn."""
+
+    def named(self, word: str) -> str:
+        word = word.replace(str(self.served), "PORT")
+        return word.replace(str(self.admin), "ADMIN_PORT") if self.admin is not None else word
+
+
+def _ports(bench: Bench, trial: Trial) -> _Ports:
+    if bench.port is not None:
+        demand_free(bench.port)
+    served = free_port() if bench.port is None else bench.port
+    return _Ports(served, free_port() if trial.configuration.server == "tricorn" else None)
 
 
 def _one_start(
-    bench: Bench, trial: Trial, command: Sequence[str], port: int, progress: _Progress
+    bench: Bench, trial: Trial, command: Sequence[str], ports: _Ports, progress: _Progress
 ) -> Iterator[tuple[Stage, Round]]:
     place = (bench.environment, bench.cores.server, bench.directory)
-    with Server(command, port, *place, path=bench.request.path, without=LEFT_OUT) as server:
+    with Server(command, ports.served, *place, path=bench.request.path, without=LEFT_OUT) as server:
         check(bench, trial.configuration.name, server, progress)
         if bench.warmup:
-            plan = _plan(bench, Stage(bench.warmup, min(64, trial.stages[0].most_connections)), port, None)
+            plan = _plan(bench, Stage(bench.warmup, min(64, trial.stages[0].most_connections)), ports.served, None)
             _under_load(bench, plan, server)
         for stage in trial.stages:
             if len(trial.stages) > 1 and stage.at is not None:
                 bench.say(f"  at {stage.at:g}")
-            one = _one_round(bench, trial, stage, server, progress)
+            one = _one_round(bench, trial, stage, server, ports, progress)
             if stage.kept:
                 yield stage, one
 
@@ -193,16 +205,15 @@ def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan
     )
 
 
-def _one_round(bench: Bench, trial: Trial, stage: Stage, server: Server, progress: _Progress) -> Round:
+def _one_round(bench: Bench, trial: Trial, stage: Stage, server: Server, ports: _Ports, progress: _Progress) -> Round:
     name = trial.configuration.name
-    is_tricorn = trial.configuration.server == "tricorn"
     plan = _plan(bench, stage, server.port, progress.capacity.get(name))
-    times_before = split.histograms(server.pids()) if is_tricorn else None
+    times_before = split.read(ports.admin)
     begun, busy, own = time.monotonic(), proc.machine_busy_seconds(), time.process_time()
     spent, load, looks = _under_load(bench, plan, server)
     busy, own = proc.machine_busy_seconds() - busy, time.process_time() - own
     elapsed = time.monotonic() - begun
-    times = split.histograms(server.pids()) if is_tricorn else None
+    times = split.read(ports.admin)
     if not load["answered"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count)
         raise DidNotServe(f"answered no request under load ({kinds or 'none was sent'}): {server.said()}")

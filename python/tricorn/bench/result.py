@@ -49,11 +49,13 @@ class OneProcess(TypedDict):
 
 
 class Parts(TypedDict):
-    """Mean seconds of a request, from tricorn's scoreboard."""
+    """Mean seconds of a request, from tricorn's metrics."""
 
     queue: float
     application: float
     rest: float
+    gil: float
+    """How long its thread waited for the GIL, while the request waited or was not read yet (sync, gthread)."""
 
 
 class Round(TypedDict):

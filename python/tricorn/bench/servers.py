@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tricorn.record import Record
+from tricorn.record import Record, replace
 
 if TYPE_CHECKING:
     from tricorn.bench.configuration import Configuration
@@ -23,6 +23,8 @@ class Order(Record):
     words: tuple[str, ...]
     """Arguments of the configuration, in the server's own spelling."""
     interface: str | None = None
+    admin_port: int | None = None
+    """Of tricorn: where it says where the time of requests goes."""
 
 
 class Kind(Record):
@@ -57,6 +59,11 @@ def _gunicorns(module: str) -> Callable[[Order], list[str]]:
         return [order.python, "-m", module, "-b", f"127.0.0.1:{order.port}", *order.words, order.application]
 
     return command
+
+
+def _tricorn(order: Order) -> list[str]:
+    admin = () if order.admin_port is None else ("--admin-bind", f"127.0.0.1:{order.admin_port}")
+    return _gunicorns("tricorn")(replace(order, words=(*admin, *order.words)))
 
 
 def _host_and_port(*before: str, after: Sequence[str] = ()) -> Callable[[Order], list[str]]:
@@ -113,7 +120,7 @@ KINDS = (
     Kind(
         "tricorn",
         "tricorn",
-        _gunicorns("tricorn"),
+        _tricorn,
         interfaces=(WSGI, ASGI, TORNADO, AIOHTTP),
         workers_flag=("-w", "--workers"),
         classes=("sync", "gthread", "gevent", "eventlet", "asgi", "tornado", "aiohttp"),

@@ -42,7 +42,7 @@ def a_round(
             {"pid": 2, "name": "worker", "pss": pss * MIB * 3 // 4, "uss": 2 * MIB, "rss": 40 * MIB, "threads": 5},
         ],
         "connections": 64,
-        "parts": {"queue": 0.001, "application": 0.002, "rest": 0.0005},
+        "parts": {"queue": 0.001, "application": 0.002, "rest": 0.0005, "gil": 0.0001},
         "database": None,
         "ready": 0.5,
         "disturbance": 0.01,

@@ -53,7 +53,7 @@ def test_within_one_result_ratios_are_to_its_first_configuration() -> None:
     ("text", "told"),
     {
         "p99 larger 3": "cannot be read",
-        "p98 > 1x": "no figure 'p98'.*Did you mean 'p9",
+        "p98 > 1x": "no figure 'p98'.*did you mean 'p9",
         "p99 > 3MiB": "has the unit 'mib'; p99 is in ms",
         "pss > 1.2.3x": "has no number",
     }.items(),

@@ -64,5 +64,5 @@ def test_a_server_without_classes_is_measured_once_beside_several_of_ours() -> N
 
 
 def test_an_unknown_server_is_refused() -> None:
-    with pytest.raises(BenchError, match=r"no server 'unicorn'.*Did you mean 'gunicorn'"):
+    with pytest.raises(BenchError, match=r"no server 'unicorn'.*did you mean 'gunicorn'"):
         against([Configuration.parse("sync")], ("unicorn",))

@@ -92,10 +92,15 @@ def parts_table(result: Result) -> Table | None:
     for name, cell in zip(names[1:], result["cells"], strict=True):
         parts = [one["parts"] for one in cell["rounds"] if one["parts"] is not None]
         if parts:
-            means = (sum(part[key] for part in parts) / len(parts) * 1e3 for key in ("queue", "application", "rest"))
+            means = (
+                sum(part[key] for part in parts) / len(parts) * 1e3 for key in ("queue", "application", "rest", "gil")
+            )
             rows.append((*name, *(f"{mean:,.3f}" for mean in means)))
-    header = (*names[0], "queue ms", "application ms", "reading and writing ms")
-    note = "Means of a request in the server, from the scoreboard: waiting for a worker, in the application, the rest."
+    header = (*names[0], "queue ms", "application ms", "reading and writing ms", "GIL ms")
+    note = (
+        "Means of a request in the server: waiting for a worker, in the application, the rest; and for how long its "
+        "thread waited for the GIL before it could begin (sync, gthread)."
+    )
     return Table("Where the time goes", header, tuple(rows), note) if rows else None
 
 
