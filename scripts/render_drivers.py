@@ -9,26 +9,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from tricorn.green.drivers.records import Blocks, Check, Driver, Hook, Treatment
 from tricorn.green.drivers.table import DRIVERS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "GREENLETS.md"
-BEGIN = "<!-- Rendered by scripts/render_drivers.py from python/tricorn/green/drivers/table.py: change that. -->\n"
-END = "<!-- Until here. -->\n"
-
-
-def main() -> int:
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    rendered = f"{before}{BEGIN}\n{render()}\n{END}{after}"
-    if sys.argv[1:] == ["--check"]:
-        if page == rendered:
-            return 0
-        print("docs/GREENLETS.md is not what the records say: run python scripts/render_drivers.py")
-        return 1
-    PAGE.write_text(rendered)
-    return 0
+from scripts import rendered
 
 
 def render() -> str:
@@ -61,4 +47,8 @@ def text(treatment: Treatment) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        rendered.main(
+            "docs/GREENLETS.md", "scripts/render_drivers.py", "python/tricorn/green/drivers/table.py", render()
+        )
+    )

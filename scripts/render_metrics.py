@@ -9,25 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from tricorn.metrics.scoreboard import metric_families
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "OPERATIONS.md"
-BEGIN = "<!-- Rendered by scripts/render_metrics.py from crates/tricorn-io/src/metrics/families.rs: change that. -->\n"
-END = "<!-- Until here. -->\n"
-
-
-def main() -> int:
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    rendered = f"{before}{BEGIN}\n{render()}\n{END}{after}"
-    if sys.argv[1:] == ["--check"]:
-        if page == rendered:
-            return 0
-        print("docs/OPERATIONS.md is not what the records say: run python scripts/render_metrics.py")
-        return 1
-    PAGE.write_text(rendered)
-    return 0
+from scripts import rendered
 
 
 def render() -> str:
@@ -40,4 +26,8 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        rendered.main(
+            "docs/OPERATIONS.md", "scripts/render_metrics.py", "crates/tricorn-io/src/metrics/families.rs", render()
+        )
+    )
