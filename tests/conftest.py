@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -80,6 +81,9 @@ SUITES = ("integration", "compat", "frameworks", "examples", "attacks")
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "beyond_reference(why): tricorn promises more here than the server it replaces")
+    # A shell has its background jobs ignore it, and programs that tests start would do so, too.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
