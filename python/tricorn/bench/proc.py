@@ -144,18 +144,22 @@ def memory(pid: int) -> Memory:
 
 
 def connections(port: int) -> int:
-    """Connections that are established at a local port, the server's ends of them."""
+    """Connections that are established at a local port, the server's ends of them.
+
+    Each counts once: a table that changes while it is read may list one twice.
+    """
     local = f":{port:04X}"
-    count = 0
+    found: set[tuple[str, str]] = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             lines = Path(table).read_text().splitlines()[1:]
         except FileNotFoundError:  # a kernel without IPv6
             continue
         for line in lines:
-            _, address, _, state, *_ = line.split(maxsplit=4)
-            count += state == ESTABLISHED and address.endswith(local)
-    return count
+            _, address, peer, state, *_ = line.split(maxsplit=4)
+            if state == ESTABLISHED and address.endswith(local):
+                found.add((address, peer))
+    return len(found)
 
 
 def machine_busy_seconds() -> float:

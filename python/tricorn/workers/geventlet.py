@@ -51,12 +51,11 @@ class Hub(green.Hub):
 
     def in_child(self) -> None:
         """An epoll is shared with the parent: what one of them watches no longer is lost to both."""
-        fileno = getattr(
-            getattr(self._hub, "poll", None), "fileno", None
-        )  # eventlet has a copy of `select`, and its type
-        if fileno is None:
+        # Known by its method and not by its type: eventlet imports `select` a second time.
+        shared = getattr(self._hub, "poll", None)
+        if shared is None or not hasattr(shared, "fileno"):
             return
-        forked.own_epoll(fileno())
+        forked.own_epoll(shared.fileno())
         for descriptor in {*self._hub.listeners[self._hub.READ], *self._hub.listeners[self._hub.WRITE]}:
             self._hub.register(descriptor, new=True)
 
