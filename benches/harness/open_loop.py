@@ -14,8 +14,7 @@ import select
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import NamedTuple
 
 #: Instead of a status: the server closed the connection without an answer; the client's patience was at its end.
@@ -66,13 +65,10 @@ class Answer(NamedTuple):
 class Client:
     """One of the pool, with its connection while it has one. `request` is the number of the one under way."""
 
-    __slots__ = ("connected", "received", "request", "socket")
-
-    def __init__(self) -> None:
-        self.socket: socket.socket | None = None
-        self.connected = False
-        self.received = b""
-        self.request: int | None = None
+    socket: socket.socket | None = None
+    connected = False
+    received = b""
+    request: int | None = None
 
 
 class Clients:
@@ -89,7 +85,8 @@ class Clients:
         self.free = [Client() for _ in range(count)]
         #: Connections ever opened: more than clients if the server closed some.
         self.opened = 0
-        _precise_timers()
+        # Without this the kernel may wake this thread 50 microseconds late, to save energy.
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
 
     def __enter__(self) -> Clients:  # noqa: PYI034 (typing.Self is younger than Python 3.10)
         return self
@@ -147,16 +144,19 @@ class _Run:
         self.impatient: deque[int] = deque()
 
     def go(self) -> list[Outcome]:
-        with _without_collector():
-            self.start = time.perf_counter()
+        gc.collect()
+        gc.disable()
+        self.start = time.perf_counter()
+        try:
             while self.left:
                 for number, events in self.clients.epoll.poll(0):
-                    client = self.clients.connected.get(number)
-                    if client is not None:
+                    if client := self.clients.connected.get(number):
                         self._ready(client, events)
                 self._begin_what_is_due()
                 self._give_up()
                 self._wait()
+        finally:
+            gc.enable()
         return [outcome for outcome in self.outcomes if outcome is not None]
 
     def now(self) -> float:
@@ -283,18 +283,3 @@ def parse(received: bytes) -> Answer | None:
     if len(body) < (int(length.group(1)) if length else 0):
         return None
     return Answer(int(head[9:12]), body, CLOSING.search(head) is None)
-
-
-def _precise_timers() -> None:
-    """Without this the kernel may wake this thread 50 microseconds late, to save energy."""
-    ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

@@ -11,18 +11,23 @@ from tricorn.bench import process
 from tricorn.bench.errors import DidNotServe
 from tricorn.bench.process import free_port, pinned, raise_descriptors
 
-__all__ = ["LOAD_CORE", "ROOT", "SERVER_CORE", "DidNotServe", "Server", "free_port", "pinned"]
+__all__ = ["BENCH_PYTHON", "LOAD_CORE", "ROOT", "SERVER_CORE", "DidNotServe", "Server", "free_port", "pinned"]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SERVER_CORE = 0
 LOAD_CORE = min(1, (os.cpu_count() or 1) - 1)
+BENCH_PYTHON = ROOT / ".venvs" / "bench" / "bin" / "python"
+"""Of the servers that are compared."""
 
 
-def become_generator(*, realtime: bool) -> None:
+def ending_with_this() -> None:
+    """For `preexec_fn`: the kernel tells the child when this process has ended, however it ended (prctl(2))."""
+    pinned(*os.sched_getaffinity(0))
+
+
+def become_generator() -> None:
     """This process makes the load: on its core, with as many connections as the system lets it have."""
     os.sched_setaffinity(0, {LOAD_CORE})
-    if realtime:
-        before_other_work()
     raise_descriptors()
 
 

@@ -1,49 +1,76 @@
-"""Raw data as JSON and a page in Markdown, in benches/runs/<date>-<name>/."""
+"""Options that all benchmarks have; raw data as JSON and a page in Markdown, in benches/runs/<date>-<name>/."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shlex
+import os
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tricorn.bench.machine import Cores, describe
 from tricorn.bench.report.layout import markdown as table
+from tricorn.bench.servers import KINDS
 
-from benches.harness import environment
-from benches.harness.process import ROOT
+from benches.harness.process import BENCH_PYTHON, ROOT, before_other_work
+from benches.harness.servers import installed
 
-__all__ = ["conclude", "shown", "table", "write"]
+__all__ = ["begin", "conclude", "environment", "options", "table"]
 
 
-def conclude(arguments: argparse.Namespace, title: str, commands: dict[str, str], body: str, data: Any) -> Path | None:
+def options(name: str, doc: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m benches.{name}", description=doc)
+    parser.add_argument("--servers", help="beginnings of names, comma separated")
+    parser.add_argument("--name", default=name.replace("_", "-"), help="of the folder under benches/runs")
+    parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
+    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
+    return parser
+
+
+def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Reads the options. A signal that ends the program leaves its `with` blocks, which stop servers."""
+    arguments = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    if arguments.realtime:
+        before_other_work()
+    return arguments
+
+
+def conclude(
+    arguments: argparse.Namespace, title: str, commands: Mapping[str, str], body: str, data: Any
+) -> Path | None:
     """Shows the page of a run and keeps it under `--name`, but for a `--dry` one. Where it is kept."""
     print(f"\n{body}")
     if arguments.dry:
         return None
-    folder = write(arguments.name, title, environment.describe(), commands, body, data)
+    folder = ROOT / "benches" / "runs" / f"{time.strftime('%Y-%m-%d')}-{arguments.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    described = environment()
+    raw = {"environment": described, "commands": dict(commands), "data": data}
+    (folder / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
+    page = [
+        f"# {title}",
+        "",
+        body,
+        "",
+        "## Environment",
+        "",
+        *[f"* {key}: {value}" for key, value in described.items()],
+    ]
+    page += ["", "## Commands", "", *[f"* {key}: `{value}`" for key, value in commands.items()], ""]
+    (folder / "README.md").write_text("\n".join(page))
     print(f"\nwritten to {folder.relative_to(ROOT)}")
     return folder
 
 
-def write(name: str, title: str, environment: dict[str, str], commands: dict[str, str], body: str, data: Any) -> Path:
-    folder = ROOT / "benches" / "runs" / f"{time.strftime('%Y-%m-%d')}-{name}"
-    folder.mkdir(parents=True, exist_ok=True)
-    raw = {"environment": environment, "commands": commands, "data": data}
-    (folder / "raw.json").write_text(json.dumps(raw, indent=1) + "\n")
-    page = [f"# {title}", "", body, "", "## Environment", ""]
-    page += [f"* {key}: {value}" for key, value in environment.items()]
-    page += ["", "## Commands", "", *[f"* {key}: `{value}`" for key, value in commands.items()], ""]
-    (folder / "README.md").write_text("\n".join(page))
-    return folder
-
-
-def shown(command: Sequence[str], port: int) -> str:
-    """A command as it can be repeated elsewhere: no paths of this machine, no random port."""
-    words = []
-    for word in command:
-        word = word.replace(f"{ROOT}/", "").replace(str(port), "PORT")
-        words.append("python" if word.endswith("bin/python") else word)
-    return shlex.join(words).replace("'", '"')
+def environment() -> dict[str, str]:
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    peers = {kind.name: installed(kind, str(BENCH_PYTHON)) for kind in KINDS} if BENCH_PYTHON.exists() else {}
+    found = describe(Cores.split(sorted(os.sched_getaffinity(0))))
+    return {**found, "commit": commit.stdout.strip(), **{name: version for name, version in peers.items() if version}}

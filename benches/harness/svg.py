@@ -11,6 +11,7 @@ from tricorn.bench.report.charts import Chart
 Point = tuple[float, float]
 
 WIDTH, HEIGHT = 320, 200
+MILLISECONDS = [(0.1, "0.1 ms"), (1, "1 ms"), (10, "10 ms"), (100, "100 ms"), (1000, "1 s"), (10_000, "10 s")]
 COLOURS = ("INK", "COLOUR 1", "COLOUR 3", "COLOUR 5", "COLOUR 8", "COLOUR 2", "COLOUR 4")
 
 
@@ -75,16 +76,14 @@ def _panel(panel: Panel, colour: dict[str, Any]) -> dict[str, Any]:
     x, y = panel.x.encoded("x"), panel.y.encoded("y")
     layers: list[dict[str, Any]] = []
     if panel.band:
-        band = {
-            "data": {"values": [{"x": panel.band[0], "end": panel.band[1]}]},
-            "mark": {"type": "rect", "opacity": 0.12},
-        }
-        layers.append({**band, "encoding": {"x": x, "x2": {"field": "end"}}})
+        band = [{"x": panel.band[0], "end": panel.band[1]}]
+        encoding = {"x": x, "x2": {"field": "end"}}
+        layers.append({"data": {"values": band}, "mark": {"type": "rect", "opacity": 0.12}, "encoding": encoding})
     for line in panel.lines:
         values = [{"family": line.name, "x": one, "y": other} for one, other in line.points]
-        mark = {"type": "line", "strokeWidth": 1.8, "clip": True, "aria": False}
-        drawn = {**mark, "strokeDash": [5, 3]} if line.dashed else mark
+        dash = {"strokeDash": [5, 3]} if line.dashed else {}
+        mark = {"type": "line", "strokeWidth": 1.8, "clip": True, "aria": False, **dash}
         encoding = {"x": x, "y": y, "color": colour, "order": {"value": 0}}
-        layers.append({"data": {"values": values}, "mark": drawn, "encoding": encoding})
+        layers.append({"data": {"values": values}, "mark": mark, "encoding": encoding})
     title = {"text": panel.title, "anchor": "start", "fontSize": 12, "color": "INK"}
     return {"title": title, "width": WIDTH, "height": HEIGHT, "layer": layers}

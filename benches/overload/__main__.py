@@ -10,159 +10,143 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import signal
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tricorn.bench import proc
-
-from benches.harness import report
-from benches.harness.open_loop import Clients, Outcome, Planned
-from benches.harness.process import ROOT, DidNotServe, Server, become_generator, free_port
-from benches.one_queue.servers import GRANIAN, PATIENT, SERVERS_OF_A_GROUP, SYNC, Kind
-from benches.overload import judge, pages
+from benches.harness import report, svg
+from benches.harness.open_loop import Clients, Planned
+from benches.harness.process import ROOT, DidNotServe, become_generator
+from benches.harness.servers import Figures, Found, in_turns, serving, spent, table
+from benches.one_queue.__main__ import GRANIAN, LINES
+from benches.one_queue.measure import GROUP
+from benches.overload import judge
 
 PLOT = ROOT / "docs" / "overload.svg"
 OPENINGS_PER_SECOND = 500
+NUMBERS = {
+    "overload": (3.0, "times the capacity"),
+    "quiet": (0.5, "times the capacity, before and after"),
+    "seconds": (30.0, "of overload"),
+    "before": (5.0, "seconds"),
+    "after": (5.0, "seconds"),
+    "service": (0.020, "seconds that a request takes"),
+    "patience": (3.0, "seconds after which a client gives up"),
+    "connections": (2000, "more than can be outstanding: the loop stays open"),
+    "queue-limit": (15, "of tricorn, for each worker"),
+    "queue-timeout": (1.0, "of tricorn, seconds"),
+    "seed": (4, ""),
+}
+COLOURS = {"tricorn-sync": 1, "tricorn-adaptive": 2, "tricorn-unlimited": 3, "gunicorn-gthread": 4, "granian": 5}
 
 
 def main() -> int:
     arguments = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     if arguments.plot:
         return plot(Path(arguments.plot))
-    become_generator(realtime=arguments.realtime)
+    become_generator()
     phases = judge.Phases(arguments.before, arguments.seconds, arguments.after)
-    planned, services = plan(arguments, phases)
-    commands: dict[str, str] = {}
-    data: dict[str, Any] = {"settings": settings(arguments), "servers": {}}
-    for kind in kinds(arguments):
-        if arguments.servers and not kind.name.startswith(tuple(arguments.servers.split(","))):
-            continue
-        try:
-            if reason := kind.why_not():
-                raise DidNotServe(reason)
-            outcomes, cpu = measure(kind, arguments, commands, planned)
-            result = judge.judge(outcomes, services, phases, arguments.capacity, arguments.queue_timeout)
-            result["cpu_ms_per_request"] = cpu * 1e3 / len(outcomes)
-        except DidNotServe as reason:
-            result = {"absent": str(reason)}
-        data["servers"][kind.name] = result
-        print(f"  {kind.name}: {pages.short(result)}", flush=True)
+    planned = plan(arguments, phases)
+    promised = judge.Promised(arguments.capacity, arguments.queue_timeout + arguments.service)
+
+    def one_round(line: str, found: Found) -> Figures:
+        fields = b"Connection: close\r\n" if arguments.fresh else b""
+        openings = [Planned(number / OPENINGS_PER_SECOND, "/work?us=0", 0.0) for number in range(arguments.connections)]
+        with (
+            serving(line, "benches.apps.wsgi:app", found) as server,
+            Clients(server.port, arguments.connections, arguments.patience, fields) as clients,
+        ):
+            opened = Counter(outcome.status for outcome in clients.open_all(openings))
+            if set(opened) != {200}:
+                raise DidNotServe(f"answered {dict(opened)} while connections were opened")
+            before = spent(server)
+            outcomes = clients.run(planned)
+            cpu = spent(server) - before
+        figures = judge.judge(outcomes, phases, promised)
+        return {**figures, "CPU ms/req": cpu * 1e3 / len(outcomes)}
+
+    found = in_turns(lines(arguments), arguments, one_round)
     title = f"{arguments.overload:g} times the capacity for {arguments.seconds:g} s"
-    folder = report.conclude(arguments, title, commands, pages.render(data), data)
-    if folder is not None:
-        plot(folder)
-    return 0
+    settings = {name: value for name, value in vars(arguments).items() if isinstance(value, (int, float))}
+    data = {"settings": settings, "servers": {name: rounds[0] for name, rounds in found.rounds.items()}}
+    folder = report.conclude(arguments, title, found.commands, table(f"{title}; ms", found), data)
+    return 0 if folder is None else plot(folder)
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benches.overload", description=__doc__)
-    parser.add_argument("--servers", help="beginnings of names, comma separated")
-    parser.add_argument("--overload", type=float, default=3, help="times the capacity")
-    parser.add_argument("--quiet", type=float, default=0.5, help="times the capacity, before and after")
-    parser.add_argument("--seconds", type=float, default=30, help="of overload")
-    parser.add_argument("--before", type=float, default=5, help="seconds")
-    parser.add_argument("--after", type=float, default=5, help="seconds")
-    parser.add_argument("--service", type=float, default=0.020, help="seconds that a request takes")
-    parser.add_argument(
-        "--exponential", action="store_true", help="service times are exponential instead of all the same"
-    )
-    parser.add_argument("--patience", type=float, default=3, help="seconds after which a client gives up")
-    parser.add_argument(
-        "--connections", type=int, default=2000, help="more than can be outstanding: the loop stays open"
-    )
+    parser = report.options("overload", __doc__)
+    for name, (default, what) in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default, help=what)
     parser.add_argument("--fresh", action="store_true", help="a connection for each request instead of persistent ones")
-    parser.add_argument("--queue-limit", type=int, default=15, help="of tricorn, for each worker")
-    parser.add_argument("--queue-timeout", type=float, default=1, help="of tricorn, seconds")
-    parser.add_argument(
-        "--tricorn-options", default="", help='further options for tricorn, such as "--queue-order adaptive"'
-    )
-    parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--plot", metavar="FOLDER", help="only draw docs/overload.svg again from the raw data there")
-    parser.add_argument("--name", default="overload", help="of the folder under benches/runs")
-    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
-    parser.add_argument("--dry", action="store_true", help="write nothing")
-    arguments = parser.parse_args()
-    arguments.capacity = SERVERS_OF_A_GROUP / arguments.service
+    arguments = report.begin(parser)
+    arguments.capacity = GROUP / arguments.service
     return arguments
 
 
-def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = (
-        "overload",
-        "quiet",
-        "seconds",
-        "before",
-        "after",
-        "service",
-        "exponential",
-        "patience",
-        "connections",
-        "fresh",
-    )
-    return {name: getattr(arguments, name) for name in (*names, "queue_limit", "queue_timeout", "seed", "capacity")}
-
-
-def kinds(arguments: argparse.Namespace) -> list[Kind]:
+def lines(arguments: argparse.Namespace) -> dict[str, str]:
     """gunicorn and granian have no settings for their queues: they are here to show what that leads to."""
-    limits = f"--queue-limit {arguments.queue_limit} --queue-timeout {arguments.queue_timeout:g}"
-    ours, none = f"tricorn {SYNC} {arguments.tricorn_options}", unlimited()
-    return [
-        Kind("tricorn-sync", f"{ours} {limits}", needs="--queue-limit"),
-        Kind("tricorn-unlimited", f"{ours} {none}"),
-        Kind("tricorn-adaptive", f"{ours} {none} --queue-order adaptive", needs="--queue-order"),
-        Kind("gunicorn-gthread", f"gunicorn gthread -w 4 --threads 1 {PATIENT}"),
-        GRANIAN,
-    ]
+    ours, none = LINES["tricorn-sync"], "--queue-limit 0 --queue-timeout 0"
+    return {
+        "tricorn-sync": f"{ours} --queue-limit {arguments.queue_limit} --queue-timeout {arguments.queue_timeout:g}",
+        "tricorn-unlimited": f"{ours} {none}",
+        "tricorn-adaptive": f"{ours} {none} --queue-order adaptive",
+        "gunicorn-gthread": LINES["gunicorn-gthread"],
+        "granian": GRANIAN,
+    }
 
 
-def unlimited() -> str:
-    # A version without the settings is one without limits.
-    has_limits = Kind("", "tricorn", needs="--queue-limit").why_not() is None
-    return "--queue-limit 0 --queue-timeout 0" if has_limits else ""
-
-
-def plan(arguments: argparse.Namespace, phases: judge.Phases) -> tuple[list[Planned], list[float]]:
+def plan(arguments: argparse.Namespace, phases: judge.Phases) -> list[Planned]:
     random_of = random.Random(arguments.seed)
     planned: list[Planned] = []
-    services: list[float] = []
+    path = f"/work?us={round(arguments.service * 1e6)}"
     now = 0.0
     while True:
         load = arguments.overload if phases.begin <= now < phases.end else arguments.quiet
         now += random_of.expovariate(load * arguments.capacity)
         if now >= phases.over:
-            return planned, services
-        service = random_of.expovariate(1 / arguments.service) if arguments.exponential else arguments.service
-        services.append(round(service * 1e6) / 1e6)
-        planned.append(Planned(now, f"/work?us={round(service * 1e6)}", random_of.random()))
-
-
-def measure(
-    kind: Kind, arguments: argparse.Namespace, commands: dict[str, str], planned: list[Planned]
-) -> tuple[list[Outcome], float]:
-    """The outcomes, and the CPU seconds of the server."""
-    port = free_port()
-    command = kind.command(port)
-    commands[kind.name] = report.shown(command, port)
-    openings = [Planned(number / OPENINGS_PER_SECOND, "/work?us=0", 0.0) for number in range(arguments.connections)]
-    fields = b"Connection: close\r\n" if arguments.fresh else b""
-    with Server(command, port) as server, Clients(port, arguments.connections, arguments.patience, fields) as clients:
-        opened = Counter(outcome.status for outcome in clients.open_all(openings))
-        if set(opened) != {200}:
-            raise DidNotServe(f"answered {dict(opened)} while connections were opened")
-        pids = server.pids()
-        before = proc.cpu(pids)
-        outcomes = clients.run(planned)
-        return outcomes, (proc.cpu(pids) - before).total
+            return planned
+        planned.append(Planned(now, path, random_of.random()))
 
 
 def plot(folder: Path) -> int:
-    PLOT.write_text(pages.draw(json.loads((folder / "raw.json").read_text())["data"]))
+    data = json.loads((folder / "raw.json").read_text())["data"]
+    chosen = data["settings"]
+    end = chosen["before"] + chosen["seconds"]
+    marks = sorted({0.0, chosen["before"], chosen["before"] + chosen["seconds"] / 2, end, end + chosen["after"]})
+    time = svg.Axis("time", [(mark, f"{mark:g} s") for mark in marks])
+    latency = svg.Axis("latency", svg.MILLISECONDS, logarithmic=True)
+    panels = [
+        ("Served per second", "good_per_second", svg.Axis("answers 200", whole(chosen["capacity"] * 1.5))),
+        (
+            "Clients that gave up, per second",
+            "gave_up_per_second",
+            svg.Axis("clients", whole(chosen["overload"] * chosen["capacity"])),
+        ),
+        ("Latency of what is served (p99)", "admitted_p99_ms", latency),
+        ("Time to the refusal of the rest (p99)", "refused_p99_ms", latency),
+    ]
+    drawn = [
+        svg.Panel(title, time, axis, curves(data["servers"], key), band=(chosen["before"], end))
+        for title, key, axis in panels
+    ]
+    PLOT.write_text(svg.page(f"{chosen['overload']:g} times the capacity for {chosen['seconds']:g} s", drawn))
     print(f"drawn: {PLOT.relative_to(ROOT)}")
     return 0
+
+
+def whole(most: float) -> list[tuple[float, str]]:
+    return [(most * step / 6, f"{most * step / 6:g}") for step in range(7)]
+
+
+def curves(servers: dict[str, Any], key: str) -> list[svg.Line]:
+    points = {
+        name: [(bucket["at"], bucket[key]) for bucket in result["curve"] if bucket[key] is not None]
+        for name, result in servers.items()
+        if "curve" in result
+    }
+    return [svg.Line(name, COLOURS.get(name, 0), several) for name, several in points.items()]
 
 
 if __name__ == "__main__":

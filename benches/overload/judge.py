@@ -34,48 +34,51 @@ class Phases(NamedTuple):
         return self.end + self.after
 
 
-def judge(
-    outcomes: Sequence[Outcome], services: Sequence[float], phases: Phases, capacity: float, queue_timeout: float
-) -> dict[str, Any]:
+class Promised(NamedTuple):
+    """Requests per second that can be served, and within how many seconds each that is admitted."""
+
+    capacity: float
+    latency: float
+
+
+def judge(outcomes: Sequence[Outcome], phases: Phases, promised: Promised) -> dict[str, Any]:
     during = [outcome for outcome in outcomes if phases.begin <= outcome.due < phases.end]
     # Goodput is counted when it comes out, whenever it was due.
     good = sum(outcome.status == 200 and phases.begin <= outcome.done < phases.end for outcome in outcomes)
     admitted = sorted(outcome.latency for outcome in during if outcome.status == 200)
     refused = sorted(outcome.latency for outcome in during if outcome.status == 503)
     late = sorted(outcome.late for outcome in during if not outcome.held_up)
-    service_p99 = quantile(sorted(services), 0.99)
-    result: dict[str, Any] = {
-        "goodput_per_second": good / phases.overload,
-        "goodput_of_capacity": good / phases.overload / capacity,
-        "admitted_ms": spread(admitted),
-        "refused_ms": spread(refused),
-        "outcomes": {str(status): count for status, count in sorted(Counter(one.status for one in during).items())},
-        "without_free_connection": sum(outcome.held_up for outcome in outcomes),
-        "sent_late_p99_ms": quantile(late, 0.99) * 1e3 if late else 0.0,
-        "recovery_seconds": recovery(outcomes, phases),
-        "curve": curve(outcomes, phases),
-    }
-    recovered = result["recovery_seconds"]
-    result["verdicts"] = {
-        f"goodput at least {GOODPUT:.0%} of the capacity": result["goodput_of_capacity"] >= GOODPUT,
+    recovered = recovery(outcomes, phases)
+    ended = Counter(one.status for one in during)
+    kept = {
+        f"goodput at least {GOODPUT:.0%} of the capacity": good / phases.overload / promised.capacity >= GOODPUT,
         "admitted within the queue's timeout and a service time (p99)": bool(admitted)
-        and quantile(admitted, 0.99) < queue_timeout + service_p99,
+        and quantile(admitted, 0.99) < promised.latency,
         f"refused within {REFUSED_WITHIN * 1e3:g} ms (p99)": bool(refused)
         and quantile(refused, 0.99) <= REFUSED_WITHIN,
         f"recovered within {RECOVERED_WITHIN:g} s": recovered is not None and recovered <= RECOVERED_WITHIN,
-        "every request was served or refused": set(result["outcomes"]) <= {"200", "503"},
+        "every request was served or refused": set(ended) <= {200, 503},
     }
-    return result
+    return {
+        "served/s": good / phases.overload,
+        "of capacity": good / phases.overload / promised.capacity,
+        **{f"admitted {key}": value for key, value in spread(admitted).items()},
+        **{f"503 {key}": value for key, value in spread(refused).items()},
+        "served": ended[200],
+        "refused": ended[503],
+        "gave up": ended[GAVE_UP],
+        "other": sum(count for status, count in ended.items() if status not in (200, 503, GAVE_UP)),
+        "recovery s": recovered,
+        "all clients busy": sum(outcome.held_up for outcome in outcomes),
+        "sent late p99": quantile(late, 0.99) * 1e3 if late else 0.0,
+        "not kept": "; ".join(name for name, holds in kept.items() if not holds) or "–",
+        "curve": curve(outcomes, phases),
+    }
 
 
 def spread(ordered: Sequence[float]) -> dict[str, float]:
-    if not ordered:
-        return {}
-    return {
-        "p50": quantile(ordered, 0.5) * 1e3,
-        "p99": quantile(ordered, 0.99) * 1e3,
-        "max": ordered[-1] * 1e3,
-    }
+    shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+    return {name: quantile(ordered, share) * 1e3 for name, share in shares.items()} if ordered else {}
 
 
 def recovery(outcomes: Sequence[Outcome], phases: Phases) -> float | None:

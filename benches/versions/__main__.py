@@ -7,27 +7,27 @@ same load, so that other work of the machine disturbs both. The figure is the ra
 from __future__ import annotations
 
 import argparse
-import signal
 import statistics
 import sys
-from collections.abc import Callable
 from typing import Any
 
-from benches.end_to_end.cases import DOCUMENT
+from tricorn.load import WebSocket
+
+from benches.cases.table import DOCUMENT
 from benches.harness import report
-from benches.harness.load import Load
-from benches.harness.process import ROOT, DidNotServe, before_other_work
+from benches.harness.process import ROOT, DidNotServe
 from benches.versions import checkout, pairs
 from benches.versions.pairs import Case, Pairs
 
+JSON = (("Content-Type", "application/json"),)
 CASES = [
-    pairs.under_load("hello", Load()),
-    pairs.under_load("close", Load(headers=(("Connection", "close"),))),
-    pairs.under_load("body", Load("POST", "/echo", headers=(("Content-Type", "application/json"),), body=DOCUMENT)),
-    pairs.under_load("stream", Load(path="/stream")),
-    pairs.websocket("echo"),
+    Case("hello"),
+    Case("close", more={"keep_alive": False}),
+    Case("body", "/echo", {"method": "POST", "headers": JSON, "body": DOCUMENT.encode()}),
+    Case("stream", "/stream"),
+    Case("echo", "/echo", {"websocket": WebSocket(size=125)}),
 ]
-APPLICATIONS = {"asgi": "asgi_app", "tornado": "tornado_app", "aiohttp": "aiohttp_app"}
+APPLICATIONS = {"asgi": "asgi", "tornado": "tornado", "aiohttp": "aiohttp"}
 CLASSES = ("sync", "gthread", "gevent", "eventlet", *APPLICATIONS)
 WEBSOCKETS = {"asgi"}
 """Classes whose application here echoes messages."""
@@ -36,15 +36,11 @@ HEADER = ["class", "case", "base µs", "this µs", "ratio", "95 %", "base PSS Mi
 
 def main() -> int:
     arguments = parse()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     trees = [checkout.packages(arguments.base), ROOT / "python"]
-    if arguments.realtime:
-        before_other_work()
-    rows, data = [], {}
-    slower = []
+    rows, data, slower = [], {}, []
     for worker_class in arguments.classes.split(","):
         for case in CASES:
-            if case.name not in arguments.cases.split(",") or not has(worker_class, case):
+            if case.name not in arguments.cases.split(",") or (case.name == "echo" and worker_class not in WEBSOCKETS):
                 continue
             found = retried(worker_class, case, trees, arguments)
             rows.append(row(worker_class, case, found))
@@ -53,7 +49,7 @@ def main() -> int:
             if found.interval()[0] > arguments.most:
                 slower.append(f"{worker_class} {case.name} {found.ratio():.3f}")
     title = f"This version beside {arguments.base}: {arguments.pairs} pairs of a second, {arguments.starts} starts"
-    commands = {worker_class: " ".join(command(worker_class)(0)[1:]) for worker_class in CLASSES}
+    commands = {worker_class: line(worker_class) for worker_class in arguments.classes.split(",")}
     report.conclude(arguments, title, commands, report.table(HEADER, rows), data)
     if slower:
         print(f"certainly above {arguments.most:g} times the CPU of {arguments.base}: {', '.join(slower)}")
@@ -61,40 +57,32 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benches.versions", description=__doc__)
+    parser = report.options("versions", __doc__)
     parser.add_argument("--base", default="HEAD", help="a revision of this repository (default: the last commit)")
     parser.add_argument("--classes", default=",".join(CLASSES), help="comma separated; all if not given")
     parser.add_argument("--cases", default=",".join(case.name for case in CASES), help="comma separated")
     parser.add_argument("--pairs", type=int, default=12, help="of turns, a second each")
     parser.add_argument("--starts", type=int, default=4, help="of the two servers, the pairs spread over them")
     parser.add_argument("--most", type=float, default=1.01, help="ratio that is reported when certainly exceeded")
-    parser.add_argument("--realtime", action="store_true", help="before all other work of a machine that is not quiet")
-    parser.add_argument("--name", default="versions", help="of the folder under benches/runs")
-    parser.add_argument("--dry", action="store_true", help="write nothing to benches/runs")
-    return parser.parse_args()
+    return report.begin(parser)
 
 
-def has(worker_class: str, case: Case) -> bool:
-    return case.name != "echo" or worker_class in WEBSOCKETS
+def line(worker_class: str) -> str:
+    return f"{worker_class} -w 1{' --threads 4' * (worker_class == 'gthread')}"
 
 
-def command(worker_class: str) -> Callable[[int], list[str]]:
-    threads = ["--threads", "4"] if worker_class == "gthread" else []
-    application = f"benches.versions.{APPLICATIONS.get(worker_class, 'wsgi_app')}:app"
-    return lambda port: [
-        *(sys.executable, "-m", "tricorn", "-b", f"127.0.0.1:{port}", "-w", "1", "-k", worker_class),
-        *(*threads, application),
-    ]
+def application(worker_class: str) -> str:
+    return f"benches.apps.{APPLICATIONS.get(worker_class, 'wsgi')}:app"
 
 
 def retried(worker_class: str, case: Case, trees: list[Any], arguments: argparse.Namespace) -> Pairs:
     """A second try for a server that did not come up in time; a wrong answer twice ends the program."""
-    asked = (command(worker_class), trees, case, arguments.pairs, arguments.starts)
+    asked = (line(worker_class), application(worker_class), trees, case)
     try:
-        return pairs.measure(*asked)
+        return pairs.measure(pairs.Pairing(*asked), arguments.pairs, arguments.starts)
     except DidNotServe as reason:
         print(f"  {worker_class} {case.name}: {reason}; once more", flush=True)
-        return pairs.measure(*asked)
+        return pairs.measure(pairs.Pairing(*asked), arguments.pairs, arguments.starts)
 
 
 def row(worker_class: str, case: Case, found: Pairs) -> list[str]:
@@ -103,7 +91,7 @@ def row(worker_class: str, case: Case, found: Pairs) -> list[str]:
     return [
         *(worker_class, case.name, *(f"{cost:.2f}" for cost in costs)),
         *(f"{found.ratio():.3f}", f"{low:.3f}-{high:.3f}"),
-        *(f"{pss / 2**20:.1f}" for pss in (found.base_pss, found.this_pss)),
+        *(f"{pss:.1f}" for pss in (found.base_pss, found.this_pss)),
     ]
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tricorn.bench import proc
+from tricorn.bench.configuration import Configuration
 
-from benches.end_to_end.rounds import worker_memory
-from benches.harness.load import Load, Seen, echo, run
-from benches.harness.process import ROOT, DidNotServe, Server, free_port
-
-CONNECTIONS = 64
+from benches.harness.load import good, send
+from benches.harness.process import ROOT, Server, free_port
+from benches.harness.servers import spent, weigh
 
 
 class Turn(NamedTuple):
@@ -27,9 +26,9 @@ class Turn(NamedTuple):
 class Pairs(NamedTuple):
     base: list[Turn]
     this: list[Turn]
-    #: Of the worker, bytes, after the last turn.
-    base_pss: int
-    this_pss: int
+    #: MiB of all processes, after the last turn.
+    base_pss: float
+    this_pss: float
 
     def ratios(self) -> list[float]:
         return sorted(this.cpu_us / base.cpu_us for base, this in zip(self.base, self.this, strict=True))
@@ -45,67 +44,54 @@ class Pairs(NamedTuple):
 
 
 class Case(NamedTuple):
+    """`more`: fields of `tricorn.load.Plan`."""
+
     name: str
-    #: Sends for a second; how many requests (or messages) were answered without an error.
-    load: Callable[[int], int]
+    path: str = "/"
+    more: Mapping[str, Any] = {}
+
+    def cost(self, server: Server) -> Turn:
+        """Of a second. Raises DidNotServe when an answer is an error."""
+        before = spent(server)
+        requests = good(send(server.port, self.path, **self.more))
+        return Turn(requests, (spent(server) - before) / requests * 1e6)
 
 
-def under_load(name: str, load: Load) -> Case:
-    def one_second(port: int) -> int:
-        return good(run(load, port, CONNECTIONS, 1))
+class Pairing(NamedTuple):
+    """The same configuration of tricorn from several trees."""
 
-    return Case(name, one_second)
+    line: str
+    application: str
+    trees: Sequence[Path]
+    case: Case
 
-
-def good(seen: Seen) -> int:
-    if seen.errors:
-        raise DidNotServe(f"{seen.errors} errors of {seen.requests} requests")
-    return seen.requests
-
-
-def websocket(name: str) -> Case:
-    def one_second(port: int) -> int:
-        return good(echo(port, CONNECTIONS, 1, 125))
-
-    return Case(name, one_second)
+    def started(self, tree: Path, seed: int, stack: ExitStack) -> Server:
+        port = free_port()
+        command = Configuration.parse(self.line).command(sys.executable, self.application, port, None)
+        environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": str(seed)}
+        return stack.enter_context(Server(command, port, environment))
 
 
-def measure(command: Callable[[int], list[str]], trees: Sequence[Path], case: Case, count: int, starts: int) -> Pairs:
+def measure(pairing: Pairing, count: int, starts: int) -> Pairs:
     """`count` pairs of turns of the servers of two trees, the first one's first in every other pair.
 
     Both are started anew `starts` times, each time with another seed for the hashes of strings: where a process has its
     memory, and which keys of a dict collide, is a matter of luck, and worth some percent.
     Raises DidNotServe when one does not start or answers with an error.
     """
-    found = [measure_once(command, trees, case, math.ceil(count / starts), start) for start in range(starts)]
+    found = [measure_once(pairing, math.ceil(count / starts), start) for start in range(starts)]
     base, this = ([turn for pairs in found for turn in getattr(pairs, name)] for name in ("base", "this"))
     return Pairs(base, this, found[-1].base_pss, found[-1].this_pss)
 
 
-def measure_once(
-    command: Callable[[int], list[str]], trees: Sequence[Path], case: Case, count: int, seed: int
-) -> Pairs:
+def measure_once(pairing: Pairing, count: int, seed: int) -> Pairs:
     with ExitStack() as stack:
-        servers = []
-        for tree in trees:
-            port = free_port()
-            environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": str(seed)}
-            servers.append(stack.enter_context(Server(command(port), port, environment)))
+        servers = [pairing.started(tree, seed, stack) for tree in pairing.trees]
         for server in servers:
-            case.load(server.port)
+            pairing.case.cost(server)  # what is made for the first requests only
         turns: list[list[Turn]] = [[], []]
         for number in range(count):
             for which in (0, 1) if number % 2 == 0 else (1, 0):
-                turns[which].append(one_turn(servers[which], case))
-        base_pss, this_pss = (worker_memory(server.pids()).pss for server in servers)
+                turns[which].append(pairing.case.cost(servers[which]))
+        base_pss, this_pss = map(weigh, servers)
     return Pairs(turns[0], turns[1], base_pss, this_pss)
-
-
-def one_turn(server: Server, case: Case) -> Turn:
-    pids = server.pids()
-    before = proc.cpu(pids)
-    requests = case.load(server.port)
-    spent = (proc.cpu(pids) - before).total
-    if not requests:
-        raise DidNotServe("answered nothing")
-    return Turn(requests, spent / requests * 1e6)

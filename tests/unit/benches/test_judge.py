@@ -23,20 +23,20 @@ def test_an_overload_as_promised() -> None:
         outcome(1 + number / 100, 0.5 if number % 2 else 0.001, 200 if number % 2 else 503) for number in range(200)
     ]
     outcomes = [*quiet(0, 1), *during, outcome(3.05, 0.3), outcome(3.1, 0.25), *quiet(3.2, 5)]
-    result = judge.judge(outcomes, [0.02] * len(outcomes), PHASES, capacity=37.5, queue_timeout=1)
-    assert result["goodput_per_second"] == 37.5
-    assert result["outcomes"] == {"200": 100, "503": 100}
-    assert result["recovery_seconds"] == pytest.approx(0.2)
-    assert all(result["verdicts"].values())
+    result = judge.judge(outcomes, PHASES, judge.Promised(37.5, 1.02))
+    assert result["served/s"] == 37.5
+    assert (result["served"], result["refused"], result["other"]) == (100, 100, 0)
+    assert result["recovery s"] == pytest.approx(0.2)
+    assert result["not kept"] == "–"
 
 
 def test_who_gave_up_was_not_served_and_a_standing_queue_is_no_recovery() -> None:
     during = [outcome(1 + number / 100, 3.0, GAVE_UP) for number in range(200)]
     outcomes = [*quiet(0, 1), *during, *[outcome(3 + number / 10, 1.0) for number in range(20)]]
-    result = judge.judge(outcomes, [0.02] * len(outcomes), PHASES, capacity=50, queue_timeout=1)
-    assert result["goodput_per_second"] == 0
-    assert result["recovery_seconds"] is None
-    assert not any(result["verdicts"].values())
+    result = judge.judge(outcomes, PHASES, judge.Promised(50, 1.02))
+    assert (result["served/s"], result["gave up"]) == (0, 200)
+    assert result["recovery s"] is None
+    assert result["not kept"].count(";") == 4
 
 
 def test_the_course_has_a_point_for_every_half_second() -> None:

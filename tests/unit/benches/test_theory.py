@@ -14,7 +14,7 @@ REQUESTS = 100_000
 
 @pytest.mark.parametrize("load", [0.3, 0.5, 0.7])
 def test_one_queue_is_erlang_c(load: float) -> None:
-    # So few requests leave some percents to chance; `python -m benches.one_queue --theory` takes its time instead.
+    # So few requests leave some percents to chance.
     waits = theory.one_queue(theory.poisson(load, 4, SERVICE, REQUESTS * SERVICE / 4 / load, seed=2), 4)
     assert statistics.fmean(waits) == pytest.approx(theory.mean_wait(4, load, SERVICE), rel=0.1)
     share_waiting = sum(wait > 0 for wait in waits) / len(waits)

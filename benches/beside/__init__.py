@@ -1,0 +1,1 @@
+"""What does a healthy client notice of others: a thousand slow ones, four uploads at full speed?"""

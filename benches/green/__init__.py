@@ -1,1 +1,0 @@
-"""What does a request cost under greenlets, and what does one that waits?"""

@@ -1,0 +1,1 @@
+"""What does a client weigh that waits? Ten thousand idle connections, requests that sleep, and WebSockets."""

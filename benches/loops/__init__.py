@@ -1,1 +1,0 @@
-"""What event-loop workers cost: requests, WebSockets, and many that wait."""

@@ -1,1 +1,0 @@
-"""What does a worker weigh, and what does an idle connection?"""

@@ -1,1 +1,0 @@
-"""What does a healthy client notice of a thousand slow ones?"""

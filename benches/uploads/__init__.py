@@ -1,1 +1,0 @@
-"""What does a healthy client notice of uploads that come as fast as they can?"""
