@@ -14,6 +14,7 @@ import pytest
 from tricorn.bench import proc, result
 
 from tests.harness import until, with_each
+from tests.unit.bench.made import a_result
 
 WORKS = """
 import time
@@ -30,13 +31,25 @@ def app(environ, start_response):
 IMPORTS = """
 import no_such_module
 """
+HANGS = """
+import time
+time.sleep(60)
+"""
+COUNTS = """
+def app(environ, start_response):
+    with open("counted", "ab") as file:
+        file.write(b".")
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"hello"]
+"""
 QUICK = ("--seconds", "0.4", "--warmup", "0.1", "-c", "8")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    for name, text in (("works", WORKS), ("fails", FAILS), ("imports", IMPORTS)):
+    texts = {"works": WORKS, "fails": FAILS, "imports": IMPORTS, "hangs": HANGS, "counts": COUNTS}
+    for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
     return folder
 
@@ -88,6 +101,26 @@ def test_configurations_are_measured_in_turns_and_reported(measured: tuple[int, 
     assert [line.split()[1] for line in rounds if "tricorn" in line] == ["1", "1", "1", "2", "2"]
 
 
+def test_what_was_measured_stays_and_only_what_is_missing_is_measured(
+    measured: tuple[int, str, str], site: Path
+) -> None:
+    path = site / "report/result.json"
+    before = result.read(path)
+    words = ("gthread -w 2 --threads 2", "sync", "sync -w 2", "--rounds", "2", *QUICK, "-o", "report", "--resume")
+    other = ended(started(site, "works:app", *words, "--path", "/other"))
+    assert (other[0], result.read(path)) == (1, before)
+    assert "cannot be resumed" in other[2]
+    status, _, err = ended(started(site, "works:app", *words))
+    assert status == 0, err
+    assert [line for line in err.splitlines() if line.startswith("round ")] == [
+        f"round {number} of 2: tricorn sync -w 2" for number in (1, 2)
+    ]
+    cells = {cell["configuration"]: cell for cell in result.read(path)["cells"]}
+    assert len(cells.pop("tricorn sync -w 2")["rounds"]) == 2
+    assert cells == {cell["configuration"]: cell for cell in before["cells"]}
+    result.write(before, path)
+
+
 def test_a_server_that_does_not_start_is_left_out_with_a_sentence(measured: tuple[int, str, str], site: Path) -> None:
     (absent,) = [one["absent"] for one in result.read(site / "report/result.json")["configurations"] if one["absent"]]
     assert absent.startswith("left with status 2: ")
@@ -125,6 +158,13 @@ def test_a_port_in_use_is_told_before_anything_is_started(site: Path) -> None:
     assert f"Port {port} cannot be listened on: Address already in use" in err
 
 
+def test_a_database_that_is_down_is_told_before_anything_is_started(site: Path) -> None:
+    status, _, err = ended(started(site, "works:app", "sync", "--db", "host=127.0.0.1 port=1 connect_timeout=2"))
+    assert status == 1
+    assert len(err.strip().splitlines()) == 1
+    assert "The database of --db cannot be reached: " in err
+
+
 @pytest.fixture
 def running(site: Path) -> Iterator[subprocess.Popen[str]]:
     process = started(site, "works:app", "gthread -w 2", "--seconds", "60", "--warmup", "0", "-c", "8")
@@ -145,6 +185,48 @@ def test_a_signal_ends_it_and_leaves_no_process(
     assert out == ""
     assert err.strip().splitlines()[-1].startswith(f"Stopped by {number.name}")
     assert not [pid for pid in below if os.path.exists(f"/proc/{pid}")]
+
+
+@with_each(
+    ("words", "requests"),
+    {
+        "importing": (("hangs:app",), 0),
+        "warming up": (("counts:app", "sync", "--warmup", "60", "--seconds", "1"), 50),
+        "measuring": (("counts:app", "sync", "--warmup", "0", "--seconds", "60"), 50),
+    },
+)
+def test_interrupted_in_any_phase_it_leaves_no_process(site: Path, words: Sequence[str], requests: int) -> None:
+    counted = site / "counted"
+    counted.write_bytes(b"")
+    process = started(site, *words)
+    try:
+        until(lambda: proc.descendants(process.pid) and counted.stat().st_size >= requests, "it is there", within=30)
+        below = proc.descendants(process.pid)
+        process.send_signal(signal.SIGINT)
+        status, out, err = ended(process)
+    finally:
+        process.kill()
+    assert (status, out) == (130, "")
+    assert err.splitlines()[-1] == "Stopped by SIGINT: all servers have been stopped, and nothing is reported."
+    assert "Traceback" not in err
+    assert not [pid for pid in below if os.path.exists(f"/proc/{pid}")]
+
+
+def test_interrupted_while_the_report_is_written(site: Path, tmp_path: Path) -> None:
+    """Its first file is a FIFO, whose opening tells that it is there; its second one is never read."""
+    result.write(a_result(), tmp_path / "made.json")
+    report = tmp_path / "report"
+    report.mkdir()
+    for name in ("result.json.new", "report.md"):
+        os.mkfifo(report / name)
+    process = started(site, "--report", str(tmp_path / "made.json"), "-o", str(report))
+    try:
+        with (report / "result.json.new").open():
+            process.send_signal(signal.SIGINT)
+            status, _, err = ended(process)
+    finally:
+        process.kill()
+    assert (status, err.strip()) == (130, "Stopped by SIGINT: the report is not complete. No server was running.")
 
 
 def test_when_it_is_killed_its_servers_end_too(running: subprocess.Popen[str]) -> None:

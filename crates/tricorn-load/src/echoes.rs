@@ -17,7 +17,7 @@ use crate::websocket::options::Options;
 pub fn run(plan: &Plan, socket: &WebSocket, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
     let options = options(plan, socket)?;
     let mut group = Group::open(&options, options.connections)?;
-    if options.deflate && group.report.deflate.is_none() {
+    if options.deflate && !group.report.deflate {
         return Err("the server did not agree to permessage-deflate".into());
     }
     let before = Usage::now();
@@ -67,7 +67,6 @@ fn options(plan: &Plan, socket: &WebSocket) -> Result<Options, String> {
         duration: Duration::from_secs_f64(seconds),
         kind: if socket.binary { Kind::Binary } else { Kind::Text },
         deflate: socket.deflate,
-        idle: 0,
     })
 }
 

@@ -39,7 +39,7 @@ mod rate;
 mod request;
 mod tally;
 mod watcher;
-pub mod websocket;
+mod websocket;
 
 pub use engine::run;
 pub use outcome::{Outcome, Progress};

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 
-from tricorn.bench import compare, files, machine, probe, process, servers
+from tricorn.bench import compare, files, locust_figures, machine, probe, process, resume, servers, swarm
 from tricorn.bench import result as results
+from tricorn.bench.budget import Budget
 from tricorn.bench.compare import Condition
 from tricorn.bench.configuration import Configuration, against
 from tricorn.bench.database import Watch
@@ -25,9 +26,10 @@ from tricorn.bench.options import parser
 from tricorn.bench.presets import PLAIN, PRESETS, Asked, Preset
 from tricorn.bench.report import drawing, layout, text
 from tricorn.bench.result import Configured, Result
+from tricorn.bench.swarm import Swarm
 from tricorn.bench.trial import Request, Stage, Trial
 from tricorn.errors import TricornError
-from tricorn.record import replace
+from tricorn.record import Record, replace
 
 
 class Status(IntEnum):
@@ -40,25 +42,46 @@ class Status(IntEnum):
 def main(words: Sequence[str], generate: Generator | None = None) -> int:
     """Runs `tricorn bench`. The exit status: 0, 1 after an error, 5 for `--fail-if`, 128 + n after a signal."""
     arguments = parser().parse_intermixed_args(words)
+    left = KEPT.format(arguments.output) if arguments.application and arguments.output else NOTHING_IS_LEFT
     try:
-        conditions = [Condition.parse(condition) for condition in arguments.fail_if]
-        if arguments.compare:
-            first, second = map(Path, arguments.compare)
-            return _compare(first, second, conditions)
-        if arguments.report:
-            return _report(results.read(Path(arguments.report)), arguments, conditions)
-        if not arguments.application:
-            raise BenchError("Which application is to be measured? tricorn bench MODULE:ATTRIBUTE, or --help.")
-        with _stopping_everything():
-            result = _measured(arguments, words, generate or _generator())
-        return _report(result, arguments, conditions)
+        with _interruptible():
+            conditions = [Condition.parse(condition) for condition in arguments.fail_if]
+            if arguments.compare:
+                left = INCOMPLETE
+                first, second = map(Path, arguments.compare)
+                return _compare(first, second, conditions)
+            if arguments.report:
+                result = results.read(Path(arguments.report))
+            elif arguments.application:
+                with _leaving_no_process():
+                    result = _measured(arguments, words, generate or _generator())
+            else:
+                raise BenchError("Which application is to be measured? tricorn bench MODULE:ATTRIBUTE, or --help.")
+            left = INCOMPLETE
+            return _report(result, arguments, conditions)
     except Interrupted as signalled:
-        name = signal.Signals(signalled.number).name
-        sys.stderr.write(f"\nStopped by {name}: all servers have been stopped, and nothing is reported.\n")
+        sys.stderr.write(f"\nStopped by {signal.Signals(signalled.number).name}: {left}\n")
         return 128 + signalled.number
     except TricornError as error:
         error.report()
         return Status.ERROR
+
+
+NOTHING_IS_LEFT = "all servers have been stopped, and nothing is reported."
+KEPT = "all servers have been stopped, and --resume goes on from {}."
+INCOMPLETE = "the report is not complete. No server was running."
+
+
+SECONDS = 3.0
+"""Of load in a round."""
+REPORTING, TELLING = 8.0, 1.0
+"""Seconds of a budget that are left for the report, and for one without charts."""
+IMPORTING = 1.0
+"""Seconds that an application is expected to need, where it is not looked at."""
+SERVING = 1.0
+"""Seconds in which a server starts, answers and stops, beyond those in which its application is imported."""
+LOCUST_USERS, LOCUST_HATCH = 10, 1.0
+"""Users of a locustfile, and the seconds within which they come, if nothing else is said."""
 
 
 def _generator() -> Generator:
@@ -71,8 +94,8 @@ def _generator() -> Generator:
 
 
 @contextmanager
-def _stopping_everything() -> Iterator[None]:
-    """Whatever ends the block, no process is left. The first signal ends it; further ones do not disturb that."""
+def _interruptible() -> Iterator[None]:
+    """The first signal ends the block; further ones do not disturb that."""
     ended = False
 
     def stop(number: int, _: object) -> None:
@@ -81,38 +104,53 @@ def _stopping_everything() -> Iterator[None]:
             ended = True
             raise Interrupted(number)
 
-    process.adopt_orphans()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
     finally:
         ended = True
-        process.end_descendants()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
+@contextmanager
+def _leaving_no_process() -> Iterator[None]:
+    """Whatever ends the block."""
+    process.adopt_orphans()
+    try:
+        yield
+    finally:
+        try:
+            process.end_descendants()
+        except Interrupted:  # by the first signal; there is no second one
+            process.end_descendants()
+            raise
+
+
 def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Generator) -> Result:
+    begun = time.monotonic()
     cores = Cores.choose(arguments.cores, arguments.load_cores)
     limit = process.raise_descriptors()
     described = machine.describe(cores)
     if arguments.port is not None:
-        process.demand_free(arguments.port)
+        process.demand_free(arguments.port, arguments.host)
     python = arguments.python or sys.executable
-    preset = PRESETS[arguments.preset] if arguments.preset else PLAIN
-    if arguments.levels and not preset.at_levels:
-        raise BenchError("--levels belongs to the presets workers, users, connections and tails.")
-    given = tuple(map(Configuration.parse, arguments.configurations))
+    preset = _preset(arguments)
+    asked = _asked(arguments)
+    locusts = _swarm(arguments, preset, cores)
     database = Watch(arguments.db) if arguments.db else None
     try:
+        importing = time.monotonic()
         interface = probe.interface_of(arguments.application, python)
-        asked = Asked(given, interface, _stage(arguments), arguments.levels or (), database.limit if database else None)
-        trials = _trials(asked, preset, arguments.against, python)
+        around = time.monotonic() - importing + SERVING + arguments.warmup
+        asked = replace(asked, interface=interface, limit=database.limit if database else None)
+        versions, trials = _trials(asked, preset, arguments.against, python)
         most = max(stage.most_connections for trial in trials for stage in trial.stages)
         machine.demand_descriptors(most, limit)
         os.sched_setaffinity(0, cores.load)
-        _say(_announcement(arguments, trials))
+        possible = [trial for trial in trials if not trial.configuration.why_not]
+        _say(_announcement(arguments, possible, around))
         bench = Bench(
             application=arguments.application,
             interface=interface,
@@ -125,20 +163,64 @@ def _measured(arguments: argparse.Namespace, words: Sequence[str], generate: Gen
             warmup=arguments.warmup,
             port=arguments.port,
             database=database,
+            swarm=locusts,
+            host=arguments.host,
+            budget=_budget(arguments, begun, around * len(possible)),
         )
-        found = measure(bench, trials)
+        told = _Told(arguments, words, preset, trials, versions, described)
+        if not arguments.output:
+            return told.result(bench, measure(bench, trials))
+        path = Path(arguments.output) / "result.json"
+        load = _load_sentence(arguments, preset, bench.request)
+        before = resume.kept(path, bench.application, load) if arguments.resume else None
+        kept = replace(bench, keep=lambda found: results.write(told.result(bench, found), path))
+        return told.result(bench, measure(kept, trials, before))
     finally:
         if database is not None:
             database.close()
-    return _result(arguments, words, preset, trials, found, described, bench)
 
 
-def _trials(asked: Asked, preset: Preset, others: Sequence[str], python: str) -> list[Trial]:
-    """What is to be measured; configurations of servers that are not installed have their reason."""
+def expected_seconds(words: Sequence[str]) -> float:
+    """How long a command line measures, about."""
+    arguments = parser().parse_intermixed_args(words)
+    preset = _preset(arguments)
+    asked = _asked(arguments)
+    trials = preset.trials(asked, against(asked.configurations or preset.defaults(asked), arguments.against))
+    possible = [trial for trial in trials if not trial.configuration.why_not]
+    whole = _seconds(arguments, possible, arguments.warmup + IMPORTING + SERVING)
+    return whole if arguments.budget is None else min(whole, arguments.budget)
+
+
+def _preset(arguments: argparse.Namespace) -> Preset:
+    """Raises BenchError. `arguments` says afterwards how long rounds are, and all of them."""
+    preset = PRESETS[arguments.preset] if arguments.preset else PLAIN
+    if arguments.budget is None and arguments.seconds is None:
+        arguments.budget = preset.budget
+    if arguments.budget is not None and preset.name == "users":
+        raise BenchError("--budget and the preset users: users need the time in which they think.")
+    if arguments.seconds is None:
+        arguments.seconds = SECONDS
+    if arguments.levels and not preset.at_levels:
+        raise BenchError("--levels belongs to the presets workers, users, connections and tails.")
+    return preset
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    """Before the application is looked at."""
+    given = tuple(map(Configuration.parse, arguments.configurations))
+    return Asked(given, None, _stage(arguments), arguments.levels or ())
+
+
+def _trials(
+    asked: Asked, preset: Preset, others: Sequence[str], python: str
+) -> tuple[dict[str, str | None], list[Trial]]:
+    """The versions of servers, and what is to be measured; what is not installed has its reason."""
     configurations = against(asked.configurations or preset.defaults(asked), others)
     trials = preset.trials(asked, configurations)
-    versions = {name: servers.version(servers.SERVERS[name], python) for name in _servers(trials) if name != "tricorn"}
-    return [replace(trial, configuration=_possible(trial.configuration, asked.interface, versions)) for trial in trials]
+    versions = {name: servers.version(servers.SERVERS[name], python) for name in _servers(trials)}
+    return versions, [
+        replace(trial, configuration=_possible(trial.configuration, asked.interface, versions)) for trial in trials
+    ]
 
 
 def _servers(trials: Sequence[Trial]) -> list[str]:
@@ -148,14 +230,42 @@ def _servers(trials: Sequence[Trial]) -> list[str]:
 def _possible(one: Configuration, interface: str | None, versions: dict[str, str | None]) -> Configuration:
     if one.why_not:
         return one
-    if one.server in versions and versions[one.server] is None:
+    if one.server != "tricorn" and versions[one.server] is None:
         return replace(one, why_not=f"{one.kind.package} is not installed: pip install {one.kind.package}")
     if interface and interface not in one.kind.interfaces:
         return replace(one, why_not=f"it serves no {interface} applications")
     return one
 
 
+def _swarm(arguments: argparse.Namespace, preset: Preset, cores: Cores) -> Swarm | None:
+    """Raises BenchError."""
+    if arguments.locustfile is None:
+        named = ("users", "hatch_rate", "locust_processes", "locust_master", "expect_workers")
+        if given := [name for name in named if getattr(arguments, name) is not None]:
+            raise BenchError(f"--{given[0].replace('_', '-')} belongs to --locustfile, which is not given.")
+        return None
+    if preset.name in ("connections", "tails") or arguments.rate:
+        what = "--rate" if arguments.rate else f"the preset {preset.name}"
+        raise BenchError(f"--locustfile and {what}: users of locust ask again when they have their answer.")
+    if arguments.websocket:
+        raise BenchError("--locustfile and --websocket: each says what is sent; leave one of them out.")
+    made = swarm.swarm_of(
+        arguments.locustfile,
+        cores.load,
+        arguments.locust_processes,
+        arguments.locust_master,
+        arguments.expect_workers,
+    )
+    if made.master is not None:
+        _say(f"rounds of locust's workers: {made.invitation()}")
+    return made
+
+
 def _stage(arguments: argparse.Namespace) -> Stage:
+    if arguments.locustfile is not None:
+        users = arguments.users or LOCUST_USERS
+        hatch = users / arguments.hatch_rate if arguments.hatch_rate else LOCUST_HATCH
+        return Stage(seconds=arguments.seconds, users=users, hatch=hatch)
     return Stage(
         seconds=arguments.seconds,
         connections=arguments.connections,
@@ -179,20 +289,39 @@ def _request(arguments: argparse.Namespace) -> Request:
         body=body,
         keep_alive=not arguments.close,
         timeout=arguments.timeout,
+        message=arguments.websocket,
+        deflate=arguments.deflate,
     )
 
 
-def _announcement(arguments: argparse.Namespace, trials: Sequence[Trial]) -> str:
-    possible = [trial for trial in trials if not trial.configuration.why_not]
-    seconds = sum(stage.duration for trial in possible for stage in trial.stages)
-    around = (arguments.warmup + 2.0) * len(possible)
-    whole = arguments.rounds * (seconds + around)
-    names = ", ".join(dict.fromkeys(trial.configuration.name for trial in possible))
-    return f"{arguments.rounds} rounds of {names}: about {_duration(whole)}"
+def _announcement(arguments: argparse.Namespace, trials: Sequence[Trial], around: float) -> str:
+    """`around`: the seconds of a configuration without its load."""
+    names = ", ".join(dict.fromkeys(trial.configuration.name for trial in trials))
+    limit = f", for which rounds are shorter than {arguments.seconds:g} s (--budget)"
+    whole = _seconds(arguments, trials, around)
+    if arguments.budget is None or whole <= arguments.budget - _reporting(arguments):
+        limit = ""
+    else:
+        whole = arguments.budget
+    return f"{arguments.rounds} rounds of {names}: about {duration(whole)}{limit}"
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+def _seconds(arguments: argparse.Namespace, trials: Sequence[Trial], around: float) -> float:
+    return float(arguments.rounds * sum(around + sum(stage.duration for stage in trial.stages) for trial in trials))
+
+
+def _budget(arguments: argparse.Namespace, begun: float, around: float) -> Budget | None:
+    if arguments.budget is None:
+        return None
+    return Budget(begun + arguments.budget - _reporting(arguments), around, time.monotonic)
+
+
+def _reporting(arguments: argparse.Namespace) -> float:
+    return REPORTING if arguments.output else TELLING
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} minutes"
 
 
 def _say(line: str) -> None:
@@ -209,53 +338,64 @@ def _say(line: str) -> None:
 # ---- The result
 
 
-def _result(
-    arguments: argparse.Namespace,
-    words: Sequence[str],
-    preset: Preset,
-    trials: Sequence[Trial],
-    found: Measured,
-    described: dict[str, str],
-    bench: Bench,
-) -> Result:
-    python = bench.python
-    versions = {name: servers.version(servers.SERVERS[name], python) for name in _servers(trials)}
-    configurations: dict[str, Configured] = {}
-    for trial in trials:
-        one = trial.configuration
-        configurations[one.name] = {
-            "name": one.name,
-            "family": trial.family,
-            "server": one.server,
-            "version": versions[one.server],
-            "command": shlex.join(found.commands[one.name]) if one.name in found.commands else None,
-            "absent": found.absent.get(one.name),
+class _Told(Record):
+    """What a result says besides what was measured."""
+
+    arguments: argparse.Namespace
+    words: Sequence[str]
+    preset: Preset
+    trials: Sequence[Trial]
+    versions: dict[str, str | None]
+    described: dict[str, str]
+
+    def result(self, bench: Bench, found: Measured) -> Result:
+        configurations: dict[str, Configured] = {}
+        for trial in self.trials:
+            one = trial.configuration
+            configurations[one.name] = {
+                "name": one.name,
+                "family": trial.family,
+                "server": one.server,
+                "version": self.versions[one.server],
+                "command": shlex.join(found.commands[one.name]) if one.name in found.commands else None,
+                "absent": found.absent.get(one.name),
+            }
+        notes = list(found.notes)
+        if not bench.cores.apart:
+            notes.append("Server and load generator shared a core: requests/s are too low, CPU per request tells more.")
+        if bench.database is not None:
+            notes.append(f"The database takes {bench.database.limit} connections.")
+        if bench.budget is not None and bench.budget.shortest is not None:
+            limit = f"to end within --budget {self.arguments.budget:g}."
+            notes.append(f"{resume.SHORTENED} {bench.budget.shortest:g} s of load or more, {limit}")
+        if bench.swarm is not None:
+            notes.append(locust_figures.ROUNDED)
+        order = {name: place for place, name in enumerate(configurations)}
+        known = [cell for cell in found.cells if cell["configuration"] in order]
+        return {
+            "schema": results.SCHEMA,
+            "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+            "application": self.arguments.application,
+            "preset": self.preset.question or None,
+            "axis": self.preset.axis,
+            "command": shlex.join(["tricorn", "bench", *self.words]),
+            "load": _load_sentence(self.arguments, self.preset, bench.request),
+            "machine": self.described,
+            "answer": found.answer,
+            "configurations": list(configurations.values()),
+            "cells": sorted(known, key=lambda cell: (order[cell["configuration"]], cell["at"] or 0)),
+            "theory": list(found.theory),
+            "notes": list(dict.fromkeys(notes)),
         }
-    notes = []
-    if not bench.cores.apart:
-        notes.append("Server and load generator shared a core: requests/s are too low, CPU per request tells more.")
-    if bench.database is not None:
-        notes.append(f"The database takes {bench.database.limit} connections.")
-    order = {name: place for place, name in enumerate(configurations)}
-    return {
-        "schema": results.SCHEMA,
-        "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "application": arguments.application,
-        "preset": preset.question or None,
-        "axis": preset.axis,
-        "command": shlex.join(["tricorn", "bench", *words]),
-        "load": _load_sentence(arguments, preset, bench.request),
-        "machine": described,
-        "answer": found.answer,
-        "configurations": list(configurations.values()),
-        "cells": sorted(found.cells, key=lambda cell: (order[cell["configuration"]], cell["at"] or 0)),
-        "theory": found.theory,
-        "notes": notes,
-    }
 
 
 def _load_sentence(arguments: argparse.Namespace, preset: Preset, request: Request) -> str:
+    if arguments.locustfile is not None:
+        return _locust_sentence(arguments, preset)
     what = f"{request.method} {request.path}" + (f" with a body of {len(request.body):,} bytes" if request.body else "")
+    if request.message:
+        compressed = ", compressed," if request.deflate else ""
+        what = f"Messages of {request.message:,} bytes{compressed} over WebSockets at {request.path}"
     low, high = arguments.think
     match preset.name:
         case "users":
@@ -269,8 +409,19 @@ def _load_sentence(arguments: argparse.Namespace, preset: Preset, request: Reque
         case _:
             how = f"{arguments.connections} connections, {arguments.seconds:g} s"
     kept = "kept alive" if request.keep_alive else "a connection for each request"
-    turns = f"{arguments.rounds} rounds in turns" if arguments.rounds > 1 else "one round"
-    return f"{what}; {how}, {kept}; {turns}."
+    return f"{what}; {how}, {kept}; {_turns(arguments)}."
+
+
+def _locust_sentence(arguments: argparse.Namespace, preset: Preset) -> str:
+    stage = _stage(arguments)
+    users = "users" if preset.name == "users" else f"{stage.users} users"
+    where = f" on {arguments.expect_workers} workers" if arguments.expect_workers else ""
+    how = f"{swarm.version()}{where}: {users} of {Path(arguments.locustfile).name}, hatched in {stage.hatch:g} s"
+    return f"{how}, {stage.duration:g} s; {_turns(arguments)}."
+
+
+def _turns(arguments: argparse.Namespace) -> str:
+    return f"{arguments.rounds} rounds in turns" if arguments.rounds > 1 else "one round"
 
 
 def _report(result: Result, arguments: argparse.Namespace, conditions: Sequence[Condition]) -> int:

@@ -76,15 +76,34 @@ class Configuration(Record):
     def like(self, server: str) -> Configuration:
         """The same of another server, as far as it has it."""
         try:
-            return Configuration(server, SERVERS[server].peer_words(self))
+            return Configuration(server, self._words_of(SERVERS[server]))
         except ValueError as reason:
             words = ("-k", self.worker_class) if SERVERS[server].classes and self.worker_class else ()
             return Configuration(server, words, why_not=str(reason))
 
+    def _words_of(self, kind: Kind) -> tuple[str, ...]:
+        """The words that make another server like this configuration of tricorn's; ValueError has the reason."""
+        if kind.classes:
+            if self.worker_class not in (None, *kind.classes):
+                raise ValueError(f"it has no worker class {self.worker_class}")
+            named = ("-k", self.worker_class) if self.worker_class else ()
+            return (*named, *self.other_words)
+        if not kind.workers_flag:
+            if self.workers > 1:
+                raise ValueError(f"it has one process, and {self.name} has {self.workers}")
+            return ()
+        return (kind.workers_flag[0], str(self.workers))
+
     def command(
-        self, python: str, application: str, port: int, interface: str | None, admin_port: int | None = None
+        self,
+        python: str,
+        application: str,
+        port: int,
+        interface: str | None,
+        admin_port: int | None = None,
+        host: str = "127.0.0.1",
     ) -> list[str]:
-        return self.kind.command(Order(python, application, port, self.words, interface, admin_port))
+        return self.kind.command(Order(python, application, port, self.words, interface, admin_port, host))
 
 
 def against(configurations: Sequence[Configuration], servers: Sequence[str]) -> list[Configuration]:

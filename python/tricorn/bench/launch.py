@@ -1,6 +1,6 @@
 """Starts the servers that have a Python API instead of a command line.
 
-python -m tricorn.bench.launch SERVER MODULE:APPLICATION PORT
+python -m tricorn.bench.launch SERVER MODULE:APPLICATION HOST PORT
 """
 
 # The peers are not installed where this file is type-checked.
@@ -16,42 +16,62 @@ from typing import Any
 from tricorn.gateway import app_loader
 
 
-def bjoern(application: Any, port: int) -> None:
+def bjoern(application: Any, host: str, port: int) -> None:
     import bjoern
 
-    bjoern.run(application, "127.0.0.1", port)
+    bjoern.run(application, host, port)
 
 
-def fastwsgi(application: Any, port: int) -> None:
+def fastwsgi(application: Any, host: str, port: int) -> None:
     import fastwsgi
 
-    fastwsgi.run(application, "127.0.0.1", port)
+    fastwsgi.run(application, host, port)
 
 
-def fastpysgi(application: Any, port: int) -> None:
+def fastpysgi(application: Any, host: str, port: int) -> None:
     import fastpysgi
 
-    fastpysgi.run(application, "127.0.0.1", port)
+    fastpysgi.run(application, host, port)
 
 
-def meinheld(application: Any, port: int) -> None:
+def meinheld(application: Any, host: str, port: int) -> None:
     from meinheld import server
 
-    server.listen(("127.0.0.1", port))
+    server.listen((host, port))
     server.set_keepalive(60)
     server.set_access_logger(None)
     server.run(application)
 
 
-LAUNCHERS: dict[str, Callable[[Any, int], None]] = {
-    launcher.__name__: launcher for launcher in (bjoern, fastwsgi, fastpysgi, meinheld)
+def tornado(application: Any, host: str, port: int) -> None:
+    """On tornado's own server."""
+    import asyncio
+
+    from tornado.httpserver import HTTPServer
+
+    async def serve() -> None:
+        HTTPServer(application).listen(port, host, backlog=2048)
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+def aiohttp(application: Any, host: str, port: int) -> None:
+    """On aiohttp's own runner."""
+    from aiohttp import web
+
+    web.run_app(application, host=host, port=port, access_log=None, backlog=2048, print=None)
+
+
+LAUNCHERS: dict[str, Callable[[Any, str, int], None]] = {
+    launcher.__name__: launcher for launcher in (bjoern, fastwsgi, fastpysgi, meinheld, tornado, aiohttp)
 }
 
 
 def main() -> None:
-    server, target, port = sys.argv[1:4]
+    server, target, host, port = sys.argv[1:5]
     sys.path.insert(0, os.getcwd())  # as every server with a command line does
-    LAUNCHERS[server](app_loader.load(target), int(port))
+    LAUNCHERS[server](app_loader.load(target), host, int(port))
 
 
 if __name__ == "__main__":

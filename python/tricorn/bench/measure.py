@@ -14,14 +14,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from tricorn.bench import proc, split, theory
+from tricorn.bench.budget import Budget
 from tricorn.bench.database import Watch
 from tricorn.bench.errors import BenchError, DidNotServe
 from tricorn.bench.machine import Cores
 from tricorn.bench.process import Server, demand_free, free_port
 from tricorn.bench.result import Cell, Expected, Load, OneProcess, Round
 from tricorn.bench.trial import Request, Stage, Trial
-from tricorn.load import Plan, Target
-from tricorn.record import Record
+from tricorn.load import LoadError, Plan, Target, WebSocket
+from tricorn.record import Record, replace
 
 FIRST_LOOK, LOOKS_EVERY = 0.1, 0.25
 """Seconds until the first look at a server under load, and between two."""
@@ -50,18 +51,24 @@ class Bench(Record):
     warmup: float = 1.0
     port: int | None = None
     database: Watch | None = None
-    directory: str | None = None
-    environment: Mapping[str, str] = {}
+    swarm: Generator | None = None
+    """Measures instead of `generate`, which then warms up only."""
+    host: str = "127.0.0.1"
+    """Where servers listen."""
+    budget: Budget | None = None
+    keep: Callable[[Measured], object] = lambda _: None
+    """Is given what there is so far, after each start of a server."""
 
 
 class Measured(Record):
-    cells: list[Cell]
-    absent: dict[str, str]
+    cells: Sequence[Cell] = ()
+    absent: Mapping[str, str] = {}
     """Configurations that could not be measured, and why."""
-    commands: dict[str, list[str]]
-    answer: str
+    commands: Mapping[str, list[str]] = {}
+    answer: str = ""
     """What the servers answer, all the same."""
-    theory: list[Expected]
+    theory: Sequence[Expected] = ()
+    notes: Sequence[str] = ()
 
 
 class _Progress:
@@ -75,37 +82,91 @@ class _Progress:
         """Seconds that a request takes while there is no other one."""
 
 
-def measure(bench: Bench, trials: Sequence[Trial]) -> Measured:
-    """Raises BenchError if the application fails, or no configuration is left."""
-    absent = {trial.configuration.name: why for trial in trials if (why := trial.configuration.why_not)}
-    cells: dict[tuple[str, float | None], Cell] = {}
-    commands: dict[str, list[str]] = {}
+def measure(bench: Bench, trials: Sequence[Trial], before: Measured | None = None) -> Measured:
+    """Measures what `before` has not. Raises BenchError if the application fails, or no configuration is left."""
+    found = _Found(before or Measured(), trials)
     progress = _Progress()
     for number in range(bench.rounds):
-        for trial in trials:
+        for trial in _in_time(bench, found.missing(number), bench.rounds - number):
             name = trial.configuration.name
-            if name in absent:
-                continue
             bench.say(f"round {number + 1} of {bench.rounds}: {name}")
-            ports = _ports(bench, trial)
-            command = trial.configuration.command(
-                bench.python, bench.application, ports.served, bench.interface, ports.admin
-            )
-            commands[name] = [ports.named(word) for word in command]
+            start = _Start(bench, trial, _ports(bench, trial), progress)
+            found.commands[name] = [start.ports.named(word) for word in start.command]
+            rounds: list[Round] = []
             try:
-                for stage, one in _one_start(bench, trial, command, ports, progress):
-                    empty: Cell = {"configuration": name, "at": stage.at, "rounds": []}
-                    cells.setdefault((name, stage.at), empty)["rounds"].append(one)
+                rounds.extend(_rounds(start))
             except DidNotServe as reason:
-                absent[name] = str(reason)
-                bench.say(f"{name} is left out: {reason}")
-                cells = {key: cell for key, cell in cells.items() if key[0] != name}
-    if not cells:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in absent.items())
+                bench.say(f"{name} is left out: {found.failed(trial, len(rounds), str(reason))}")
+            found.add(trial, rounds)
+            bench.keep(found.measured(progress))
+    if not found.cells:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.absent.items())
         raise BenchError(f"No configuration could be measured. {reasons}")
-    status, length = progress.answer or (0, 0)
-    expected = [one for cell in cells.values() for one in _expected(cell, progress)]
-    return Measured(list(cells.values()), absent, commands, f"status {status}, {length:,} bytes", expected)
+    return found.measured(progress)
+
+
+class _Found:
+    """What there is so far. A start counts as a whole: its rounds are added together."""
+
+    def __init__(self, before: Measured, trials: Sequence[Trial]) -> None:
+        self.before = before
+        self.trials = trials
+        self.absent = {trial.configuration.name: why for trial in trials if (why := trial.configuration.why_not)}
+        self.cells = {(cell["configuration"], cell["at"]): cell for cell in before.cells}
+        self.commands = dict(before.commands)
+        self.notes = list(before.notes)
+
+    def missing(self, number: int) -> list[Trial]:
+        """What a round has to measure, after so many."""
+        possible = (trial for trial in self.trials if trial.configuration.name not in self.absent)
+        return [trial for trial in possible if self.starts_of(trial) <= number]
+
+    def starts_of(self, trial: Trial) -> int:
+        first = next(stage.at for stage in trial.stages if stage.kept)
+        cell = self.cells.get((trial.configuration.name, first))
+        return len(cell["rounds"]) if cell else 0
+
+    def add(self, trial: Trial, rounds: Sequence[Round]) -> None:
+        kept = (stage for stage in trial.stages if stage.kept)
+        for stage, one in zip(kept, rounds, strict=False):
+            empty: Cell = {"configuration": trial.configuration.name, "at": stage.at, "rounds": []}
+            self.cells.setdefault((trial.configuration.name, stage.at), empty)["rounds"].append(one)
+
+    def failed(self, trial: Trial, rounds: int, reason: str) -> str:
+        """After so many rounds of a start: what was measured at lower levels before it stays."""
+        name = trial.configuration.name
+        if rounds:
+            kept = [stage for stage in trial.stages if stage.kept]
+            self.notes.append(f"{name} at {kept[rounds].at:,g}: {reason}.")
+            return self.notes[-1]
+        self.absent[name] = reason
+        self.cells = {key: cell for key, cell in self.cells.items() if key[0] != name}
+        return reason
+
+    def measured(self, progress: _Progress) -> Measured:
+        expected = {(one["configuration"], one["at"]): one for one in self.before.theory}
+        for cell in self.cells.values():
+            expected.update(((one["configuration"], one["at"]), one) for one in _expected(cell, progress))
+        answer = self.before.answer
+        if progress.answer:
+            status, length = progress.answer
+            answer = f"status {status}, {length:,} bytes"
+        cells = list(self.cells.values())
+        return Measured(cells, self.absent, self.commands, answer, list(expected.values()), self.notes)
+
+
+def _in_time(bench: Bench, trials: Sequence[Trial], rounds: int) -> Iterator[Trial]:
+    """What is measured in a round, the first of so many: as long as the budget lets it be."""
+    if bench.budget is None or not trials:
+        yield from trials
+        return
+    shortened = bench.budget.begin(rounds, [stage.duration for trial in trials for stage in trial.stages])
+    loaded = 0.0
+    for trial in trials:
+        stages = tuple(replace(stage, seconds=shortened(stage.seconds)) for stage in trial.stages)
+        loaded += sum(stage.duration for stage in stages)
+        yield replace(trial, stages=stages)
+    bench.budget.end(loaded)
 
 
 def _expected(cell: Cell, progress: _Progress) -> Iterator[Expected]:
@@ -133,26 +194,48 @@ class _Ports(Record):
 
 def _ports(bench: Bench, trial: Trial) -> _Ports:
     if bench.port is not None:
-        demand_free(bench.port)
-    served = free_port() if bench.port is None else bench.port
+        demand_free(bench.port, bench.host)
+    served = free_port(bench.host) if bench.port is None else bench.port
     return _Ports(served, free_port() if trial.configuration.server == "tricorn" else None)
 
 
-def _one_start(
-    bench: Bench, trial: Trial, command: Sequence[str], ports: _Ports, progress: _Progress
-) -> Iterator[tuple[Stage, Round]]:
-    place = (bench.environment, bench.cores.server, bench.directory)
-    with Server(command, ports.served, *place, path=bench.request.path, without=LEFT_OUT) as server:
-        check(bench, trial.configuration.name, server, progress)
+class _Start(Record):
+    """A server that is started once, and measured under each of its stages."""
+
+    bench: Bench
+    trial: Trial
+    ports: _Ports
+    progress: _Progress
+
+    @property
+    def command(self) -> list[str]:
+        bench, ports = self.bench, self.ports
+        return self.trial.configuration.command(
+            bench.python, bench.application, ports.served, bench.interface, ports.admin, bench.host
+        )
+
+
+def _rounds(start: _Start) -> Iterator[Round]:
+    """Those of the stages that are kept, in order."""
+    bench, trial, ports = start.bench, start.trial, start.ports
+    with Server(
+        start.command,
+        ports.served,
+        cores=bench.cores.server,
+        path=bench.request.path,
+        without=LEFT_OUT,
+        host=bench.host,
+    ) as server:
+        check(bench, trial.configuration.name, server, start.progress)
         if bench.warmup:
             plan = _plan(bench, Stage(bench.warmup, min(64, trial.stages[0].most_connections)), ports.served, None)
-            _under_load(bench, plan, server)
+            _under_load(bench, plan, server, bench.generate)
         for stage in trial.stages:
             if len(trial.stages) > 1 and stage.at is not None:
                 bench.say(f"  at {stage.at:g}")
-            one = _one_round(bench, trial, stage, server, ports, progress)
+            one = _one_round(start, stage, server)
             if stage.kept:
-                yield stage, one
+                yield one
 
 
 def check(bench: Bench, name: str, server: Server, progress: _Progress) -> None:
@@ -189,7 +272,7 @@ def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan
         assert capacity is not None
         rate = max(1.0, stage.share * capacity)
     return Plan(
-        targets=(Target(f"http://127.0.0.1:{port}{request.path}"),),
+        targets=(Target(f"http://{bench.host}:{port}{request.path}"),),
         method=request.method,
         headers=request.headers,
         body=request.body,
@@ -201,17 +284,21 @@ def _plan(bench: Bench, stage: Stage, port: int, capacity: float | None) -> Plan
         poisson=rate is not None,
         hatch_rate=stage.users / stage.hatch if stage.users else None,
         think=stage.think if stage.users else None,
+        websocket=WebSocket(size=request.message, deflate=request.deflate) if request.message else None,
         cpus=bench.cores.load,
     )
 
 
-def _one_round(bench: Bench, trial: Trial, stage: Stage, server: Server, ports: _Ports, progress: _Progress) -> Round:
-    name = trial.configuration.name
+def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
+    bench, ports, progress = start.bench, start.ports, start.progress
+    name = start.trial.configuration.name
     plan = _plan(bench, stage, server.port, progress.capacity.get(name))
     times_before = split.read(ports.admin)
     begun, busy, own = time.monotonic(), proc.machine_busy_seconds(), time.process_time()
-    spent, load, looks = _under_load(bench, plan, server)
+    spent, load, looks = _under_load(bench, plan, server, bench.swarm or bench.generate)
     busy, own = proc.machine_busy_seconds() - busy, time.process_time() - own
+    if bench.swarm is not None:  # in processes of its own
+        own += load["generator"]["cpu_seconds"]
     elapsed = time.monotonic() - begun
     times = split.read(ports.admin)
     if not load["answered"]:
@@ -270,11 +357,11 @@ class _Looks:
             self.database = max(self.database or 0, count)
 
 
-def _under_load(bench: Bench, plan: Plan, server: Server) -> tuple[proc.Cpu, Load, _Looks]:
+def _under_load(bench: Bench, plan: Plan, server: Server, generate: Generator) -> tuple[proc.Cpu, Load, _Looks]:
     """The CPU time of the server, what the generator saw, and what was seen meanwhile."""
     looks = _Looks()
     before = proc.cpu(server.pids())
-    with _started(bench, plan) as running:
+    with _started(generate, plan) as running:
         pause = FIRST_LOOK
         while not running.ended.wait(pause):
             pause = looked(looks, bench, server)
@@ -311,6 +398,10 @@ class _Running(threading.Thread):
             self.ended.set()
 
     def result(self) -> Load:
+        if isinstance(self._failure, LoadError):  # the server does not speak what is sent
+            raise DidNotServe(str(self._failure).rstrip(".")) from self._failure
+        if isinstance(self._failure, BenchError):
+            raise self._failure
         if self._failure is not None:
             raise BenchError(f"The load generator failed: {self._failure}") from self._failure
         found: Load = self._found.as_json()
@@ -318,8 +409,8 @@ class _Running(threading.Thread):
 
 
 @contextmanager
-def _started(bench: Bench, plan: Plan) -> Iterator[_Running]:
-    running = _Running(bench.generate, plan)
+def _started(generate: Generator, plan: Plan) -> Iterator[_Running]:
+    running = _Running(generate, plan)
     running.start()
     try:
         yield running

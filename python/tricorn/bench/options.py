@@ -42,10 +42,15 @@ def parser() -> argparse.ArgumentParser:
     )
     what.add_argument("--python", metavar="PATH", help="the interpreter that runs the servers (default: this one)")
     what.add_argument("--port", type=int, help="where servers listen (default: a free one)")
+    what.add_argument("--host", default="127.0.0.1", help="the address of this machine that they listen on")
     _add_request(made.add_argument_group("the request"))
     _add_load(made.add_argument_group("the load"))
+    _add_locust(made.add_argument_group("the load, by locust (tricorn[locust])"))
     report = made.add_argument_group("the report")
     report.add_argument("-o", "--output", metavar="DIR", help="JSON, Markdown, HTML and charts are written there")
+    report.add_argument(
+        "--resume", action="store_true", help="keeps what DIR/result.json has, and measures what it lacks"
+    )
     report.add_argument(
         "--compare", nargs=2, metavar=("A.json", "B.json"), help="ratios of two results; measures nothing"
     )
@@ -66,6 +71,8 @@ def _add_request(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-H", "--header", action="append", default=[], type=_field, metavar="'Name: value'")
     group.add_argument("-d", "--data", default="", help="the body")
     group.add_argument("--data-file", metavar="FILE", help="the body, from a file")
+    group.add_argument("--websocket", type=_count, default=0, metavar="BYTES", help="messages that come back, instead")
+    group.add_argument("--deflate", action="store_true", help="permessage-deflate for --websocket")
     group.add_argument("--close", action="store_true", help="a connection for each request")
     group.add_argument(
         "--timeout", type=_positive, default=20.0, metavar="SECONDS", help="of one request (default: 20)"
@@ -75,9 +82,15 @@ def _add_request(group: argparse._ArgumentGroup) -> None:
 def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument("-c", "--connections", type=_count, default=64, help="requests at once (default: 64)")
     group.add_argument("--rate", type=_positive, help="requests a second, whatever the server does (open model)")
-    group.add_argument("--seconds", type=_positive, default=3.0, help="of measured load in a round (default: 3)")
+    group.add_argument("--seconds", "--duration", type=_positive, help="of measured load in a round (default: 3)")
     group.add_argument("--warmup", type=_positive_or_zero, default=1.0, metavar="SECONDS", help="(default: 1)")
     group.add_argument("--rounds", type=_count, default=3, help="of all configurations (default: 3)")
+    group.add_argument(
+        "--budget",
+        type=_positive,
+        metavar="SECONDS",
+        help="of all together: rounds get shorter, 1 s at least (preset classes without --seconds: 150)",
+    )
     group.add_argument("--think", type=_range, default=(5.0, 15.0), metavar="LOW,HIGH", help="of users (default: 5,15)")
     group.add_argument("--hatch", type=_positive, default=10.0, metavar="SECONDS", help="in which all users come")
     group.add_argument("--cores", metavar="0,2-3", help="where servers run (default: all but a quarter)")
@@ -85,6 +98,15 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--db", metavar="DSN", help="a PostgreSQL: its connections are counted meanwhile (needs psycopg)"
     )
+
+
+def _add_locust(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--locustfile", metavar="FILE", help="its users make the load; --path is asked for before it")
+    group.add_argument("--users", type=_count, metavar="N", help="of the locustfile (default: 10)")
+    group.add_argument("--hatch-rate", type=_positive, metavar="N", help="users that come per second (default: all)")
+    group.add_argument("--locust-processes", type=_count, metavar="N", help="(default: one for each of --load-cores)")
+    group.add_argument("--locust-master", metavar="HOST[:PORT]", help="locust's workers come there, of other machines")
+    group.add_argument("--expect-workers", type=_count, metavar="N", help="of them, which are waited for")
 
 
 def _words(text: str) -> tuple[str, ...]:

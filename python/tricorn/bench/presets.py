@@ -40,6 +40,8 @@ class Preset(Record):
     """The configurations if none are given."""
     trials: Callable[[Asked, Sequence[Configuration]], list[Trial]]
     at_levels: bool = True
+    budget: float | None = None
+    """Seconds, unless it is said how long rounds are."""
 
 
 CLASSES = {
@@ -125,7 +127,7 @@ def _by_load(asked: Asked, configurations: Sequence[Configuration]) -> list[Tria
 PRESETS = {
     preset.name: preset
     for preset in (
-        Preset("classes", "Every class that can run the application", None, every_class, _plain, at_levels=False),
+        Preset("classes", "Every class that can run the application", None, every_class, _plain, False, 150.0),
         Preset("workers", "Throughput for so many workers", "workers", best_class, _by_workers),
         Preset("users", "So many users, who think between two requests", "users", crowds, _by_users),
         Preset("connections", "So many requests at once", "connections", crowds, _by_connections),

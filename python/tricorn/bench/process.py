@@ -36,19 +36,19 @@ LINE = 400
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def free_port() -> int:
+def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def demand_free(port: int) -> None:
+def demand_free(port: int, host: str = "127.0.0.1") -> None:
     """Raises BenchError if a server could not listen there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
         except OSError as error:
             raise BenchError(
                 f"Port {port} cannot be listened on: {error.strerror}. Stop what uses it, or leave out --port: "
@@ -83,10 +83,16 @@ def end_descendants() -> None:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        _bury()
         time.sleep(0.005)
+    _bury()
+
+
+def _bury() -> None:
+    """Takes the statuses of all children that have ended, adopted ones too."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def shortened(line: str) -> str:
@@ -106,10 +112,11 @@ class Server:
         directory: str | os.PathLike[str] | None = None,
         path: str = "/",
         without: Iterable[str] = (),
+        host: str = "127.0.0.1",
     ) -> None:
         """`environment` is added to this process's, `without` taken away; `path` is asked for until it is answered."""
         self.command = list(command)
-        self.port = port
+        self.host, self.port = host, port
         self.cores = tuple(cores)
         self.directory = directory
         self.path = path
@@ -198,7 +205,7 @@ class Server:
         raise DidNotServe(f"no answer within {BOOT_TIMEOUT:g} s: {self.said()}")
 
     def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=BOOT_TIMEOUT)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=BOOT_TIMEOUT)
         try:
             connection.request(method, path, body=body or None, headers=dict(headers or {}))
             answer = connection.getresponse()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tricorn.record import Record, replace
-
-if TYPE_CHECKING:
-    from tricorn.bench.configuration import Configuration
 
 WSGI, ASGI, TORNADO, AIOHTTP = "WSGI", "ASGI", "tornado", "aiohttp"
 
@@ -25,6 +22,11 @@ class Order(Record):
     interface: str | None = None
     admin_port: int | None = None
     """Of tricorn: where it says where the time of requests goes."""
+    host: str = "127.0.0.1"
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
 
 
 class Kind(Record):
@@ -40,23 +42,10 @@ class Kind(Record):
     needs_attribute: bool = False
     """Whether the application has to be named `module:attribute`."""
 
-    def peer_words(self, configuration: Configuration) -> tuple[str, ...]:
-        """The words that make it like a configuration of tricorn's; raises ValueError with the reason if none do."""
-        if self.classes:
-            if configuration.worker_class not in (None, *self.classes):
-                raise ValueError(f"it has no worker class {configuration.worker_class}")
-            named = ("-k", configuration.worker_class) if configuration.worker_class else ()
-            return (*named, *configuration.other_words)
-        if not self.workers_flag:
-            if configuration.workers > 1:
-                raise ValueError(f"it has one process, and {configuration.name} has {configuration.workers}")
-            return ()
-        return (self.workers_flag[0], str(configuration.workers))
-
 
 def _gunicorns(module: str) -> Callable[[Order], list[str]]:
     def command(order: Order) -> list[str]:
-        return [order.python, "-m", module, "-b", f"127.0.0.1:{order.port}", *order.words, order.application]
+        return [order.python, "-m", module, "-b", order.address, *order.words, order.application]
 
     return command
 
@@ -68,7 +57,7 @@ def _tricorn(order: Order) -> list[str]:
 
 def _host_and_port(*before: str, after: Sequence[str] = ()) -> Callable[[Order], list[str]]:
     def command(order: Order) -> list[str]:
-        address = ("--host", "127.0.0.1", "--port", str(order.port))
+        address = ("--host", order.host, "--port", str(order.port))
         return [order.python, "-m", *before, *address, *after, *order.words, order.application]
 
     return command
@@ -82,34 +71,46 @@ def _granian(order: Order) -> list[str]:
 def _hypercorn(order: Order) -> list[str]:
     # It tells ASGI and WSGI apart by itself, but for callables of other kinds.
     application = f"wsgi:{order.application}" if order.interface == WSGI else order.application
-    return [order.python, "-m", "hypercorn", "--bind", f"127.0.0.1:{order.port}", *order.words, application]
+    return [order.python, "-m", "hypercorn", "--bind", order.address, *order.words, application]
 
 
 def _waitress(order: Order) -> list[str]:
     limits = ("--connection-limit=20000", "--asyncore-use-poll")  # its select() watches no more than a thousand
     return [
-        *(order.python, "-m", "waitress", f"--listen=127.0.0.1:{order.port}", *limits),
+        *(order.python, "-m", "waitress", f"--listen={order.address}", *limits),
         *(*order.words, order.application),
     ]
 
 
 def _uwsgi(order: Order) -> list[str]:
     module, _, attribute = order.application.partition(":")
+    beside = Path(order.python).with_name("uwsgi")  # pip puts it there; a distribution has one on PATH
     return [
-        *("uwsgi", "--http-socket", f"127.0.0.1:{order.port}", "--master", "--need-app", "--die-on-term"),
+        *(str(beside) if beside.exists() else "uwsgi", "--http-socket", order.address),
+        *("--master", "--need-app", "--die-on-term"),
         *("--disable-logging", "--http-keepalive", "--wsgi", f"{module}:{attribute or 'application'}", *order.words),
     ]
 
 
+def _twisted(order: Order) -> list[str]:
+    dotted = order.application.replace(":", ".")
+    listen = f"--listen=tcp:{order.port}:interface={order.host}:backlog=2048"
+    return [order.python, "-m", "twisted", "--log-level=warn", "web", listen, f"--wsgi={dotted}", *order.words]
+
+
+def _cheroot(order: Order) -> list[str]:
+    return [order.python, "-m", "cheroot", order.application, "--bind", order.address, *order.words]
+
+
 def _flask_dev(order: Order) -> list[str]:
-    address = ("--host", "127.0.0.1", "--port", str(order.port))
+    address = ("--host", order.host, "--port", str(order.port))
     return [order.python, "-m", "flask", "--app", order.application, "run", *address, "--no-reload", *order.words]
 
 
 def _launched(name: str) -> Callable[[Order], list[str]]:
     def command(order: Order) -> list[str]:
         launcher = ("-m", "tricorn.bench.launch", name)
-        return [order.python, *launcher, order.application, str(order.port), *order.words]
+        return [order.python, *launcher, order.application, order.host, str(order.port), *order.words]
 
     return command
 
@@ -146,6 +147,18 @@ KINDS = (
     Kind("waitress", "waitress", _waitress, needs_attribute=True),
     Kind("uwsgi", "uwsgi", _uwsgi, workers_flag=("--processes", "-p")),
     Kind("flask-dev", "flask", _flask_dev),
+    Kind("twisted", "twisted", _twisted, needs_attribute=True),
+    Kind("cherrypy", "cheroot", _cheroot, needs_attribute=True),
+    Kind(
+        "sanic",
+        "sanic",
+        _host_and_port("sanic", after=("--no-access-logs", "--no-motd")),
+        interfaces=(ASGI,),
+        workers_flag=("--workers", "-w"),
+        needs_attribute=True,
+    ),
+    Kind("tornado-web", "tornado", _launched("tornado"), interfaces=(TORNADO,)),
+    Kind("aiohttp-web", "aiohttp", _launched("aiohttp"), interfaces=(AIOHTTP,)),
     Kind("bjoern", "bjoern", _launched("bjoern")),
     Kind("fastwsgi", "fastwsgi", _launched("fastwsgi")),
     Kind("fastpysgi", "fastpysgi", _launched("fastpysgi"), interfaces=(WSGI, ASGI)),

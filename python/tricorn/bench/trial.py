@@ -16,6 +16,9 @@ class Request(Record):
     body: bytes = b""
     keep_alive: bool = True
     timeout: float = 20.0
+    message: int = 0
+    """Bytes that are sent over a WebSocket, and echoed, in place of a request."""
+    deflate: bool = False
 
 
 class Stage(Record):

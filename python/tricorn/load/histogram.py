@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -54,6 +54,16 @@ class Histogram:
             raise ValueError("not an HDR histogram of version 2 with three digits")
         return cls(list(_counts(plain[_HEADER.size : _HEADER.size + size])))
 
+    @classmethod
+    def of(cls, latencies: Iterable[tuple[float, int]]) -> Histogram:
+        """Of latencies in seconds, and how often each occurred."""
+        counts: list[int] = []
+        for seconds, number in latencies:
+            index = _index(round(seconds / MICROSECOND))
+            counts += [0] * (index + 1 - len(counts))
+            counts[index] += number
+        return cls(counts)
+
     def encode(self) -> str:
         body = _packed(self._counts)
         plain = _HEADER.pack(_V2 | 0x10, len(body), 0, _DIGITS, 1, _HIGHEST, 1.0) + body
@@ -94,6 +104,12 @@ class Histogram:
 
     def __hash__(self) -> int:
         return hash(tuple(self.buckets()))
+
+
+def _index(value: int) -> int:
+    """The bucket of a value, in microseconds."""
+    doubling = max(0, value.bit_length() - _HALF_BITS - 1)
+    return (doubling << _HALF_BITS) + (value >> doubling)
 
 
 def _lowest(index: int) -> int:

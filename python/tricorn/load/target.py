@@ -21,15 +21,18 @@ class Target(Record):
 
     url: str
     weight: float = 1.0
+    proxy: str | None = None
+    """HOST:PORT: it is asked for the whole URL (RFC 9112, section 3.2.2)."""
 
     @property
     def address(self) -> TcpAddress | UnixAddress:
-        return _split(self.url)[0]
+        """Where the connection goes."""
+        return _split(self.proxy or self.url)[0]
 
     @property
     def host(self) -> str:
         """The field Host."""
-        address = self.address
+        address = _split(self.url)[0]
         if isinstance(address, UnixAddress):
             return "localhost"
         return str(address) if address.port != HTTP_PORT else str(address).rpartition(":")[0]
@@ -37,7 +40,8 @@ class Target(Record):
     @property
     def path(self) -> str:
         """With its query; what cannot stand there is percent-encoded."""
-        return quote(_split(self.url)[1], safe="/?&=%:@!$'()*+,;~[]|#").partition("#")[0]
+        path = quote(_split(self.url)[1], safe="/?&=%:@!$'()*+,;~[]|#").partition("#")[0]
+        return path if self.proxy is None else f"http://{self.host}{path}"
 
 
 def on_socket(url: str, path: str) -> str:

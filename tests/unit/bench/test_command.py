@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from tricorn.bench import command, database, result
+from tricorn.bench.configuration import Configuration
 from tricorn.bench.errors import BenchError
 from tricorn.bench.options import parser
+from tricorn.bench.trial import Stage, Trial
 
 from tests.unit.bench.made import a_result, a_round
 
@@ -70,6 +72,33 @@ def test_numbers_are_checked_where_they_are_typed(words: list[str], capsys: pyte
         parser().parse_intermixed_args(["shop:app", *words])
     assert ended.value.code == 2
     assert "expected" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "3 rounds of tricorn sync, tricorn gthread: about 30 s"),
+        (["--budget", "60"], "3 rounds of tricorn sync, tricorn gthread: about 30 s"),
+        (["--budget", "20"], "about 20 s, for which rounds are shorter than 3 s (--budget)"),
+        (["--rounds", "20"], "about 3.3 minutes"),
+    ],
+)
+def test_how_long_it_takes_is_told_before_it_begins(words: list[str], told: str) -> None:
+    arguments = parser().parse_args(["shop:app", "--seconds", "3", *words])
+    trials = [Trial(Configuration.parse(line), (Stage(seconds=3.0),), line) for line in ("sync", "gthread")]
+    assert told in command._announcement(arguments, trials, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        (["sync", "gthread", "--warmup", "1"], 3 * 2 * (1 + 2 + command.SECONDS)),
+        (["sync", "--seconds", "1", "--rounds", "1", "--warmup", "0", "--budget", "60"], 3),
+        (["sync", "gthread", "--budget", "20"], 20),
+    ],
+)
+def test_how_long_a_command_line_takes_is_known_without_its_application(words: list[str], seconds: float) -> None:
+    assert command.expected_seconds(["no_such:app", *words]) == seconds
 
 
 def test_a_database_that_is_down_is_told() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tricorn.bench.configuration import Configuration, against
 from tricorn.bench.errors import BenchError
+from tricorn.bench.servers import SERVERS
 
 from tests.harness import with_each
 
@@ -18,6 +19,15 @@ LINES = {
     "uvicorn --workers 4": "uvicorn --workers 4",
     "uvicorn.workers.UvicornWorker -w 2": "tricorn uvicorn.workers.UvicornWorker -w 2",
 }
+
+
+def test_every_server_listens_where_it_is_told_to() -> None:
+    for server in SERVERS:
+        command = Configuration.parse(server).command("python", "shop:app", 8000, "WSGI", host="192.0.2.1")
+        line = " ".join(command)
+        assert "192.0.2.1" in line, line
+        assert "8000" in line, line
+        assert "127.0.0.1" not in line, line
 
 
 @with_each(("line", "name"), LINES.items())

@@ -34,6 +34,12 @@ def test_buckets_are_a_thousandth_wide_and_leave_no_gap() -> None:
     assert all(high + 1 == following for (_, high), (following, _) in pairwise(edges))
 
 
+def test_durations_are_counted_in_their_buckets() -> None:
+    values = [0, 1, 2047, 2048, 2051, 4096, 5000, 170_000, 3_599_000_000]
+    counted = Histogram.of((value * 1e-6, 3) for value in values)
+    assert counted == of(*values).merge(of(*values)).merge(of(*values))
+
+
 def test_what_another_library_wrote_is_read() -> None:
     histogram = Histogram.decode(FOREIGN)
     assert histogram.count == 200

@@ -7,27 +7,7 @@ use crate::websocket::connection::{Connection, Seen, Shared};
 use crate::websocket::handshake::{self, PATIENCE};
 use crate::websocket::messages;
 use crate::websocket::options::Options;
-use crate::websocket::report::{Report, cpu};
-
-pub fn run(options: &Options) -> Result<(), String> {
-    let mut group = Group::open(options, options.connections)?;
-    if options.deflate && group.report.deflate.is_none() {
-        return Err("did not agree to permessage-deflate".into());
-    }
-    group.report.cpu = cpu();
-    let start = Instant::now();
-    group.ask_all(start);
-    let end = start + options.duration;
-    group.turn_until(end, Then::AskAgain)?;
-    group.report.elapsed = start.elapsed();
-    group.report.cpu = cpu() - group.report.cpu;
-    let counted = group.report.latencies.len();
-    group.turn_until(Instant::now() + PATIENCE, Then::Rest)?;
-    group.report.latencies.truncate(counted);
-    group.leave()?;
-    println!("{}", group.report.into_json());
-    Ok(())
-}
+use crate::websocket::report::Report;
 
 /// What a connection does that has had its echo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +39,7 @@ impl Group {
             let messages = match &messages {
                 Some(messages) => Rc::clone(messages),
                 None => {
-                    report.deflate = opened.deflate.map(|agreed| agreed.to_string());
+                    report.deflate = opened.deflate.is_some();
                     let made = messages::make(options.size, options.kind, opened.deflate.as_ref())?;
                     Rc::clone(messages.insert(made.into()))
                 }

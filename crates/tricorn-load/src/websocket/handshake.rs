@@ -81,26 +81,37 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tricorn_proto::websocket::Kind;
 
-    fn answered(extra: &str, offered: &str) -> Result<Option<Agreed>, String> {
-        let options =
-            crate::websocket::options::parse(format!("80 {offered}").split_whitespace().map(String::from)).unwrap();
+    fn options(deflate: bool) -> Options {
+        Options {
+            address: ([127, 0, 0, 1], 80).into(),
+            path: "/".into(),
+            connections: 1,
+            size: 125,
+            duration: PATIENCE,
+            kind: Kind::Text,
+            deflate,
+        }
+    }
+
+    fn answered(extra: &str, offers_deflate: bool) -> Result<Option<Agreed>, String> {
         let proof = "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
-        read(format!("HTTP/1.1 101 Switching Protocols\r\n{proof}\r\n{extra}\r\n").as_bytes(), &options)
+        read(format!("HTTP/1.1 101 Switching Protocols\r\n{proof}\r\n{extra}\r\n").as_bytes(), &options(offers_deflate))
     }
 
     #[test]
     fn what_was_agreed_on() {
-        assert_eq!(answered("", "--deflate"), Ok(None));
+        assert_eq!(answered("", true), Ok(None));
         let extension = "Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover\r\n";
-        let agreed = answered(extension, "--deflate").unwrap().unwrap();
+        let agreed = answered(extension, true).unwrap().unwrap();
         assert!(!agreed.server_context_takeover && agreed.client_context_takeover);
-        answered(extension, "").unwrap_err();
+        answered(extension, false).unwrap_err();
     }
 
     #[test]
     fn another_status_and_no_proof() {
-        let options = crate::websocket::options::parse(std::iter::once("80".to_string())).unwrap();
+        let options = options(false);
         assert_eq!(
             read(b"HTTP/1.1 403 Forbidden\r\n\r\n", &options).unwrap_err(),
             "answered the handshake with \"HTTP/1.1 403 Forbidden\""

@@ -1,11 +1,10 @@
-//! WebSockets: echo in a closed loop, and many that are idle.
+//! WebSockets: echo in a closed loop.
 //!
 //! Messages are made once, masked and compressed, so that sending one costs a system call. What comes back is unpacked
 //! and compared, byte by byte.
 mod connection;
 pub mod echo;
 mod handshake;
-pub mod idle;
 mod messages;
 pub mod options;
 mod report;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tricorn.bench import spread
+from tricorn.bench import locust_figures, spread
 from tricorn.bench.figures import BY_KEY, FIGURES, Figure
 from tricorn.bench.report.layout import Table
 from tricorn.bench.result import Cell, Result, configured
@@ -148,6 +148,19 @@ def failures_table(result: Result) -> Table | None:
     return Table("Errors", (*names[0], "errors"), tuple(rows)) if rows else None
 
 
+def locust_table(result: Result) -> Table | None:
+    """A line for each name of locust's statistics."""
+    rows = []
+    names = names_of(result)
+    for label, cell in zip(names[1:], result["cells"], strict=True):
+        for place, one in enumerate(locust_figures.names_of(cell["rounds"])):
+            times = (f"{locust_figures.milliseconds(one.times, share):,}" for share in (50, 90, 99))
+            told = (f"{one.requests:,}", f"{one.failures:,}", f"{one.mean * 1e3:,.1f}", *times)
+            rows.append((*(label if place == 0 else ("",) * len(label)), f"{one.method} {one.name}", *told))
+    header = (*names[0], "name", "requests", "failures", "mean ms", "p50 ms", "p90 ms", "p99 ms")
+    return Table("By locust's names", header, tuple(rows), locust_figures.ROUNDED) if rows else None
+
+
 def theory_table(result: Result) -> Table | None:
     """Latencies beside those of M/M/W."""
     expected = {(one["configuration"], one["at"]): one for one in result["theory"]}
@@ -190,6 +203,7 @@ def all_tables(result: Result) -> list[Table]:
         verdicts(result),
         theory_table(result),
         parts_table(result),
+        locust_table(result),
         failures_table(result),
         spread_table(result),
         processes_table(result),

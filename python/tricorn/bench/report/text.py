@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tricorn.bench import locust_figures
 from tricorn.bench.figures import BY_KEY, SHORT
 from tricorn.bench.report import layout, tables
 from tricorn.bench.result import Result
@@ -18,7 +19,8 @@ def terminal(result: Result) -> str:
     parts += [layout.plain(table.header, table.rows), ""]
     if verdicts := tables.verdicts(result):
         parts += [verdicts.title, layout.plain(verdicts.header, verdicts.rows), verdicts.note, ""]
-    for more in (tables.theory_table(result), tables.parts_table(result), tables.failures_table(result)):
+    more_tables = (tables.theory_table, tables.parts_table, tables.locust_table, tables.failures_table)
+    for more in (table(result) for table in more_tables):
         if more:
             parts += [more.title, layout.plain(more.header, more.rows), ""]
     parts += remarks(result)
@@ -66,6 +68,7 @@ def remarks(result: Result) -> list[str]:
         found.append(
             f"{late:,} requests were sent late, {unsent:,} not at all; latency counts from when they were due."
         )
+    found += locust_figures.remarks(rounds)
     if len(rounds) == len(result["cells"]):
         found.append("One round does not tell how much figures vary: measure with --rounds 3 or more.")
     return [*found, *result["notes"]]

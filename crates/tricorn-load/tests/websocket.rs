@@ -1,9 +1,9 @@
-//! The program against small servers: what it reports of one that echoes, and of one that does not.
+//! WebSockets against small servers: what is counted of one that echoes, and of one that does not.
 #![allow(clippy::unwrap_used)]
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output, Stdio};
 use std::thread;
+use tricorn_load::{Outcome, Plan, run};
 use tricorn_proto::websocket::deflate::{Agreed, Offer, Policy};
 use tricorn_proto::websocket::handshake::{Key, accept};
 use tricorn_proto::websocket::{ContextPool, Delivery, Event, Receiver, Role, Sender, receiver, sender};
@@ -89,54 +89,43 @@ fn handshake(stream: &mut TcpStream, agrees: bool) -> Option<Agreed> {
     agreed
 }
 
-fn load(port: u16, options: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tricorn-load"));
-    command.arg(port.to_string()).args(options.split_whitespace()).args(["--connections", "3", "--seconds", "0.2"]);
-    command.output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+fn load(port: u16, size: usize, binary: bool, deflate: bool) -> Result<Outcome, String> {
+    let target = format!("{{\"address\": {{\"tcp\": [\"127.0.0.1\", {port}]}}, \"host\": \"here\", \"path\": \"/\"}}");
+    let closed = "{\"closed\": {\"connections\": 3}}";
+    let messages = format!("{{\"size\": {size}, \"binary\": {binary}, \"deflate\": {deflate}}}");
+    let plan = format!(
+        "{{\"targets\": [{target}], \"model\": {closed}, \"bounds\": {{\"seconds\": 0.2}}, \"websocket\": {messages}}}"
+    );
+    run(&Plan::from_json(plan.as_bytes()).unwrap(), &mut ())
 }
 
 #[test]
 fn every_echo_is_counted() {
-    for options in ["", "--binary", "--size 1", "--size 70000", "--deflate", "--deflate --size 70000"] {
-        let output = load(serve(Echo::Right, true), options);
-        let said = said(&output);
-        assert!(output.status.success(), "{options}: {output:?}");
-        assert!(said.contains("\"errors\": {}") && !said.contains("\"messages\": 0,"), "{options}: {said}");
-        assert_eq!(said.contains("\"deflate\": \"permessage-deflate\""), options.contains("deflate"), "{said}");
+    for (size, binary, deflate) in [
+        (125, false, false),
+        (125, true, false),
+        (1, false, false),
+        (70_000, false, false),
+        (125, false, true),
+        (70_000, false, true),
+    ] {
+        let outcome = load(serve(Echo::Right, true), size, binary, deflate).unwrap();
+        assert!(outcome.answered > 0, "{size}, {binary}, {deflate}");
+        assert_eq!(outcome.errors.values().sum::<u64>(), 0, "{size}, {binary}, {deflate}: {:?}", outcome.errors);
+        assert_eq!(outcome.sent, outcome.answered + outcome.rest.unanswered, "{size}, {binary}, {deflate}");
     }
 }
 
 #[test]
 fn an_echo_that_is_wrong_is_noticed() {
-    for options in ["", "--deflate", "--size 70000"] {
-        let said = said(&load(serve(Echo::Wrong, true), options));
-        assert!(said.contains("an echo that is not what was sent\": 3"), "{options}: {said}");
+    for (size, deflate) in [(125, false), (125, true), (70_000, false)] {
+        let outcome = load(serve(Echo::Wrong, true), size, false, deflate).unwrap();
+        assert_eq!((outcome.answered, outcome.errors["echo"]), (6, 3), "{size}, {deflate}");
     }
 }
 
 #[test]
 fn a_server_that_does_not_compress_is_no_match() {
-    let output = load(serve(Echo::Right, false), "--deflate");
-    assert!(!output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "did not agree to permessage-deflate\n");
-}
-
-#[test]
-fn idle_ones_are_held_until_stdin_ends() {
-    let port = serve(Echo::Right, false);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tricorn-load"));
-    command.arg(port.to_string()).args(["--idle", "20"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!(next(), "{\"open\": 20, \"echoes\": 0, \"errors\": {}, \"deflate\": null}");
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"\n").unwrap();
-    assert_eq!(next(), "{\"open\": 20, \"echoes\": 20, \"errors\": {}, \"deflate\": null}");
-    drop(stdin);
-    assert!(child.wait().unwrap().success());
+    let refused = load(serve(Echo::Right, false), 125, false, true).err();
+    assert_eq!(refused.as_deref(), Some("the server did not agree to permessage-deflate"));
 }

@@ -1,0 +1,53 @@
+"""Faults of the load generator: figures that would be wrong without anyone seeing it."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+CRATE = "crates/tricorn-load"
+DRIVER = f"{CRATE}/src/driver.rs"
+HTTP = f"{CRATE} http"
+
+LOAD = (
+    Fault(
+        "latency_counts_from_due",
+        "in the open model latency counts from when a request was due, not from when it was sent",
+        DRIVER,
+        "now - task.due",
+        "now - task.begun",
+        (f"{HTTP} an_open_model_sees_a_stall",),
+    ),
+    Fault(
+        "the_end_waits_for_answers",
+        "requests under way when the time is over are waited for, and counted",
+        DRIVER,
+        "self.left.under_way == 0 && self.held() == 0",
+        "true",
+        (f"{HTTP} what_is_under_way",),
+    ),
+    Fault(
+        "held_requests_are_sent",
+        "a request that finds no free connection is held, and sent when one is free",
+        DRIVER,
+        "open.hold(origin, arrival);",
+        "",
+        (f"{HTTP} an_open_model_sees_a_stall",),
+    ),
+    Fault(
+        "stale_connections_cost_nothing",
+        "a kept connection that the server closed costs no request that may be repeated",
+        DRIVER,
+        "self.pool.prepared[task.request as usize].is_idempotent",
+        "false",
+        (f"{HTTP} a_kept_connection",),
+    ),
+    Fault(
+        "warm_up_is_not_counted",
+        "answers to requests of the warm-up are not counted",
+        DRIVER,
+        "warmup",
+        "0",
+        (f"{HTTP} what_comes_before",),
+        at="span: Span {\n                counted: ",
+    ),
+)
