@@ -74,6 +74,14 @@ impl WallText {
     }
 }
 
+/// Now as RFC 3339 has it: `2026-11-21T01:02:32.123456Z`.
+pub fn timestamp() -> String {
+    let wall = clock_gettime(ClockId::Realtime);
+    let Civil { year, month, day, hour, minute, second, .. } = Civil::from_unix(wall.tv_sec);
+    let micros = wall.tv_nsec / 1000;
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z")
+}
+
 fn copy(to: &mut [u8], from: &str) {
     let count = to.len().min(from.len());
     to[..count].copy_from_slice(&from.as_bytes()[..count]);

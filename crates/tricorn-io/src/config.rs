@@ -4,7 +4,6 @@ use crate::stream::Stream;
 use rustix::fd::OwnedFd;
 use std::any::Any;
 use std::sync::Arc;
-use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::Trust;
@@ -59,7 +58,7 @@ pub struct Config {
     pub policy: HeadPolicy,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
-    pub admin: AdminPaths,
+    pub admin: Box<AdminPaths>,
     /// Value of the Server field; empty: there is none.
     pub server: Vec<u8>,
     /// Replies have a Date. The server's own pages have it in any case.
@@ -68,8 +67,6 @@ pub struct Config {
     pub standing_fields: FieldList,
     /// Makes the gateway's own buffers for large bodies.
     pub allocate: Option<Allocate>,
-    /// Compiled access log format; `None`: no access log.
-    pub access_format: Option<Format>,
     /// Age from which a call counts as stuck: the arbiter is told. 0: never.
     pub timeout: u64,
     /// Time an application call may take before it is ended; 0: as long as it likes.
@@ -132,11 +129,26 @@ pub struct AdminPaths {
     pub ready: Vec<u8>,
     /// What it and its siblings have counted; empty: that is not told.
     pub metrics: Vec<u8>,
+    /// A page for people; empty: there is none. What it shows is at [`LIVE`] behind it.
+    pub page: Vec<u8>,
     /// Whose questions are answered.
     pub allow: Trust,
     /// Labels of the metric `tricorn_info` and their values.
     pub info: Vec<(String, String)>,
+    /// Where prometheus_client keeps what the application counts; `None`: that is not told.
+    pub application: Option<std::path::PathBuf>,
 }
+
+impl AdminPaths {
+    /// Whether this is the path of the data of the page.
+    pub fn is_live(&self, path: &[u8]) -> bool {
+        let beside = self.page.strip_suffix(b"/").unwrap_or(&self.page);
+        !self.page.is_empty() && path.strip_prefix(beside) == Some(LIVE)
+    }
+}
+
+/// Where the page of the admin listener finds its data, behind its own path.
+pub const LIVE: &[u8] = b"/live.json";
 
 impl Default for AdminPaths {
     fn default() -> AdminPaths {
@@ -144,8 +156,10 @@ impl Default for AdminPaths {
             health: b"/healthz".to_vec(),
             ready: b"/readyz".to_vec(),
             metrics: b"/metrics".to_vec(),
+            page: b"/".to_vec(),
             allow: Trust::everybody(),
             info: Vec::new(),
+            application: None,
         }
     }
 }
@@ -258,6 +272,8 @@ pub const ADMIN_IDLE: u64 = 60 * crate::clock::SECOND;
 pub const ADMIN_PATIENCE: u64 = 20 * crate::clock::MILLI;
 /// How long the client of an admin connection may take for an answer that does not fit the socket at once.
 pub const ADMIN_WRITE: u64 = 5 * crate::clock::SECOND;
+/// How long an answer waits for the disk from which the application's metrics are read: then it is given without them.
+pub const ADMIN_READING: u64 = 2 * SECOND;
 /// How long an admin connection that was accepted with a reserved descriptor may take for its question.
 pub const ADMIN_HASTE: u64 = crate::clock::SECOND;
 /// How long accepting pauses after the system ran out of descriptors, or no room could be made.

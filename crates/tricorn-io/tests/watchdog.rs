@@ -364,7 +364,7 @@ fn a_place_that_was_left_is_taken_again_and_no_other() {
         Config { threads: 3, ..config() },
         Vec::new(),
         tricorn_io::Scoreboard::private(3),
-        None,
+        tricorn_io::Logs::default(),
     );
     let engine = more.expect("an engine");
     let places: Vec<_> = (0..3).map(|_| engine.join(false)).collect();
@@ -497,4 +497,54 @@ fn nothing_is_answered_into_a_connection_that_the_application_has_taken() {
     });
     gate.open(1);
     assert_eq!(client.rest(), b"before;after");
+}
+
+#[test]
+fn a_call_that_is_cancelled_is_marked_at_once_and_its_client_answered_for_it() {
+    let (read, messages) = pipe();
+    let (server, gate) = with_gate(Config { request_timeout: NEVER, messages, ..config() });
+    let (mut client, begin) = (server.connect(), Instant::now());
+    client.ask("/block");
+    gate.until_held(1);
+    let started = server.call_started(0).expect("a call");
+    for (slot, started) in [(0, started + 1), (1, started), (usize::MAX, started), (0, 1)] {
+        assert_eq!(server.cancel(slot, started), ENDED);
+    }
+    assert!(!server.engine.is_late() && !server.engine.was_cancelled(0));
+    assert_eq!(server.cancel(0, started), TOLD);
+    assert!(server.engine.is_late() && server.engine.was_cancelled(0));
+    assert_eq!(server.cancel(0, started), OVER, "it was told");
+    let lines = Ear::new(read).until_lines(2);
+    assert!(lines[0].starts_with("stuck cancel 0 ") && lines[0].ends_with(" GET /block"), "{lines:?}");
+    assert_eq!(client.response().status, 504);
+    assert!(begin.elapsed() >= Duration::from_millis(1000));
+    assert_eq!(server.get(Word::Late), 0, "it was over no limit");
+    gate.open(1);
+    server.until(Word::Requests, 1);
+    // The next call in this slot is none that was cancelled.
+    let mut next = server.connect();
+    next.ask("/block");
+    gate.until_held(1);
+    assert!(!server.engine.is_late() && !server.engine.was_cancelled(0));
+    gate.open(1);
+    assert_eq!(next.response().status, 200);
+    assert_eq!(server.cancel(0, started), ENDED);
+}
+
+#[test]
+fn a_call_that_has_concluded_is_not_cancelled() {
+    let gate = Gate::default();
+    let held = gate.clone();
+    let server = Server::start(Config { request_timeout: NEVER, ..config() }, move |engine, exchange| {
+        engine.conclude_call(exchange.slot());
+        held.pass();
+        answer(engine, exchange, b"done");
+    });
+    let mut client = server.connect();
+    client.ask("/");
+    gate.until_held(1);
+    assert_eq!(server.cancel(0, server.call_started(0).expect("a call")), OVER);
+    assert!(!server.engine.is_late() && !server.engine.was_cancelled(0));
+    gate.open(1);
+    assert_eq!(client.response().status, 200);
 }

@@ -6,5 +6,7 @@ pub mod http1;
 pub mod message;
 pub mod peer;
 pub mod response;
+pub mod statsd;
+pub mod syslog;
 mod trust;
 pub mod websocket;

@@ -1,5 +1,6 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
-use crate::late::{self, Thread};
+use crate::late::{self, Errors, Thread};
+use crate::logs;
 use crate::options::{self, CoreOptions, GroupOptions};
 use crate::panics::{self, Panicked};
 use crate::report::drop_chores;
@@ -29,19 +30,13 @@ impl Core {
     #[new]
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
         panics::watch();
-        let CoreOptions { config, access_log, sendfile } = options::read(options)?;
+        let CoreOptions { config, sendfile } = options::read(options)?;
         let (threads, hub) = (config.threads, config.hub);
         let board = page_of(&scoreboard, threads)?;
-        let access =
-            match &access_log {
-                Some(target) => Some(AccessLog::open(target).map_err(|error| {
-                    PyOSError::new_err(format!("the access log {target:?} cannot be opened: {error}"))
-                })?),
-                None => None,
-            };
+        let logs = logs::open(options, config.fault)?;
         let sockets = listeners.into_iter().map(listener).collect::<PyResult<Vec<OwnedFd>>>()?;
         let listeners = options::admin_listeners(options)?.into_iter().map(listener).collect::<PyResult<Vec<_>>>()?;
-        let engine = Engine::new(config, sockets, board, access)
+        let engine = Engine::new(config, sockets, board, logs)
             .and_then(|engine| engine.open_admin(listeners).map(|()| engine))
             .map_err(|error| PyOSError::new_err(format!("the core cannot be set up: {error}")))?;
         let (slot, generation) = options::identity(options)?;
@@ -60,14 +55,14 @@ impl Core {
         self.engine.request_timeout()
     }
 
-    /// Whether the main thread's call is over `request_timeout`; false once the application has answered.
-    fn is_late(&self) -> bool {
-        self.engine.is_late()
+    /// What is to be raised in the main thread's call if that is late; `None` once the application has answered.
+    fn late_call(&self, py: Python<'_>) -> Option<Py<PyType>> {
+        self.late_error(py, self.engine.late_main_slot()?)
     }
 
-    /// What `wait` raises in other threads' calls that are over `request_timeout`.
-    fn raise_when_late(&self, py: Python<'_>, error: Py<PyType>) {
-        let _ = self.late.error.set(py, error);
+    /// What is raised in calls that are over `request_timeout`, and in those that are cancelled.
+    fn raise_when_late(&self, py: Python<'_>, late: Py<PyType>, cancelled: Py<PyType>) {
+        let _ = self.late.errors.set(py, Errors { late, cancelled });
     }
 
     /// Has the main thread call this between two requests, whenever the wakeup descriptor was written to.
@@ -190,7 +185,7 @@ impl Core {
 
     /// Opens the access log file anew (after rotation).
     fn reopen_logs(&self, py: Python<'_>) -> PyResult<()> {
-        let result = py.detach(|| self.engine.access().map_or(Ok(()), AccessLog::reopen));
+        let result = py.detach(|| self.engine.logs().access.as_ref().map_or(Ok(()), AccessLog::reopen));
         result.map_err(|error| PyOSError::new_err(format!("the access log cannot be reopened: {error}")))
     }
 }
@@ -210,9 +205,9 @@ impl Core {
         self.sendfile
     }
 
-    /// What is raised in calls that are over `request_timeout`.
-    pub fn late_error(&self, py: Python<'_>) -> Option<Py<PyType>> {
-        self.late.error.get(py).map(|error| error.clone_ref(py))
+    /// What is raised in the call at this slot, which is late.
+    pub fn late_error(&self, py: Python<'_>, slot: usize) -> Option<Py<PyType>> {
+        self.late.error_of(py, &self.engine, slot).map(|error| error.clone_ref(py))
     }
 }
 

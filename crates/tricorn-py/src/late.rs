@@ -1,4 +1,4 @@
-//! `RequestTimeout` in threads that do not handle signals: the main thread raises it there (`PyThreadState_SetAsyncExc`).
+//! `RequestTimeout` and `RequestCancelled` in threads that do not handle signals: the main thread raises it there (`PyThreadState_SetAsyncExc`).
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,16 +23,22 @@ impl Thread {
     }
 }
 
+/// What is raised in calls that are over `request_timeout`, and in those that an operator has cancelled.
+pub struct Errors {
+    pub late: Py<PyType>,
+    pub cancelled: Py<PyType>,
+}
+
 /// The app threads by slot, and what to raise in them.
 pub struct Raiser {
     threads: Vec<AtomicU64>,
-    pub error: PyOnceLock<Py<PyType>>,
+    pub errors: PyOnceLock<Errors>,
 }
 
 impl Raiser {
     pub fn new(threads: usize) -> Raiser {
         let threads = (0..threads.max(1)).map(|_| AtomicU64::new(0)).collect();
-        Raiser { threads, error: PyOnceLock::new() }
+        Raiser { threads, errors: PyOnceLock::new() }
     }
 
     /// Remembers who has a slot.
@@ -43,11 +49,17 @@ impl Raiser {
         thread
     }
 
+    /// What is raised in the call at this slot, which is late.
+    pub fn error_of(&self, py: Python<'_>, engine: &Engine, slot: usize) -> Option<&Py<PyType>> {
+        let errors = self.errors.get(py)?;
+        Some(if engine.was_cancelled(slot) { &errors.cancelled } else { &errors.late })
+    }
+
     /// Raises in every call that the monitor found late since the last time.
     pub fn raise_in_late_calls(&self, py: Python<'_>, engine: &Engine) {
-        let Some(error) = self.error.get(py) else { return };
         engine.raise_in_late_calls(|slot| {
             let Some(thread) = self.threads.get(slot).map(|place| place.load(Ordering::Relaxed)) else { return false };
+            let Some(error) = self.error_of(py, engine, slot) else { return false };
             // SAFETY: the GIL is held, and the error is a live class. No Python code runs in here: the exception is noted for
             // the thread, which raises it between two of its instructions.
             unsafe { ffi::PyThreadState_SetAsyncExc(thread as c_long, error.as_ptr()) > 0 }

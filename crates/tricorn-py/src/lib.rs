@@ -35,6 +35,7 @@ mod functions;
 mod green;
 mod late;
 mod load;
+mod logs;
 mod loop_server;
 mod loops;
 mod options;
@@ -72,17 +73,19 @@ mod _core {
     #[pymodule_export]
     use crate::load::load;
     #[pymodule_export]
-    use crate::loop_server::LoopServer;
+    use crate::logs::check_access_log_format;
     #[pymodule_export]
-    use crate::options::check_access_log_format;
+    use crate::loop_server::LoopServer;
     #[pymodule_export]
     use crate::options::upload_dir_in_memory;
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
     #[pymodule_export]
+    use crate::scoreboard::{Counts, LedgerReader, PageReader};
+    #[pymodule_export]
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
-    use crate::scoreboard::{metric_families, pages_in_use};
+    use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
     #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]

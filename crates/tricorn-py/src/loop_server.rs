@@ -13,6 +13,7 @@ use crate::transport::{TransportGateway, Transports};
 use crate::wsgi::{OnLoop, WsgiGateway};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use tricorn_io::clock::{self, MILLI};
@@ -24,6 +25,7 @@ const TURN: u64 = MILLI;
 /// Serves requests in the event loop of the calling thread until the core is drained or stopped.
 #[pyclass(frozen, unsendable, module = "tricorn._core")]
 pub struct LoopServer {
+    core: Py<Core>,
     engine: Arc<Engine>,
     gateway: Box<dyn Gateway>,
     service: Service,
@@ -51,7 +53,8 @@ impl LoopServer {
         } else {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
-        Ok(LoopServer { service: Service::join(engine.clone(), done, gateway.most())?, engine, gateway })
+        let service = Service::join(engine.clone(), done, gateway.most())?;
+        Ok(LoopServer { core: core.clone().unbind(), service, engine, gateway })
     }
 
     /// The descriptors to be watched for reading.
@@ -65,9 +68,10 @@ impl LoopServer {
         self.gateway.running(py)
     }
 
-    /// Whether the call that the loop is at is over `request_timeout`: asked in a signal handler.
-    fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.gateway.current(py)?.is_some_and(|slot| self.engine.is_late_at(slot)))
+    /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.
+    fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
+        let late = self.gateway.current(py)?.filter(|slot| self.engine.is_late_at(*slot));
+        Ok(late.and_then(|slot| self.core.get().late_error(py, slot)))
     }
 
     /// Cancels every call that has not ended.

@@ -9,23 +9,22 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::clock::SECOND;
 use tricorn_io::{Config, Failpoint, MaxConcurrency, QueueOrder};
-use tricorn_proto::access_log::Format;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
 use tricorn_proto::peer::{ProxyPolicy, Trust};
 
 /// Looks options up and names the one that is missing or of the wrong type.
-struct Options<'a, 'py>(&'a Bound<'py, PyDict>);
+pub struct Options<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'a, 'py> Options<'a, 'py> {
-    fn get<T: for<'x> FromPyObject<'x, 'py, Error = PyErr>>(&self, name: &str) -> PyResult<T> {
+    pub fn get<T: for<'x> FromPyObject<'x, 'py, Error = PyErr>>(&self, name: &str) -> PyResult<T> {
         let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(format!("core option {name}")))?;
         value.extract::<T>().map_err(|error| PyValueError::new_err(format!("core option {name}: {error}")))
     }
 
     /// An option that may be missing, which turns off what it is about.
-    fn optional<T: for<'x> FromPyObject<'x, 'py, Error = PyErr> + Default>(&self, name: &str) -> PyResult<T> {
+    pub fn optional<T: for<'x> FromPyObject<'x, 'py, Error = PyErr> + Default>(&self, name: &str) -> PyResult<T> {
         if self.0.contains(name)? { self.get(name) } else { Ok(T::default()) }
     }
 
@@ -58,18 +57,11 @@ fn nanoseconds(seconds: f64) -> u64 {
 /// What `Core` needs to be made.
 pub struct CoreOptions {
     pub config: Config,
-    /// Path of the access log, `-` for standard output.
-    pub access_log: Option<String>,
     pub sendfile: bool,
 }
 
 pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
     let options = Options(options);
-    let access_log: Option<String> = options.get("access_log")?;
-    let access_format = match &access_log {
-        Some(_) => Some(access_format(&options)?),
-        None => None,
-    };
     let max_connections: usize = options.get("max_connections")?;
     let config = Config {
         threads: options.get("threads")?,
@@ -96,11 +88,10 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         upload_dir: upload_dir(&options)?,
         policy: head_policy(&options)?,
         request_id: options.optional("request_id")?,
-        admin: admin_paths(&options)?,
+        admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),
         date: options.get("date")?,
         standing_fields: standing_fields(&options)?,
-        access_format,
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
         request_timeout: options.optional_seconds("request_timeout")?,
@@ -118,13 +109,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         life: options.pipe("life")?,
         graceful_timeout: options.optional_seconds("graceful_timeout")?,
     };
-    Ok(CoreOptions { config, access_log, sendfile: options.get("sendfile")? })
-}
-
-/// Raises `ValueError` if it is no format. Returns a sentence with the known atoms if it has another one.
-#[pyfunction]
-pub fn check_access_log_format(text: &str) -> PyResult<Option<String>> {
-    Format::parse(text).map(|format| format.complaint()).map_err(PyValueError::new_err)
+    Ok(CoreOptions { config, sendfile: options.get("sendfile")? })
 }
 
 /// The worker's slot and generation.
@@ -136,18 +121,6 @@ pub fn identity(options: &Bound<'_, PyDict>) -> PyResult<(u64, u64)> {
 /// Descriptors of the listeners for questions about the worker; the core owns them.
 pub fn admin_listeners(options: &Bound<'_, PyDict>) -> PyResult<Vec<std::os::fd::RawFd>> {
     Options(options).optional("admin_listeners")
-}
-
-fn access_format(options: &Options<'_, '_>) -> PyResult<Format> {
-    let text = || -> PyResult<Format> {
-        let format: String = options.get("access_log_format")?;
-        Format::parse(&format).map_err(PyValueError::new_err)
-    };
-    match options.optional::<Option<String>>("log_format")?.as_deref() {
-        None | Some("text") => text(),
-        Some("json") => Ok(Format::json(options.optional("request_id")?)),
-        Some(other) => Err(PyValueError::new_err(format!("core option log_format: {other}; expected text or json"))),
-    }
 }
 
 /// Raises `OSError` if bodies of requests cannot be kept in this directory.
@@ -243,8 +216,12 @@ fn standing_fields(options: &Options<'_, '_>) -> PyResult<FieldList> {
 
 fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::AdminPaths> {
     let mut paths = tricorn_io::reactor::AdminPaths::default();
-    let all =
-        [("health_path", &mut paths.health), ("ready_path", &mut paths.ready), ("metrics_path", &mut paths.metrics)];
+    let all = [
+        ("health_path", &mut paths.health),
+        ("ready_path", &mut paths.ready),
+        ("metrics_path", &mut paths.metrics),
+        ("admin_page", &mut paths.page),
+    ];
     for (name, path) in all {
         if let Some(given) = options.optional::<Option<String>>(name)? {
             *path = given.into_bytes();
@@ -255,6 +232,7 @@ fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::Admin
             Trust::parse(&given).map_err(|error| PyValueError::new_err(format!("core option admin_allow: {error}")))?;
     }
     paths.info = options.optional("info")?;
+    paths.application = options.optional("app_metrics")?;
     Ok(paths)
 }
 

@@ -37,16 +37,24 @@ impl Reporter {
         Reporter { engine, on_error, on_notice, pid: std::process::id() }
     }
 
-    /// Whether lines of the access log are written here.
+    /// Whether the logs are told of requests here.
     #[inline]
-    pub fn has_access_log(&self) -> bool {
-        self.engine.access().is_some() && self.engine.config().access_format.is_some()
+    pub fn tells(&self) -> bool {
+        self.engine.logs().are_on()
+    }
+
+    /// Whether that makes lines, in which values of the environ may stand.
+    #[inline]
+    pub fn makes_lines(&self) -> bool {
+        self.engine.logs().has_lines()
     }
 
     /// Apart, since a greenlet that waits keeps every byte of the frames above it.
     #[inline(never)]
     pub fn access(&self, exchange: &Exchange, line: &Line<'_>) {
-        let Some(format) = self.engine.config().access_format.as_ref().filter(|_| !is_child()) else { return };
+        if is_child() {
+            return; // locks may be held by threads of the parent
+        }
         let request = &*exchange.request;
         let record = Record {
             head: &request.head,
@@ -63,7 +71,7 @@ impl Reporter {
             outcome: Some(exchange.outcome()),
             environ: line.environ,
         };
-        self.engine.log(|out| format.render(&record, out));
+        self.engine.tell(&record);
     }
 
     /// Has a hook told of a finished reply. `sent`: bytes behind the head, if the reply has not counted them.
@@ -105,7 +113,9 @@ impl Reporter {
         exchange.timing.late = is_late;
         exchange.give_up(if is_late { 504 } else { 500 }, "");
         let line = request_line(exchange);
-        let text = if is_late {
+        let text = if is_late && self.engine.was_cancelled(exchange.slot()) {
+            format!("Error handling request {line}: it was cancelled by an operator")
+        } else if is_late {
             let limit = self.engine.request_timeout();
             format!("Error handling request {line}: it was ended after {limit} s (request_timeout)")
         } else {
@@ -192,13 +202,19 @@ pub fn is_request_timeout(py: Python<'_>, error: &PyErr) -> bool {
     kind.is_ok_and(|kind| error.is_instance(py, kind))
 }
 
-/// What a request over `request_timeout` (seconds) is told to end with.
+/// What a late request, which was at this slot, is told to end with.
 #[cold]
-pub fn request_timeout(py: Python<'_>, limit: f64) -> PyErr {
-    match REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout") {
-        Ok(kind) => PyErr::from_type(kind.clone(), (limit,)),
-        Err(error) => error,
-    }
+pub fn told_to_end(py: Python<'_>, engine: &Engine, slot: usize) -> PyErr {
+    static REQUEST_CANCELLED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let error = if engine.was_cancelled(slot) {
+        REQUEST_CANCELLED
+            .import(py, "tricorn.errors", "RequestCancelled")
+            .map(|kind| PyErr::from_type(kind.clone(), ()))
+    } else {
+        let kind = REQUEST_TIMEOUT.import(py, "tricorn.errors", "RequestTimeout");
+        kind.map(|kind| PyErr::from_type(kind.clone(), (engine.request_timeout(),)))
+    };
+    error.unwrap_or_else(|error| error)
 }
 
 /// `GET /path`, for the log.

@@ -2,6 +2,8 @@
 
     make(config)                      the logger: an instance of the class `logger_class`
     native_access(config, logger)     where the core writes the access log itself
+    native_syslog(config, logger)     how the core sends lines of the access log to syslog
+    native_statsd(config, logger)     how the core sends metrics of requests to statsd
     may_be_native(config)             whether it will, as far as one can tell before there is a logger
     python_access(config, logger)     whether `logger.access` is to be called for every request
     settle_after_patching()           what monkey-patching must not change, and what it must
@@ -17,14 +19,24 @@ from typing import TYPE_CHECKING
 
 from tricorn.errors import ConfigError, TricornError
 from tricorn.log import names
-from tricorn.log.access import may_be_native, native_access, python_access
+from tricorn.log.access import access_of, may_be_native, native_access, native_statsd, native_syslog, python_access
 from tricorn.log.logger import Logger
 from tricorn.unpatched import _thread
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
 
-__all__ = ["Logger", "make", "may_be_native", "native_access", "python_access", "settle_after_patching"]
+__all__ = [
+    "Logger",
+    "access_of",
+    "make",
+    "may_be_native",
+    "native_access",
+    "native_statsd",
+    "native_syslog",
+    "python_access",
+    "settle_after_patching",
+]
 
 
 def make(config: Config) -> Logger:
@@ -32,7 +44,7 @@ def make(config: Config) -> Logger:
     from tricorn.log import classes
     from tricorn.log.transaction import transaction
 
-    kind = classes.load(config.logger_class)
+    kind = classes.load(config.logger_class, with_statsd=config.statsd_host is not None)
     with transaction():
         try:
             return kind(config)
@@ -55,6 +67,6 @@ def settle_after_patching() -> None:
 
     setattr(logging, "_lock", _thread.RLock())  # noqa: B010  (not an attribute a type checker knows)
     for handler in names.handlers():
-        if isinstance(handler, targets.Quiet):
+        if isinstance(handler, targets.RealLock):
             handler.createLock()
     raw_text.settle_after_patching()

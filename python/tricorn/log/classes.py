@@ -7,16 +7,20 @@ from typing import Any
 from tricorn.config.lookups import import_class
 from tricorn.errors import ConfigError
 from tricorn.log.logger import Logger
+from tricorn.log.statsd import Statsd
 
 OURS = ("", "simple", "tricorn.log.Logger", "gunicorn.glogging.Logger")
 STATSD = "gunicorn.instrument.statsd.Statsd"
 
 
-def load(named: Any) -> type[Logger]:
-    """Raises ConfigError for a name that leads nowhere and for what is no logger."""
-    if named == STATSD:
-        raise ConfigError("The logger class for statsd (logger_class) is not available in this version.")
-    found: Any = Logger if named in OURS else named
+def load(named: Any, *, with_statsd: bool = False) -> type[Logger]:
+    """Raises ConfigError for a name that leads nowhere and for what is no logger.
+
+    `with_statsd`: metrics are wanted, and a default that is named becomes the class that sends them.
+    """
+    found: Any = named
+    if named == STATSD or (isinstance(named, str) and named in OURS):
+        found = Statsd if with_statsd or named == STATSD else Logger
     if isinstance(found, str):
         found = import_class(f"The logger class {named!r} (logger_class)", found)
     if not isinstance(found, type) or not issubclass(found, Logger):

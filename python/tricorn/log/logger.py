@@ -61,6 +61,7 @@ class Logger:
             split = cfg.log_streams == "split"
             errors = self._targets("errorlog", cfg.errorlog, STDERR, error, split=split)
             accesses = self._targets("accesslog", cfg.accesslog, STDOUT, access)
+            complaint = self._add_syslog(errors, accesses)
             configured.retire()
             self.error_handlers = _exchange(self.error_log, errors)
             self.access_handlers = _exchange(self.access_log, accesses)
@@ -68,6 +69,8 @@ class Logger:
             self.access_log.setLevel(logging.INFO)
             configured.apply(cfg)
             self._capture(cfg)
+        if complaint:
+            self.error_log.warning("%s", complaint)
 
     def _formatters(self) -> tuple[logging.Formatter, logging.Formatter]:
         if self.cfg.log_format == "json":
@@ -89,6 +92,18 @@ class Logger:
             handler.setFormatter(formatter)
         return made
 
+    def _add_syslog(self, errors: list[logging.Handler], accesses: list[logging.Handler]) -> str:
+        """What is to be said of it; empty: nothing."""
+        if not self.cfg.syslog:
+            return ""
+        from tricorn.log import syslog
+
+        of_errors, of_accesses = syslog.handlers(self.cfg, self.syslog_fmt)
+        errors.append(of_errors)
+        if of_accesses is not None:
+            accesses.append(of_accesses)
+        return of_errors.outlet.complaint("syslog", "syslog_addr")
+
     def _capture(self, cfg: Config) -> None:
         capture.stop()
         self.logfile, self._captured = None, ""
@@ -104,6 +119,11 @@ class Logger:
             self._captured = os.path.abspath(path)
             with or_refused(f"The output cannot be captured (capture_output) into {path!r}"):
                 self.logfile = capture.into_file(self._captured, cfg.user, cfg.group)
+
+    def change_level(self, level: str) -> None:
+        """Until the configuration is read again; processes that are forked from now on have it too."""
+        self.loglevel = self.LOG_LEVELS[level]
+        self.error_log.setLevel(self.loglevel)
 
     # The error log
 
@@ -143,7 +163,8 @@ class Logger:
 
     @property
     def access_log_enabled(self) -> bool:
-        return bool(self.cfg.accesslog) or configured.is_configured(self.cfg)
+        to_syslog = self.cfg.syslog and not self.cfg.disable_redirect_access_to_syslog
+        return bool(self.cfg.accesslog) or to_syslog or configured.is_configured(self.cfg)
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
         """Writes the line of one request. Called only if the core does not write it."""

@@ -16,7 +16,18 @@ from tricorn.unpatched import _thread, os
 STDOUT, STDERR = 1, 2
 
 
-class Quiet(logging.StreamHandler):  # type: ignore[type-arg]
+class RealLock(logging.Handler):
+    """A real lock also where `threading` is patched: who has it writes, and does not wait for a greenlet.
+
+    To greenlets it is no lock, since they are of one thread. Nothing is torn for that: a record is written at once.
+    """
+
+    def createLock(self) -> None:
+        super().createLock()
+        self.lock = _thread.RLock()
+
+
+class Quiet(RealLock, logging.StreamHandler):  # type: ignore[type-arg]
     """A handler whose failures are counted. The server goes on: its log is not worth a request."""
 
     lost = 0
@@ -24,14 +35,6 @@ class Quiet(logging.StreamHandler):  # type: ignore[type-arg]
     reason = ""
     _gunicorn = True
     """What gunicorn calls its own handlers: those that the next setup replaces."""
-
-    def createLock(self) -> None:
-        """A real lock also where `threading` is patched: who has it writes, and does not wait for a greenlet.
-
-        To greenlets it is no lock, since they are of one thread. Nothing is torn for that: a record is written at once.
-        """
-        super().createLock()
-        self.lock = _thread.RLock()
 
     def emit(self, record: logging.LogRecord) -> None:
         before = self.lost

@@ -7,9 +7,42 @@ worker will never be again.
 
 from __future__ import annotations
 
-from tricorn._core import GROUP_BYTES, LEDGER_BYTES, Ledger, Scoreboard, Snapshot, metric_families, pages_in_use
+from tricorn._core import (
+    GROUP_BYTES,
+    LEDGER_BYTES,
+    Counts,
+    Ledger,
+    LedgerReader,
+    PageReader,
+    RunningRequest,
+    Scoreboard,
+    Snapshot,
+    histogram_edges,
+    is_metric_file,
+    metric_families,
+    pages_in_use,
+)
 
-__all__ = ["GROUP_BYTES", "LEDGER_BYTES", "Ledger", "Scoreboard", "Snapshot", "metric_families", "sum_of_databases"]
+__all__ = [
+    "GROUP_BYTES",
+    "LAYOUT",
+    "LEDGER_BYTES",
+    "Counts",
+    "Ledger",
+    "LedgerReader",
+    "PageReader",
+    "RunningRequest",
+    "Scoreboard",
+    "Snapshot",
+    "histogram_edges",
+    "is_metric_file",
+    "metric_families",
+    "pages_in_use",
+    "sum_of_databases",
+]
+
+LAYOUT = 5
+"""The version of the layout of all of these pages. `Scoreboard.read` refuses a page of another."""
 
 
 def sum_of_databases(pages: memoryview, size: int, group: memoryview) -> int:

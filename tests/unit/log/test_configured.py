@@ -288,7 +288,6 @@ class TestLoggerClass:
             ("my_loggers.Other", "expected a subclass of tricorn.log.Logger"),
             ("my_loggers.Failing", "Failing .logger_class. failed: ZeroDivisionError"),
             ("Mine", "must be a dotted name"),
-            ("gunicorn.instrument.statsd.Statsd", "not available in this version"),
         ],
     )
     def test_a_bad_one(

@@ -14,7 +14,17 @@ import pytest
 from tricorn import _core, workers
 from tricorn.arbiter.policy.worker import Cause
 from tricorn.config.resolve import resolve
-from tricorn.metrics.scoreboard import Ledger, Scoreboard, Snapshot, sum_of_databases
+from tricorn.metrics.scoreboard import (
+    LAYOUT,
+    Ledger,
+    LedgerReader,
+    PageReader,
+    Scoreboard,
+    Snapshot,
+    histogram_edges,
+    pages_in_use,
+    sum_of_databases,
+)
 from tricorn.workers.native import core_options
 
 from tests.harness.page import ENTRY, FREE, OLDEST, PAGES, QUEUED, TABLE, begun, put
@@ -71,6 +81,8 @@ def test_a_core_writes_what_the_reader_reads() -> None:
 
 def test_another_layout_is_refused() -> None:
     page = begun()
+    page[1] = LAYOUT
+    assert read(page)
     page[1] = 999
     with pytest.raises(ValueError, match="layout 999"):
         read(page)
@@ -93,6 +105,7 @@ def test_the_page_says_which_requests_are_running_and_since_when() -> None:
     put(page, 1, time.monotonic_ns() - 2_000_000_000, b"GET /slow?x=1")
     (request,) = of(page).requests()
     assert (request.slot, request.text) == (1, "GET /slow?x=1")
+    assert request.started == page[TABLE + ENTRY]
     assert 2 <= request.age < 20
 
 
@@ -180,7 +193,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page[8:16] = memoryview(struct.pack("8Q", *range(8, 16))).cast("Q")
     page[16:31] = memoryview(struct.pack("15Q", *range(16, 31))).cast("Q")
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
-    page[47:59] = memoryview(struct.pack("12Q", *range(47, 59))).cast("Q")
+    page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
     names = {
         8: "connections in_flight queued body_bytes free",
         14: "response_bytes response_disk_bytes",
@@ -188,7 +201,7 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         25: "spooled app_errors bytes_in bytes_out rescues log_lost",
         40: "handed_over taken_over queue_full queue_late left_queue databases",
         47: "leaving stuck late head_bytes heads_shed body_disk_bytes unforwarded cpu_nanoseconds slot generation",
-        57: "messages_in messages_out",
+        57: "messages_in messages_out syslog_lost statsd_lost resident_bytes",
     }
     expected = {name: first + at for first, group in names.items() for at, name in enumerate(group.split())}
     assert read(page).figures == expected
@@ -267,3 +280,40 @@ def test_the_arbiter_counts_by_names_that_are_known() -> None:
 def test_no_ledger_is_too_short() -> None:
     with pytest.raises(ValueError, match="short"):
         Ledger(memoryview(bytearray(_core.LEDGER_BYTES - 8)))
+
+
+def test_pages_that_cannot_be_written_are_read() -> None:
+    page = begun()
+    page[9], page[17], page[33], page[64 + 2] = 2, 7, 6, 3
+    put(page, 0, 1, b"GET /")
+    reader = PageReader(bytes(page))
+    snapshot = reader.read()
+    assert snapshot is not None
+    assert (snapshot.figures["in_flight"], [request.text for request in reader.requests()]) == (2, ["GET /"])
+    counts = reader.counts()
+    assert (counts.figures["requests"], counts.statuses) == (7, (0, 6, 0, 0, 0))
+    assert counts.histograms["queue"][2] == 3
+    ledger = memoryview(bytearray(_core.LEDGER_BYTES)).cast("Q")
+    ledger[17], ledger[450] = 40, 3
+    totals = LedgerReader(bytes(ledger)).totals([reader, reader])
+    assert (totals.figures["requests"], totals.statuses[1]) == (54, 12)
+    assert LedgerReader(bytes(ledger)).generation == 3
+    group = memoryview(bytearray(_core.GROUP_BYTES)).cast("Q")
+    group[PAGES] = 9
+    assert pages_in_use(bytes(group)) == 9
+
+
+def test_a_reader_takes_no_memory_that_is_too_short_or_not_aligned() -> None:
+    for make, size in ((PageReader, 3584), (LedgerReader, _core.LEDGER_BYTES), (pages_in_use, _core.GROUP_BYTES)):
+        with pytest.raises(ValueError, match="short"):
+            make(bytes(size - 8))
+        with pytest.raises(ValueError, match="aligned"):
+            make(memoryview(bytes(size + 1))[1:])
+
+
+def test_each_bucket_lies_between_two_edges() -> None:
+    edges, exported = histogram_edges()
+    counts = PageReader(begun().cast("B")).counts()
+    assert [len(counts.histograms[name]) for name in ("queue", "application", "total")] == [len(edges) - 1] * 3
+    assert len(counts.histograms["gil"]) == len(exported) - 1
+    assert (edges == sorted(edges), exported == sorted(exported)) == (True, True)

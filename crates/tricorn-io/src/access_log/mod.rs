@@ -16,7 +16,6 @@ use crate::sys::fork::is_child;
 use log_thread::{Log, LogThread, Outcome};
 use rustix::io;
 use sink::Sink;
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
@@ -36,14 +35,6 @@ const DISK_PATIENCE: u64 = SECOND;
 const HANGS: u64 = SECOND;
 
 const LATE: &str = "its disk has not answered for a second; it is opened anew when the disk answers";
-
-/// A thread keeps the buffer of a line that took no more.
-const LONG: usize = 16 << 10;
-
-thread_local! {
-    /// Where this thread renders its next line; with the one that is at it, meanwhile.
-    static LINE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-}
 
 /// Where lines go. One per worker.
 #[derive(Debug)]
@@ -117,25 +108,17 @@ impl AccessLog {
         self
     }
 
-    /// Adds the line that `render` appends, if there is room. Whether none waited before.
-    ///
-    /// `render` may take its time, run Python code, and come back here: nothing is locked meanwhile.
-    pub fn add(&self, render: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let mut line = LINE.take();
-        render(&mut line);
+    /// Adds a line, if there is room. Whether none waited before.
+    pub fn add(&self, line: &[u8]) -> bool {
         let mut pending = locked(&self.pending);
         if pending.bytes.len() + line.len() + self.taken.bytes.load(Relaxed) > MOST {
             self.lost.fetch_add(1, Relaxed);
         } else {
-            pending.bytes.extend_from_slice(&line);
+            pending.bytes.extend_from_slice(line);
             pending.lines += 1;
         }
         drop(pending);
-        if line.capacity() <= LONG {
-            line.clear();
-            LINE.set(line);
-        }
-        // The first one is a full barrier, see `Engine::log`. A thread that sees lines of others wait has its own written with them.
+        // The first one is a full barrier, see `Engine::tell`. A thread that sees lines of others wait has its own written with them.
         !self.waiting.load(Relaxed) && !self.waiting.swap(true, SeqCst)
     }
 

@@ -9,6 +9,7 @@ use crate::exchange::Exchange;
 use crate::reactor::WAKE;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
+use tricorn_proto::access_log::Record;
 
 impl Engine {
     /// The calling thread comes to serve; `None` if all slots are taken. The main thread also watches for signals.
@@ -46,15 +47,12 @@ impl Engine {
         }
     }
 
-    /// Adds a line to the access log, if there is one. A monitor that covers waits for events only, and is told: the line
-    /// may come long before the call is over. Either it sees the line, or this sees that it covers.
+    /// Tells the logs of a request. A monitor that covers waits for events only, and is told: the line may come long before
+    /// the call is over. Either it sees the line, or this sees that it covers.
     #[inline]
-    pub fn log(&self, render: impl FnOnce(&mut Vec<u8>)) {
+    pub fn tell(&self, record: &Record<'_>) {
         let shared = &*self.shared;
-        if let Some(access) = &shared.access
-            && access.add(render)
-            && shared.waiting.watch.is_covering()
-        {
+        if shared.logs.tell(record) && shared.waiting.watch.is_covering() {
             shared.waiting.alarm.ring();
         }
     }

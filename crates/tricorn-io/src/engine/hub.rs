@@ -113,7 +113,7 @@ impl Engine {
         if self.has_things(core) || core.reactor.has_leftovers() {
             return false;
         }
-        let log_is_due = shared.access.as_ref().is_some_and(|access| access.is_due());
+        let log_is_due = shared.logs.need_a_look();
         if shared.waiting.watch.is_asleep() {
             // What has to be done at some time is the monitor's.
             let due = [core.reactor.timeout(now), shared.queue_look(core, now)].into_iter().flatten().min();

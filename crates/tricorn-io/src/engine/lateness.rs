@@ -16,8 +16,17 @@ impl Engine {
 
     /// Whether the call that the main thread is at is late, and the application at it still.
     pub fn is_late(&self) -> bool {
-        let slot = self.shared.waiting.main_slot().map(|slot| &self.shared.waiting.slots[slot]);
-        slot.is_some_and(|slot| slot.lateness.is(slot.calls()))
+        self.late_main_slot().is_some()
+    }
+
+    /// The slot of that call.
+    pub fn late_main_slot(&self) -> Option<usize> {
+        self.shared.waiting.main_slot().filter(|slot| self.is_late_at(*slot))
+    }
+
+    /// Whether the last call of this slot was ended by an operator.
+    pub fn was_cancelled(&self, slot: usize) -> bool {
+        self.shared.waiting.slots.get(slot).is_some_and(|slot| slot.lateness.is_cancelled())
     }
 
     /// Calls `raise` with the slot of every late call that was not raised in yet, the main thread's excepted. It holds the

@@ -15,13 +15,13 @@ mod one_queue;
 pub mod shared;
 mod taken;
 
-use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{Config, Failpoint, MaxConcurrency};
 use crate::exchange::lost::Lost;
 use crate::exchange::outbox::SharedBytes;
 use crate::exchange::responses::Responses;
 use crate::exchange::{Exchange, Sent};
+use crate::logs::Logs;
 use crate::one_queue::siblings::Siblings;
 use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::group::GroupWord;
@@ -67,15 +67,10 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(
-        config: Config,
-        listeners: Vec<OwnedFd>,
-        board: Scoreboard,
-        access: Option<AccessLog>,
-    ) -> io::Result<Engine> {
+    pub fn new(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, logs: Logs) -> io::Result<Engine> {
         let config = Arc::new(config);
         let poller = Arc::new(Poller::new()?);
-        let access = access.map(|access| Arc::new(access.with_fault(config.fault)));
+        let logs = Arc::new(logs);
         let mut sockets = Vec::with_capacity(listeners.len());
         for socket in listeners {
             sockets.push(Listener::new(socket, Protocol::Http1)?);
@@ -89,7 +84,7 @@ impl Engine {
             board,
             poller: poller.clone(),
             entrance: waiting.entrance.clone(),
-            access: access.clone(),
+            logs: logs.clone(),
             listeners: sockets,
             streams: waiting.streams.clone(),
             sleeper: waiting.sleeper.clone(),
@@ -105,7 +100,7 @@ impl Engine {
             board,
             baton: Baton::new(core),
             poller,
-            access,
+            logs,
             has_admin: AtomicBool::new(false),
             siblings: OnceLock::new(),
             queued: AtomicUsize::new(0),
@@ -150,8 +145,8 @@ impl Engine {
         &self.shared.config
     }
 
-    pub fn access(&self) -> Option<&Arc<AccessLog>> {
-        self.shared.access.as_ref()
+    pub fn logs(&self) -> &Logs {
+        &self.shared.logs
     }
 
     /// The address a listener is bound to; `None` for unix sockets.
@@ -296,7 +291,7 @@ impl Engine {
         if core.reactor.has_work() {
             return;
         }
-        if shared.access.as_ref().is_some_and(|access| access.is_due()) {
+        if shared.logs.need_a_look() {
             shared.waiting.wake_monitor(); // lines of refused requests, which began no call
         }
         if core.polling.is_some() {

@@ -1,11 +1,11 @@
 //! What the app threads and the monitor share.
 use super::baton::{Baton, Core};
 use super::lifecycle::{Lifecycle, Stage};
-use crate::access_log::AccessLog;
 use crate::clock;
 use crate::config::Config;
 use crate::exchange::lost::Lost;
 use crate::exchange::responses::Responses;
+use crate::logs::Logs;
 use crate::one_queue::siblings::Siblings;
 use crate::scoreboard::Scoreboard;
 use crate::sys::poll::Poller;
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub board: Scoreboard,
     pub baton: Baton,
     pub poller: Arc<Poller>,
-    pub access: Option<Arc<AccessLog>>,
+    pub logs: Arc<Logs>,
     /// With `request_id`: makes those that no client gave.
     pub ids: Option<Mutex<request_id::Maker>>,
     /// What threads, hub and monitor show one another.

@@ -1,6 +1,6 @@
 //! Which of the two formats a client wants (RFC 9110 section 12.5.1).
 
-use super::Exposition;
+use super::exposition::Exposition;
 
 /// OpenMetrics if the client asks for it by name, and does not like plain text better. `fields`: the values of Accept.
 pub fn negotiated<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Exposition {

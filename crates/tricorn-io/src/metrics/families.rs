@@ -61,12 +61,20 @@ pub(super) enum Source {
     Named(LedgerWord, &'static [&'static str]),
     /// In how many states workers are.
     States(&'static [(&'static str, State)]),
-    BusyByWorker,
+    /// A word of each worker's page; and one in nanoseconds.
+    ByWorker(Word),
+    SecondsByWorker(Word),
+    /// Connections that wait in the kernel by listener, and how many may.
+    Backlog,
+    BacklogLimit,
     Capacity,
     OldestWait,
     BusyRatio,
     ConcurrencyLimit,
     StartTime,
+    /// What became of the files of the application's metrics.
+    Files,
+    LeftOut,
     Info,
 }
 
@@ -78,7 +86,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 40] = [
+pub static FAMILIES: [Family; 46] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -98,7 +106,7 @@ pub static FAMILIES: [Family; 40] = [
     row(Counter, "spooled_bodies", "", "Request bodies that were kept on disk.", Count(Word::Spooled)),
     row(Counter, "unforwarded", "", "Requests of untrusted peers from which forwarded headers were taken.", Count(Word::Unforwarded)),
     row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),
-    row(Counter, "lines_lost", "log", "Lines of a log that were lost.", Counts(&[("access", Word::LogLost)])),
+    row(Counter, "lines_lost", "log", "Lines of a log that were lost.", Counts(&[("access", Word::LogLost), ("syslog", Word::SyslogLost), ("statsd", Word::StatsdLost)])),
     row(Counter, "cpu_seconds", "", "Processor time of all workers.", Nanoseconds(Word::Cpu)),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
@@ -113,10 +121,16 @@ pub static FAMILIES: [Family; 40] = [
     row(Gauge, "capacity", "", "Requests that can run at once in the workers that serve.", Capacity),
     row(Gauge, "busy_ratio", "", "Requests that run, of those that can run at once.", BusyRatio),
     row(Gauge, "concurrency_limit", "", "Requests that may run at once in all workers (max_concurrency).", ConcurrencyLimit),
-    row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", BusyByWorker),
+    row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", ByWorker(Word::InFlight)),
+    row(Gauge, "worker_rss_bytes", "worker", "Resident memory of a worker, what workers share included, by its slot.", ByWorker(Word::Resident)),
+    row(Gauge, "worker_cpu_seconds", "worker", "Processor time of the worker that has a slot now.", SecondsByWorker(Word::Cpu)),
+    row(Gauge, "listen_backlog", "listener", "Connections that wait in the kernel to be accepted (TCP without reuse_port).", Backlog),
+    row(Gauge, "listen_backlog_limit", "listener", "How many may wait there: backlog, cut to net.core.somaxconn.", BacklogLimit),
     row(Gauge, "database_connections", "", "Connections to databases that green workers hold.", SomeSum(Word::Databases)),
     row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, and of responses that slow clients have not taken.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes)])),
     row(Gauge, "disk_bytes", "of", "Request bodies and responses on disk.", Sums(&[("bodies", Word::DiskBytes), ("responses", Word::ResponseDiskBytes)])),
     row(Gauge, "start_time_seconds", "", "When the arbiter began, in seconds since 1970.", StartTime),
+    row(Gauge, "application_files", "state", "Files of the application's own metrics (metrics_app) that were merged, and that are broken or too long.", Files),
+    row(Gauge, "application_values_left_out", "", "Values among them that belong to no metric that could be told.", LeftOut),
     row(Kind::Info, "", "", "The server's version, Python's, and the worker class.", Info),
 ];

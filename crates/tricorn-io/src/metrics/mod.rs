@@ -3,13 +3,18 @@
 //! Rendered from shared memory without Python, by the thread that runs the reactor. Any worker tells those of all.
 
 mod accept;
+mod application;
+mod exposition;
 pub mod families;
+pub mod live;
 mod totals;
 
 pub use accept::negotiated;
+pub use application::{Merged, Reading, is_whole, read_all};
+pub use exposition::Exposition;
 pub use families::{FAMILIES, Family, Kind};
 
-use crate::clock::SECOND;
+use crate::clock::{self, SECOND};
 use crate::scoreboard::Scoreboard;
 use crate::scoreboard::buckets::EXPORTED;
 use crate::scoreboard::group::Group;
@@ -19,23 +24,6 @@ use families::Source;
 use std::fmt::{self, Write};
 use totals::{Durations, Totals};
 use tricorn_proto::message::RefusalKind;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exposition {
-    /// <https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format>
-    Text,
-    /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>
-    OpenMetrics,
-}
-
-impl Exposition {
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Exposition::Text => "text/plain; version=0.0.4; charset=utf-8",
-            Exposition::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-}
 
 /// What the metrics are made of.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +36,25 @@ pub struct Sources<'a> {
     pub info: &'a [(String, String)],
     /// Monotonic nanoseconds.
     pub now: u64,
+    /// What the application counts.
+    pub application: Option<&'a Reading>,
+    pub backlogs: &'a [Backlog],
+}
+
+/// Connections that wait at a listener to be accepted.
+#[derive(Debug)]
+pub struct Backlog {
+    /// Its address.
+    pub listener: String,
+    pub waiting: u32,
+    pub limit: u32,
+}
+
+impl<'a> Sources<'a> {
+    /// Pages and a ledger, and nothing else.
+    pub fn of(pages: &'a [Scoreboard], ledger: Option<Ledger>) -> Sources<'a> {
+        Sources { pages, ledger, group: None, info: &[], now: clock::now(), application: None, backlogs: &[] }
+    }
 }
 
 /// All metrics there are. A family without a number is left out.
@@ -59,6 +66,7 @@ pub fn render(sources: &Sources<'_>, exposition: Exposition) -> String {
         // A `String` takes everything.
         let _ = renderer.family(family, &mut text);
     }
+    text.push_str(sources.application.map_or("", |reading| reading.text(exposition)));
     if exposition == Exposition::OpenMetrics {
         text.push_str("# EOF\n");
     }
@@ -139,7 +147,14 @@ impl Renderer<'_> {
             Source::States(states) => {
                 states.iter().try_for_each(|(name, state)| put(name, &totals.states[*state as usize]))
             }
-            Source::BusyByWorker => totals.busy.iter().try_for_each(|(slot, busy)| put(&slot.to_string(), busy)),
+            Source::ByWorker(word) => {
+                totals.by_slot.iter().try_for_each(|(slot, page)| put(&slot.to_string(), &page.get(*word)))
+            }
+            Source::SecondsByWorker(word) => {
+                totals.by_slot.iter().try_for_each(|(slot, page)| put(&slot.to_string(), &Seconds(page.get(*word))))
+            }
+            Source::Backlog => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.waiting)),
+            Source::BacklogLimit => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.limit)),
             Source::Capacity => put("", &totals.capacity),
             Source::OldestWait => {
                 let waits = if totals.oldest == 0 { 0 } else { self.sources.now.saturating_sub(totals.oldest) };
@@ -158,6 +173,11 @@ impl Renderer<'_> {
                 0 => Ok(()),
                 micros => put("", &Seconds(micros.saturating_mul(1000))),
             },
+            Source::Files => self.sources.application.map_or(Ok(()), |reading| {
+                put("merged", &reading.merged)?;
+                put("broken", &reading.broken)
+            }),
+            Source::LeftOut => self.sources.application.map_or(Ok(()), |reading| put("", &reading.left_out)),
             Source::Info => info(out, self.sources.info),
         }
     }
@@ -230,7 +250,16 @@ mod tests {
 
     fn text(pages: &[Scoreboard], ledger: Option<Ledger>, exposition: Exposition) -> String {
         let info = [("version".to_string(), "1.2".to_string()), ("python".to_string(), "\"3\"".to_string())];
-        render(&Sources { pages, ledger, group: Some(Group::private()), info: &info, now: 5_000_000_000 }, exposition)
+        render(
+            &Sources {
+                group: Some(Group::private()),
+                info: &info,
+                now: 5_000_000_000,
+                backlogs: &[Backlog { listener: "127.0.0.1:8000".into(), waiting: 3, limit: 2048 }],
+                ..Sources::of(pages, ledger)
+            },
+            exposition,
+        )
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::scoreboard::buckets::COARSE;
 use crate::scoreboard::ledger::Ledger;
-use crate::scoreboard::{QUEUE_TIME, Scoreboard, State, Word};
+use crate::scoreboard::{COUNTERS, GAUGES, QUEUE_TIME, Scoreboard, State, Word};
 use tricorn_proto::message::RefusalKind;
 
 /// A histogram in the exported buckets, and its sum in nanoseconds.
@@ -22,8 +22,8 @@ pub(super) struct Totals {
     pub refusals: [u64; RefusalKind::ALL.len()],
     /// Workers by state, as in [`State`].
     pub states: [u64; 5],
-    /// Requests with the application, by the slot of the worker.
-    pub busy: Vec<(u64, u64)>,
+    /// The pages of workers that have a slot, in the order of these.
+    pub by_slot: Vec<(u64, Scoreboard)>,
     /// What the request waits since that waits longest, in nanoseconds; 0: none waits.
     pub oldest: u64,
     /// Requests that can run at once in the workers that serve.
@@ -49,7 +49,7 @@ impl Totals {
             None => all(None, 0),
         };
         totals.codes.sort_unstable();
-        totals.busy.sort_unstable();
+        totals.by_slot.sort_unstable_by_key(|(slot, _)| *slot);
         totals
     }
 
@@ -61,7 +61,7 @@ impl Totals {
             codes: Vec::new(),
             refusals: [0; RefusalKind::ALL.len()],
             states: [0; 5],
-            busy: Vec::new(),
+            by_slot: Vec::new(),
             oldest: 0,
             capacity: 0,
         }
@@ -71,14 +71,17 @@ impl Totals {
         self.words[word as usize]
     }
 
+    /// Responses with status 1xx to 5xx.
+    pub fn classes(&self) -> [u64; 5] {
+        std::array::from_fn(|class| self.words[Word::StatusClass as usize + class])
+    }
+
     pub fn durations(&self, start: usize) -> Option<&Durations> {
         self.durations.iter().find(|(known, _)| *known == start).map(|(_, durations)| durations)
     }
 
     fn add_counts(&mut self, page: Scoreboard) {
-        for word in crate::scoreboard::ledger::COUNTERS {
-            self.add(word, page.get(word));
-        }
+        self.add(&COUNTERS, page);
         for (start, durations) in &mut self.durations {
             merge(durations, page.exported(*start));
         }
@@ -101,12 +104,10 @@ impl Totals {
             return;
         }
         self.states[state as usize] += 1;
-        for word in GAUGES {
-            self.add(word, page.get(word));
-        }
+        self.add(&GAUGES, page);
         let slot = page.get(Word::Slot);
         if slot != 0 {
-            self.busy.push((slot, page.get(Word::InFlight)));
+            self.by_slot.push((slot, page));
         }
         let oldest = page.get(Word::Oldest);
         if oldest != 0 && (self.oldest == 0 || oldest < self.oldest) {
@@ -117,9 +118,10 @@ impl Totals {
         }
     }
 
-    fn add(&mut self, word: Word, count: u64) {
-        let sum = &mut self.words[word as usize];
-        *sum = sum.wrapping_add(count);
+    fn add(&mut self, words: &[usize], page: Scoreboard) {
+        for &word in words {
+            self.words[word] = self.words[word].wrapping_add(page.word(word));
+        }
     }
 }
 
@@ -127,16 +129,3 @@ fn merge(into: &mut Durations, (counts, sum): Durations) {
     into.0.iter_mut().zip(counts).for_each(|(total, count)| *total = total.wrapping_add(count));
     into.1 = into.1.wrapping_add(sum);
 }
-
-/// The gauges that are exported.
-const GAUGES: [Word; 9] = [
-    Word::Connections,
-    Word::InFlight,
-    Word::Queued,
-    Word::BodyBytes,
-    Word::ResponseBytes,
-    Word::ResponseDiskBytes,
-    Word::HeadBytes,
-    Word::DiskBytes,
-    Word::Databases,
-];

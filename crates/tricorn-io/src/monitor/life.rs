@@ -3,7 +3,7 @@ use crate::engine::Engine;
 use crate::engine::lifecycle::Stage;
 use crate::engine::shared::Shared;
 use crate::monitor;
-use crate::scoreboard::{State, Word};
+use crate::scoreboard::State;
 use crate::sys::fork::is_child;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -56,13 +56,7 @@ impl Engine {
             let owners = sender.end();
             shared.baton.take().reactor.take_owners(owners);
         }
-        let mut lost = 0;
-        if let Some(access) = &shared.access {
-            let before = access.lost();
-            access.flush();
-            lost = access.lost() - before;
-            shared.board.set(Word::LogLost, access.lost());
-        }
+        let lost = shared.logs.flush(shared.board);
         shared.board.state(State::Stopped);
         #[cfg(feature = "baton-tracking")]
         crate::engine::holds::tell_all();
@@ -85,9 +79,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         if !is_child() && self.monitor().is_some() {
             self.end_monitor();
-            if let Some(access) = &self.shared.access {
-                access.dismiss();
-            }
+            self.shared.logs.dismiss();
         }
     }
 }

@@ -11,9 +11,9 @@
 
 mod life;
 mod orphan;
+mod usage;
 pub mod watchdog;
 
-use crate::access_log::AccessLog;
 use crate::clock::{self, MILLI};
 use crate::config::{Failpoint, LONG_TICK, MaxConcurrency, TICK};
 use crate::engine::baton::Core;
@@ -25,8 +25,8 @@ use crate::sys::signals;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::{Eye, Seen};
 use rustix::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use usage::Usage;
 use watchdog::Watchdog;
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
@@ -44,8 +44,6 @@ const HEARTBEATS: u64 = 4;
 /// How long it lets go of the baton while there is more to read, or another thread waits for the baton
 /// (`Baton::is_wanted`). A thread that waits for a Mutex needs so long to wake up.
 const BREATH: u64 = MILLI / 5;
-/// How often it looks at the process's processor time while it ticks.
-const CPU: u64 = 100 * MILLI;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -69,7 +67,7 @@ pub fn run(shared: &Shared) {
         covering_since: 0,
         watchdog,
         eye: Eye::new(&shared.waiting),
-        cpu_due: 0,
+        usage: Usage::default(),
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -96,8 +94,7 @@ struct Monitor<'s> {
     eye: Eye,
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
-    /// When the processor time is to be looked at again.
-    cpu_due: u64,
+    usage: Usage,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
@@ -197,19 +194,14 @@ impl Monitor<'_> {
         let shared = self.shared;
         let now = clock::now();
         shared.board.set(Word::Heartbeat, now);
-        if now >= self.cpu_due {
-            self.cpu_due = now + CPU;
-            shared.board.set(Word::Cpu, clock::process_cpu());
-        }
+        self.usage.look(shared.board, now);
         if now > self.expected.saturating_add(PAUSED) {
             self.watchdog.resume(now);
             self.eye.resume(now);
         }
         let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         self.expected = u64::MAX;
-        if let Some(access) = &shared.access {
-            self.tend_log(access, now);
-        }
+        shared.logs.tend(now, shared.board, |text| shared.baton.take().reactor.notice(true, || text));
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
         }
@@ -265,21 +257,12 @@ impl Monitor<'_> {
     /// Lines are to be written now or, while nothing can wait for them to be due, at some time.
     fn log_waits(&self) -> bool {
         let covering = self.mode == Mode::Covering;
-        self.shared.access.as_ref().is_some_and(|access| access.is_due() || (covering && access.has_pending()))
+        self.shared.logs.need_a_look() || (covering && self.shared.logs.wait_for_writer())
     }
 
     /// When lines that could not be written are due again.
     fn log_retry(&self) -> Option<u64> {
-        self.shared.access.as_ref()?.retry_in(clock::now())
-    }
-
-    fn tend_log(&self, access: &Arc<AccessLog>, now: u64) {
-        let shared = self.shared;
-        access.tend(now);
-        shared.board.set(Word::LogLost, access.lost());
-        if let Some(text) = access.take_notice() {
-            shared.baton.take().reactor.notice(true, || text);
-        }
+        self.shared.logs.due_in(clock::now())
     }
 
     /// Requests follow one another so closely that no app thread looks at the events.

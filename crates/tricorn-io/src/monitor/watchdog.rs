@@ -3,6 +3,8 @@
 //! * No progress for `timeout` (`progress.rs`): the arbiter is told, with the thread's stack; it will replace the worker.
 //! * Over `request_timeout`: the same, and `RequestTimeout` is raised in the call. A second later, if nothing was sent, the
 //!   client gets its 504 from here.
+//! * A call that an operator cancels (`scoreboard/cancel.rs`): the same at once, with `RequestCancelled`. Only with
+//!   `request_timeout`: without it calls do not say when the application has returned.
 //! * Under a hub `timeout` is the hub's, which must come when something waits for it (`hub_watch.rs`); a call that merely waits
 //!   is late at `request_timeout` and at no other time.
 //! * At `max_requests` the arbiter is told, once.
@@ -14,13 +16,13 @@
 use crate::clock::{self, MILLI};
 use crate::config::TICK;
 use crate::engine::shared::Shared;
-use crate::scoreboard::Word;
+use crate::scoreboard::{Cancelled, Word};
 use crate::sys::poll::ready;
 use crate::sys::signals::{self};
-use crate::waiting::Eye;
-use crate::waiting::Subject;
 use crate::waiting::hub::Began;
+use crate::waiting::lateness::Lateness;
 use crate::waiting::progress::Silence;
+use crate::waiting::{Eye, ORDERS, Subject};
 use rustix::event::PollFlags;
 use rustix::fd::AsFd;
 use rustix::io;
@@ -49,7 +51,8 @@ pub struct Watchdog {
 #[derive(Debug, Clone, Copy, Default)]
 struct Watched {
     call: u32,
-    late: bool,
+    /// When it was told to end.
+    late: Option<u64>,
     answered: bool,
     stuck: bool,
 }
@@ -89,6 +92,7 @@ impl Watchdog {
                 }
             }
             self.look_at_late_calls(shared, now);
+            self.look_for_order(shared, now);
         }
         if self.is_reporting() {
             self.report(shared, now);
@@ -134,7 +138,8 @@ impl Watchdog {
             [due_of_limit(shared, done, started), silent].into_iter().flatten().min()
         });
         let late = self.late.iter().filter_map(|(began, watched)| due_of_limit(shared, *watched, began.started));
-        let due = threads.chain(late).chain(shared.waiting.next_late_due()).min();
+        let order = (shared.config.request_timeout > 0 && shared.waiting.in_flight()).then(|| now + ORDERS);
+        let due = threads.chain(late).chain(shared.waiting.next_late_due()).chain(order).min();
         due.map(|due| due.saturating_sub(now).max(TICK))
     }
 
@@ -152,6 +157,40 @@ impl Watchdog {
             shared.waiting.is_at(began) && !watched.answered
         });
         self.late = late;
+    }
+
+    /// Ends the call that an operator has cancelled.
+    fn look_for_order(&mut self, shared: &Shared, now: u64) {
+        if shared.config.request_timeout == 0 {
+            return;
+        }
+        let Some(order) = shared.board.cancel_order() else { return };
+        let is_it =
+            |began: &Began| (began.slot, began.started) == (order.slot, order.started) && shared.waiting.is_at(began);
+        let answer = match shared.waiting.take_begun(order.slot, order.started) {
+            Some(began) => self.cancel(shared, began, now),
+            None if self.late.iter().any(|(began, _)| is_it(began)) => Cancelled::Over,
+            None => Cancelled::Ended,
+        };
+        shared.board.answer_cancel(order, answer);
+    }
+
+    fn cancel(&mut self, shared: &Shared, began: Began, now: u64) -> Cancelled {
+        let Began { slot, call, started } = began;
+        let is_told = shared.mark(slot, call, Lateness::cancel);
+        let before = self.slots.get(slot).copied().filter(|before| before.call == call).unwrap_or_default();
+        let watched = Watched { call, late: before.late.or(is_told.then_some(now)), ..before };
+        match self.slots.get_mut(slot) {
+            Some(place) => *place = watched,
+            None => self.late.push((began, watched)),
+        }
+        if !is_told {
+            return Cancelled::Over;
+        }
+        self.note(shared, "cancel", (slot, call), now.saturating_sub(started), now);
+        self.report(shared, now);
+        shared.waiting.end_late_call(began);
+        Cancelled::Told
     }
 
     /// The hub does not come though something waits for it.
@@ -192,10 +231,9 @@ impl Watchdog {
         let call = watched.call;
         let age = now.saturating_sub(started);
         let config = &shared.config;
-        let over = |limit: u64, more: u64, done: bool| limit > 0 && !done && age >= limit + more;
-        if over(config.request_timeout, 0, watched.late) {
-            watched.late = true;
-            if shared.mark_late(slot, call) {
+        if config.request_timeout > 0 && watched.late.is_none() && age >= config.request_timeout {
+            watched.late = Some(started.saturating_add(config.request_timeout));
+            if shared.mark(slot, call, Lateness::mark) {
                 shared.board.add(Word::Late, 1);
                 self.note(shared, "request_timeout", (slot, call), age, now);
                 // Before the call is ended: this says where it was.
@@ -203,7 +241,7 @@ impl Watchdog {
                 shared.waiting.end_late_call(Began { slot, call, started });
             }
         }
-        if over(config.request_timeout, GRACE, watched.answered) {
+        if watched.late.is_some_and(|late| now >= late.saturating_add(GRACE)) && !watched.answered {
             watched.answered = true;
             answer(shared, slot, call);
         }
@@ -262,9 +300,11 @@ impl Watchdog {
 /// When `request_timeout` wants the next step for a call about which so much has been done.
 fn due_of_limit(shared: &Shared, done: Watched, started: u64) -> Option<u64> {
     let limit = shared.config.request_timeout;
-    let steps = [(0, done.late), (GRACE, done.answered)];
-    let open = steps.into_iter().filter(|(_, done)| limit > 0 && !done);
-    open.map(|(more, _)| started.saturating_add(limit + more)).min()
+    match done.late {
+        _ if limit == 0 || done.answered => None,
+        Some(late) => Some(late.saturating_add(GRACE)),
+        None => Some(started.saturating_add(limit)),
+    }
 }
 
 /// The call did not end though it was told to: its client is answered from here, unless the reply has begun.
@@ -289,9 +329,9 @@ fn tell(shared: &Shared, line: &[u8]) -> bool {
 
 impl Shared {
     /// Marks a call as late, if it still runs and the application has not answered yet.
-    fn mark_late(&self, slot: usize, call: u32) -> bool {
+    fn mark(&self, slot: usize, call: u32, mark: fn(&Lateness, u32) -> bool) -> bool {
         let guard = self.baton.take();
-        let marked = self.waiting.slots[slot].calls() == call && self.waiting.slots[slot].lateness.mark(call);
+        let marked = self.waiting.slots[slot].calls() == call && mark(&self.waiting.slots[slot].lateness, call);
         drop(guard);
         marked
     }

@@ -5,22 +5,18 @@ use super::Reactor;
 use super::conn::{Conn, Origin};
 use super::listener::{Accepted, Listener};
 use super::outgoing::Then;
-use super::phase::Change;
+use super::phase::{Change, Phase};
+use super::questions::{Question, Sight};
 use super::respond::Delivery;
 use super::tokens::is_admin;
 use super::warnings::Incident;
 use super::wire::Wire;
 use crate::clock;
-use crate::config::{self, AdminPaths};
+use crate::config;
 use crate::exchange::id::RequestId;
-use crate::exchange::responder::{Field, Responder};
-use crate::metrics::{self, Exposition, Sources};
-use crate::one_queue::siblings::Pages;
-use crate::scoreboard::Scoreboard;
+use crate::exchange::responder::Responder;
 use crate::stream::Stream;
 use crate::sys::poll::Token;
-use std::borrow::Cow;
-use tricorn_proto::message::{Method, RequestHead};
 use tricorn_proto::response::End;
 
 impl Reactor {
@@ -129,8 +125,48 @@ impl Reactor {
         false
     }
 
-    /// Answers the head that was just read; nothing if the connection ended with it.
+    /// The application's metrics have been read: who waits for them is answered.
+    pub(super) fn answer_scrapes(&mut self) {
+        for id in self.admin.scrapes.came(clock::now()) {
+            self.answer_scrape(id);
+        }
+    }
+
+    /// The same for one, with what is known.
+    pub(super) fn answer_scrape(&mut self, id: RequestId) {
+        self.admin.scrapes.leave(id);
+        let waits = |conn: &Conn| matches!(conn.phase.get(), Phase::Storing);
+        if self.conns.get_mut(id.connection()).is_some_and(|conn| waits(conn)) && self.answer(id).is_some() {
+            self.later(id.connection());
+        }
+    }
+
+    /// Answers the head that was just read; nothing if the connection ended with it, or the answer is still to come.
     pub(super) fn answer_admin(&mut self, id: RequestId) -> Option<()> {
+        if self.awaits_application(id)? { None } else { self.answer(id) }
+    }
+
+    /// Whether this is a scrape that waits for the application's metrics.
+    fn awaits_application(&mut self, id: RequestId) -> Option<bool> {
+        let admin = &self.config.admin;
+        let Some(directory) = &admin.application else { return Some(false) };
+        let conn = self.conns.get_mut(id.connection())?;
+        let Wire::Http1(http1) = &mut conn.wire;
+        let request = http1.request_mut(id)?;
+        let allowed = admin.allow.allows(conn.origin.peer.ip());
+        let question = Question::of(&request.head, request.head_bytes(), admin, None, allowed);
+        let now = clock::now();
+        if question != Question::Metrics || !self.admin.scrapes.must_wait(id, directory, self.config.fault, now) {
+            return Some(false);
+        }
+        conn.phase.enter(Change::Head);
+        conn.phase.enter(Change::Unwritten);
+        self.set_deadline(id.connection(), now + config::ADMIN_READING);
+        Some(true)
+    }
+
+    /// `None`: the connection has ended, or goes on when its client has taken the answer.
+    fn answer(&mut self, id: RequestId) -> Option<()> {
         let token = id.connection();
         let now = clock::now();
         self.wall.refresh(now);
@@ -156,21 +192,14 @@ impl Reactor {
             keep: head.keep_alive && !(has_body || is_replaced || borrowed),
             request_id: b"",
         };
-        let allowed = self.config.admin.allow.allows(conn.origin.peer.ip());
-        let answer = decide(head, request.head_bytes(), &self.config.admin, not_ready, allowed);
-        let (status, kind, text) = match answer {
-            Answer::Text(status, text) => (status, "text/plain", Cow::Borrowed(text)),
-            Answer::Metrics => {
-                let exposition = metrics::negotiated(values(head, request.head_bytes(), b"accept"));
-                let text = exposed(self.admin.pages(), self.board, &self.config.admin.info, now, exposition);
-                (200, exposition.content_type(), Cow::Owned(text))
-            }
-        };
+        let (paths, bytes) = (&self.config.admin, request.head_bytes());
+        let allowed = paths.allow.allows(conn.origin.peer.ip());
+        let listeners = self.gate.listeners();
+        let sight = Sight { admin: &self.admin, listeners, own: self.board, info: &paths.info, now };
+        let answer = Question::of(head, bytes, paths, not_ready, allowed).answer(head, bytes, &sight);
         let mut out = std::mem::take(&mut request.out);
         out.clear();
-        let fields = fields_of(kind);
-        let fields = if status == NOT_ALLOWED { &fields[..] } else { &fields[..2] };
-        let end = responder.write(&mut out, status, fields, text.as_bytes()).end;
+        let end = responder.write(&mut out, answer.status, &answer.fields(), answer.text.as_bytes()).end;
         http1.answered_in_place(now);
         let then = if end == End::Reuse { Then::Next } else { Then::Linger };
         let delivery = self.respond(token, &out, then, now);
@@ -195,66 +224,3 @@ impl Reactor {
         Some(())
     }
 }
-
-/// What a question is answered.
-enum Answer {
-    /// Status and text.
-    Text(u16, &'static str),
-    Metrics,
-}
-
-/// Besides those that every response has: for an answer of this content type; the last one if the method is not allowed.
-fn fields_of(kind: &str) -> [Field<'_>; 3] {
-    [(b"Content-Type", kind.as_bytes()), (b"Cache-Control", b"no-store"), (b"Allow", b"GET, HEAD")]
-}
-
-fn decide(
-    head: &RequestHead,
-    bytes: &[u8],
-    admin: &AdminPaths,
-    not_ready: Option<&'static str>,
-    allowed: bool,
-) -> Answer {
-    if !allowed {
-        return Answer::Text(403, "forbidden: this address is not in admin_allow\n");
-    }
-    let path = head.path.of(bytes);
-    let (health, ready) = (path == admin.health, path == admin.ready);
-    let metrics = !admin.metrics.is_empty() && path == admin.metrics;
-    if !health && !ready && !metrics {
-        return Answer::Text(404, "not found\n");
-    }
-    if !matches!(head.kind, Method::Get | Method::Head) {
-        return Answer::Text(NOT_ALLOWED, "method not allowed\n");
-    }
-    match not_ready {
-        Some(why) if ready => Answer::Text(503, why),
-        _ if ready => Answer::Text(200, "ready\n"),
-        _ if health => Answer::Text(200, "ok\n"),
-        _ => Answer::Metrics,
-    }
-}
-
-/// The values of a field by its lower-case name.
-fn values<'a>(head: &'a RequestHead, bytes: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
-    let named = head.fields.iter().filter(move |field| field.name.of(bytes).eq_ignore_ascii_case(name));
-    named.map(move |field| field.value.of(bytes))
-}
-
-/// The metrics of all workers; of this one if it is alone.
-fn exposed(
-    pages: Option<&Pages>,
-    own: Scoreboard,
-    info: &[(String, String)],
-    now: u64,
-    exposition: Exposition,
-) -> String {
-    let own = [own];
-    let sources = match pages {
-        Some(pages) => Sources { pages: pages.used(), ledger: pages.ledger(), group: Some(pages.group()), info, now },
-        None => Sources { pages: &own, ledger: None, group: None, info, now },
-    };
-    metrics::render(&sources, exposition)
-}
-
-const NOT_ALLOWED: u16 = 405;

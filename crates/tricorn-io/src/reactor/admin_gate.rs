@@ -1,5 +1,6 @@
 //! The listeners of admin connections: in the poller whatever becomes of the gate, with descriptors of their own in reserve.
 use super::listener::Listener;
+use super::scrapes::Scrapes;
 use super::spare::SpareDescriptors;
 use super::tokens::{FIRST, admin_token};
 use crate::config;
@@ -21,11 +22,13 @@ pub(super) struct AdminGate {
     position: usize,
     /// Those of all workers, for the metrics; `None`: the worker is alone.
     pages: Option<Pages>,
+    /// Apart from what each request touches.
+    pub scrapes: Box<Scrapes>,
 }
 
 impl AdminGate {
     pub fn new(poller: Arc<Poller>) -> AdminGate {
-        let entrance = Entrance::of_threads(poller);
+        let entrance = Entrance::of_threads(poller.clone());
         AdminGate {
             entrance,
             listeners: Vec::new(),
@@ -33,6 +36,7 @@ impl AdminGate {
             spare: SpareDescriptors::default(),
             position: 0,
             pages: None,
+            scrapes: Box::new(Scrapes::new(poller)),
         }
     }
 

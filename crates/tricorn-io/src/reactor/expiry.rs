@@ -52,7 +52,12 @@ impl Reactor {
         let Wire::Http1(http1) = &conn.wire;
         let (current, begun) = (http1.current(token), http1.begun(token));
         match conn.phase.get() {
+            Phase::Storing if conn.is_admin() => self.answer_scrape(current),
             _ if conn.is_admin() => self.close(token),
+            // The process was paused, or the deadline is a moment earlier than the turn of what has come: it is not idle.
+            Phase::Idle if conn.stream.as_ref().is_some_and(|stream| stream.unread() > 0) => {
+                self.set_deadline(token, now + SECOND);
+            }
             Phase::Idle => {
                 self.board.add(Word::IdleCloses, 1);
                 self.close(token);

@@ -1,7 +1,9 @@
 //! A listener, watched or not, and what it brings.
 use super::tokens::SPECIAL;
 use super::wire::Protocol;
+use crate::metrics::Backlog;
 use crate::peer::Peer;
+use crate::sys::fds;
 use crate::sys::poll::{Token, ready};
 use crate::waiting::entrance::Entrance;
 use rustix::event::PollFlags;
@@ -78,6 +80,16 @@ impl Listener {
     /// The socket, while it is watched.
     pub(super) fn watched(&self) -> Option<BorrowedFd<'_>> {
         self.watched.then(|| self.socket.as_fd())
+    }
+
+    /// How many connections wait to be accepted; `None` where that is not known, or this worker alone knows (`reuse_port`).
+    pub(super) fn backlog(&self) -> Option<Backlog> {
+        let address = self.address.filter(|_| self.is_tcp)?;
+        if sockopt::socket_reuseport(&self.socket).unwrap_or(false) {
+            return None;
+        }
+        let (waiting, limit) = fds::backlog(self.socket.as_fd())?;
+        Some(Backlog { listener: address.to_string(), waiting, limit })
     }
 
     /// Whether a connection waits to be accepted.

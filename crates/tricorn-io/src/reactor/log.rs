@@ -3,10 +3,10 @@ use super::chores::Chores;
 use super::conn::Origin;
 use super::proxied::Proxied;
 use super::warnings::{Incident, Overload, Shortage, Warnings};
-use crate::access_log::AccessLog;
 use crate::clock::WallText;
 use crate::config::Config;
 use crate::exchange::buffers::Request;
+use crate::logs::Logs;
 use crate::peer::Peer;
 use crate::scoreboard::Scoreboard;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use tricorn_proto::peer::request_id;
 
 pub(super) struct Log {
     config: Arc<Config>,
-    access: Option<Arc<AccessLog>>,
+    logs: Arc<Logs>,
     warnings: Warnings,
     proxied: Proxied,
 }
 
 impl Log {
-    pub fn new(config: Arc<Config>, access: Option<Arc<AccessLog>>) -> Log {
-        Log { config, access, warnings: Warnings::default(), proxied: Proxied::default() }
+    pub fn new(config: Arc<Config>, logs: Arc<Logs>) -> Log {
+        Log { config, logs, warnings: Warnings::default(), proxied: Proxied::default() }
     }
 
     /// Applies what front ends say of a complete head, before its body.
@@ -66,7 +66,9 @@ impl Log {
         now: u64,
         wall: &WallText,
     ) {
-        let (Some(access), Some(format)) = (&self.access, &self.config.access_format) else { return };
+        if !self.logs.are_on() {
+            return;
+        }
         let remote = peer.ip().map(|ip| ip.to_string()).unwrap_or_default();
         let named = self.config.request_id.then(|| request_id::given(&request.head, request.head_bytes())).flatten();
         let since = |start: u64| if start > 0 { now.saturating_sub(start) / 1000 } else { 0 };
@@ -85,6 +87,6 @@ impl Log {
             outcome: Some(outcome),
             environ: &|_| None,
         };
-        access.add(|out| format.render(&record, out));
+        self.logs.tell(&record);
     }
 }

@@ -32,10 +32,12 @@ mod notices;
 mod outgoing;
 mod phase;
 mod proxied;
+mod questions;
 mod queue;
 mod read;
 mod reject;
 mod respond;
+mod scrapes;
 pub mod sender;
 mod shed_heads;
 #[cfg(test)]
@@ -61,13 +63,13 @@ pub use tokens::WAKE;
 pub use wire::Protocol;
 pub use work::Runner;
 
-use crate::access_log::AccessLog;
 use crate::clock::{self, WallText};
 use crate::config::{self, Config};
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Lane;
 use crate::exchange::{Client, Exchange};
+use crate::logs::Logs;
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Event, Events, Poller};
@@ -92,7 +94,7 @@ use rustix::fd::AsRawFd;
 use sender::Sender;
 use std::sync::Arc;
 use timeouts::Timeouts;
-use tokens::{CHANNEL, GROUP_WAKEUP, SPECIAL, SPOOLED, is_admin};
+use tokens::{CHANNEL, GROUP_WAKEUP, SCRAPED, SPECIAL, SPOOLED, is_admin};
 use wire::Wire;
 use work::Work;
 
@@ -102,7 +104,7 @@ pub struct Surroundings {
     pub board: Scoreboard,
     pub poller: Arc<Poller>,
     pub entrance: Arc<Entrance>,
-    pub access: Option<Arc<AccessLog>>,
+    pub logs: Arc<Logs>,
     pub listeners: Vec<Listener>,
     pub streams: Arc<Streams>,
     pub sleeper: Arc<Sleeper>,
@@ -129,7 +131,7 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, entrance, access, listeners, streams, sleeper, callers } = given;
+        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers } = given;
         let now = clock::now();
         Reactor {
             board,
@@ -143,7 +145,7 @@ impl Reactor {
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
             bodies: Bodies::new(config.clone(), board, poller.clone()),
             extra: ExtraDescriptors::new(streams, Sender::new(&config, poller.clone())),
-            log: Log::new(config.clone(), access),
+            log: Log::new(config.clone(), logs),
             wall: WallText::at(now),
             chores: Chores::default(),
             config,
@@ -307,6 +309,10 @@ impl Reactor {
             }
             if event.token == SPOOLED {
                 self.work.pieces_are_written(true);
+                return None;
+            }
+            if event.token == SCRAPED {
+                self.answer_scrapes();
                 return None;
             }
             if event.token >= GROUP_WAKEUP {

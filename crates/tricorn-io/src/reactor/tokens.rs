@@ -10,6 +10,8 @@ pub const CHANNEL: Token = Token::MAX - 1;
 pub const GROUP_WAKEUP: Token = Token::MAX - 2;
 /// Pieces of bodies are on disk.
 pub(super) const SPOOLED: Token = Token::MAX - 3;
+/// The application's metrics have been read.
+pub(super) const SCRAPED: Token = Token::MAX - 4;
 
 /// Listeners from this index on are admin listeners.
 pub(super) const FIRST: u16 = 0x8000;

@@ -15,9 +15,10 @@
 //!
 //! There is one writer, the arbiter, and neither waits for the other: the word changes only if the arbiter has gone on.
 
-use super::{CODES, DISTINCT, QUEUE_TIME, Scoreboard, TABLE, Word};
+use super::history::{self, History};
+use super::{CODES, COUNTERS, DISTINCT, QUEUE_TIME, Scoreboard, TABLE};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::fence;
+use std::sync::atomic::{AtomicU64, fence};
 
 /// How often a reader tries again to read what belongs together. Each time a worker has ended, or is buried, meanwhile.
 const TRIES: usize = 16;
@@ -62,47 +63,16 @@ pub static RELOADS: [&str; 3] = ["committed", "refused", "rolled_back"];
 const _: () = assert!(LedgerWord::Exits as usize + EXITS.len() <= LedgerWord::Reloads as usize);
 const _: () = assert!(LedgerWord::Reloads as usize + RELOADS.len() <= super::PAGE_WORDS);
 
-/// The single words that only grow. Besides them all from [`QUEUE_TIME`] to the table of requests does.
-pub static COUNTERS: [Word; 28] = [
-    Word::Accepted,
-    Word::Requests,
-    Word::Refused,
-    Word::HeadTimeouts,
-    Word::BodyTimeouts,
-    Word::WriteTimeouts,
-    Word::IdleCloses,
-    Word::Evicted,
-    Word::ClientGone,
-    Word::Spooled,
-    Word::AppErrors,
-    Word::BytesIn,
-    Word::BytesOut,
-    Word::Rescues,
-    Word::LogLost,
-    Word::HandedOver,
-    Word::TakenOver,
-    Word::QueueFull,
-    Word::QueueLate,
-    Word::LeftQueue,
-    Word::Leaving,
-    Word::Stuck,
-    Word::Late,
-    Word::HeadsShed,
-    Word::Unforwarded,
-    Word::Cpu,
-    Word::MessagesIn,
-    Word::MessagesOut,
-];
-
 #[derive(Debug, Clone, Copy)]
 pub struct Ledger {
     /// The arbiter's words, and one copy.
     page: Scoreboard,
+    /// The other copy, and behind it the history.
     other: Scoreboard,
 }
 
 /// Its length in bytes.
-pub const LEDGER_BYTES: usize = 2 * COPY;
+pub const LEDGER_BYTES: usize = 2 * COPY + history::WORDS * 8;
 const COPY: usize = super::PAGE_WORDS * 8;
 
 impl Ledger {
@@ -114,14 +84,21 @@ impl Ledger {
         if bytes < LEDGER_BYTES {
             return None;
         }
-        // SAFETY: promised by the caller; there are two of this length.
-        let (page, other) = unsafe { (Scoreboard::over(address, COPY)?, Scoreboard::over(address.add(COPY), COPY)?) };
+        // SAFETY: promised by the caller; there are as many bytes from there on.
+        let (page, other) =
+            unsafe { (Scoreboard::over(address, COPY)?, Scoreboard::over(address.add(COPY), LEDGER_BYTES - COPY)?) };
         Some(Ledger { page, other })
     }
 
     /// One of this process's own, for tests and embedders.
     pub fn private() -> Ledger {
-        Ledger { page: Scoreboard::private(1), other: Scoreboard::private(1) }
+        let other: Vec<AtomicU64> = (0..(LEDGER_BYTES - COPY) / 8).map(|_| AtomicU64::new(0)).collect();
+        Ledger { page: Scoreboard::private(1), other: Scoreboard { words: Vec::leak(other) } }
+    }
+
+    /// What all workers did in the last minutes.
+    pub fn history(&self) -> History {
+        History::of(&self.other.words[super::PAGE_WORDS..])
     }
 
     /// The copy that counts, and the other one.
@@ -171,7 +148,7 @@ impl Ledger {
         let word = &self.page.words[LedgerWord::Sequence as usize];
         let before = word.load(Relaxed);
         let (active, other) = self.copies(before);
-        let copied = || COUNTERS.map(|word| word as usize).into_iter().chain(classes()).chain(QUEUE_TIME..CODES);
+        let copied = || COUNTERS.into_iter().chain(QUEUE_TIME..CODES);
         for index in copied() {
             other.put(index, active.word(index).wrapping_add(page.word(index)));
         }
@@ -196,34 +173,34 @@ impl Ledger {
         let word = &self.page.words[LedgerWord::Sequence as usize];
         let mut once = |before: u64| read(self.copies(before).0, before >> 1 & PID);
         for _ in 0..TRIES {
-            let before = word.load(Acquire);
+            // Relaxed, and a fence: the ledger may be mapped read-only (`outside.rs`).
+            let before = word.load(Relaxed);
+            fence(Acquire);
             let result = once(before);
             fence(Acquire);
             if word.load(Relaxed) == before {
                 return result;
             }
         }
-        once(word.load(Acquire))
+        let last = word.load(Relaxed);
+        fence(Acquire);
+        once(last)
     }
 }
 
 const PID: u64 = u32::MAX as u64;
 const TURN: u32 = 33;
 
-fn classes() -> std::ops::Range<usize> {
-    Word::StatusClass as usize..Word::StatusClass as usize + 5
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoreboard::{APP_TIME, State, TOTAL_TIME};
+    use crate::scoreboard::{APP_TIME, State, TOTAL_TIME, Word};
     use std::sync::atomic::AtomicBool;
     use tricorn_proto::message::RefusalKind;
 
     /// Something of everything that is counted.
     fn work(page: Scoreboard) {
-        COUNTERS.into_iter().for_each(|word| page.add(word, 2));
+        COUNTERS.into_iter().for_each(|word| page.bump(word, 2));
         page.status(200);
         page.status(404);
         page.refused(RefusalKind::InternalError);
@@ -235,7 +212,7 @@ mod tests {
 
     /// All that `work` changes.
     fn seen(page: Scoreboard) -> Vec<u64> {
-        let words = COUNTERS.map(|word| word as usize).into_iter().chain(classes()).chain(QUEUE_TIME..CODES);
+        let words = COUNTERS.into_iter().chain(QUEUE_TIME..CODES);
         let mut codes: Vec<_> = page.codes().collect();
         codes.sort_unstable();
         let codes = codes.into_iter().flat_map(|(code, count)| [u64::from(code), count]);
@@ -263,21 +240,12 @@ mod tests {
     #[test]
     fn all_that_is_counted_besides_the_arbiters_words_is_moved() {
         let (ledger, page) = (Ledger::private(), Scoreboard::private(1));
-        let gauges = 0..QUEUE_TIME;
-        gauges.for_each(|word| page.put(word, 5));
+        (0..QUEUE_TIME).for_each(|word| page.put(word, 5));
         ledger.bury(page);
-        let kept: Vec<_> = (0..QUEUE_TIME).filter(|word| ledger.read(|page, _| page.word(*word)) == 0).collect();
-        let gauges = reader_gauges();
-        let unused = [7, 31, 37, 38, 39, 59, 60, 61, 62, 63];
-        let mut expected: Vec<_> = gauges.chain(unused).collect();
-        expected.sort_unstable();
-        assert_eq!(kept, expected);
-    }
-
-    /// The words that are no counters.
-    fn reader_gauges() -> impl Iterator<Item = usize> {
-        let more = [Word::Entries, Word::HeadBytes, Word::DiskBytes, Word::Databases, Word::Slot, Word::Generation];
-        (0..=6).chain(8..=15).chain(more.map(|word| word as usize))
+        let moved: Vec<_> = (0..QUEUE_TIME).filter(|word| ledger.read(|page, _| page.word(*word)) == 5).collect();
+        assert_eq!(moved, COUNTERS);
+        let left: Vec<_> = COUNTERS.into_iter().filter(|word| page.word(*word) != 0).collect();
+        assert_eq!(left, [0usize; 0]);
     }
 
     #[test]

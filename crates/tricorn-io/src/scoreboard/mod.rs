@@ -5,19 +5,24 @@
 //! the core do with a page.
 //!
 //! All words but `STATE` and those of responses are written under the baton or by the monitor, never by two threads at once, so that a counter
-//! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's.
+//! is a plain load and store. An entry of the table of requests is its call's. `ORDERS` is the arbiter's; so
+//! are those of the call to be cancelled, until the monitor answers in them.
 //!
 //! The table of requests may be long and is mostly not used: ten thousand entries are more than a megabyte. Shared memory
 //! is allocated by its reader, too. So no reader looks beyond the first `ENTRIES`, and what lies beyond was never
 //! written: it is zero, and takes no memory.
 
 pub mod buckets;
+mod cancel;
 mod counts;
 pub mod group;
+pub mod history;
 pub mod ledger;
+pub mod outside;
 mod reader;
 
 pub use buckets::{BUCKETS, bucket_floor};
+pub use cancel::{CancelOrder, Cancelled};
 
 use crate::sys::fds;
 use buckets::{COARSE, bucket};
@@ -29,85 +34,114 @@ const VERSION: u64 = 5;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
-/// Single words, by index.
-#[derive(Debug, Clone, Copy)]
-#[repr(usize)]
-pub enum Word {
-    Magic = 0,
-    Version = 1,
-    Pid = 2,
+/// What becomes of a word when pages are summed up, and when its worker is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// It only grows. Its sum is over all workers that ever were: the ledger takes it over.
+    Counter,
+    /// Its sum is over the workers there are.
+    Gauge,
+    /// It says something of this worker alone: who it is, a moment, an order.
+    Own,
+}
+
+/// The single words, by index: the one place where a word is named. Each says its role, and how many words it is.
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident = $index:literal, $role:ident $(* $count:literal)?;)*) => {
+        #[derive(Debug, Clone, Copy)]
+        #[repr(usize)]
+        pub enum Word {
+            $($(#[$doc])* $name = $index,)*
+        }
+
+        /// Index, number of words, role.
+        const WORDS: &[(usize, usize, Role)] = &[$(($index, 1 $(* $count)?, Role::$role),)*];
+    };
+}
+
+words! {
+    Magic = 0, Own;
+    Version = 1, Own;
+    Pid = 2, Own;
     /// See [`State`].
-    State = 3,
+    State = 3, Own;
     /// Monotonic nanoseconds at which the monitor last looked around; it sleeps while nothing is in flight.
-    Heartbeat = 4,
-    Threads = 5,
+    Heartbeat = 4, Own;
+    Threads = 5, Own;
     /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`], [`YIELD`] and [`REPLACED`].
-    Orders = 6,
-    // Gauges.
-    Connections = 8,
-    InFlight = 9,
-    Queued = 10,
-    BodyBytes = 11,
+    Orders = 6, Own;
+    Connections = 8, Gauge;
+    InFlight = 9, Gauge;
+    Queued = 10, Gauge;
+    BodyBytes = 11, Gauge;
     /// App threads that could begin a request now.
-    Free = 12,
+    Free = 12, Gauge;
     /// Monotonic nanoseconds since when the longest waiting request waits; 0: none does.
-    Oldest = 13,
+    Oldest = 13, Own;
     /// Bytes of responses that wait for slow clients, in memory and on disk; any thread's ([`Scoreboard::raise`]).
-    ResponseBytes = 14,
-    ResponseDiskBytes = 15,
-    // Counters.
-    Accepted = 16,
-    Requests = 17,
-    Refused = 18,
-    HeadTimeouts = 19,
-    BodyTimeouts = 20,
-    WriteTimeouts = 21,
-    IdleCloses = 22,
-    Evicted = 23,
-    ClientGone = 24,
-    Spooled = 25,
-    AppErrors = 26,
-    BytesIn = 27,
-    BytesOut = 28,
+    ResponseBytes = 14, Gauge;
+    ResponseDiskBytes = 15, Gauge;
+    Accepted = 16, Counter;
+    Requests = 17, Counter;
+    Refused = 18, Counter;
+    HeadTimeouts = 19, Counter;
+    BodyTimeouts = 20, Counter;
+    WriteTimeouts = 21, Counter;
+    IdleCloses = 22, Counter;
+    Evicted = 23, Counter;
+    ClientGone = 24, Counter;
+    Spooled = 25, Counter;
+    AppErrors = 26, Counter;
+    BytesIn = 27, Counter;
+    BytesOut = 28, Counter;
     /// Times the monitor had to step in for app threads.
-    Rescues = 29,
+    Rescues = 29, Counter;
     /// Lines of the access log that were lost.
-    LogLost = 30,
+    LogLost = 30, Counter;
     /// Five words: responses with status 1xx … 5xx.
-    StatusClass = 32,
+    StatusClass = 32, Counter * 5;
     /// Connections handed over to siblings and taken over from them, each with a request.
-    HandedOver = 40,
-    TakenOver = 41,
+    HandedOver = 40, Counter;
+    TakenOver = 41, Counter;
     /// Requests answered 503: the queue was full; they had waited too long.
-    QueueFull = 42,
-    QueueLate = 43,
+    QueueFull = 42, Counter;
+    QueueLate = 43, Counter;
     /// Clients that left while their request waited.
-    LeftQueue = 44,
-    /// Connections to databases that this worker holds; a gauge, written by its Python.
-    Databases = 45,
+    LeftQueue = 44, Counter;
+    /// Connections to databases that this worker holds, written by its Python.
+    Databases = 45, Gauge;
     /// How many entries of the table, from the first one on, were ever used.
-    Entries = 46,
+    Entries = 46, Own;
     /// Requests answered 503: the worker leaves, and every thread of it is stuck.
-    Leaving = 47,
+    Leaving = 47, Counter;
     /// Calls that were older than a limit: without progress for `timeout`, or as a whole than `request_timeout`.
-    Stuck = 48,
-    Late = 49,
-    /// Memory of request heads that are not complete; a gauge.
-    HeadBytes = 50,
+    Stuck = 48, Counter;
+    Late = 49, Counter;
+    /// Memory of request heads that are not complete.
+    HeadBytes = 50, Gauge;
     /// Unfinished heads refused beyond `head_buffer_total`.
-    HeadsShed = 51,
-    /// Bytes of request bodies on disk, or on their way there; a gauge.
-    DiskBytes = 52,
+    HeadsShed = 51, Counter;
+    /// Bytes of request bodies on disk, or on their way there.
+    DiskBytes = 52, Gauge;
     /// Requests of untrusted peers from which forwarded headers were taken.
-    Unforwarded = 53,
+    Unforwarded = 53, Counter;
     /// Processor time of the process in nanoseconds, as its monitor saw it last.
-    Cpu = 54,
+    Cpu = 54, Counter;
     /// The worker's slot and its generation.
-    Slot = 55,
-    Generation = 56,
+    Slot = 55, Own;
+    Generation = 56, Own;
     /// Messages of WebSockets, any thread's ([`Scoreboard::raise`]).
-    MessagesIn = 57,
-    MessagesOut = 58,
+    MessagesIn = 57, Counter;
+    MessagesOut = 58, Counter;
+    /// Messages to syslog and to statsd that were lost.
+    SyslogLost = 59, Counter;
+    StatsdLost = 60, Counter;
+    /// Resident memory of the process in bytes, as its monitor saw it last.
+    Resident = 61, Gauge;
+    /// When the call began that is to be cancelled, written by the arbiter; 0: none is (`cancel.rs`).
+    Cancel = 62, Own;
+    /// The slot of that call; when the order was taken, what became of it.
+    CancelSlot = 63, Own;
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -139,9 +173,50 @@ pub const ENTRY: usize = 16;
 /// Most bytes of a request's text.
 pub const TEXT: usize = 104;
 
-// Counters, classes, histograms and entries do not overlap.
-const _: () =
-    assert!(Word::StatusClass as usize + 5 <= Word::HandedOver as usize && (Word::MessagesOut as usize) < QUEUE_TIME);
+/// The words of a role, by index.
+const fn indices<const COUNT: usize>(role: Role) -> [usize; COUNT] {
+    let (mut found, mut length, mut row) = ([0; COUNT], 0, 0);
+    while row < WORDS.len() {
+        let (first, words, of) = WORDS[row];
+        let mut word = 0;
+        while word < words && of as usize == role as usize {
+            found[length] = first + word;
+            (length, word) = (length + 1, word + 1);
+        }
+        row += 1;
+    }
+    found
+}
+
+/// How many words of a role there are.
+const fn count(role: Role) -> usize {
+    let (mut sum, mut row) = (0, 0);
+    while row < WORDS.len() {
+        sum += if WORDS[row].2 as usize == role as usize { WORDS[row].1 } else { 0 };
+        row += 1;
+    }
+    sum
+}
+
+/// The single words that only grow. Besides them all from [`QUEUE_TIME`] to the table of requests does.
+pub static COUNTERS: [usize; count(Role::Counter)] = indices(Role::Counter);
+/// Those that are summed over the workers there are.
+pub static GAUGES: [usize; count(Role::Gauge)] = indices(Role::Gauge);
+
+/// Words come in order, and do not overlap one another or the histograms.
+const fn are_apart() -> bool {
+    let (mut end, mut row) = (0, 0);
+    while row < WORDS.len() {
+        if WORDS[row].0 < end {
+            return false;
+        }
+        (end, row) = (WORDS[row].0 + WORDS[row].1, row + 1);
+    }
+    end <= QUEUE_TIME
+}
+
+// Words, histograms and entries do not overlap.
+const _: () = assert!(are_apart());
 const _: () = assert!(CODES + DISTINCT <= TABLE);
 const _: () = assert!(2 + TEXT / 8 < ENTRY && TEXT.is_multiple_of(8));
 
@@ -331,7 +406,9 @@ impl Scoreboard {
     /// The same, after the start of the call.
     fn call(&self, slot: usize) -> Option<(u64, Vec<u8>)> {
         let entry = self.used_entry(slot)?;
-        let started = entry[0].load(Acquire);
+        // Relaxed, and a fence: the page may be mapped read-only (`outside.rs`).
+        let started = entry[0].load(Relaxed);
+        fence(Acquire);
         let length = (entry[1].load(Relaxed) as usize).min(TEXT);
         let words = entry[2..2 + TEXT / 8].iter().map(|word| word.load(Relaxed).to_ne_bytes());
         let mut text: Vec<u8> = words.flatten().collect();

@@ -72,6 +72,11 @@ impl Scoreboard {
         (0..self.entries()).filter_map(|slot| self.call(slot).map(|(started, text)| (slot, started, text)))
     }
 
+    /// When the call began that is under way for longest, of the first thousand; `None`: there is none.
+    pub fn oldest_call(&self) -> Option<u64> {
+        (0..self.entries().min(1000)).map(|slot| self.call_started(slot)).filter(|started| *started != 0).min()
+    }
+
     /// Replaces the orders by these, which are added up.
     pub fn order(&self, orders: u64) {
         self.set(Word::Orders, orders);
@@ -134,7 +139,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 40] = [
+static FIGURES: [(&str, Word); 43] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -172,7 +177,10 @@ static FIGURES: [(&str, Word); 40] = [
     ("late", Word::Late),
     ("messages_in", Word::MessagesIn),
     ("messages_out", Word::MessagesOut),
+    ("syslog_lost", Word::SyslogLost),
+    ("statsd_lost", Word::StatsdLost),
     ("cpu_nanoseconds", Word::Cpu),
+    ("resident_bytes", Word::Resident),
     ("slot", Word::Slot),
     ("generation", Word::Generation),
 ];
@@ -180,6 +188,7 @@ static FIGURES: [(&str, Word); 40] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scoreboard::{COUNTERS, GAUGES};
 
     #[test]
     fn every_figure_is_read_from_its_own_word() {
@@ -188,6 +197,14 @@ mod tests {
             board.set(*word, index as u64 + 1);
         }
         assert!(board.figures().map(|(_, value)| value).eq(1..=FIGURES.len() as u64));
+    }
+
+    #[test]
+    fn every_counter_and_gauge_is_a_figure() {
+        let told: Vec<_> = FIGURES.iter().map(|(_, word)| *word as usize).collect();
+        let classes = Word::StatusClass as usize..Word::StatusClass as usize + 5;
+        let named = COUNTERS.iter().chain(&GAUGES).filter(|word| !classes.contains(word));
+        assert_eq!(named.filter(|word| !told.contains(word)).collect::<Vec<_>>(), [&0usize; 0]);
     }
 
     #[test]

@@ -33,6 +33,15 @@ pub fn unacknowledged(socket: BorrowedFd<'_>) -> Option<u64> {
 /// For how many milliseconds nothing has come from the peer, to the clock tick; `None` where the system does not tell,
 /// as for unix sockets (tcp(7), TCP_INFO).
 pub fn silence(socket: BorrowedFd<'_>) -> Option<u64> {
+    tcp_info(socket).map(|info| u64::from(info.tcpi_last_ack_recv))
+}
+
+/// Connections that wait at a listening socket to be accepted, and how many may: Linux says so in these fields (tcp_get_info).
+pub fn backlog(listener: BorrowedFd<'_>) -> Option<(u32, u32)> {
+    tcp_info(listener).map(|info| (info.tcpi_unacked, info.tcpi_sacked))
+}
+
+fn tcp_info(socket: BorrowedFd<'_>) -> Option<libc::tcp_info> {
     // SAFETY: a tcp_info is numbers, for which all bytes zero are valid.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
@@ -40,7 +49,7 @@ pub fn silence(socket: BorrowedFd<'_>) -> Option<u64> {
     // SAFETY: the kernel writes at most `length` bytes to the address, where there are as many.
     let result =
         unsafe { libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, address, &mut length) };
-    (result == 0 && length as usize >= wanted).then(|| u64::from(info.tcpi_last_ack_recv))
+    (result == 0 && length as usize >= wanted).then_some(info)
 }
 
 /// The words of a scoreboard page in shared memory.

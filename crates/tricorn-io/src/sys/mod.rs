@@ -4,6 +4,7 @@ pub mod fds;
 pub mod files;
 pub mod fork;
 pub mod loop_poller;
+pub mod memory;
 pub mod poll;
 pub mod processor;
 mod random;

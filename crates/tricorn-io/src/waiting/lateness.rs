@@ -1,4 +1,4 @@
-//! Calls over `request_timeout`: who was told, so that an exception meant for one call never meets the next.
+//! Calls over `request_timeout`, and calls that an operator has cancelled: who was told, so that an exception meant for one call never meets the next.
 //!
 //! The monitor marks the call (`monitor/watchdog.rs`). Its thread sees that in the handler of a signal if it is the main thread
 //! ([`crate::Engine::is_late`]); in other threads the main thread raises the exception
@@ -18,6 +18,8 @@ const CONCLUDED: u32 = 2;
 pub struct Lateness {
     call: AtomicU32,
     raised: AtomicBool,
+    /// It is an operator who wants it to end.
+    cancelled: AtomicBool,
 }
 
 impl Lateness {
@@ -25,11 +27,26 @@ impl Lateness {
     pub fn reset(&self) {
         self.call.store(NOT_LATE, Relaxed);
         self.raised.store(false, Relaxed);
+        self.cancelled.store(false, Relaxed);
     }
 
     /// Whether the call is late now that was not and is not concluded.
     pub fn mark(&self, call: u32) -> bool {
         self.call.compare_exchange(NOT_LATE, call, Relaxed, Relaxed).is_ok()
+    }
+
+    /// The same, for an operator.
+    pub fn cancel(&self, call: u32) -> bool {
+        let marked = self.mark(call);
+        if marked {
+            self.cancelled.store(true, Relaxed);
+        }
+        marked
+    }
+
+    /// Whether an operator has cancelled the last call, concluded or not.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
     }
 
     /// An exception was raised in the call.
@@ -70,5 +87,18 @@ mod tests {
         assert!(!lateness.mark(1) && !lateness.is(1) && !lateness.is(2));
         lateness.reset();
         assert!(!lateness.is(3) && lateness.mark(3) && lateness.is(3));
+        assert!(!lateness.is_cancelled());
+    }
+
+    #[test]
+    fn a_call_is_cancelled_once_and_not_when_it_is_late_already_and_the_next_call_is_not() {
+        let lateness = Lateness::default();
+        assert!(lateness.cancel(1) && lateness.is(1) && lateness.is_cancelled());
+        assert!(!lateness.cancel(1) && !lateness.mark(1));
+        lateness.conclude();
+        assert!(lateness.is_cancelled() && !lateness.cancel(1), "for the log, which is told of it after the end");
+        lateness.reset();
+        assert!(!lateness.is_cancelled() && lateness.mark(3));
+        assert!(!lateness.cancel(3) && !lateness.is_cancelled());
     }
 }

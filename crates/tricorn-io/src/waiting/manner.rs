@@ -7,6 +7,7 @@ use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
 use super::watch::Watch;
+use crate::clock::MILLI;
 use crate::config::Config;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::poll::{Poller, ready};
@@ -17,6 +18,9 @@ use rustix::fd::BorrowedFd;
 use rustix::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+/// With `request_timeout`: how often the monitor looks, while calls are under way, for the order to cancel one.
+pub const ORDERS: u64 = 250 * MILLI;
 
 pub struct Waiting {
     pub(super) config: Arc<Config>,
@@ -145,7 +149,7 @@ impl Waiting {
     fn look_after(&self) -> u64 {
         match self.config.request_timeout {
             0 => ring_after(self.config.timeout),
-            limit => limit.min(ring_after(self.config.timeout)),
+            limit => limit.min(ring_after(self.config.timeout)).min(ORDERS),
         }
     }
 
@@ -212,6 +216,22 @@ impl Waiting {
             }
         }
         None
+    }
+
+    /// The call of this slot that began then, if it runs. It is not known to [`Waiting::next_late`] any more.
+    pub fn take_begun(&self, slot: usize, started: u64) -> Option<Began> {
+        match &self.manner {
+            Manner::Threads if slot < self.slots.len() => {
+                let (call, since) = self.running(slot)?;
+                (since == started).then_some(Began { slot, call, started })
+            }
+            Manner::Threads => None,
+            Manner::Hub(hub) => {
+                let mut began = hub.began();
+                let index = began.iter().position(|each| (each.slot, each.started) == (slot, started))?;
+                began.remove(index).filter(|call| self.is_at(call))
+            }
+        }
     }
 
     /// When [`Waiting::next_late`] may have one.

@@ -29,7 +29,7 @@ mod threads;
 pub mod watch;
 
 pub use eye::Eye;
-pub use manner::{Subject, Waiting};
+pub use manner::{ORDERS, Subject, Waiting};
 pub use seen::Seen;
 
 /// The atomics of words that are model-checked: `tests/watch_model.rs` has others by these names.

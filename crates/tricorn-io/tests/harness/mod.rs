@@ -13,18 +13,45 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tricorn_io::{
-    AccessLog, Chores, Config, Descriptor, ENTRY, Engine, Exchange, Notice, Scoreboard, Sent, Siblings, TABLE, Wake,
-    page_bytes,
+    AccessLog, Chores, Config, Descriptor, ENTRY, Engine, Exchange, Logs, Notice, Scoreboard, Sent, Siblings, TABLE,
+    Wake, page_bytes,
 };
+use tricorn_proto::access_log::{Format, Record};
 use tricorn_proto::http1::HeadPolicy;
-use tricorn_proto::message::FieldList;
+use tricorn_proto::message::{FieldList, RequestHead};
 use tricorn_proto::response::{End, HeadInputs};
 
 pub use tricorn_io::clock::{MILLI, SECOND};
+
+/// Tells the logs of a request; the line of a server from `Server::logging` is this one.
+pub fn tell(engine: &Engine, line: &str) {
+    engine.tell(&record(&|_| Some(line.into())));
+}
+
+/// A request of which nothing is known but its environ.
+pub fn record<'a>(environ: &'a dyn Fn(&str) -> Option<Vec<u8>>) -> Record<'a> {
+    static HEAD: LazyLock<RequestHead> = LazyLock::new(RequestHead::default);
+    static FIELDS: LazyLock<FieldList> = LazyLock::new(FieldList::default);
+    Record {
+        head: &HEAD,
+        bytes: b"",
+        remote: b"",
+        status: 200,
+        fields: &FIELDS,
+        sent: 0,
+        micros: 518,
+        time: b"",
+        pid: 0,
+        request_id: b"",
+        queue_micros: None,
+        outcome: None,
+        environ,
+    }
+}
 
 /// The socket of an exchange's client.
 pub fn socket(exchange: &Exchange) -> BorrowedFd<'_> {
@@ -78,10 +105,18 @@ pub enum Word {
     LeftQueue = 44,
     Entries = 46,
     Leaving = 47,
+    Late = 49,
     HeadBytes = 50,
     HeadsShed = 51,
     DiskBytes = 52,
+    Cancel = 62,
+    CancelSlot = 63,
 }
+
+/// What became of a call that was to be cancelled: it was told to end; had ended; was over, or told before.
+pub const TOLD: u64 = u64::MAX;
+pub const ENDED: u64 = u64::MAX - 1;
+pub const OVER: u64 = u64::MAX - 2;
 
 /// The states of a worker.
 pub const SERVING: u64 = 2;
@@ -117,12 +152,11 @@ pub fn config() -> Config {
         upload_dir: None,
         policy: HeadPolicy::default(),
         request_id: false,
-        admin: tricorn_io::reactor::AdminPaths::default(),
+        admin: Box::default(),
         server: b"tricorn".to_vec(),
         date: true,
         standing_fields: FieldList::new(),
         allocate: None,
-        access_format: None,
         timeout: 0,
         request_timeout: 0,
         queue_limit: 0,
@@ -181,7 +215,9 @@ impl Server {
         let address = listener.local_addr().expect("an address");
         let (words, board) = page(config.threads);
         let count = config.threads;
-        let engine = Engine::new(config, vec![listener.into()], board, Some(log)).expect("an engine");
+        let access = Some(Arc::new(log.with_fault(config.fault)));
+        let logs = Logs { format: Format::parse("%({line}e)s").ok(), access, ..Logs::default() };
+        let engine = Engine::new(config, vec![listener.into()], board, logs).expect("an engine");
         engine.start().expect("a monitor");
         Server::with(Arc::new(engine), count, address, words, Arc::new(handler))
     }
@@ -191,7 +227,8 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
         let address = listener.local_addr().expect("an address");
         let (words, board) = page(config.threads);
-        let engine = Engine::new(config, vec![listener.into(), unix.into()], board, None).expect("an engine");
+        let engine =
+            Engine::new(config, vec![listener.into(), unix.into()], board, Logs::default()).expect("an engine");
         Server::with(Arc::new(engine), 0, address, words, Arc::new(|_: &Engine, _: &mut Exchange| {}))
     }
 
@@ -226,6 +263,15 @@ impl Server {
     /// As the arbiter does.
     pub fn set(&self, word: Word, value: u64) {
         self.words[word as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// As the arbiter does: the call at this slot is to end if it began then. What the monitor answers.
+    #[track_caller]
+    pub fn cancel(&self, slot: usize, started: u64) -> u64 {
+        self.set(Word::CancelSlot, slot as u64);
+        self.words[Word::Cancel as usize].store(started, Ordering::Release);
+        self.until(Word::Cancel, 0);
+        self.get(Word::CancelSlot)
     }
 
     fn entry(&self, slot: usize) -> &[AtomicU64] {
@@ -305,7 +351,7 @@ impl Drop for Server {
 }
 
 fn engine(config: Config, listeners: Vec<OwnedFd>, board: Scoreboard, siblings: Option<Siblings>) -> Arc<Engine> {
-    let engine = Arc::new(Engine::new(config, listeners, board, None).expect("an engine"));
+    let engine = Arc::new(Engine::new(config, listeners, board, Logs::default()).expect("an engine"));
     if let Some(siblings) = siblings {
         engine.open_group(siblings);
     }

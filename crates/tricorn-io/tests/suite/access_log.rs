@@ -1,7 +1,7 @@
 //! Lines of the access log, whatever becomes of whoever reads them.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
-use harness::{DEADLINE, Gate, MILLI, NEVER, SECOND, Server, Word, answer, config, path, request, until};
+use harness::{DEADLINE, Gate, MILLI, NEVER, SECOND, Server, Word, answer, config, path, record, request, tell, until};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tricorn_io::{AccessLog, Config, Failpoint, clock};
+use tricorn_io::{AccessLog, Config, Failpoint, Logs, clock};
+use tricorn_proto::access_log::Format;
 
 /// A directory of its own, gone with the test.
 struct Place(PathBuf);
@@ -85,7 +86,7 @@ impl HungLog {
 }
 
 fn add(log: &AccessLog, line: &str) {
-    log.add(|out| out.extend_from_slice(line.as_bytes()));
+    log.add(line.as_bytes());
 }
 
 /// As the monitor does: writes when it is told that something waits, and only then.
@@ -168,17 +169,18 @@ fn a_line_that_takes_its_time_holds_up_neither_others_nor_the_monitor() {
     let place = Place::new("slow");
     let path = place.path("log");
     let log = open(&path);
-    log.add(|out| {
-        out.extend_from_slice(b"outer ");
+    let format = Format::parse("outer %({key}e)s").ok();
+    let logs = Logs { format, access: Some(log.clone()), ..Logs::default() };
+    logs.tell(&record(&|_| {
         std::thread::scope(|scope| {
-            scope.spawn(|| add(&log, "another thread's\n"));
+            scope.spawn(|| logs.tell(&record(&|_| Some(b"another thread's".into()))));
         });
-        add(&log, "inner\n");
+        logs.tell(&record(&|_| Some(b"inner".into())));
         log.write_some();
-        out.extend_from_slice(b"line\n");
-    });
+        Some(b"line".into())
+    }));
     log.write_some();
-    assert_eq!(std::fs::read_to_string(&path).expect("a log"), "another thread's\ninner\nouter line\n");
+    assert_eq!(std::fs::read_to_string(&path).expect("a log"), "outer another thread's\nouter inner\nouter line\n");
 }
 
 #[test]
@@ -383,7 +385,7 @@ fn a_disk_that_hangs_stops_neither_requests_nor_deadlines_nor_the_heartbeat() {
             inside.pass();
         }
         answer(engine, exchange, b"");
-        engine.log(|out| out.extend_from_slice(format!("{path}\n").as_bytes()));
+        tell(engine, &path);
     });
     let mut expected = String::new();
     let mut client = server.connect();
@@ -407,6 +409,12 @@ fn a_disk_that_hangs_stops_neither_requests_nor_deadlines_nor_the_heartbeat() {
     let mut slow = server.connect();
     slow.send(b"GET / HTT");
     assert_eq!(slow.response().status, 408);
+    expected.push_str("-\n"); // it never met the handler
+    let mut ask = |path: &str| {
+        client.send(request(path).as_bytes());
+        assert_eq!(client.response().status, 200);
+        expected.push_str(&format!("{path}\n"));
+    };
     let _mended = disk.mend();
     until("it is told that lines are written again", || {
         number += 1;
@@ -454,7 +462,7 @@ fn a_disk_that_hangs_holds_the_end_for_a_while_only_and_the_losses_are_told() {
     let disk = HungLog::new("end");
     let server = Server::logging(disk.config(), disk.open(), |engine, exchange| {
         answer(engine, exchange, b"");
-        engine.log(|out| out.extend_from_slice(b"line\n"));
+        tell(engine, "line");
     });
     let mut client = server.connect();
     for _ in 0..LINES {

@@ -606,3 +606,22 @@ fn a_connection_for_which_a_hub_was_woken_that_is_held_up_goes_to_a_sibling() {
     hub.gate.open(1);
     assert_eq!(workers.get(1, Word::TakenOver), 1);
 }
+
+#[test]
+fn a_call_that_waits_is_cancelled_and_no_other() {
+    let server = HubServer::start(Config { request_timeout: 100 * SECOND, ..room_for(4) });
+    let mut clients = ask_all(&server, 2);
+    let started = server.call_started(1).expect("a call");
+    // The monitor sleeps, and looks for orders by itself.
+    assert_eq!(server.cancel(0, started), ENDED, "another call than the one that is meant");
+    assert_eq!(server.cancel(1, started), TOLD);
+    until("the hub is told", || server.late() == ["/1"]);
+    assert!(server.engine.was_cancelled(1) && !server.engine.was_cancelled(0));
+    assert_eq!(server.cancel(1, started), OVER);
+    assert_eq!(clients[1].response().status, 504, "it does not end");
+    server.finish("/1");
+    server.finish("/0");
+    assert_eq!(clients[0].response().status, 200);
+    assert_eq!(server.cancel(1, started), ENDED);
+    assert_eq!(server.late(), ["/1"]);
+}

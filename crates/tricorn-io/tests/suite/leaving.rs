@@ -4,7 +4,7 @@ use crate::harness;
 use harness::*;
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
-use tricorn_io::{Config, Engine, Scoreboard};
+use tricorn_io::{Config, Engine, Logs, Scoreboard};
 
 fn with_gate(config: Config) -> (Server, Gate) {
     let gate = Gate::default();
@@ -170,7 +170,8 @@ fn a_close_joins_the_monitor_closes_connections_and_can_be_repeated() {
 #[test]
 fn whoever_waits_for_a_signal_learns_of_the_end() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    let engine = Engine::new(config(), vec![listener.into()], Scoreboard::private(1), None).expect("an engine");
+    let engine =
+        Engine::new(config(), vec![listener.into()], Scoreboard::private(1), Logs::default()).expect("an engine");
     engine.start().expect("a monitor");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| while engine.wait_for_signal() {});

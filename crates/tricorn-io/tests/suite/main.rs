@@ -9,6 +9,7 @@ mod access_log;
 mod active;
 mod bodies;
 mod channel;
+mod collectors;
 mod hand_over;
 mod hand_over_cargo;
 mod held;

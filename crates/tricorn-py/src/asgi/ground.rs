@@ -70,7 +70,7 @@ impl Ground {
 
     /// The scope, if a hook or the access log will look into it.
     pub fn kept(&self, scope: &Bound<'_, PyDict>) -> Option<Py<PyDict>> {
-        let is_used = self.shared.has_after() || self.shared.reporter.has_access_log();
+        let is_used = self.shared.has_after() || self.shared.reporter.makes_lines();
         is_used.then(|| scope.clone().unbind())
     }
 

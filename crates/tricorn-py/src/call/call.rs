@@ -10,7 +10,7 @@
 //! finds a call that is over, and no lock.
 use super::ground::Ground;
 use crate::panics::{self, Panicked};
-use crate::report::{is_request_timeout, request_timeout};
+use crate::report::{is_request_timeout, told_to_end};
 use crate::sync::lock;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
@@ -232,11 +232,10 @@ impl Call {
         self.finish(py, |exchange| self.ground.shared.engine.refuse(exchange, refusal))
     }
 
-    /// The request is over `request_timeout`.
-    pub fn is_late(&self, py: Python<'_>) -> PyResult<()> {
+    /// The request, which is at this slot, is over `request_timeout` or was cancelled.
+    pub fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
         let listener = self.state().listener.as_ref().map(|listener| listener.clone_ref(py));
-        let limit = self.ground.shared.engine.request_timeout();
-        self.failed(py, request_timeout(py, limit))?;
+        self.failed(py, told_to_end(py, &self.ground.shared.engine, slot))?;
         self.tell_this(py, listener, Event::Gone);
         Ok(())
     }

@@ -139,7 +139,7 @@ impl Gateway for CallServer {
     }
 
     fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
-        self.at(py, slot).map_or(Ok(()), |call| call.get().is_late(py))
+        self.at(py, slot).map_or(Ok(()), |call| call.get().is_late(py, slot))
     }
 
     /// What is called here goes on in tasks of its own, and those in copies of its context.

@@ -25,6 +25,7 @@ use library::{Library, holders_of};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
@@ -142,19 +143,19 @@ impl GreenServer {
         }
     }
 
-    /// Whether the calling greenlet's request is over `request_timeout`, and the application at it still.
+    /// What is to be raised if the calling greenlet's request is late, and the application at it still.
     ///
-    /// Called in a signal handler, which raises the exception if so: the greenlet is what holds up the hub.
-    fn is_late(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Called in a signal handler, which raises it: the greenlet is what holds up the hub.
+    fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
         let current = self.library.current(py)?;
         let running = self.running.borrow();
         let slot = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(slot, _)| *slot);
-        let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(false) };
+        let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(None) };
         // The frame below the handler's.
         if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
             self.engine.tell_stack(slot, stack_from(frame));
         }
-        Ok(true)
+        Ok(self.core.get().late_error(py, slot))
     }
 
     /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
@@ -242,7 +243,7 @@ impl GreenServer {
     fn raise_in_late_calls(&self, py: Python<'_>) {
         for slot in self.engine.take_late() {
             let greenlet = self.running.borrow().get(&slot).map(|greenlet| greenlet.clone_ref(py));
-            let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py)) else { continue };
+            let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py, slot)) else { continue };
             if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
                 self.engine.tell_stack(slot, stack_from(frame));
             }

@@ -133,7 +133,7 @@ impl Shared {
 
     /// A line in the access log; `%({key}e)s` looks into the scope, then for what a WSGI environ would have.
     fn log(&self, py: Python<'_>, exchange: &Exchange, ending: &Ending<'_>) {
-        if !self.reporter.has_access_log() {
+        if !self.reporter.tells() {
             return;
         }
         let Ending { remote, sent, called, ref told, .. } = *ending;

@@ -10,7 +10,7 @@
 use super::ground::Ground;
 use crate::ends::{local_address, peer_address};
 use crate::loops::{Ending, Remote, Told};
-use crate::report::request_timeout;
+use crate::report::told_to_end;
 use crate::sync::lock;
 use pyo3::exceptions::{PyConnectionResetError, PyTimeoutError};
 use pyo3::intern;
@@ -203,10 +203,11 @@ impl Transport {
     }
 
     /// The request took too long: the client is answered, and the protocol told that its connection is gone.
-    pub fn is_late(&self, py: Python<'_>) {
-        let limit = self.ground.shared.engine.request_timeout();
-        let why = PyTimeoutError::new_err("request_timeout is over");
-        self.failed(py, request_timeout(py, limit), true, Some(why));
+    pub fn is_late(&self, py: Python<'_>, slot: usize) {
+        let engine = &self.ground.shared.engine;
+        let text = if engine.was_cancelled(slot) { "the request was cancelled" } else { "request_timeout is over" };
+        let why = PyTimeoutError::new_err(text);
+        self.failed(py, told_to_end(py, engine, slot), true, Some(why));
     }
 
     /// The request ends with this error of the application; its protocol is told `why` its connection is gone.

@@ -96,7 +96,7 @@ impl Gateway for Transports {
 
     fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()> {
         if let Some(transport) = self.at(py, slot) {
-            transport.get().is_late(py);
+            transport.get().is_late(py, slot);
         }
         Ok(())
     }

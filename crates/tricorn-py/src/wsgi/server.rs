@@ -376,7 +376,7 @@ impl Server {
 
     #[inline]
     fn log(&self, py: Python<'_>, exchange: &Exchange, environ: Option<&Bound<'_, PyDict>>) {
-        if self.reporter.has_access_log() {
+        if self.reporter.tells() {
             self.write_line(py, exchange, environ);
         }
     }

@@ -1,0 +1,164 @@
+//! A socket to a collector that may be away: no call waits, and a lost connection is made again, ever less often.
+use crate::clock::{MILLI, SECOND};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::{self, Errno};
+use rustix::net::sockopt::socket_type;
+use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Time until a connection is tried again: doubled from the first to the last.
+const RETRY: std::ops::RangeInclusive<u64> = 10 * MILLI..=5 * SECOND;
+
+/// Where a collector listens. Names are resolved before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Udp(SocketAddr),
+    Tcp(SocketAddr),
+    /// Without a type: datagrams, and where the socket takes none, a stream.
+    Unix {
+        path: PathBuf,
+        kind: Option<SocketType>,
+    },
+}
+
+#[derive(Debug)]
+pub struct Socket {
+    address: Address,
+    fd: Option<OwnedFd>,
+    is_stream: bool,
+    /// The datagram before the last one found no receiver.
+    was_refused: bool,
+    /// Not to be connected before (monotonic nanoseconds), and the time between the last two tries.
+    retry_at: u64,
+    delay: u64,
+}
+
+impl Socket {
+    /// `made`: one that another process has connected, which reaches what this one may not.
+    pub fn new(address: Address, made: Option<OwnedFd>) -> Socket {
+        let is_stream = match &made {
+            Some(fd) => socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM),
+            None => matches!(address, Address::Tcp(_)),
+        };
+        Socket { address, fd: made, is_stream, was_refused: false, retry_at: 0, delay: 0 }
+    }
+
+    /// A piece may be taken in part.
+    pub fn is_stream(&self) -> bool {
+        self.is_stream
+    }
+
+    /// Messages that were sent tell nothing of who reads them.
+    pub fn is_connectionless(&self) -> bool {
+        matches!(self.address, Address::Udp(_))
+    }
+
+    /// Whether it has turned out with the last piece that the one before it is lost.
+    pub fn was_refused(&self) -> bool {
+        self.was_refused
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// When a connection is tried again, if there is none.
+    pub fn retry_at(&self) -> u64 {
+        self.retry_at
+    }
+
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Sends a piece, or some of it on a stream. AGAIN: the socket is full. After any other error but MSGSIZE the connection is
+    /// gone, and what was sent of a piece with it.
+    pub fn send(&mut self, bytes: &[u8], now: u64) -> io::Result<usize> {
+        if let Some(result) = self.try_send(bytes) {
+            return result;
+        }
+        // None, or one whose collector has gone: another may be there already.
+        self.connect(now)?;
+        self.try_send(bytes).unwrap_or(Err(Errno::NOTCONN)).inspect_err(|error| {
+            if *error != Errno::AGAIN && *error != Errno::MSGSIZE {
+                self.put_off(now);
+            }
+        })
+    }
+
+    /// `None`: there is no connection, or none any more.
+    fn try_send(&mut self, bytes: &[u8]) -> Option<io::Result<usize>> {
+        let fd = self.fd.as_ref()?;
+        self.was_refused = false;
+        loop {
+            match send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Err(Errno::INTR) => {}
+                // An ICMP message to a datagram before this one. This one was not sent (udp(7)).
+                Err(Errno::CONNREFUSED) if self.is_connectionless() && !self.was_refused => self.was_refused = true,
+                Err(Errno::NOBUFS) => return Some(Err(Errno::AGAIN)),
+                Ok(sent) => {
+                    self.delay = 0;
+                    return Some(Ok(sent));
+                }
+                Err(error @ (Errno::AGAIN | Errno::MSGSIZE)) => return Some(Err(error)),
+                Err(error) if self.is_connectionless() => return Some(Err(error)),
+                Err(_) => {
+                    self.fd = None;
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, now: u64) -> io::Result<()> {
+        if now < self.retry_at {
+            return Err(Errno::NOTCONN);
+        }
+        match connected(&self.address) {
+            Ok((fd, is_stream)) => {
+                (self.fd, self.is_stream) = (Some(fd), is_stream);
+                Ok(())
+            }
+            Err(error) => {
+                self.put_off(now);
+                // A full backlog of a unix socket is AGAIN too, and that word is for a connection that is full.
+                Err(if error == Errno::AGAIN { Errno::CONNREFUSED } else { error })
+            }
+        }
+    }
+
+    fn put_off(&mut self, now: u64) {
+        self.fd = None;
+        self.delay = (self.delay * 2).clamp(*RETRY.start(), *RETRY.end());
+        self.retry_at = now.saturating_add(self.delay);
+    }
+}
+
+/// Whether it is a stream, too.
+fn connected(address: &Address) -> io::Result<(OwnedFd, bool)> {
+    match address {
+        Address::Udp(address) => inet(address, SocketType::DGRAM).map(|fd| (fd, false)),
+        Address::Tcp(address) => inet(address, SocketType::STREAM).map(|fd| (fd, true)),
+        Address::Unix { path, kind: Some(kind) } => unix(path, *kind).map(|fd| (fd, *kind == SocketType::STREAM)),
+        Address::Unix { path, kind: None } => unix(path, SocketType::DGRAM)
+            .map(|fd| (fd, false))
+            .or_else(|_| unix(path, SocketType::STREAM).map(|fd| (fd, true))),
+    }
+}
+
+fn inet(address: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    match connect(&fd, address) {
+        // Until the handshake is done, send(2) says AGAIN; if it fails, that says why.
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(error) => Err(error),
+    }
+}
+
+fn unix(path: &PathBuf, kind: SocketType) -> io::Result<OwnedFd> {
+    let fd = socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+    connect(&fd, &SocketAddrUnix::new(path)?)?;
+    Ok(fd)
+}

@@ -1,0 +1,72 @@
+"""Under which name prometheus_client keeps what a process counts.
+
+The library asks a function for it whenever it counts, and begins other files when the answer has changed: after a fork.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from tricorn import after_import
+from tricorn.unpatched import os
+
+MODULE = "prometheus_client.values"
+
+
+class Identity:
+    """The library's `process_identifier`."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is this process's."""
+        self.become(name)
+
+    def become(self, name: str) -> None:
+        """In a process that was just forked."""
+        self._pid = os.getpid()
+        self._name = name
+
+    def __call__(self) -> str:
+        """A process that the application has forked counts in files of its own: two must not write to the same."""
+        pid = os.getpid()
+        return self._name if pid == self._pid else str(pid)
+
+
+class Finder(after_import.Finder):
+    """Waits for the library."""
+
+    def __init__(self, identity: Identity) -> None:
+        super().__init__((MODULE,))
+        self.identity = identity
+
+    def apply(self, module: ModuleType, name: str) -> None:
+        """From now on values are named by the identity, unless the application has a naming of its own."""
+        values: Any = module
+        if _is_default(values):
+            values.ValueClass = values.MultiProcessValue(process_identifier=self.identity)
+
+
+def install(identity: Identity) -> None:
+    """For the next import of the library, or the one that has been."""
+    found = next((each for each in sys.meta_path if isinstance(each, Finder)), None)
+    if found is not None and found.identity is identity:
+        return
+    if found is None:
+        found = Finder(identity)
+        sys.meta_path.insert(0, found)
+    found.identity = identity
+    found.apply_to_imported()
+
+
+def _is_default(values: Any) -> bool:
+    """Whether values are as the library makes them by itself: named by pid, or without files."""
+    known = values.ValueClass
+    if known is values.MutexValue:
+        return True
+    check = vars(known).get("_MmapedValue__check_for_pid_change")
+    if check is None or not check.__closure__:
+        return False
+    cells = dict(zip(check.__code__.co_freevars, check.__closure__, strict=True))
+    identifier = cells.get("process_identifier")
+    return identifier is not None and identifier.cell_contents is values.os.getpid

@@ -1,0 +1,52 @@
+"""Faults of what is sent to syslog and statsd."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+IO = "crates/tricorn-io"
+SRC = f"{IO}/src"
+SENDS = "tests/integration/test_collectors.py"
+
+COLLECTORS = (
+    Fault(
+        "metrics_are_packed",
+        "metrics share a datagram as long as they fit",
+        f"{SRC}/collectors/batch.rs",
+        "joined <= most",
+        "false",
+        (f"{IO} lib batch",),
+    ),
+    Fault(
+        "losses_of_collectors",
+        "what a full socket does not take is counted",
+        f"{SRC}/collectors/relay.rs",
+        "lost.fetch_add(self.batch.messages_from(self.piece), Relaxed);",
+        "",
+        (f"{IO} suite collectors",),
+    ),
+    Fault(
+        "syslog_keeps",
+        "lines that syslog does not take now are sent later",
+        f"{SRC}/collectors/relay.rs",
+        "self.policy.keeps",
+        "false",
+        (f"{IO} suite collectors", f"{SENDS} -k late"),
+    ),
+    Fault(
+        "outlet_backs_off",
+        "a collector that is away is not tried for each record",
+        "python/tricorn/log/outlet.py",
+        "self._retry_at = now + self._delay",
+        "self._retry_at = now",
+        ("tests/unit/log/test_outlet.py -k comes_back",),
+    ),
+    Fault(
+        "measured_once",
+        "a request that the core measures is not measured by Python, too",
+        "python/tricorn/log/access.py",
+        "return Logger.access.__get__(logger) if is_native else logger.access",
+        "return logger.access",
+        ("tests/unit/log/test_statsd_and_syslog.py -k second_time",),
+    ),
+)

@@ -1,0 +1,194 @@
+"""A socket to a collector that may be away, full, or shared with a parent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from tricorn.config.collectors import Collector
+from tricorn.log import outlet as module
+from tricorn.log.outlet import KEPT, Outlet
+
+
+def receiver(path: Path | None = None) -> socket.socket:
+    made = socket.socket(socket.AF_INET if path is None else socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.bind(("127.0.0.1", 0) if path is None else str(path))
+    made.settimeout(10)
+    return made
+
+
+def listener(path: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    made.bind(str(path))
+    made.listen()
+    made.settimeout(10)
+    return made
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, in the hands of the test."""
+    now = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_a_datagram_is_a_message() -> None:
+    with receiver() as there:
+        outlet = Outlet(Collector("udp", "127.0.0.1", there.getsockname()[1]), keeps=True)
+        outlet.send(b"one")
+        outlet.send(b"two")
+        assert (there.recv(100), there.recv(100), outlet.lost) == (b"one", b"two", 0)
+        assert outlet.descriptor() >= 0
+        assert not outlet.is_stream
+        outlet.close()
+
+
+def test_a_port_that_nothing_listens_at_costs_messages_and_no_error() -> None:
+    with receiver() as there:
+        port = there.getsockname()[1]
+    outlet = Outlet(Collector("udp", "127.0.0.1", port), keeps=False)
+    for _ in range(4):
+        outlet.send(b"unheard")
+    assert outlet.lost >= 1
+    outlet.close()
+
+
+def test_a_name_that_is_not_known_is_told_and_costs_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> object:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(module.socket, "getaddrinfo", unknown)
+    outlet = Outlet(Collector("udp", "nowhere.invalid", 514), keeps=False)
+    outlet.send(b"lost")
+    assert (outlet.address, outlet.trouble, outlet.lost) == (None, "Name or service not known", 1)
+
+
+@pytest.mark.parametrize("kind", ["unix", "dgram", "stream"])
+def test_of_a_unix_socket_the_kind_is_found_out_or_given(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "socket"
+    is_stream = kind != "dgram"
+    with listener(path) if is_stream else receiver(path) as there:
+        outlet = Outlet(Collector(kind, str(path)), keeps=True)  # type: ignore[arg-type]  # one of three words
+        outlet.send(b"here\0")
+        ours = there.accept()[0] if is_stream else there
+        assert ours.recv(100) == b"here\0"
+        assert outlet.is_stream == is_stream
+        assert (outlet.descriptor() == -1) == is_stream
+        outlet.close()
+        ours.close()
+
+
+def test_a_full_socket_gets_what_was_kept_later_in_order_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with listener(path) as there:
+        outlet = Outlet(Collector("stream", str(path)), keeps=True)
+        sent = [b"%06d" % number + b"x" * 2000 + b"\0" for number in range(150)]
+        for message in sent:
+            outlet.send(message)
+        reading, got = there.accept()[0], b""
+        while len(got) < sum(map(len, sent)):
+            got += reading.recv(1 << 16)
+            outlet.flush()
+        assert (got, outlet.lost) == (b"".join(sent), 0)
+        reading.close()
+        outlet.close()
+
+
+def test_what_is_too_much_to_keep_is_lost_and_counted(tmp_path: Path) -> None:
+    outlet = Outlet(Collector("unix", str(tmp_path / "none")), keeps=True)
+    assert "No such file" in outlet.trouble
+    for _ in range(5):
+        outlet.send(b"x" * (KEPT // 4))
+    assert outlet.lost == 1
+    outlet.close()
+    assert outlet.lost == 5
+
+
+def test_a_collector_that_comes_back_is_found_and_a_torn_message_sent_again(tmp_path: Path, clock: list[float]) -> None:
+    path = tmp_path / "socket"
+    with listener(path) as there:
+        outlet = Outlet(Collector("stream", str(path)), keeps=True)
+        outlet.send(b"first\0")
+        reading = there.accept()[0]
+        assert reading.recv(100) == b"first\0"
+        reading.close()
+    path.unlink()
+    for number in range(3):
+        outlet.send(b"kept %d\0" % number)
+    assert outlet.socket is None
+    with listener(path) as there:
+        outlet.send(b"too soon\0")
+        assert outlet.socket is None, "it is tried ever less often"
+        clock[0] += 60
+        outlet.send(b"last\0")
+        reading = there.accept()[0]
+        assert reading.recv(1000) == b"kept 0\0kept 1\0kept 2\0too soon\0last\0"
+        reading.close()
+    outlet.close()
+
+
+def test_a_message_too_long_for_a_datagram_is_lost_alone() -> None:
+    with receiver() as there:
+        outlet = Outlet(Collector("udp", "127.0.0.1", there.getsockname()[1]), keeps=True)
+        outlet.send(b"x" * 70_000)
+        outlet.send(b"next")
+        assert (there.recv(100), outlet.lost) == (b"next", 1)
+        outlet.close()
+
+
+def test_messages_of_several_threads_are_each_sent_once(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with listener(path) as there:
+        outlet = Outlet(Collector("stream", str(path)), keeps=True)
+        reading = there.accept()[0]
+        got: list[bytes] = []
+        names = [b"%d" % number for number in range(8)]
+
+        def send(name: bytes) -> None:
+            for number in range(200):
+                outlet.send(b"%b %d\n" % (name, number))
+
+        def read() -> None:
+            while piece := reading.recv(1 << 16):
+                got.append(piece)
+
+        threads = [threading.Thread(target=send, args=(name,)) for name in names]
+        reader = threading.Thread(target=read)
+        for thread in (reader, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        outlet.close()
+        reader.join(10)
+        reading.close()
+    lines = b"".join(got).splitlines()
+    assert outlet.lost == 0
+    assert all(
+        [line for line in lines if line.startswith(name)] == [b"%b %d" % (name, n) for n in range(200)]
+        for name in names
+    )
+
+
+def test_a_fork_has_a_stream_of_its_own_and_nothing_that_its_parent_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "socket"
+    outlet = Outlet(Collector("stream", str(path)), keeps=True)
+    outlet.send(b"the parent's\0")
+    with listener(path) as there:
+        monkeypatch.setattr(module.time, "monotonic", lambda: float("inf"))
+        outlet.flush()
+        parents = there.accept()[0]
+        assert parents.recv(100) == b"the parent's\0"
+        pid = os.getpid() + 1
+        monkeypatch.setattr(module.os, "getpid", lambda: pid)
+        outlet.send(b"the child's\0")
+        childs = there.accept()[0]
+        assert childs.recv(100) == b"the child's\0"
+        childs.close()
+        parents.close()
+    outlet.close()
