@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from mmap import mmap
 
+from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import GROUP_BYTES, LEDGER_BYTES
 from tricorn.unpatched import os, socket
 
@@ -65,9 +65,22 @@ class SharedChannel:
 
     channel: Channel | None
     """None where the system has no such sockets: every request is served by the worker that has its connection."""
-    group: memoryview = field(default_factory=lambda: memoryview(mmap(-1, GROUP_BYTES)))
-    ledger: memoryview = field(default_factory=lambda: memoryview(mmap(-1, LEDGER_BYTES)))
-    """What workers that are gone have counted. The arbiter writes it."""
+    group_memory: Memory = field(default_factory=lambda: Memory("tricorn-group", GROUP_BYTES))
+    ledger_memory: Memory = field(default_factory=lambda: Memory("tricorn-ledger", LEDGER_BYTES))
+
+    @property
+    def group(self) -> memoryview:
+        return self.group_memory.view
+
+    @property
+    def ledger(self) -> memoryview:
+        """What workers that are gone have counted. The arbiter writes it."""
+        return self.ledger_memory.view
+
+    def release(self) -> None:
+        """In a worker: the memory stays, and what others would read it with does not."""
+        self.group_memory.release()
+        self.ledger_memory.release()
 
 
 def open_channel() -> Channel | None:

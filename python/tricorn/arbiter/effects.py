@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import NoReturn
 
 from tricorn.arbiter import hooks
+from tricorn.arbiter.control.desk import Desk
+from tricorn.arbiter.control.listener import ControlListener
 from tricorn.arbiter.generation import Generation, close
 from tricorn.arbiter.generations import Generations
 from tricorn.arbiter.pidfile import Pidfiles
 from tricorn.arbiter.policy.commands import (
+    Answer,
     AskForStack,
+    AskForStacks,
+    ChangeLogLevel,
     CloseListeners,
     Command,
     Commit,
@@ -21,6 +26,8 @@ from tricorn.arbiter.policy.commands import (
     LogReady,
     Notify,
     Order,
+    OrderCancel,
+    Refuse,
     Reload,
     ReopenLogs,
     Rollback,
@@ -28,6 +35,8 @@ from tricorn.arbiter.policy.commands import (
     ServiceState,
     Spawn,
     StartSuccessor,
+    TellCancelled,
+    TellStacks,
     WorkersChanged,
 )
 from tricorn.arbiter.policy.endings import cause_of
@@ -47,7 +56,7 @@ from tricorn.arbiter.upgrade import Upgrade
 from tricorn.errors import TricornError
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
-from tricorn.unpatched import os
+from tricorn.unpatched import os, time
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 
@@ -64,6 +73,7 @@ class Effects:
         upgrade: Upgrade,
         pidfiles: Pidfiles,
         notifier: Notifier,
+        control: ControlListener | None = None,
     ) -> None:
         self.generations = generations
         self.processes = processes
@@ -72,7 +82,14 @@ class Effects:
         self.server = processes.server
         self.events: deque[Event] = deque()
         """What comes of commands, and what else the policy is to hear of."""
+        self.control = None if control is None else Desk(control, self)
+        self.began = time.monotonic()
+        self.exits: Counter[str] = Counter()
+        """Why workers have ended, and how often."""
+        self.reloads: Counter[str] = Counter()
         self._pidfiles = pidfiles
+        self._scaled: int | None = None
+        """The number of workers that an operator has asked for."""
         self._staying: dict[int, int] = {}
         """The generations of the workers that stay."""
 
@@ -83,6 +100,7 @@ class Effects:
     def show(self, state: State) -> None:
         """Lets hooks see what is decided: how many workers are wanted, and which ones stay."""
         self.server.decided(state.target)
+        self._scaled = state.scaled
         self.processes.ledger.publish(state.target, state.generation)
         self._staying = {worker.nr: worker.generation for worker in state.workers.values() if worker.counts}
         self._mark_alive(state.generation)
@@ -99,7 +117,9 @@ class Effects:
         """For the metrics: why a worker has ended."""
         worker = state.workers.get(event.nr)
         if worker is not None:
-            self.processes.ledger.exited(cause_of(worker, event.status))
+            cause = cause_of(worker, event.status)
+            self.processes.ledger.exited(cause)
+            self.exits[cause] += 1
 
     def perform(self, command: Command) -> Finished | Worker | None:  # noqa: C901  # one line for each command
         match command:
@@ -111,6 +131,20 @@ class Effects:
             case AskForStack(nr):
                 if nr in self.processes.handles and watch.STACK_SIGNAL is not None:
                     self.processes.handles[nr].send(watch.STACK_SIGNAL)
+            case AskForStacks(nrs):
+                for nr in nrs:
+                    if nr in self.processes.handles:
+                        self.processes.handles[nr].ask_for_stacks()
+            case TellStacks(ticket, nrs):
+                handles = [self.processes.handles[nr] for nr in nrs if nr in self.processes.handles]
+                if self.control is not None:
+                    self.control.tell_stacks(ticket, handles)
+            case OrderCancel(nr, place, start):
+                if nr in self.processes.handles:
+                    self.processes.handles[nr].order_cancel(place, start)
+            case TellCancelled(ticket, nr):
+                if self.control is not None:
+                    self.control.tell_cancelled(ticket, self.processes.handles.get(nr))
             case Order(nrs):
                 self._order(nrs, command)
             case Log(level, text):
@@ -137,9 +171,19 @@ class Effects:
                 if pid is not None:
                     # First in the queue: another USR2 may be in it.
                     self.events.appendleft(Upgraded(pid))
+            case ChangeLogLevel(level):
+                self.generation.log.change_level(level)
+            case Answer(ticket, result):
+                self._answer(ticket, {"ok": True, "result": result})
+            case Refuse(ticket, kind, sentence):
+                self._answer(ticket, {"ok": False, "kind": kind, "error": sentence})
             case Exit(code):
                 return Finished(code)
         return None
+
+    def _answer(self, ticket: int, answer: dict[str, object]) -> None:
+        if self.control is not None:
+            self.control.answer(ticket, answer)
 
     def _spawn(self, command: Spawn) -> Worker | None:
         generation = self.generations[command.generation]
@@ -169,6 +213,7 @@ class Effects:
     # Generations
 
     def _reload(self, *, configuration: bool) -> None:
+        before = self.generation.config.workers
         try:
             number, warnings = self.generations.prepare(configuration=configuration)
         except (Exception, SystemExit) as error:
@@ -190,8 +235,11 @@ class Effects:
             generation.log.warning("%s", warning)
         if configuration:
             old = self.server.num_workers
-            self.server.decided(generation.config.workers)
-            hooks.may(generation, "nworkers_changed", self.server, generation.config.workers, old)
+            wanted = generation.config.workers
+            if self._scaled is not None and wanted == before:
+                wanted = self._scaled
+            self.server.decided(wanted)
+            hooks.may(generation, "nworkers_changed", self.server, wanted, old)
             hooks.may(generation, "on_reload", self.server)
         if generation.config.preload_app:
             generation.log.warning(
@@ -203,18 +251,22 @@ class Effects:
         self.events.append(Reloaded(number, self.server.num_workers, generation.policy))
 
     def _refuse(self, reason: str) -> None:
-        self.processes.ledger.reloaded("refused")
+        self._count_reload("refused")
         self.events.append(ReloadFailed(reason))
 
+    def _count_reload(self, result: str) -> None:
+        self.processes.ledger.reloaded(result)
+        self.reloads[result] += 1
+
     def _commit(self, number: int) -> None:
-        self.processes.ledger.reloaded("committed")
+        self._count_reload("committed")
         self.generations.commit(number)
         self._pidfiles.commit()
         if self.upgrade.parent is None:  # else the name is still the other server's
             self.generation.set_title("master")
 
     def _roll_back(self, number: int) -> None:
-        self.processes.ledger.reloaded("rolled_back")
+        self._count_reload("rolled_back")
         self.generations.roll_back(number)
         self.server.adopt(self.generation)
         self._pidfiles.roll_back()
@@ -241,6 +293,8 @@ class Effects:
     def leave(self, code: int) -> int:
         """The last steps in the arbiter; the workers are gone."""
         self.processes.turn_away()
+        if self.control is not None:
+            self.control.close()
         self.generation.close()
         self.generation.remove_files()
         self._pidfiles.unlink()
@@ -263,6 +317,8 @@ class Effects:
 
     def _leave_nothing(self) -> None:
         self._pidfiles.unlink()
+        if self.control is not None:
+            self.control.close()
         self.generation.remove_files()
         self.generation.log.flush()
 

@@ -55,6 +55,7 @@ class Generation:
             stand_in=config.reload,
             daemon=config.daemon,
             reuse_port=config.reuse_port,
+            workers=config.workers,
             most=config.workers + SPARE_PAGES,
         )
 

@@ -44,6 +44,12 @@ class Generations:
         mine = generation.all_listeners()
         return [each for other in self._all.values() for each in other.all_listeners() if each not in mine]
 
+    def release_memory(self) -> None:
+        """In a worker, which does not hand them out."""
+        for generation in self._all.values():
+            if generation.pages is not None:
+                generation.pages.memory.release()
+
     def prepare(self, *, configuration: bool) -> tuple[int, tuple[str, ...]]:
         """The number of the new generation, and what there is to warn about.
 

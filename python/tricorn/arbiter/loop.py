@@ -7,6 +7,8 @@ from signal import Signals
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.effects import Effects, Finished
+from tricorn.arbiter.gauges import Gauges
+from tricorn.arbiter.history import History
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
@@ -58,6 +60,8 @@ class Loop:
         self._state = state
         self._time = OwnTime()
         self._watcher = Watcher(effects, self._time.now())
+        self._history = History(effects, self._time.now())
+        self._gauges = Gauges(effects, self._time.now())
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -73,35 +77,49 @@ class Loop:
                 event = self._events.popleft()
                 if isinstance(event, ChildExited):
                     self._effects.count_exit(self._state, event)
-                self._state, commands = decide(self._state, event, self._time.now())
+                before = self._state
+                self._state, commands = decide(before, event, self._time.now())
                 self._effects.show(self._state)
+                if self._effects.control is not None:
+                    self._effects.control.tell(before, event, self._state, commands)
                 for command in commands:
                     outcome = self._effects.perform(command)
                     if outcome is not None:
                         return outcome
+            self._gauges.count_workers()
             self._wait()
 
     def _wait(self) -> None:
         now, end = self._time.now(), self._state.next_deadline()
         soon = NEVER if end == NEVER else now + LONGEST_WAIT
-        deadline = min(end, soon, self._watcher.next_look(self._state), self._next_management)
-        timeout = None if deadline == NEVER else max(0, deadline - now)
+        looks = self._watcher.next_look(self._state), self._history.next_note(), self._gauges.next_look()
+        deadline = min(end, soon, *looks, self._next_management)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
+        control = self._effects.control
+        if control is not None:
+            deadline = min(deadline, now if control.listener.has_more() else control.listener.deadline())
+            control.listener.register(poll)
+        timeout = None if deadline == NEVER else max(0, deadline - now)
         handles = self._effects.processes.handles
         for handle in handles.values():
             if handle.open:
                 poll.register(handle.messages, select.POLLIN)
-        self._time.wait(lambda seconds: poll.poll(_milliseconds(seconds)), timeout)
+        ready: set[int] = set()
+        self._time.wait(lambda seconds: ready.update(fd for fd, _ in poll.poll(_milliseconds(seconds))), timeout)
         for handle in handles.values():
             self._receive(handle)
         self._take_signals()
         now = self._time.now()
         self._events.extend(self._watcher.look(self._state, now))
+        self._history.note(now)
+        self._gauges.look(now)
         if now >= self._state.next_deadline():
             self._events.append(Tick())
         if now >= self._next_management:
             self._manage(now)
+        if control is not None:
+            self._events.extend(control.turn(ready, self._state, now))
 
     def _manage(self, now: float) -> None:
         """A program's own arbiter has a look, as gunicorn's lets it once a second."""
@@ -135,6 +153,8 @@ class Loop:
             if event is None:
                 if who == self._state.successor:
                     effects.upgrade.successor_ended()
+                    if effects.control is not None:
+                        effects.control.listener.bound.take_name_back()
                     self._events.append(Upgraded(None))
             elif isinstance(who, WorkerHandle):
                 self._receive(who)  # its last words come before its death

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import mmap
-
+from tricorn.arbiter.shared_memory import Memory
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.unpatched import os
 
 SIZE = 256 << 10
 """Bytes of a page, at least: for two thousand requests at once."""
@@ -20,7 +18,8 @@ class Pages:
         self.size = size
         """Bytes of each."""
         self.count = count
-        self.region = memoryview(_memory(size * count))
+        self.memory = Memory("tricorn-scoreboard", size * count)
+        self.region = self.memory.view
         """All pages, one after another: the cores look into one another's."""
         self._free = list(range(count - 1, -1, -1))
 
@@ -52,32 +51,3 @@ class Pages:
 
     def page(self, number: int) -> memoryview:
         return self.region[number * self.size : (number + 1) * self.size]
-
-
-def _memory(size: int) -> mmap.mmap:
-    """Sparse: a memfd reserves no memory, whatever vm.overcommit_memory is. In no core dump, which would fill it."""
-    descriptor = _memfd(size)
-    try:
-        memory = mmap.mmap(descriptor, size)
-    finally:
-        if descriptor >= 0:
-            os.close(descriptor)  # the mapping has one of its own
-    if hasattr(mmap, "MADV_DONTDUMP"):
-        memory.madvise(mmap.MADV_DONTDUMP)
-    return memory
-
-
-def _memfd(size: int) -> int:
-    """-1 where there is none: then the memory is anonymous."""
-    if not hasattr(os, "memfd_create"):
-        return -1
-    try:
-        descriptor = os.memfd_create("tricorn-scoreboard", os.MFD_CLOEXEC)
-    except OSError:
-        return -1
-    try:
-        os.truncate(descriptor, size)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor

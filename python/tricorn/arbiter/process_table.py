@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from signal import Signals
@@ -17,11 +17,13 @@ from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.sockets import Listener
-from tricorn.arbiter.worker_handle import WorkerHandle, fork
+from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_stacks
+from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn.unpatched import os
-from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
+from tricorn.workers.base import Worker
 from tricorn.workers.once import Once
+from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
@@ -35,6 +37,10 @@ class ProcessTable:
     private: list[int]
     """Descriptors that are the arbiter's alone."""
     shared: SharedChannel
+    release: Callable[[], object] = lambda: None
+    """In a worker: closes what else only the arbiter is to hold."""
+    app_metrics: AppMetrics | None = None
+    """Where the application's own metrics are kept."""
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     ledger: Ledger = field(init=False)
@@ -72,19 +78,23 @@ class ProcessTable:
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
+        stacks = open_stacks()
         try:
             forked = fork(self.signals)
         except OSError as error:
             pages.give_back(number)
+            if stacks >= 0:
+                os.close(stacks)
             return SpawnFailed(command.nr, error.strerror or str(error))
         if forked.pid == 0:
             for listener in others:
                 listener.socket.close()
-            self._after_fork(worker, generation, forked.messages)
+            self._after_fork(worker, generation, forked.messages, stacks)
             return worker
         self.ledger.spawned()
         worker.pid = forked.pid
-        self.handles[command.nr] = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number)
+        handle = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number, stacks)
+        self.handles[command.nr] = handle
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
 
     def _make(self, command: Spawn, generation: Generation, pages: Pages, number: int) -> Worker:
@@ -105,6 +115,7 @@ class ProcessTable:
             stand_in=command.stand_in,
             once=self.once,
             slot=self._free_slot(),
+            app_metrics=self.app_metrics,
         )
         return generation.worker_class.hire(spec)
 
@@ -113,12 +124,14 @@ class ProcessTable:
         taken = {handle.worker.slot for handle in self.handles.values()}
         return next(slot for slot in itertools.count(1) if slot not in taken)
 
-    def _after_fork(self, worker: Worker, generation: Generation, messages: int) -> None:
+    def _after_fork(self, worker: Worker, generation: Generation, messages: int, stacks: int) -> None:
         """In the child: closes what is the arbiter's, takes what is the worker's."""
         for handle in self.handles.values():
-            handle.close()
+            handle.forget()
         for descriptor in self.private:
             os.close(descriptor)
+        self.release()
+        self.shared.release()
         listeners = reuse_port.open_for_worker(generation.listeners)
         own = [each.socket.fileno() for each in listeners if each not in generation.listeners]
         for listener in [*listeners, *generation.admin]:
@@ -133,6 +146,7 @@ class ProcessTable:
                 channel=self._share_channel(worker),
                 start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
+                stacks=stacks,
             )
         )
 
@@ -165,12 +179,18 @@ class ProcessTable:
             gone.append((handle, event))
 
     def remove(self, handle: WorkerHandle) -> None:
-        handle.close()
+        handle.forget()
         del self.handles[handle.nr]
         self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
+        if self.app_metrics is not None:
+            self.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)
         if self.handles and not any(each.worker.spec.hands_over for each in self.handles.values()):
             self.turn_away()
+
+    def note(self, pages: Pages) -> None:
+        """Adds what all workers do now to the history."""
+        self.ledger.note(pages.region, pages.size, self.shared.group)
 
     def turn_away(self) -> None:
         """Answers the requests in the channel, since no worker will. While one is to come they can wait for it."""
@@ -180,7 +200,7 @@ class ProcessTable:
 
 
 def _serving(handle: WorkerHandle) -> tuple[str, ...]:
-    requests = sorted(Scoreboard(handle.pages.page(handle.page)).requests(), key=lambda request: -request.age)
+    requests = sorted(handle.requests(), key=lambda request: -request.age)
     named = [f"{request.text} ({request.age:.1f} s)" for request in requests[:NAMED]]
     if len(requests) > NAMED:
         named.append(f"and {len(requests) - NAMED} more")

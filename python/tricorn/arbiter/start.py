@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from tricorn import __version__, workers
 from tricorn import log as logs
 from tricorn.arbiter import daemon, hooks, memory, reexec, sockets
 from tricorn.arbiter.channel import SharedChannel, open_channel
+from tricorn.arbiter.control import place
+from tricorn.arbiter.control.listener import ControlListener
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.environment import Environment, raise_file_limit
 from tricorn.arbiter.facade import Server
@@ -24,6 +26,7 @@ from tricorn.arbiter.upgrade import Upgrade
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import TricornError
 from tricorn.gateway.wsgi import SERVER_SOFTWARE
+from tricorn.metrics import application
 from tricorn.unpatched import os
 from tricorn.workers import title, watch
 
@@ -48,6 +51,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     parent, inherited = reexec.inherited(os.environ) or (None, [])
     if config.daemon and parent is None:
         daemon.daemonize(keep_stdio=config.enable_stdio_inheritance)
+    app_metrics, warnings = application.prepare(config, os.environ, fresh=parent is None)
     generation = prepare(loaded, logs.make(config), make_application(config))
     generation.set_title("master")
     if server is None:
@@ -58,7 +62,7 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     generation.log.info("Starting tricorn %s", __version__)
     if loaded.variables:
         generation.log.info("Settings from variables of the environment: %s", ", ".join(loaded.variables))
-    _warn(generation, loaded.warnings)
+    _warn(generation, (*loaded.warnings, *warnings))
     server.pid = os.getpid()
     watch.prepare()
     wakeup = Wakeup()
@@ -66,17 +70,43 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
     pidfiles = Pidfiles(config.pidfile and config.pidfile + suffix)
     notifier = Notifier.from_environ(os.environ)
     generations = Generations(sources, environment, generation, make_application)
-    upgrade = Upgrade(launch, parent, pidfiles, generations, server)
+    control = _control(generation, environ=sources.environ, is_successor=parent is not None)
+    promoted = (lambda: None) if control is None else control.bound.promote
+    upgrade = Upgrade(launch, parent, pidfiles, generations, server, promoted)
+
+    def release() -> None:
+        generations.release_memory()
+        if control is not None:
+            control.release()
+
     try:
         hooks.must(generation, "on_starting", server)
         _open(generation, server, generations, inherited)
-        processes = ProcessTable(server, SIGNALS, [wakeup.reader, wakeup.writer], SharedChannel(open_channel()))
-        return _serve(Effects(generations, processes, upgrade, pidfiles, notifier), wakeup)
+        private = [wakeup.reader, wakeup.writer]
+        processes = ProcessTable(server, SIGNALS, private, SharedChannel(open_channel()), release, app_metrics)
+        return _serve(Effects(generations, processes, upgrade, pidfiles, notifier, control), wakeup)
     except TricornError:
         pidfiles.unlink()
+        if control is not None:
+            control.close()
         generation.close()
         generation.remove_files()
         raise
+
+
+def _control(generation: Generation, *, environ: Mapping[str, str], is_successor: bool) -> ControlListener | None:
+    config = generation.config
+    if config.control_socket_disable or not config.control_socket:
+        return None
+    bound = place.bind(
+        config.control_socket,
+        config.control_socket_mode,
+        name=config.proc_name,
+        environ=environ,
+        is_successor=is_successor,
+        log=generation.log,
+    )
+    return None if bound is None else ControlListener(bound)
 
 
 def _warn(generation: Generation, warnings: Iterable[str]) -> None:

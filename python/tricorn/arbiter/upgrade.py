@@ -6,7 +6,7 @@ predecessor   start ──▶ both serve ──▶ told to leave: the successor 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from signal import Signals
 
 from tricorn.arbiter import reexec, reuse_port
@@ -19,9 +19,15 @@ from tricorn.unpatched import os
 
 class Upgrade:
     def __init__(
-        self, launch: reexec.Command, parent: int | None, pidfiles: Pidfiles, generations: Generations, server: Server
+        self,
+        launch: reexec.Command,
+        parent: int | None,
+        pidfiles: Pidfiles,
+        generations: Generations,
+        server: Server,
+        promoted: Callable[[], object] = lambda: None,
     ) -> None:
-        """`parent` is the pid of the server that this one replaces."""
+        """`parent` is the pid of the server that this one replaces; `promoted` is called when that has ended."""
         self.parent = parent
         """None when that is gone, or there was none."""
         self.successor: int | None = None
@@ -30,6 +36,7 @@ class Upgrade:
         self._pidfiles = pidfiles
         self._generations = generations
         self._server = server
+        self._promoted = promoted
 
     def start(self, signals: Sequence[Signals]) -> int | None:
         """The same command line again, with our listeners; both serve until one of them is stopped.
@@ -77,6 +84,7 @@ class Upgrade:
         except TricornError as error:
             generation.log.error("%s", error)  # no reason to stop serving
         generation.set_title("master")
+        self._promoted()
 
     def _share_listeners(self, shared: bool) -> None:
         for listener in self._generations.current.all_listeners():

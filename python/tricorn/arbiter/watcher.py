@@ -10,7 +10,6 @@ from tricorn.arbiter.policy.events import Event, WorkerSeen
 from tricorn.arbiter.policy.state import NEVER, State
 from tricorn.arbiter.policy.worker import Worker
 from tricorn.arbiter.systemd import Watchdog
-from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import time
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Watcher:
         handle = self._effects.processes.handles.get(worker.nr)
         if handle is None:
             return None
-        snapshot = Scoreboard(handle.pages.page(handle.page)).read()
+        snapshot = handle.snapshot()
         if snapshot is None:
             return None
         rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 from tricorn.arbiter.pages import Pages
+from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
 from tricorn.unpatched import os, signal
+from tricorn.workers import watch
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import Decoder, Message
+from tricorn.workers.messages import Decoder, Message, Ready
 
 READ_SIZE = 4096
+
+Cancelled = Literal["told", "ended", "over"]
+"""What became of a call that was to be cancelled: told to end, ended before, or told or answered before."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -26,8 +32,12 @@ class WorkerHandle:
     pages: Pages
     page: int
     """The number of its page of the scoreboard."""
+    stacks: int = -1
+    """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
     decoder: Decoder = field(default_factory=Decoder)
     open: bool = True
+    kind: str = ""
+    """The worker's class, once it serves."""
 
     def receive(self) -> list[Message]:
         """What the worker has said since; closes the pipe at its end."""
@@ -39,9 +49,32 @@ class WorkerHandle:
                 break
             if not data:
                 self.close()
-                return messages + self.decoder.close()
+                messages += self.decoder.close()
+                break
             messages += self.decoder.feed(data)
+        for message in messages:
+            if isinstance(message, Ready):
+                self.kind = message.kind
         return messages
+
+    def snapshot(self) -> Snapshot | None:
+        """What its page says. None if it has not begun the page, or has written rubbish into it."""
+        try:
+            return Scoreboard(self.pages.page(self.page)).read()
+        except ValueError:
+            return None
+
+    def requests(self) -> list[RunningRequest]:
+        """Those that it runs, or was running when it was killed. Empty if its page holds rubbish."""
+        return [] if self.snapshot() is None else Scoreboard(self.pages.page(self.page)).requests()
+
+    def order_cancel(self, place: int, start: int) -> None:
+        """Has its monitor end a call; what became of it is there a moment later (`take_cancelled`)."""
+        Scoreboard(self.pages.page(self.page)).order_cancel(place, start)
+
+    def take_cancelled(self) -> Cancelled | None:
+        """None if the monitor has not heard of it, and will not any more."""
+        return Scoreboard(self.pages.page(self.page)).take_cancelled()
 
     def send(self, number: int) -> None:
         with suppress(ProcessLookupError):  # gone already; the reaper will say so
@@ -51,6 +84,33 @@ class WorkerHandle:
         if self.open:
             self.open = False
             os.close(self.messages)
+
+    def ask_for_stacks(self) -> None:
+        """They are there a moment later (`told_stacks`), whatever the worker is doing."""
+        if self.stacks >= 0 and watch.STACKS_SIGNAL is not None:
+            os.ftruncate(self.stacks, 0)
+            os.lseek(self.stacks, 0, os.SEEK_SET)  # the worker writes on from here: it has the same open file
+            self.send(watch.STACKS_SIGNAL)
+
+    def told_stacks(self, most: int) -> str:
+        return os.pread(self.stacks, most, 0).decode("utf-8", "replace") if self.stacks >= 0 else ""
+
+    def forget(self) -> None:
+        """It is gone, or this process is another worker."""
+        self.close()
+        stacks, self.stacks = self.stacks, -1
+        if stacks >= 0:
+            os.close(stacks)
+
+
+def open_stacks() -> int:
+    """A file without a name; -1 where the system has none."""
+    if not hasattr(os, "memfd_create"):
+        return -1
+    try:
+        return os.memfd_create("tricorn-stacks", os.MFD_CLOEXEC)
+    except OSError:
+        return -1
 
 
 class Forked(Record):

@@ -20,76 +20,20 @@ from tricorn import brought, forked
 from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, TricornError, shown
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
-from tricorn.unpatched import os, select
+from tricorn.unpatched import os
 from tricorn.workers import boot_failure, ending, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
 from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
-from tricorn.workers.once import Once
+from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from tricorn.config.config import Config
     from tricorn.log import Logger
-    from tricorn.workers.application import Application
     from tricorn.workers.native import Core
     from tricorn.workers.reloader import Reloader
-
-
-class WorkerSpec(Record):
-    """What a worker is to be; known before the fork."""
-
-    server: Any
-    """The arbiter as hooks know it."""
-    config: Config
-    log: Logger
-    app: Application
-    age: int
-    """The number of this worker, counted from the start of the server."""
-    sockets: Sequence[Any]
-    page: memoryview
-    """Its page of the scoreboard."""
-    pages: memoryview
-    """The pages of all workers, of which it is one."""
-    group: memoryview
-    """The page that all workers write."""
-    ledger: memoryview
-    """What workers that are gone have counted."""
-    generation: int
-    siblings: bool
-    stand_in: bool
-    """If the application cannot be loaded, show why instead of failing (`reload`)."""
-    once: Once
-    """What other workers may say as well, when they fail to boot."""
-    slot: int
-    """From 1 on; of no other process that is alive, and given again."""
-
-    @property
-    def hands_over(self) -> bool:
-        """Whether connections go from it to others, and come to it: siblings may come later, or be those that leave."""
-        return self.config.handover
-
-
-class WorkerFds(Record):
-    """The descriptors of a worker; known after the fork."""
-
-    listeners: Sequence[int]
-    admin_listeners: Sequence[int]
-    messages: int
-    """The write end of this worker's pipe to the arbiter."""
-    life: int
-    """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
-    channel: tuple[int, int, int] | None = None
-    """Where connections go from worker to worker: the receiving end, the sending end, and the bell; or nowhere."""
-    start_listening: Callable[[], object] = lambda: None
-    """Listens with the sockets that only this worker has (`reuse_port`)."""
-    refuse_newcomers: Callable[[], object] = lambda: None
-    """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
-
-    def has_no_arbiter(self) -> bool:
-        """Whether the arbiter's end of `life` is closed."""
-        return self.life >= 0 and bool(select.select((self.life,), (), (), 0)[0])
 
 
 class Worker(Contract, ABC):
@@ -246,11 +190,13 @@ class Worker(Contract, ABC):
         self.pid = os.getpid()
         self.ppid = os.getppid()
         os.environ[SLOT] = str(self.slot)
+        if self.spec.app_metrics is not None:
+            self.spec.app_metrics.adopt(self.slot, self.log.warning)
 
     def live(self) -> int:
         """The whole life of the process; returns its exit status."""
         forked.guard(self._forked, HANDLED)
-        watch.enable(self.fds.messages)
+        watch.enable(self.fds.messages, self.fds.stacks)
         self.log.info("Booting worker with pid: %s", self.pid)
         status = self._boot_and_serve()
         ignore_signals()
@@ -342,7 +288,7 @@ class Worker(Contract, ABC):
         self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _say_ready(self) -> None:
-        self._tell(Ready(stand_in=self.stands_in))
+        self._tell(Ready(stand_in=self.stands_in, kind=self.alias))
         self.is_serving = True
         self.spec.once.close()
         if not self._alive:
@@ -415,7 +361,7 @@ class Worker(Contract, ABC):
         Handlers.take_off()
         watch.disable()
         fds = self.fds
-        descriptors = [fds.messages, fds.life]
+        descriptors = [fds.messages, fds.life, fds.stacks]
         if self._core is None:
             descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
         for descriptor in descriptors:

@@ -142,7 +142,7 @@ class GreenWorker(Worker):
         hub = self._hub = self.make_hub()
         done = hub.event()
         server = GreenServer(core, gateway, hub, done.set)
-        watch.listen(core, server.is_late)
+        watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
         try:

@@ -22,8 +22,9 @@ from tricorn.errors import ConfigError, ExitCode
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.unpatched import os, signal, socket, time
 from tricorn.workers import originals
-from tricorn.workers.base import NOT_LOADED, Tmp, Worker, WorkerFds, WorkerSpec
+from tricorn.workers.base import NOT_LOADED, Tmp, Worker
 from tricorn.workers.handlers import HANDLED, HARMLESS, METHODS
+from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -119,7 +120,9 @@ class Front(Worker):
             listener.socket.setblocking(False)
             listener.shared = True  # a class that closes it closes it for this process
         # A process that the class forks may go on accepting.
-        self.fds = WorkerFds((), (), fds.messages, fds.life, None, fds.start_listening, fds.refuse_newcomers)
+        self.fds = WorkerFds(
+            (), (), fds.messages, fds.life, None, fds.start_listening, fds.refuse_newcomers, fds.stacks
+        )
 
     def _enter(self) -> None:
         super()._enter()

@@ -114,7 +114,7 @@ class LoopWorker(Worker):
 
         done = asyncio.Event()
         server = self._server = LoopServer(core, gateway, done.set)
-        watch.listen(core, server.is_late)
+        watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
         if self.leaving:

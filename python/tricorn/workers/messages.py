@@ -5,7 +5,8 @@
     retire <reason>
     changed <path>
     notice <level> <subject> <text>                    for the log: what all workers would say alike, and one should
-    stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows
+    stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows,
+                                                       or (`cancel`) an operator wants it to end
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
       File "app.py", line 3 in slow                    (of a greenlet: the monitor, as its hub has told it)
     stuck-end <slot>                                   the monitor again: that was the stack
@@ -18,7 +19,7 @@ of the scoreboard.
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Literal, get_args
 
 from tricorn.record import Record
 
@@ -31,7 +32,7 @@ STACK_LINES = 200
 """faulthandler itself stops at a hundred frames."""
 
 Level = Literal["info", "warning", "error"]
-Limit = Literal["timeout", "request_timeout"]
+Limit = Literal["timeout", "request_timeout", "cancel"]
 
 
 class Ready(Record):
@@ -39,6 +40,8 @@ class Ready(Record):
 
     stand_in: bool = False
     """It could not be loaded, and its traceback is served instead."""
+    kind: str = ""
+    """The worker's class, which `auto` has chosen by the application."""
 
 
 class BootFailed(Record):
@@ -71,7 +74,10 @@ class Notice(Record):
 
 
 class Stuck(Record):
-    """A call is older, or has made no progress for longer, than the setting `limit` allows; told once for each."""
+    """A call is older, or has made no progress for longer, than the setting `limit` allows; told once for each.
+
+    `cancel` is no setting: an operator wants the call to end.
+    """
 
     limit: Limit
     slot: int
@@ -99,8 +105,8 @@ Message = Ready | BootFailed | Retire | Changed | Notice | Stuck | StackLines
 def encode(message: Message) -> bytes:
     """The bytes of a message; one `write` of them is whole but for stacks, which only the C handler writes."""
     match message:
-        case Ready(stand_in):
-            return b"ready stand-in\n" if stand_in else b"ready\n"
+        case Ready(stand_in, kind):
+            return (b"stand-in %s\n" if stand_in else b"ready %s\n") % _line(kind.encode())
         case BootFailed(code, reason):
             return b"boot-failed %d %s\n" % (code, _line(reason.encode("utf-8", "replace")))
         case Retire(reason):
@@ -181,7 +187,7 @@ class Decoder:
 _HEADER = b"Stack (most recent call first):"
 _NONE = b"-"
 _LEVELS: dict[bytes, Level] = {b"info": "info", b"warning": "warning", b"error": "error"}
-_LIMITS: dict[bytes, Limit] = {b"timeout": "timeout", b"request_timeout": "request_timeout"}
+_LIMITS: dict[bytes, Limit] = {name.encode(): name for name in get_args(Limit)}
 
 
 def _stack_entry(line: bytes) -> str | None:
@@ -203,10 +209,8 @@ def _decode(line: bytes) -> Message | None:
         case [b"notice", level, subject, text] if level in _LEVELS:
             return Notice(_LEVELS[level], _text(text), "" if subject == _NONE else os.fsdecode(subject))
     match line.split(b" ", 2):
-        case [b"ready"]:
-            return Ready()
-        case [b"ready", b"stand-in"]:
-            return Ready(stand_in=True)
+        case [b"ready" | b"stand-in" as word, kind]:
+            return Ready(stand_in=word == b"stand-in", kind=_text(kind))
         case [b"boot-failed", code, reason] if code.isdigit():
             return BootFailed(int(code), _text(reason))
     return None

@@ -90,6 +90,8 @@ def make_core(worker: Worker) -> Core:
     options = core_options(config, worker, siblings=spec.siblings) | {
         "max_requests": worker.max_requests if config.max_requests else 0,
         "access_log": logs.native_access(config, worker.log),
+        "syslog": logs.native_syslog(config, worker.log),
+        "statsd": logs.native_statsd(config, worker.log),
         "messages": fds.messages,
         "life": fds.life,
         "admin_listeners": list(fds.admin_listeners),
@@ -100,6 +102,7 @@ def make_core(worker: Worker) -> Core:
         "generation": spec.generation,
         "info": [("version", __version__), ("python", platform.python_version()), ("class", worker.alias)],
         "channel": fds.channel,
+        "app_metrics": spec.app_metrics.path if spec.app_metrics and config.metrics_app != "off" else None,
     }
     try:
         return Core(fds.listeners, options, spec.page)

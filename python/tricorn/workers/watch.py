@@ -5,8 +5,9 @@ hold up. It sends two signals to the thread that runs the call:
 
     STACK_SIGNAL   faulthandler's C handler writes the thread's Python stack into the pipe to the arbiter, at once and
                    though C code may hold the GIL
-    LATE_SIGNAL    the main thread's Python handler raises `RequestTimeout` in the application; other threads get it
-                   from the main thread, which the monitor wakes for that
+    LATE_SIGNAL    the main thread's Python handler raises `RequestTimeout` in the application, or `RequestCancelled` if
+                   an operator wants it to end; other threads get it from the main thread, which the monitor wakes
+                   for that
 
 A platform without realtime signals (macOS) has neither: limits are kept, but stacks are not told, and a request that is
 late on the main thread is answered without its call being ended.
@@ -21,6 +22,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tricorn import errors
+from tricorn.unpatched import os
 
 if TYPE_CHECKING:
     from tricorn.workers.native import Core
@@ -34,15 +36,20 @@ def _realtime(offset: int) -> int | None:
 # The numbers are the core's as well (`crates/tricorn-io/src/sys/signals.rs`).
 STACK_SIGNAL = _realtime(5)
 LATE_SIGNAL = _realtime(6)
+STACKS_SIGNAL = _realtime(7) if hasattr(os, "memfd_create") else None
+"""Sent by the arbiter only, when an operator asks."""
 
 
-def enable(messages: int) -> None:
+def enable(messages: int, stacks: int = -1) -> None:
     """Lets STACK_SIGNAL write the stack of the thread that gets it into the descriptor `messages`.
 
-    For a worker's first moments: an arbiter may ask one that hangs while it boots.
+    For a worker's first moments: an arbiter may ask one that hangs while it boots. STACKS_SIGNAL writes those of all
+    threads of Python into the file `stacks`: they are too long for a pipe that others write to.
     """
     if STACK_SIGNAL is not None:
         faulthandler.register(STACK_SIGNAL, file=messages, all_threads=False, chain=False)
+        if STACKS_SIGNAL is not None and stacks >= 0:
+            faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True, chain=False)
         _make_room_for_signals()
 
 
@@ -69,26 +76,28 @@ def disable() -> None:
     """In a process that is no worker: `messages` may be anything there."""
     if STACK_SIGNAL is not None:
         faulthandler.unregister(STACK_SIGNAL)
+    if STACKS_SIGNAL is not None:
+        faulthandler.unregister(STACKS_SIGNAL)
 
 
-def listen(core: Core, is_late: Callable[[], bool] | None = None) -> None:
+def listen(core: Core, late_call: Callable[[], type[BaseException] | None] | None = None) -> None:
     """Ends the application's calls that are older than the core's `request_timeout`; for the main thread.
 
-    `is_late` tells whether what runs there is such a call; if not given, the core does. Nothing is installed if there
-    is no limit.
+    `late_call` tells what is to be raised in what runs there; if not given, the core does. Nothing is installed if
+    there is no limit.
     """
     limit = core.request_timeout
     if not limit:
         return
-    is_late = is_late or core.is_late
-    error = errors.request_timeout(limit)
-    core.raise_when_late(error)
+    late_call = late_call or core.late_call
+    core.raise_when_late(errors.request_timeout(limit), errors.RequestCancelled)
     if LATE_SIGNAL is None:
         return
 
     def end_call(*_: object) -> None:
         # The call may have ended, and another begun, since the monitor sent this.
-        if is_late():
+        error = late_call()
+        if error is not None:
             raise error
 
     signal.signal(LATE_SIGNAL, end_call)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from pathlib import Path
 
 import pytest
-from tricorn.arbiter import pages
+from tricorn.arbiter import pages, shared_memory
 from tricorn.arbiter.pages import COUNT, SIZE, Pages
+from tricorn.arbiter.shared_memory import Memory
 
 
 def held() -> int:
@@ -37,21 +37,19 @@ def test_what_one_generation_needs_at_once_is_never_cut() -> None:
 
 
 def test_where_there_is_no_room_for_more_there_is_as_much_as_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = pages._memory
-
-    def limited(size: int) -> mmap.mmap:
+    def limited(name: str, size: int) -> Memory:
         if size > 10 * 4096:
             raise OSError(12, "Cannot allocate memory")
-        return memory(size)
+        return Memory(name, size)
 
-    monkeypatch.setattr(pages, "_memory", limited)
+    monkeypatch.setattr(pages, "Memory", limited)
     some = Pages.roomy(4096, 10)
     assert (some.size, some.count) == (4096, 10)
     assert not some.holds(8192, 10)
 
 
 def test_where_there_is_no_memfd_the_memory_is_shared_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "_memfd", lambda size: -1)
+    monkeypatch.setattr(shared_memory, "_memfd", lambda name, size: -1)
     some = Pages(4096, 2)
     pid = os.fork()
     if pid == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from signal import Signals
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,17 +28,18 @@ def test_messages_arrive_however_they_are_cut() -> None:
     assert handle.receive() == []
     os.write(worker, b"rea")
     assert handle.receive() == []
-    os.write(worker, b"dy\nboot-failed 3 no luck\n")
-    assert handle.receive() == [Ready(), BootFailed(3, "no luck")]
+    os.write(worker, b"dy gevent\nboot-failed 3 no luck\n")
+    assert handle.receive() == [Ready(kind="gevent"), BootFailed(3, "no luck")]
+    assert handle.kind == "gevent"
     os.close(worker)
     handle.close()
 
 
 def test_last_words_are_heard_and_the_pipe_closed() -> None:
     handle, worker = pair()
-    os.write(worker, b"ready\n")
+    os.write(worker, b"ready sync\n")
     os.close(worker)
-    assert handle.receive() == [Ready()]
+    assert handle.receive() == [Ready(kind="sync")]
     assert not handle.open
     assert handle.receive() == []
     handle.close()
@@ -85,7 +87,8 @@ class TestPages:
     def test_a_large_page_takes_no_memory_before_it_is_used(self, monkeypatch: pytest.MonkeyPatch) -> None:
         size = 400 * SIZE
         memory = SharedMemory(4 * size)
-        monkeypatch.setattr(arbiter_pages, "_memory", lambda size: memory.map)
+        made = SimpleNamespace(view=memoryview(memory.map))
+        monkeypatch.setattr(arbiter_pages, "Memory", lambda name, size: made)
         pages = Pages(size, 4)
         for _ in range(2):
             first = pages.take()

@@ -16,10 +16,12 @@ import pytest
 from tricorn import log, workers
 from tricorn.config.command_line import read_arguments
 from tricorn.config.resolve import Layer, Raw, resolve
+from tricorn.metrics.scoreboard import LEDGER_BYTES
 from tricorn.workers.application import Application
-from tricorn.workers.base import Worker, WorkerFds, WorkerSpec
+from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message
 from tricorn.workers.once import Once
+from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 TOUCHED = ("TERM", "INT", "QUIT", "ABRT", "USR1", "USR2", "HUP", "WINCH", "TTIN", "TTOU")
 
@@ -147,7 +149,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             page=memoryview(bytearray(4096)),
             pages=memoryview(bytearray(4096)),
             group=memoryview(bytearray(4096)),
-            ledger=memoryview(bytearray(8192)),
+            ledger=memoryview(bytearray(LEDGER_BYTES)),
             generation=1,
             siblings=siblings,
             stand_in=stand_in,

@@ -63,7 +63,7 @@ def test_it_finds_what_gunicorn_has(guest: Callable[..., Arbiter]) -> None:
     arbiter = guest(act, argv="--keep-alive 4 -t 60")
     assert arbiter.worker.live() == 0
     assert NOTES == [(7, 30, 4), (True, True, 0, "application")]
-    assert arbiter.heard() == [Ready()]
+    assert arbiter.heard() == [Ready(kind="hosted")]
     assert Scoreboard(arbiter.worker.spec.page).read() is not None
 
 
@@ -80,7 +80,7 @@ def test_signals(name: str, hook: str, status: int, alive: bool, guest: Callable
     assert arbiter.worker.live() == status
     assert NOTES[1:] == [hook][: len(hook)]
     assert arbiter.worker._alive is alive
-    assert arbiter.heard() == [Ready()], "that it leaves is no news to the arbiter"
+    assert arbiter.heard() == [Ready(kind="hosted")], "that it leaves is no news to the arbiter"
 
 
 def test_one_that_has_had_its_requests_says_so_once(guest: Callable[..., Arbiter]) -> None:
@@ -90,7 +90,7 @@ def test_one_that_has_had_its_requests_says_so_once(guest: Callable[..., Arbiter
 
     arbiter = guest(act, act)
     assert arbiter.worker.live() == 0
-    assert arbiter.heard() == [Ready(), Retire("the application has set worker.alive to False")]
+    assert arbiter.heard() == [Ready(kind="hosted"), Retire("the application has set worker.alive to False")]
 
 
 @pytest.mark.parametrize(

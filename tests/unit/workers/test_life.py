@@ -19,7 +19,7 @@ def test_it_says_ready_before_it_serves_and_closes_after(core: Core, hire: Calla
     arbiter = hire()
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
     assert arbiter.worker.live() == 0
-    assert core.notes == ["start", "serve", f"heard {[Ready()]}", "close"]
+    assert core.notes == ["start", "serve", f"heard {[Ready(kind='sync')]}", "close"]
 
 
 def test_a_hook_that_wants_another_worker_gets_it_when_this_one_serves(
@@ -31,7 +31,7 @@ def test_a_hook_that_wants_another_worker_gets_it_when_this_one_serves(
     arbiter = hire(post_worker_init=post_worker_init)
     core.script = lambda: setattr(arbiter.worker, "alive", False)
     assert arbiter.worker.live() == 0
-    assert arbiter.heard() == [Ready(), Retire("the application has set worker.alive to False")], "once"
+    assert arbiter.heard() == [Ready(kind="sync"), Retire("the application has set worker.alive to False")], "once"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_traceback_stands_in_for_an_application_when_asked_to(core: Core, hire
     arbiter = hire("life_broken", stand_in=True)
     core.script = lambda: core.note(f"heard {arbiter.heard()}")
     assert arbiter.worker.live() == 0
-    assert f"heard {[Ready(stand_in=True)]}" in core.notes
+    assert f"heard {[Ready(stand_in=True, kind='sync')]}" in core.notes
     answers: list[str] = []
     body = b"".join(arbiter.worker.wsgi({}, lambda status, headers: answers.append(status)))
     assert answers == ["500 Internal Server Error"]

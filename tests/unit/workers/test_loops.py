@@ -44,8 +44,7 @@ class LoopServer:
 
     def poll(self) -> None: ...
 
-    def is_late(self) -> bool:
-        return False
+    def late_call(self) -> None: ...
 
     def running(self) -> int:
         LoopServer.calls -= 1
@@ -97,7 +96,7 @@ def test_a_life(core: Core, hire: Hire) -> None:
     core.script = stop_by("TERM")
     arbiter = hire(worker_class="asgi")
     assert arbiter.worker.live() == 0
-    assert arbiter.heard() == [Ready()]
+    assert arbiter.heard() == [Ready(kind="asgi")]
     assert core.notes == [
         "start_up",
         "make_gateway",

@@ -32,7 +32,8 @@ stuck-end 3
 @pytest.mark.parametrize(
     "message",
     [
-        Ready(),
+        Ready(kind="gthread"),
+        Ready(stand_in=True, kind="asgi"),
         BootFailed(4, "No module named 'x'"),
         BootFailed(3, "ü"),
         Retire("max_requests"),
@@ -77,9 +78,9 @@ def test_a_message_is_written_whole_however_long_its_text(message: Message) -> N
 def test_what_no_worker_says_is_not_heard() -> None:
     noise = (
         b"notice critical x\nnotice\n"
-        b"hello\nboot-failed x y\nboot-failed 3\n\n\xff\xfe\nstuck never 1 2 GET /\nstuck timeout a b c\nready\n"
+        b"hello\nboot-failed x y\nboot-failed 3\n\n\xff\xfe\nstuck never 1 2 GET /\nstuck timeout a b c\nready sync\n"
     )
-    assert Decoder().feed(noise) == [Ready()]
+    assert Decoder().feed(noise) == [Ready(kind="sync")]
 
 
 def test_an_empty_reason_is_no_reason_to_be_silent() -> None:
@@ -128,7 +129,7 @@ def test_a_stack_nobody_announced_is_told_as_it_comes() -> None:
     assert decoder.feed(b'Stack (most recent call first):\n  File "a.py", line 1 in a\n  File "b.py", l') == [
         StackLines(('File "a.py", line 1 in a',))
     ]
-    assert decoder.feed(b"ine 2 in b\nready\n") == [StackLines(('File "b.py", line 2 in b',)), Ready()]
+    assert decoder.feed(b"ine 2 in b\nready sync\n") == [StackLines(('File "b.py", line 2 in b',)), Ready(kind="sync")]
 
 
 def test_a_request_that_is_no_utf8_is_told_all_the_same() -> None:
@@ -146,4 +147,4 @@ def test_memory_is_bounded_whatever_is_written_into_the_pipe() -> None:
     (message,) = decoder.close()
     assert isinstance(message, Stuck)
     assert len(message.stack) <= 200
-    assert decoder.feed(b"ready\n") == [Ready()]
+    assert decoder.feed(b"ready sync\n") == [Ready(kind="sync")]

@@ -27,14 +27,14 @@ class Core:
 
     def __init__(self, limit: float) -> None:
         self.request_timeout = limit
-        self.late = False
-        self.error: type[BaseException] | None = None
+        self.late: str | None = None
+        self.errors: dict[str, type[BaseException]] = {}
 
-    def is_late(self) -> bool:
-        return self.late
+    def late_call(self) -> type[BaseException] | None:
+        return None if self.late is None else self.errors[self.late]
 
-    def raise_when_late(self, error: type[BaseException]) -> None:
-        self.error = error
+    def raise_when_late(self, late: type[BaseException], cancelled: type[BaseException]) -> None:
+        self.errors = {"late": late, "cancelled": cancelled}
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +59,22 @@ def test_the_signal_writes_the_stack_of_the_thread_that_gets_it() -> None:
 def test_a_late_call_gets_the_exception_with_its_limit() -> None:
     core = Core(1.5)
     watch.listen(core)  # type: ignore[arg-type]
-    core.late = True
+    core.late = "late"
     with pytest.raises(tricorn.RequestTimeout, match=r"request_timeout allows \(1\.5 s\)") as caught:
         signal.raise_signal(watch.LATE_SIGNAL)
     assert caught.value.limit == 1.5
-    assert core.error is type(caught.value)
+    assert not isinstance(caught.value, tricorn.RequestCancelled)
+
+
+def test_a_call_that_is_cancelled_gets_an_exception_of_its_own() -> None:
+    core = Core(1.5)
+    watch.listen(core)  # type: ignore[arg-type]
+    core.late = "cancelled"
+    with pytest.raises(tricorn.RequestTimeout, match=r"^the request was cancelled by an operator$") as caught:
+        signal.raise_signal(watch.LATE_SIGNAL)
+    assert type(caught.value) is tricorn.RequestCancelled
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (tricorn.RequestCancelled, str(caught.value))
 
 
 def test_a_signal_that_comes_too_late_hits_nobody() -> None:
@@ -76,7 +87,7 @@ def test_without_a_limit_nothing_is_installed() -> None:
     core = Core(0.0)
     watch.listen(core)  # type: ignore[arg-type]
     assert signal.getsignal(watch.LATE_SIGNAL) == before
-    assert core.error is None
+    assert core.errors == {}
 
 
 def test_a_handler_of_mistakes_does_not_catch_it() -> None:

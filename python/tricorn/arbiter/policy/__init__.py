@@ -9,6 +9,7 @@
     leaving    TERM, QUIT, KILL; stopping      retiring   replacing workers that still serve
     endings    workers that are gone           booting    workers that are not there yet
     notices    what workers have to say, and all say alike
+    operator   what clients of the control socket ask for; `pending`: what they are answered later
 
 The phases of a worker stand in `worker`. Rule: nothing outside of this package decides what comes next.
 """

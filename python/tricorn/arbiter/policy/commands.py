@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from signal import Signals
 from typing import Literal
@@ -34,6 +35,34 @@ class Send(Record):
 class AskForStack(Record):
     """Has a worker write where its main thread is. Comes back as WorkerStack, or not at all."""
 
+    nr: int
+
+
+class AskForStacks(Record):
+    """Has workers write where all of their threads are."""
+
+    nrs: tuple[int, ...]
+
+
+class TellStacks(Record):
+    """Answers with what they have written."""
+
+    ticket: int
+    nrs: tuple[int, ...]
+
+
+class OrderCancel(Record):
+    """Has the monitor of a worker end one of its calls."""
+
+    nr: int
+    place: int
+    start: int
+
+
+class TellCancelled(Record):
+    """Answers with what has become of that; a worker that has not heard of it by now will not."""
+
+    ticket: int
     nr: int
 
 
@@ -110,6 +139,28 @@ class StartSuccessor(Record):
     """Starts a successor of the whole server (USR2)."""
 
 
+class ChangeLogLevel(Record):
+    level: Level
+
+
+class Answer(Record):
+    """Answers a request of the control socket."""
+
+    ticket: int
+    result: Mapping[str, object]
+
+
+Kind = Literal["denied", "refused", "unknown", "busy"]
+
+
+class Refuse(Record):
+    """Tells a client of the control socket that its request is not done."""
+
+    ticket: int
+    kind: Kind
+    sentence: str
+
+
 class Exit(Record):
     code: int
 
@@ -118,6 +169,10 @@ Command = (
     Spawn
     | Send
     | AskForStack
+    | AskForStacks
+    | TellStacks
+    | OrderCancel
+    | TellCancelled
     | Order
     | Log
     | LogReady
@@ -129,5 +184,8 @@ Command = (
     | WorkersChanged
     | Notify
     | StartSuccessor
+    | ChangeLogLevel
+    | Answer
+    | Refuse
     | Exit
 )

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import asked, booting, endings, leaving, notices, reloading, retiring, signals
-from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Spawn
+from tricorn.arbiter.policy import (
+    asked,
+    booting,
+    endings,
+    leaving,
+    notices,
+    operator,
+    pending,
+    reloading,
+    retiring,
+    signals,
+)
+from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Spawn
 from tricorn.arbiter.policy.events import (
+    Asked,
     ChildExited,
+    ClientGone,
     Dismissed,
     Enlarged,
     Event,
@@ -48,6 +61,10 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = reloading.failed(state, reason)
         case Upgraded(pid):
             decision = replace(state, successor=pid), []
+        case Asked(ticket, wish):
+            decision = operator.asked(state, ticket, wish, now)
+        case ClientGone(tickets):
+            decision = pending.forgotten(state, tickets), []
         case _ if event.nr in state.workers:
             decision = _of_worker(state, state.workers[event.nr], event, now)
         case _:
@@ -58,7 +75,8 @@ def decide(state: State, event: Event, now: float) -> Decision:
 def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
     match event:
         case Spawned(_, pid, jitter):
-            return state.with_worker(replace(worker, pid=pid, jitter=jitter)), []
+            orders: list[Command] = [Order((worker.nr,), not_ready=True)] if state.unready else []
+            return state.with_worker(replace(worker, pid=pid, jitter=jitter)), orders
         case SpawnFailed(_, reason):
             return endings.not_started(state, worker, reason, now)
         case Told(_, message):
@@ -66,7 +84,9 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
         case WorkerSeen():
             return retiring.seen(state, worker, event, now)
         case ChildExited(_, status, serving):
-            return endings.exited(state, worker, status, serving, now)
+            state, told = pending.worker_ended(state, worker.nr, status)
+            state, commands = endings.exited(state, worker, status, serving, now)
+            return state, [*told, *commands]
     return state, []
 
 
@@ -95,8 +115,10 @@ def _on_time(state: State, now: float) -> Decision:
         if now >= state.deadline_of(worker):
             state, more = _deadline(state, worker, now)
             commands += more
+    state, told = pending.tell_stacks(state, now)
+    state, cancelled = pending.tell_cancelled(state, now)
     state, more = leaving.end_drain_delay(state, now)
-    return state, commands + more
+    return state, [*commands, *told, *cancelled, *more]
 
 
 def _deadline(state: State, worker: Worker, now: float) -> Decision:

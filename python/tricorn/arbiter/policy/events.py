@@ -5,6 +5,7 @@ from __future__ import annotations
 from signal import Signals
 
 from tricorn.arbiter.policy.state import Policy
+from tricorn.arbiter.policy.wishes import Wish
 from tricorn.record import Record
 from tricorn.workers.messages import Message
 
@@ -95,6 +96,19 @@ class Upgraded(Record):
     pid: int | None
 
 
+class Asked(Record):
+    """A client of the control socket asks for something; the answer goes with its ticket."""
+
+    ticket: int
+    wish: Wish
+
+
+class ClientGone(Record):
+    """A client of the control socket has left, and waits for none of these answers."""
+
+    tickets: tuple[int, ...]
+
+
 class Tick(Record):
     """A deadline of the state has come."""
 
@@ -113,5 +127,7 @@ Event = (
     | ReloadFailed
     | ChildExited
     | Upgraded
+    | Asked
+    | ClientGone
     | Tick
 )

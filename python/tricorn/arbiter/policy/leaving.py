@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from signal import Signals
 
+from tricorn.arbiter.policy import pending
 from tricorn.arbiter.policy.commands import CloseListeners, Command, Log, Notify, Order, Send, ServiceState
 from tricorn.arbiter.policy.state import NEVER, Decision, State, Stopping
 from tricorn.arbiter.policy.worker import Leaving, Worker, told_to_leave
@@ -22,7 +23,8 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
         yields = state.stopping is None and not state.policy.reuse_port
         replaced = state.stopping is None and state.target > 0  # after WINCH nobody serves on
         # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
-        commands.append(Order((worker.nr,), drain=worker.stuck > 0, yields=yields, replaced=replaced))
+        drain = worker.stuck > 0
+        commands.append(Order((worker.nr,), not_ready=state.unready, drain=drain, yields=yields, replaced=replaced))
     commands.append(Send(worker.nr, signal))
     return state.with_worker(replace(worker, phase=told_to_leave(worker.phase, signal, now + patience))), commands
 
@@ -67,6 +69,8 @@ def stop(state: State, now: float, stopping: Stopping) -> Decision:
         commands.append(Log("info", "Quick shutdown requested"))
         stopping = replace(before, quick=True)
     state = replace(state, stopping=stopping, trial=None, reload_pending=False, drain_at=None)
+    state, told = pending.server_stops(state)
+    commands += told
     for worker in list(state.workers.values()):
         state, told = leave(state, worker.because("shutdown"), signal, now)
         commands += told

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy import leaving, pending
 from tricorn.arbiter.policy.commands import Command, Commit, Log, Notify, Reload, Rollback, ServiceState
 from tricorn.arbiter.policy.events import Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
@@ -44,9 +44,10 @@ def reloaded(state: State, event: Reloaded) -> Decision:
     state = replace(
         state,
         loading=False,
-        trial=Trial(state.generation, state.target, state.policy),
+        trial=Trial(state.generation, state.target, state.policy, state.scaled),
         generation=event.generation,
         target=event.target,
+        scaled=state.scaled if event.target == state.scaled else None,
         extra=0,
         policy=event.policy,
     )
@@ -56,7 +57,7 @@ def reloaded(state: State, event: Reloaded) -> Decision:
 def failed(state: State, reason: str) -> Decision:
     """Nothing was begun: the configuration cannot be used."""
     log = Log("error", f"The reload failed and nothing has changed: {reason}")
-    return _steady(replace(state, loading=False), [log])
+    return _steady(replace(state, loading=False), [log], reason)
 
 
 def roll_back(state: State, reason: str, now: float) -> Decision:
@@ -68,10 +69,11 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     log = Log("error", f"The reload failed, the workers that served before go on: {reason}")
     commands: list[Command] = [log, Rollback(state.generation)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
+    state = replace(state, scaled=trial.scaled)
     for worker in failing:
         state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
         commands += told
-    return _steady(state, commands)
+    return _steady(state, commands, reason)
 
 
 def settle(state: State, now: float) -> Decision:
@@ -85,10 +87,12 @@ def settle(state: State, now: float) -> Decision:
         if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
             state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
             commands += told
-    return _steady(state, commands)
+    return _steady(state, commands, None)
 
 
-def _steady(state: State, commands: list[Command]) -> Decision:
+def _steady(state: State, commands: list[Command], reason: str | None) -> Decision:
+    state, told = pending.reload_ended(state, reason)
+    commands = [*commands, *told]
     if state.reload_pending and state.stopping is None:
         return replace(state, reload_pending=False, loading=True), [*commands, Reload()]
     if state.stopping is None and state.proven:

@@ -73,6 +73,9 @@ def stuck(state: State, worker: Worker, call: Stuck) -> Decision:
     """A request takes too long. Its thread is lost for the service until it comes back."""
     stack = tuple(takewhile(lambda frame: f'File "{SERVER}' not in frame, call.stack))
     where = "\n  ".join((STACK, *stack)) if stack else " The thread did not say where it is."
+    if call.limit == "cancel":
+        text = f"{worker}: {call.request} is cancelled by an operator after {call.age:.1f} seconds.{where}"
+        return state, [Log("warning", text)]
     how = "" if call.limit == "request_timeout" else " without progress"
     text = f"{worker}: {call.request} has been running for {call.age:.1f} seconds{how} ({call.limit}).{where}"
     if call.limit == "request_timeout":

@@ -29,6 +29,11 @@ def _on_term(state: State, now: float) -> Decision:
     return leaving.stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
 
 
+def end(state: State, now: float, *, quick: bool) -> Decision:
+    """As TERM, or INT."""
+    return _on_int(state, now) if quick else _on_term(state, now)
+
+
 def _on_int(state: State, now: float) -> Decision:
     return leaving.stop(state, now, Stopping(ExitCode.OK, failure=None, quick=True))
 
@@ -56,6 +61,10 @@ def resize(state: State, target: int) -> Decision:
 
 
 def _on_usr1(state: State, now: float) -> Decision:
+    return reopen(state, now)
+
+
+def reopen(state: State, now: float) -> Decision:
     # A worker that boots has no handler yet, and the signal would kill it: it is told when it is ready.
     ready = [worker.nr for worker in state.workers.values() if worker.served_since is not None]
     return replace(state, reopened=now), [ReopenLogs(), *(Send(nr, Signals.SIGUSR1) for nr in ready)]
@@ -64,6 +73,10 @@ def _on_usr1(state: State, now: float) -> Decision:
 def _on_usr2(state: State, now: float) -> Decision:
     if state.successor is not None:
         return state, [Log("warning", "USR2 signal ignored. Child exists.")]
+    return upgrade(state)
+
+
+def upgrade(state: State) -> Decision:
     return state, [] if state.stopping is not None else [StartSuccessor()]
 
 

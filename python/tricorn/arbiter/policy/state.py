@@ -28,6 +28,8 @@ class Policy(Record):
     daemon: bool = False
     reuse_port: bool = False
     """Each worker has listeners of its own."""
+    workers: int = 0
+    """As configured; hooks and operators may want another number."""
     most: int = 64
     """Workers there can be: the scoreboard has no more pages."""
 
@@ -55,6 +57,26 @@ class Trial(Record):
     target: int
     policy: Policy
     """Of the previous generation, in force again if this one fails."""
+    scaled: int | None = None
+
+
+class Pending(Record):
+    """An answer that a client of the control socket waits for."""
+
+    ticket: int
+    nr: int | None = None
+    """It comes when this worker is gone; None: when a reload has ended."""
+    later: bool = False
+    """Not the reload that is under way: it was asked for after that had begun."""
+
+
+class Awaited(Record):
+    """What workers are about to do: write stacks, or end a call."""
+
+    ticket: int
+    nrs: tuple[int, ...]
+    at: float
+    """When it is looked at, complete or not."""
 
 
 class Stopping(Record):
@@ -94,6 +116,13 @@ class State(Record):
     successor: int | None = None
     """The pid of the server that was started to replace this one (USR2)."""
     stopping: Stopping | None = None
+    scaled: int | None = None
+    """The number of workers that an operator has asked for: it outlives a reload that configures the same number."""
+    unready: bool = False
+    """An operator has readiness denied."""
+    pending: tuple[Pending, ...] = ()
+    stacks: tuple[Awaited, ...] = ()
+    cancels: tuple[Awaited, ...] = ()
     notices: Mapping[tuple[int, str], float] = MappingProxyType({})
     """What workers of a generation had to say, and when it was logged."""
 
@@ -145,6 +174,8 @@ class State(Record):
             yield self.backoff.until
         if self.drain_at is not None:
             yield self.drain_at
+        for awaited in (*self.stacks, *self.cancels):
+            yield awaited.at
 
     def deadline_of(self, worker: Worker) -> float:
         """When something has to be done about this worker."""

@@ -1,0 +1,207 @@
+"""Accepts clients, reads from them, writes to them, and keeps the limits. Never waits for one.
+
+A client is read from only when everything it was sent is gone: one that does not read its answers gets none more.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tricorn.arbiter.control.place import Bound
+from tricorn.arbiter.policy.state import NEVER
+from tricorn.record import Record
+from tricorn.unpatched import select, socket
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.control.session import Broken, Request, Session
+
+MOST_CLIENTS = 8
+MOST_UNSENT = 1 << 20
+"""Bytes that wait for one client; with more it is dropped."""
+SILENCE = 300.0
+"""Seconds without a word from a client that is not waiting for one of ours, or without reading what is sent."""
+PIECE = 64 << 10
+"""Bytes read from a client, or written to it, in one turn of the loop."""
+
+
+class Peer(Record):
+    """Who is at the other end (SO_PEERCRED). -1: the system does not tell."""
+
+    uid: int = -1
+    pid: int = -1
+
+    def __str__(self) -> str:
+        return f"uid {self.uid} (pid {self.pid})"
+
+
+class Client:
+    """Not made by `dataclass`, which compiles methods when it is imported: every start would wait for that."""
+
+    def __init__(self, number: int, sock: socket.socket, session: Session, now: float) -> None:
+        self.number = number
+        self.socket = sock
+        self.peer = _peer(sock)
+        self.session = session
+        self.heard = now
+        """When it last said something, or took something."""
+        self.unsent: deque[tuple[memoryview, tuple[int, ...]]] = deque()
+        """With the descriptors that go with the first byte."""
+        self.bytes_unsent = 0
+        self.follows = False
+        """It is told what happens."""
+        self.waits = 0
+        """For so many answers that come later."""
+        self.more = False
+        """What was read may have another request."""
+        self.ending = False
+        """It is closed when it has been sent what there is for it."""
+
+    @property
+    def deadline(self) -> float:
+        is_idle = not (self.follows or self.waits)
+        return self.heard + SILENCE if is_idle or self.unsent else NEVER
+
+
+class ControlListener:
+    def __init__(self, bound: Bound) -> None:
+        self.bound = bound
+        self.clients: dict[int, Client] = {}
+        self._last = 0
+        self._gone: list[int] = []
+
+    def register(self, poll: select.poll) -> None:
+        poll.register(self.bound.socket, select.POLLIN)
+        for client in self.clients.values():
+            poll.register(client.socket, select.POLLOUT if client.unsent or client.ending else select.POLLIN)
+
+    def deadline(self) -> float:
+        return min((client.deadline for client in self.clients.values()), default=NEVER)
+
+    def turn(self, ready: Container[int], now: float) -> list[tuple[Client, Request | Broken]]:
+        """What clients ask for: at most one request of each."""
+        asked: list[tuple[Client, Request | Broken]] = []
+        for client in list(self.clients.values()):
+            if client.socket.fileno() in ready:
+                self._read_or_write(client, now)
+            elif now >= client.deadline:
+                self.drop(client)
+            if client.number in self.clients and not client.unsent and not client.ending:
+                request = client.session.next()
+                client.more = request is not None
+                if request is not None:
+                    asked.append((client, request))
+        if self.bound.socket.fileno() in ready:
+            self._accept(now)
+        return asked
+
+    def has_more(self) -> bool:
+        """Something that was read may be a request, and was not looked at in this turn."""
+        return any(client.more and not client.unsent and not client.ending for client in self.clients.values())
+
+    def send(self, client: Client, answer: Mapping[str, object], descriptors: Sequence[int] = ()) -> None:
+        if client.number not in self.clients:
+            return
+        data = client.session.encode(answer)
+        client.unsent.append((memoryview(data), tuple(descriptors)))
+        client.bytes_unsent += len(data)
+        if client.bytes_unsent > MOST_UNSENT:
+            self.drop(client)
+        elif len(client.unsent) == 1:
+            self._write(client)
+
+    def end(self, client: Client) -> None:
+        """Once it has what there is for it."""
+        client.ending = True
+        if not client.unsent:
+            self.drop(client)
+
+    def drop(self, client: Client) -> None:
+        if self.clients.pop(client.number, None) is not None:
+            client.socket.close()
+            self._gone.append(client.number)
+
+    def take_gone(self) -> list[int]:
+        """The clients that have left since the last look."""
+        gone, self._gone = self._gone, []
+        return gone
+
+    def release(self) -> None:
+        """In a worker: nothing of this is its own, the file neither."""
+        self.bound.socket.close()
+        for client in self.clients.values():
+            client.socket.close()
+
+    def close(self) -> None:
+        self.bound.remove()
+        self.release()
+
+    def _accept(self, now: float) -> None:
+        """One in a turn: a storm of connections is no reason to stop looking at workers."""
+        from tricorn.arbiter.control.session import Session
+
+        try:
+            accepted, _ = self.bound.socket.accept()
+        except OSError:
+            return
+        accepted.setblocking(False)
+        if len(self.clients) >= MOST_CLIENTS:
+            with accepted, suppress(OSError):
+                accepted.send(_FULL)
+            return
+        self._last += 1
+        self.clients[self._last] = Client(self._last, accepted, Session(), now)
+
+    def _read_or_write(self, client: Client, now: float) -> None:
+        try:
+            if client.unsent:
+                self._write(client)
+                client.heard = now
+                return
+            data = client.socket.recv(PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.drop(client)
+            return
+        if not data:
+            self.drop(client)
+            return
+        client.heard = now
+        client.session.feed(data)
+
+    def _write(self, client: Client) -> None:
+        data, descriptors = client.unsent[0]
+        try:
+            if descriptors:
+                sent = socket.send_fds(client.socket, [data[:PIECE]], descriptors)
+            else:
+                sent = client.socket.send(data[:PIECE])
+        except BlockingIOError:
+            return
+        except OSError:
+            self.drop(client)
+            return
+        client.bytes_unsent -= sent
+        if sent < len(data):
+            client.unsent[0] = (data[sent:], ())
+            return
+        client.unsent.popleft()
+        if client.ending and not client.unsent:
+            self.drop(client)
+
+
+def _peer(accepted: socket.socket) -> Peer:
+    if not hasattr(socket, "SO_PEERCRED"):
+        return Peer()
+    credentials = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, uid, _ = struct.unpack("3i", credentials)
+    return Peer(uid, pid)
+
+
+_FULL = (
+    b'{"id":null,"ok":false,"kind":"busy","error":"%d clients are connected, and no more are taken."}\n' % MOST_CLIENTS
+)

@@ -1,0 +1,238 @@
+"""What is known of the server, as JSON has it.
+
+Workers write their pages, so nothing in them is believed: what cannot be read is left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tricorn import __version__
+from tricorn.arbiter.policy.state import State
+from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Worker
+from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.config.config import DEFAULT
+from tricorn.config.registry import SETTINGS
+from tricorn.config.shown import shown
+from tricorn.metrics.scoreboard import LAYOUT, Snapshot
+from tricorn.unpatched import socket, time
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.effects import Effects
+    from tricorn.arbiter.sockets import Listener
+
+Json = dict[str, object]
+
+SECOND = 1_000_000_000
+
+
+def status(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
+    """The server as a whole. `brief`: without what stands in the pages."""
+    server, generation = effects.server, effects.generation
+    config = generation.config
+    about: Json = {
+        "version": __version__,
+        "pid": server.pid,
+        "name": server.proc_name,
+        "app": generation.app.app_uri,
+        "class": generation.worker_class.alias,
+        "state": _phase_of(state),
+        "ready": is_ready(state),
+        "uptime": round(now - effects.began, 3),
+        "generation": state.generation,
+        "reloading": state.loading or state.trial is not None,
+        "workers": {
+            "target": state.target,
+            "configured": config.workers,
+            "serving": sum(worker.served_since is not None and worker.counts for worker in state.workers.values()),
+            "booting": sum(isinstance(worker.phase, Booting) for worker in state.workers.values()),
+            "retiring": sum(isinstance(worker.phase, Retiring) for worker in state.workers.values()),
+            "leaving": sum(isinstance(worker.phase, Leaving) for worker in state.workers.values()),
+        },
+        "listeners": [str(listener) for listener in generation.listeners],
+        "successor": state.successor,
+        "predecessor": effects.upgrade.parent,
+    }
+    return about if brief else about | _load(effects)
+
+
+def _load(effects: Effects) -> Json:
+    seen = [each for each in (handle.snapshot() for handle in effects.processes.handles.values()) if each is not None]
+    return {
+        "requests": {
+            "running": sum(each.figures["in_flight"] for each in seen),
+            "waiting": sum(each.figures["queued"] for each in seen),
+        },
+        "connections": sum(each.figures["connections"] for each in seen),
+    }
+
+
+def is_ready(state: State) -> bool:
+    """Requests are welcome: some worker serves, and the server was not told to stop."""
+    serving = any(worker.counts and worker.served_since is not None for worker in state.workers.values())
+    return serving and state.stopping is None and state.drain_at is None and not state.unready
+
+
+def ailment(state: State) -> str | None:
+    """Why the server is not healthy; None if it is: some worker serves, readiness denied or not."""
+    serving = [worker for worker in state.workers.values() if worker.served_since is not None]
+    if not serving:
+        return "No worker serves yet." if not state.proven else "No worker serves."
+    if all(worker.stuck for worker in serving):
+        return "Every worker is stuck in a request."
+    return None
+
+
+def _phase_of(state: State) -> str:
+    if state.stopping is not None or state.drain_at is not None:
+        return "stopping"
+    return "serving" if state.proven else "booting"
+
+
+def workers(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
+    handles = effects.processes.handles
+    rows = [_row(worker, handles.get(worker.nr), now, brief=brief) for worker in state.workers.values()]
+    return {"workers": sorted(rows, key=lambda row: (row["slot"] is None, row["slot"]))}
+
+
+def _row(worker: Worker, handle: WorkerHandle | None, now: float, *, brief: bool) -> Json:
+    row: Json = {
+        "slot": None if handle is None else handle.worker.slot,
+        "pid": worker.pid,
+        "nr": worker.nr,
+        "generation": worker.generation,
+        "class": None if handle is None else handle.kind or handle.worker.alias,
+        "state": _state_of(worker),
+        "age": round(now - worker.started, 3),
+        "stuck": worker.stuck,
+        "note": _note_of(worker),
+    }
+    seen = None if handle is None or brief else handle.snapshot()
+    if seen is not None:
+        row |= {
+            "threads": seen.threads,
+            "oldest_wait": round(seen.oldest_wait, 6),
+            "heartbeat": heartbeat_age(seen),
+            "statuses": dict(zip(("1xx", "2xx", "3xx", "4xx", "5xx"), seen.statuses, strict=True)),
+            "figures": seen.figures,
+        }
+    return row
+
+
+def heartbeat_age(seen: Snapshot) -> float | None:
+    """Seconds since anything of the worker last ran; None while nothing is in flight, since it rests then."""
+    if not seen.figures["in_flight"]:
+        return None
+    return max(0.0, round((time.monotonic_ns() - seen.heartbeat) / SECOND, 3))
+
+
+def _state_of(worker: Worker) -> str:
+    return type(worker.phase).__name__.lower()
+
+
+def _note_of(worker: Worker) -> str | None:
+    match worker.phase:
+        case Booting(failure=str(reason)) | Retiring(reason=reason):
+            return reason
+    return None
+
+
+def listeners(effects: Effects) -> Json:
+    generation = effects.generation
+    return {
+        "listeners": [listener(each) for each in generation.listeners],
+        "admin": [listener(each) for each in generation.admin],
+    }
+
+
+def listener(each: Listener) -> Json:
+    kinds = {socket.AF_INET: "tcp", socket.AF_INET6: "tcp6", socket.AF_UNIX: "unix"}
+    kind = kinds.get(each.socket.family, "unknown")
+    is_open = each.socket.fileno() >= 0
+    # A closed one, of a server that stops, has no address any more.
+    return {
+        "address": str(each) if is_open else each.name,
+        "type": kind,
+        "fd": each.socket.fileno() if is_open else None,
+    }
+
+
+def stats(state: State, effects: Effects, now: float) -> Json:
+    """Sums over the workers that there are: those that have ended are in the ledger."""
+    figures: dict[str, int] = {}
+    statuses = [0, 0, 0, 0, 0]
+    for handle in effects.processes.handles.values():
+        seen = handle.snapshot()
+        if seen is not None:
+            for name in seen.figures.keys() - {"slot", "generation"}:
+                figures[name] = figures.get(name, 0) + seen.figures[name]
+            statuses = [one + other for one, other in zip(statuses, seen.statuses, strict=True)]
+    return {
+        "uptime": round(now - effects.began, 3),
+        "pid": effects.server.pid,
+        "workers_current": len(state.workers),
+        "workers_target": state.target,
+        "workers_spawned": effects.server.worker_age,
+        "workers_exited": dict(effects.exits),
+        "reloads": dict(effects.reloads),
+        "statuses": dict(zip(("1xx", "2xx", "3xx", "4xx", "5xx"), statuses, strict=True)),
+        "figures": dict(sorted(figures.items())),
+    }
+
+
+def requests(effects: Effects, older: float) -> Json:
+    """The requests that run, the oldest first."""
+    found = []
+    for handle in effects.processes.handles.values():
+        for request in handle.requests():
+            if request.age >= older:
+                age = round(request.age, 3)
+                row = {"slot": handle.worker.slot, "place": request.slot, "start": request.started, "age": age}
+                found.append({**row, "pid": handle.pid, "text": request.text})
+    found.sort(key=lambda row: -float(row["age"]))  # type: ignore[arg-type]
+    return {"requests": found[:MOST_REQUESTS], "count": len(found)}
+
+
+MOST_REQUESTS = 1000
+"""Of a list: an answer has an end."""
+
+
+def config(effects: Effects, *, only_changed: bool) -> Json:
+    """Every setting with its value and where that comes from; secrets are masked."""
+    settings = effects.generation.config
+    rows = [
+        {"name": each.name, "value": shown(each, settings.value(each.name)), "origin": settings.origin(each.name)}
+        for each in SETTINGS
+        if not only_changed or settings.origin(each.name) != DEFAULT
+    ]
+    return {"settings": rows, "file": effects.generation.file}
+
+
+def pages(state: State, effects: Effects) -> tuple[Json, tuple[int, ...]]:
+    """How the descriptors that go with it are to be read: the pages of the workers, the group page and the ledger."""
+    shared, current = effects.processes.shared, effects.generation.pages
+    if current is None:
+        raise ValueError("a generation that serves has pages")
+    descriptors = (current.memory.descriptor, shared.group_memory.descriptor, shared.ledger_memory.descriptor)
+    table = [
+        {
+            "slot": handle.worker.slot,
+            "pid": handle.pid,
+            "nr": handle.nr,
+            "generation": handle.worker.spec.generation,
+            "state": _state_of(state.workers[handle.nr]) if handle.nr in state.workers else "gone",
+            # One of an earlier generation may have its page in a region of before.
+            "page": handle.page if handle.pages is current else None,
+        }
+        for handle in effects.processes.handles.values()
+    ]
+    answer: Json = {
+        "layout": LAYOUT,
+        "size": current.size,
+        "count": current.count,
+        "group_bytes": len(shared.group),
+        "ledger_bytes": len(shared.ledger),
+        "descriptors": ["region", "group", "ledger"],
+        "workers": table,
+    }
+    return answer, descriptors

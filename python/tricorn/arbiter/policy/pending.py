@@ -1,0 +1,96 @@
+"""Answers that are given later: when a reload has ended, or a worker is gone."""
+
+from __future__ import annotations
+
+from tricorn.arbiter.policy.commands import (
+    Answer,
+    AskForStacks,
+    Command,
+    OrderCancel,
+    Refuse,
+    TellCancelled,
+    TellStacks,
+)
+from tricorn.arbiter.policy.state import Awaited, Decision, Pending, State
+from tricorn.arbiter.policy.wishes import Cancel
+from tricorn.record import replace
+
+
+def wait_for_reload(state: State, ticket: int, *, later: bool) -> State:
+    """`later`: not for the reload that is under way, but for the one after it."""
+    return replace(state, pending=(*state.pending, Pending(ticket, later=later)))
+
+
+def wait_for_end(state: State, ticket: int, nr: int) -> State:
+    return replace(state, pending=(*state.pending, Pending(ticket, nr)))
+
+
+def reload_ended(state: State, reason: str | None) -> Decision:
+    """`reason`: why it was refused or rolled back; None if it was committed."""
+    commands: list[Command] = []
+    left = []
+    for each in state.pending:
+        if each.nr is not None:
+            left.append(each)
+        elif each.later:
+            left.append(replace(each, later=False))
+        elif reason is None:
+            commands.append(Answer(each.ticket, {"generation": state.generation, "workers": state.target}))
+        else:
+            commands.append(Refuse(each.ticket, "refused", reason))
+    return replace(state, pending=tuple(left)), commands
+
+
+def worker_ended(state: State, nr: int, status: int) -> Decision:
+    commands: list[Command] = [Answer(each.ticket, {"status": status}) for each in state.pending if each.nr == nr]
+    return replace(state, pending=tuple(each for each in state.pending if each.nr != nr)), commands
+
+
+def server_stops(state: State) -> Decision:
+    """No reload will end. Workers do."""
+    reloads = [each for each in state.pending if each.nr is None]
+    commands: list[Command] = [Refuse(each.ticket, "refused", "The server was told to stop.") for each in reloads]
+    return replace(state, pending=tuple(each for each in state.pending if each.nr is not None)), commands
+
+
+def wait_for_stacks(state: State, ticket: int, nrs: tuple[int, ...], now: float) -> Decision:
+    state = replace(state, stacks=(*state.stacks, Awaited(ticket, nrs, now + WRITTEN)))
+    return state, [AskForStacks(nrs)]
+
+
+def tell_stacks(state: State, now: float) -> Decision:
+    """Of those whose time has come."""
+    due = [each for each in state.stacks if now >= each.at]
+    if not due:
+        return state, []
+    state = replace(state, stacks=tuple(each for each in state.stacks if now < each.at))
+    return state, [TellStacks(each.ticket, each.nrs) for each in due]
+
+
+def wait_for_cancel(state: State, ticket: int, wish: Cancel, now: float) -> Decision:
+    if any(wish.nr in each.nrs for each in state.cancels):
+        text = "This worker is about to cancel another request; ask again in a second."
+        return state, [Refuse(ticket, "busy", text)]
+    state = replace(state, cancels=(*state.cancels, Awaited(ticket, (wish.nr,), now + HEARD)))
+    return state, [OrderCancel(wish.nr, wish.place, wish.start)]
+
+
+def tell_cancelled(state: State, now: float) -> Decision:
+    """Of those whose time has come."""
+    due = [each for each in state.cancels if now >= each.at]
+    if not due:
+        return state, []
+    state = replace(state, cancels=tuple(each for each in state.cancels if now < each.at))
+    return state, [TellCancelled(each.ticket, nr) for each in due for nr in each.nrs]
+
+
+HEARD = 1.0
+"""Seconds within which a monitor looks for the order, several times; it waits for no Python."""
+
+WRITTEN = 0.3
+"""Seconds in which a signal handler in C has written them; it waits for no GIL."""
+
+
+def forgotten(state: State, tickets: tuple[int, ...]) -> State:
+    """The client has left."""
+    return replace(state, pending=tuple(each for each in state.pending if each.ticket not in tickets))

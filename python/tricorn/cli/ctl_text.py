@@ -1,0 +1,111 @@
+"""Results of `tricorn ctl` for people: tables, and a line for each value. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+Result = Mapping[str, Any]
+
+
+def text(word: str, result: Result) -> str:
+    return printable(_text(word, result))
+
+
+def printable(text: str) -> str:
+    """What clients and other users have written does not reach the terminal as commands of it."""
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
+def _text(word: str, result: Result) -> str:
+    match word:
+        case "workers":
+            return table(WORKERS, (_worker(row) for row in result["workers"])) or "No workers."
+        case "requests":
+            rows = ((_call(row), row["pid"], f"{row['age']:.1f} s", row["text"]) for row in result["requests"])
+            left = result["count"] - len(result["requests"])
+            more = f"\n(and {left} more)" if left else ""
+            return (table(("CALL", "PID", "AGE", "REQUEST"), rows) or "No requests.") + more
+        case "listeners":
+            listeners = [(row["address"], row["type"], "") for row in result["listeners"]]
+            return table(
+                ("ADDRESS", "TYPE", ""), listeners + [(r["address"], r["type"], "admin") for r in result["admin"]]
+            )
+        case "stacks":
+            return "\n".join(line for worker in result["workers"] for line in _stacks(worker))
+        case "config":
+            return "\n".join(f"{row['name']} = {row['value']}  ({row['origin']})" for row in result["settings"])
+        case "event":
+            rest = " ".join(
+                f"{name}={value}" for name, value in result.items() if name != "event" and value is not None
+            )
+            return f"{result.get('event')} {rest}".rstrip()
+    return "\n".join(_lines(result)) or "OK"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Empty if there are no rows."""
+    cells = [["-" if value is None else str(value) for value in row] for row in rows]
+    if not cells:
+        return ""
+    widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head))]
+    lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in [head, *cells])
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def duration(seconds: float) -> str:
+    """The two largest units: `3 d 4 h`, `12 s`."""
+    left = int(seconds)
+    parts: list[str] = []
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
+
+
+WORKERS = ("SLOT", "PID", "CLASS", "GEN", "STATE", "BUSY", "QUEUE", "REQUESTS", "CONN", "AGE", "NOTE")
+
+
+def _worker(row: Result) -> tuple[object, ...]:
+    figures = row.get("figures") or {}
+    busy = f"{figures['in_flight']}/{row['threads']}" if figures else None
+    stuck = f"{row['stuck']} stuck; " if row["stuck"] else ""
+    counts = (figures.get("queued"), figures.get("requests"), figures.get("connections"))
+    note = stuck + (row["note"] or "")
+    who = row["slot"], row["pid"], row.get("class"), row["generation"], row["state"]
+    return *who, busy, *counts, duration(row["age"]), note
+
+
+def _call(row: Result) -> str:
+    """What `cancel` wants to know; a server that does not have the word does not tell."""
+    return f"{row['slot']}.{row['place']}@{row['start']}" if "start" in row else str(row["slot"])
+
+
+def _stacks(worker: Result) -> Iterable[str]:
+    idle = "" if worker["threads"] else ": no thread of it is in the application"
+    yield f"Worker {worker['slot']} (pid {worker['pid']}){idle}"
+    for request in worker["requests"]:
+        yield f"  {request['age']:.1f} s  {request['text']}"
+    for thread in worker["threads"]:
+        yield f"  {'Main thread' if thread['main'] else 'Thread'} {thread['name'] or thread['thread']}:"
+        yield from (f"    {frame}" for frame in thread["stack"])
+
+
+def _lines(result: Result, indent: str = "") -> Iterable[str]:
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            yield f"{indent}{name}:"
+            yield from _lines(value, indent + "  ")
+        elif name == "uptime":
+            yield f"{indent}{name}: {duration(value)}"
+        else:
+            yield f"{indent}{name}: {_shown(value)}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "-" if value is None else str(value)

@@ -1,0 +1,193 @@
+"""The words of `tricorn ctl`: what a line asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tricorn.record import Record
+from tricorn.spelling import hint
+
+
+class Usage(Exception):
+    """The line is not understood; the message is a sentence."""
+
+
+class Asking(Record):
+    word: str
+    """The server's."""
+    arguments: Mapping[str, Any] = {}
+
+    @property
+    def waits(self) -> bool:
+        """The answer comes when something has ended that may take its time."""
+        return self.arguments.get("wait") is True
+
+
+class Form(Record):
+    usage: str
+    help: str
+    parse: Callable[[list[str]], Asking]
+
+
+def parse(words: Sequence[str]) -> Asking:
+    """Raises Usage."""
+    given = list(words)
+    for length in (2, 1):
+        name = " ".join(given[:length])
+        form = FORMS.get(name)
+        if form is not None:
+            rest = given[length:]
+            try:
+                return form.parse(rest)
+            except Usage:
+                raise Usage(f"Usage: {form.usage}") from None
+    name = given[0]
+    several = sorted(form.usage for known, form in FORMS.items() if known.startswith(f"{name} "))
+    if several:
+        raise Usage(f"Usage: {' | '.join(several)}")
+    raise Usage(f"There is no word {name!r}{hint(name, FORMS, otherwise='; `help` lists them.')}")
+
+
+def _plain(word: str) -> Callable[[list[str]], Asking]:
+    def parse(rest: list[str]) -> Asking:
+        _end(rest)
+        return Asking(word)
+
+    return parse
+
+
+def _switch(word: str, flag: str, name: str) -> Callable[[list[str]], Asking]:
+    def parse(rest: list[str]) -> Asking:
+        is_given = _take(rest, flag)
+        _end(rest)
+        return Asking(word, {name: True} if is_given else {})
+
+    return parse
+
+
+def _requests(rest: list[str]) -> Asking:
+    if not rest:
+        return Asking("requests")
+    if len(rest) == 1 and rest[0].startswith("--older="):
+        rest = rest[0].split("=", 1)
+    if len(rest) != 2 or rest[0] != "--older":
+        raise Usage
+    try:
+        return Asking("requests", {"older": float(rest[1].removesuffix("s"))})
+    except ValueError:
+        raise Usage from None
+
+
+def _scale(rest: list[str]) -> Asking:
+    value = _one(rest)
+    if value != "auto" and not value.lstrip("+-").isdigit():
+        raise Usage
+    return Asking("scale", {"workers": value})
+
+
+def _scale_by(sign: str) -> Callable[[list[str]], Asking]:
+    def parse(rest: list[str]) -> Asking:
+        return Asking("scale", {"workers": f"{sign}{_number(rest or ['1'])}"})
+
+    return parse
+
+
+def _drain(rest: list[str]) -> Asking:
+    wait = {"wait": True} if _take(rest, "--wait") else {}
+    return Asking("drain", {"slot": _number(rest), **wait})
+
+
+def _stacks(rest: list[str]) -> Asking:
+    return Asking("stacks", {"slot": _number(rest)} if rest else {})
+
+
+def _cancel(rest: list[str]) -> Asking:
+    worker, _, call = _one(rest).partition(".")
+    place, _, start = call.partition("@")
+    return Asking("cancel", {"slot": _number([worker]), "place": _number([place]), "start": _number([start])})
+
+
+def _kill(rest: list[str]) -> Asking:
+    return Asking("kill", {"pid": _number(rest)})
+
+
+def _ready(rest: list[str]) -> Asking:
+    value = _one(rest)
+    if value not in ("on", "off"):
+        raise Usage
+    return Asking("ready", {"on": value == "on"})
+
+
+def _log_level(rest: list[str]) -> Asking:
+    return Asking("log-level", {"level": _one(rest).lower()})
+
+
+def _shutdown(rest: list[str]) -> Asking:
+    how = _one(rest or ["graceful"])
+    if how not in ("graceful", "quick"):
+        raise Usage
+    return Asking("shutdown", {"quick": True} if how == "quick" else {})
+
+
+def _take(rest: list[str], flag: str) -> bool:
+    if flag not in rest:
+        return False
+    rest.remove(flag)
+    return True
+
+
+def _end(rest: list[str]) -> None:
+    if rest:
+        raise Usage
+
+
+def _one(rest: list[str]) -> str:
+    if len(rest) != 1:
+        raise Usage
+    return rest[0]
+
+
+def _number(rest: list[str]) -> int:
+    value = _one(rest)
+    if not (value.isascii() and value.isdigit()):
+        raise Usage
+    return int(value)
+
+
+FORMS: dict[str, Form] = {
+    "status": Form("status", "The server as a whole.", _plain("status")),
+    "workers": Form("workers", "Each worker: slot, pid, what it does.", _plain("workers")),
+    "requests": Form("requests [--older SECONDS]", "The requests that run, the oldest first.", _requests),
+    "stacks": Form("stacks [WORKER]", "Where the threads are that run the application.", _stacks),
+    "listeners": Form("listeners", "Where the server listens.", _plain("listeners")),
+    "stats": Form("stats", "What all workers have counted.", _plain("stats")),
+    "config": Form(
+        "config [--changed]",
+        "Settings, their values and where they come from.",
+        _switch("config", "--changed", "changed"),
+    ),
+    "health": Form("health", "Exit status 0 if the server serves, else 1.", _plain("health")),
+    "events": Form("events", "Follows what happens, a line for each.", _plain("events")),
+    "reload": Form(
+        "reload [--wait]",
+        "As HUP. With --wait: 0 when the new workers serve, else 1 and why.",
+        _switch("reload", "--wait", "wait"),
+    ),
+    "scale": Form("scale N|+N|-N|auto", "How many workers there are; auto: as configured.", _scale),
+    "cancel": Form("cancel WORKER.SLOT@START", "Ends one request; `requests` tells its name.", _cancel),
+    "drain": Form("drain WORKER [--wait]", "Replaces the worker of this slot, its successor first.", _drain),
+    "worker add": Form("worker add [N]", "As `scale +N`.", _scale_by("+")),
+    "worker remove": Form("worker remove [N]", "As `scale -N`.", _scale_by("-")),
+    "worker kill": Form("worker kill PID", "Ends a worker by TERM; it is replaced.", _kill),
+    "ready": Form("ready on|off", "Whether readiness is answered with 200; requests are served.", _ready),
+    "log-level": Form("log-level LEVEL", "Of the arbiter, and of workers from their start.", _log_level),
+    "reopen": Form("reopen", "Opens log files anew, as USR1.", _plain("reopen")),
+    "upgrade": Form("upgrade", "Starts a successor of the server, as USR2.", _plain("upgrade")),
+    "shutdown": Form("shutdown [graceful|quick]", "Ends the server, as TERM or INT.", _shutdown),
+    "show all": Form("show all", "As `workers`.", _plain("workers")),
+    "show workers": Form("show workers", "As `workers`.", _plain("workers")),
+    "show config": Form("show config", "As `config`.", _plain("config")),
+    "show stats": Form("show stats", "As `stats`.", _plain("stats")),
+    "show listeners": Form("show listeners", "As `listeners`.", _plain("listeners")),
+}

@@ -1,0 +1,75 @@
+"""What the arbiter gives a worker: what it is to be, and its descriptors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tricorn.record import Record
+from tricorn.unpatched import select
+from tricorn.workers.once import Once
+
+if TYPE_CHECKING:
+    from tricorn.config.config import Config
+    from tricorn.log import Logger
+    from tricorn.metrics.application import AppMetrics
+    from tricorn.workers.application import Application
+
+
+class WorkerSpec(Record):
+    """What a worker is to be; known before the fork."""
+
+    server: Any
+    """The arbiter as hooks know it."""
+    config: Config
+    log: Logger
+    app: Application
+    age: int
+    """The number of this worker, counted from the start of the server."""
+    sockets: Sequence[Any]
+    page: memoryview
+    """Its page of the scoreboard."""
+    pages: memoryview
+    """The pages of all workers, of which it is one."""
+    group: memoryview
+    """The page that all workers write."""
+    ledger: memoryview
+    """What workers that are gone have counted."""
+    generation: int
+    siblings: bool
+    stand_in: bool
+    """If the application cannot be loaded, show why instead of failing (`reload`)."""
+    once: Once
+    """What other workers may say as well, when they fail to boot."""
+    slot: int
+    """From 1 on; of no other process that is alive, and given again."""
+    app_metrics: AppMetrics | None = None
+    """Where the application's own metrics are kept, if that is looked after."""
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether connections go from it to others, and come to it: siblings may come later, or be those that leave."""
+        return self.config.handover
+
+
+class WorkerFds(Record):
+    """The descriptors of a worker; known after the fork."""
+
+    listeners: Sequence[int]
+    admin_listeners: Sequence[int]
+    messages: int
+    """The write end of this worker's pipe to the arbiter."""
+    life: int
+    """The read end of a pipe that only the arbiter holds open: it ends when the arbiter does."""
+    channel: tuple[int, int, int] | None = None
+    """Where connections go from worker to worker: the receiving end, the sending end, and the bell; or nowhere."""
+    start_listening: Callable[[], object] = lambda: None
+    """Listens with the sockets that only this worker has (`reuse_port`)."""
+    refuse_newcomers: Callable[[], object] = lambda: None
+    """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
+    stacks: int = -1
+    """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
+
+    def has_no_arbiter(self) -> bool:
+        """Whether the arbiter's end of `life` is closed."""
+        return self.life >= 0 and bool(select.select((self.life,), (), (), 0)[0])

@@ -1,0 +1,62 @@
+"""What the arbiter measures for statsd."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+from tricorn.arbiter.gauges import Gauges, backlog
+from tricorn.arbiter.policy.state import NEVER
+
+from tests.harness.deadline import until
+
+
+class Log:
+    def __init__(self) -> None:
+        self.told: list[tuple[str, object, str]] = []
+
+    def debug(self, message: str, *arguments: object, extra: dict[str, Any]) -> None:
+        assert message % arguments
+        self.told.append((extra["metric"], extra["value"], extra["mtype"]))
+
+
+def effects(**settings: bool) -> Any:
+    config = SimpleNamespace(**{"enable_backlog_metric": False, "statsd_extended": False, **settings})
+    generation = SimpleNamespace(config=config, log=Log(), listeners=[])
+    return SimpleNamespace(generation=generation, processes=SimpleNamespace(handles={}))
+
+
+def test_the_number_of_workers_is_told_when_it_has_changed() -> None:
+    around = effects()
+    gauges = Gauges(around, 0)
+    for count in (0, 0, 2, 2, 1):
+        around.processes.handles = dict.fromkeys(range(count))
+        gauges.count_workers()
+    assert around.generation.log.told == [("gunicorn.workers", count, "gauge") for count in (0, 2, 1)]
+    assert gauges.next_look() == NEVER
+
+
+def test_the_others_are_told_once_a_second_if_they_are_wanted() -> None:
+    around = effects(enable_backlog_metric=True, statsd_extended=True)
+    gauges = Gauges(around, 100)
+    assert gauges.next_look() == 101
+    for now in (100.9, 101.0, 101.5, 102.0):
+        gauges.look(now)
+    once = [
+        ("gunicorn.backlog", 0, "histogram"),
+        ("gunicorn.requests.running", 0, "gauge"),
+        ("gunicorn.requests.waiting", 0, "gauge"),
+    ]
+    assert around.generation.log.told == once * 2
+
+
+def test_the_backlog_is_what_waits_at_tcp_listeners() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket(socket.AF_UNIX) as unix:
+        at = SimpleNamespace(socket=listening)
+        assert backlog([at]) == 0  # type: ignore[list-item]  # all that is asked of a listener
+        waiting = [socket.create_connection(listening.getsockname()) for _ in range(3)]
+        until(lambda: backlog([at]) == 3, "three wait")  # type: ignore[list-item]
+        assert backlog([SimpleNamespace(socket=unix)]) == -1  # type: ignore[list-item]
+        for each in waiting:
+            each.close()

@@ -1,0 +1,116 @@
+"""`tricorn ctl`: from words to what the server is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tricorn.arbiter.control.session import Request
+from tricorn.arbiter.control.words import meaning
+from tricorn.cli import ctl_text
+from tricorn.cli.ctl_words import FORMS, Asking, Usage, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "word", "arguments"),
+    [
+        ("status", "status", {}),
+        ("requests", "requests", {}),
+        ("requests --older 1.5", "requests", {"older": 1.5}),
+        ("requests --older=2s", "requests", {"older": 2.0}),
+        ("config --changed", "config", {"changed": True}),
+        ("reload", "reload", {}),
+        ("reload --wait", "reload", {"wait": True}),
+        ("scale 6", "scale", {"workers": "6"}),
+        ("scale -1", "scale", {"workers": "-1"}),
+        ("scale auto", "scale", {"workers": "auto"}),
+        ("drain --wait 3", "drain", {"slot": 3, "wait": True}),
+        ("cancel 2.5@77", "cancel", {"slot": 2, "place": 5, "start": 77}),
+        ("worker add", "scale", {"workers": "+1"}),
+        ("worker remove 2", "scale", {"workers": "-2"}),
+        ("worker kill 4711", "kill", {"pid": 4711}),
+        ("stacks", "stacks", {}),
+        ("stacks 2", "stacks", {"slot": 2}),
+        ("ready off", "ready", {"on": False}),
+        ("log-level DEBUG", "log-level", {"level": "debug"}),
+        ("shutdown", "shutdown", {}),
+        ("shutdown graceful", "shutdown", {}),
+        ("shutdown quick", "shutdown", {"quick": True}),
+        ("show stats", "stats", {}),
+    ],
+)
+def test_a_line_is_one_request_which_the_server_understands(line: str, word: str, arguments: dict[str, Any]) -> None:
+    asking = parse(line.split())
+    assert asking == Asking(word, arguments)
+    assert meaning(Request(1, asking.word, asking.arguments), lambda by, value: value, lambda: (1,))
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("status now", "Usage: status"),
+        ("scale", "Usage: scale N|+N|-N|auto"),
+        ("scale six", "Usage: scale N|+N|-N|auto"),
+        ("drain", "Usage: drain WORKER [--wait]"),
+        ("drain one", "Usage: drain WORKER [--wait]"),
+        ("cancel 2.5", "Usage: cancel WORKER.SLOT@START"),
+        ("cancel 2@77", "Usage: cancel WORKER.SLOT@START"),
+        ("cancel", "Usage: cancel WORKER.SLOT@START"),
+        ("ready", "Usage: ready on|off"),
+        ("worker", "Usage: worker add [N] | worker kill PID | worker remove [N]"),
+        ("worker eat 3", "Usage: worker add [N] | worker kill PID | worker remove [N]"),
+        ("shutdown now", "Usage: shutdown [graceful|quick]"),
+        ("requests --older x", "Usage: requests [--older SECONDS]"),
+        ("relaod", "There is no word 'relaod'; did you mean 'reload'?"),
+        ("xyzzy", "There is no word 'xyzzy'; `help` lists them."),
+    ],
+)
+def test_a_line_that_is_not_understood_is_answered_with_what_would_be(line: str, sentence: str) -> None:
+    with pytest.raises(Usage) as caught:
+        parse(line.split())
+    assert str(caught.value) == sentence
+
+
+def test_every_form_is_told_with_a_sentence() -> None:
+    for name, form in FORMS.items():
+        assert form.usage.startswith(name)
+        assert form.help.endswith(".")
+
+
+def test_only_what_waits_is_given_time() -> None:
+    assert parse(["reload", "--wait"]).waits
+    assert not parse(["reload"]).waits
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59, "59 s"), (61, "1 min 1 s"), (3600, "1 h"), (90061, "1 d 1 h")]
+)
+def test_a_duration_is_told_in_two_units(seconds: float, text: str) -> None:
+    assert ctl_text.duration(seconds) == text
+
+
+def test_results_are_tables_and_lines() -> None:
+    worker = {
+        "slot": 1,
+        "pid": 7,
+        "class": "asgi",
+        "generation": 2,
+        "state": "booting",
+        "stuck": 1,
+        "note": "slow",
+        "age": 3,
+    }
+    assert ctl_text.text("workers", {"workers": [worker]}).splitlines() == [
+        "SLOT  PID  CLASS  GEN  STATE    BUSY  QUEUE  REQUESTS  CONN  AGE  NOTE",
+        "1     7    asgi   2    booting  -     -      -         -     3 s  1 stuck; slow",
+    ]
+    assert ctl_text.text("workers", {"workers": []}) == "No workers."
+    assert ctl_text.text("scale", {"previous": 1, "workers": 2, "ready": True}) == "previous: 1\nworkers: 2\nready: yes"
+    assert ctl_text.text("event", {"event": "gone", "pid": 7, "cause": None}) == "gone pid=7"
+    assert ctl_text.text("reopen", {}) == "OK"
+
+
+def test_a_terminal_is_told_nothing_by_others() -> None:
+    request = {"slot": 1, "pid": 7, "age": 1.0, "text": "GET /\x1b]0;mine\x07\x9b2J"}
+    shown = ctl_text.text("requests", {"requests": [request], "count": 1})
+    assert shown.splitlines()[1] == r"1     7    1.0 s  GET /\x1b]0;mine\x07\x9b2J"
