@@ -11,7 +11,7 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC, LOAD, BENCH = "exec", "load", "bench"
+EXEC, LOAD, BENCH, CTL, TOP = "exec", "load", "bench", "ctl", "top"
 """The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
 
 
@@ -26,9 +26,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
     if words[:1] == [LOAD] and not _is_module(LOAD):
-        from tricorn.cli import load_command
+        return _load(words[1:])
+    if words[:1] == [CTL] and not _is_module(CTL):
+        from tricorn.cli import ctl_command
 
-        return load_command.main(words[1:])
+        return ctl_command.main(words[1:])
+    if words[:1] == [TOP] and not _is_module(TOP):
+        from tricorn.cli import top_command
+
+        return top_command.main(words[1:])
     if words[:1] == [EXEC] and not _is_module(EXEC):
         return _execute(words[1:])
     from tricorn.compat.assigned import FileSources
@@ -42,6 +48,16 @@ def _is_module(name: str) -> bool:
 
     spec = PathFinder.find_spec(name, ["", *sys.path])
     return spec is not None and spec.origin is not None
+
+
+def _load(words: Sequence[str]) -> int:
+    try:
+        from tricorn.cli import load_command
+
+        return load_command.main(words)
+    except KeyboardInterrupt:  # before the first request, or while the report was written
+        sys.stderr.write("\nInterrupted: there is no report.\n")
+        return 130
 
 
 def _bench(words: Sequence[str]) -> int:

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import traceback
-from collections.abc import Mapping
 
 from tricorn import log as logs
 from tricorn import workers
 from tricorn.arbiter import generation
 from tricorn.arbiter.environment import Environment
-from tricorn.config import foreign
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded
-from tricorn.config.lookups import Hook
 from tricorn.config.registry import SETTINGS
-from tricorn.config.setting import Setting
+from tricorn.config.shown import shown
 from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
 from tricorn.gateway import interfaces
 from tricorn.log import classes, configured
 from tricorn.workers import native
 from tricorn.workers.application import Application
-
-HIDDEN = "***"
-
-_SECRET = re.compile(r"pass|secret|token|key|dsn|credential|auth", re.IGNORECASE)
 
 
 def run(loaded: Loaded) -> int:
@@ -47,7 +39,7 @@ def render(config: Config) -> str:
     """The page of `--print-config`: gunicorn's `name = value`, and where each value comes from."""
     width = max(len(setting.name) for setting in SETTINGS)
     lines = [
-        f"{setting.name:{width}} = {_shown(setting, config.value(setting.name))}  ({config.origin(setting.name)})"
+        f"{setting.name:{width}} = {shown(setting, config.value(setting.name))}  ({config.origin(setting.name)})"
         for setting in SETTINGS
     ]
     return "\n".join(sorted(lines))
@@ -102,26 +94,3 @@ class _Printer:
 
     def warning(self, message: str, *args: object) -> None:
         print(f"Warning: {message % args}", file=sys.stderr)
-
-
-def _shown(setting: Setting[object], value: object) -> object:
-    """The value as gunicorn prints it, without what must not stand in the log of a build."""
-    if isinstance(setting.kind, Hook):
-        name = setting.name if value is setting.default else getattr(value, "__qualname__", type(value).__qualname__)
-        return f"<{name}()>"
-    if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
-    if setting.name == "raw_env":
-        # People keep passwords here; the names tell what is set.
-        return [f"{text.partition('=')[0]}={HIDDEN}" for text in foreign.as_gunicorn(setting.name, value)]
-    if isinstance(value, Mapping):
-        return _without_secrets(value)
-    return foreign.as_gunicorn(setting.name, value)
-
-
-def _without_secrets(value: object, name: object = "") -> object:
-    if isinstance(value, Mapping):
-        return {key: _without_secrets(part, key) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_secrets(part) for part in value]
-    return HIDDEN if isinstance(name, str) and isinstance(value, str) and _SECRET.search(name) else value

@@ -16,7 +16,10 @@ INTERRUPTED = 130
 
 
 def main(words: Sequence[str]) -> int:
-    """Returns the exit status: 0; 1 if nothing was answered, or no load could be sent; 130 after SIGINT."""
+    """Returns the exit status: 0; 1 if nothing was answered, or no load could be sent; 130 after SIGINT.
+
+    Raises KeyboardInterrupt where there is nothing to report.
+    """
     try:
         command = load_flags.parse(words)
         for note in command.notes:
@@ -25,8 +28,6 @@ def main(words: Sequence[str]) -> int:
         _tell(command, result)
     except LoadError as error:
         return error.report()
-    except KeyboardInterrupt:  # before the first request, or while the report was written
-        return INTERRUPTED
     if is_interrupted:
         print("Interrupted: the report is of what came until then.", file=sys.stderr)
         return INTERRUPTED

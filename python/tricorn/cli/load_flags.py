@@ -42,9 +42,10 @@ class Command(Record):
 def parse(words: Sequence[str]) -> Command:
     """Raises LoadError for what does not fit together, and as argparse does SystemExit for what is no flag."""
     given = parser().parse_intermixed_args(words)
-    for name, sentence in (("x", "proxies"), ("h2", "HTTP/2"), ("o", "CSV (there is --json)")):
-        if getattr(given, name):
-            raise LoadError(f"-{name}: {sentence}: not in this version.")
+    if given.h2:
+        raise LoadError("-h2: HTTP/2 is not in this version; without the flag requests are HTTP/1.1.")
+    if given.o is not None:
+        raise LoadError(f"-o {given.o}: single requests are not kept; --json has the whole histogram.")
     notes: list[str] = []
     targets = _targets(given)
     plan = Plan(
@@ -53,7 +54,7 @@ def parse(words: Sequence[str]) -> Command:
         headers=_headers(given),
         body=_body(given),
         keep_alive=not given.disable_keepalive,
-        follow_redirects=not given.disable_redirects,
+        follow_redirects=not given.disable_redirects and given.x is None,
         timeout=given.t,
         threads=given.cpus,
         warmup_seconds=given.warmup,
@@ -103,8 +104,8 @@ def _hey_flags(group: argparse._ArgumentGroup) -> None:
         ("disable-redirects", "do not follow redirects"),
     ):
         _switch(group, name, text)
-    for name in ("x", "o"):
-        add(name, str, None, argparse.SUPPRESS)
+    add("x", str, None, "HOST:PORT of a proxy, which is asked for the whole URL; redirects are answers then")
+    add("o", str, None, argparse.SUPPRESS)
     _switch(group, "h2", argparse.SUPPRESS)
 
 
@@ -152,7 +153,7 @@ _LONG = {"rate", "ramp", "unix", "hdr", "host", "cpus"}
 _METAVARS = {
     **dict.fromkeys(("z", "t", "warmup", "drain"), "DURATION"),
     **dict.fromkeys(("D", "replay", "unix", "hdr"), "FILE"),
-    **dict.fromkeys(("m", "A", "T", "U", "a", "host", "d"), "TEXT"),
+    **dict.fromkeys(("m", "A", "T", "U", "a", "host", "d", "x"), "TEXT"),
     "H": "FIELD",
     "think": "LOW-HIGH",
     "ramp": "STAGES",
@@ -217,7 +218,10 @@ def _targets(given: argparse.Namespace) -> tuple[Target, ...]:
     weights = given.weights or (1.0,) * len(urls)
     if len(weights) != len(urls):
         raise LoadError(f"--weights: expected {len(urls)} numbers, one for each URL, got {len(weights)}.")
-    targets = tuple(Target(url, weight) for url, weight in zip(urls, weights, strict=True))
+    if given.x and (given.unix or given.websocket):
+        other = "--unix" if given.unix else "--websocket"
+        raise LoadError(f"-x and {other}: a proxy is asked for http:// URLs, over TCP.")
+    targets = tuple(Target(url, weight, given.x) for url, weight in zip(urls, weights, strict=True))
     for one in targets:
         one.address  # noqa: B018  (raises LoadError for what is no URL)
     return targets

@@ -93,6 +93,14 @@ def test_several_urls_with_weights_and_a_socket() -> None:
     assert plan("--unix", "/run/s").targets == (Target("unix:/run/s:/"),)
 
 
+def test_a_proxy_is_asked_for_whole_urls() -> None:
+    made = plan("-x", "127.0.0.1:3128")
+    (target,) = made.as_json()["targets"]
+    assert target["address"] == {"tcp": ["127.0.0.1", 3128]}
+    assert (target["host"], target["path"]) == ("127.0.0.1:8000", "http://127.0.0.1:8000/")
+    assert not made.follow_redirects
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -107,9 +115,11 @@ def test_several_urls_with_weights_and_a_socket() -> None:
         ("-a user", "expected USER:PASSWORD"),
         ("-D /no/such/file", "-D /no/such/file: No such file or directory."),
         ("--replay /no/such/file", "--replay /no/such/file: No such file or directory."),
-        ("-h2", "HTTP/2: not in this version"),
-        ("-x proxy:80", "proxies: not in this version"),
-        ("-o csv", "there is --json"),
+        ("-h2", "-h2: HTTP/2 is not in this version"),
+        ("-x 127.0.0.1:80 --unix /run/s", "-x and --unix"),
+        ("-x 127.0.0.1:80 --websocket", "-x and --websocket"),
+        ("-x 127.0.0.1:port", "is not a URL that can be loaded"),
+        ("-o csv", "-o csv: single requests are not kept; --json has the"),
         ("https://h/ --weights 1,1", "TLS is not in this version"),
     ],
 )

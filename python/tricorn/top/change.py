@@ -1,0 +1,167 @@
+"""What happened between two looks: differences of counters and histograms, as rates and percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+
+from tricorn.metrics.scoreboard import histogram_edges
+from tricorn.record import Record
+from tricorn.top.look import Counted, Look
+
+IMPOSSIBLE = 10**12
+"""So many events in a second are none: what stands in the page is rubbish."""
+_NANOSECONDS = 10**9
+_EDGES, _GIL_EDGES = histogram_edges()
+
+
+class Times(Record):
+    """Percentiles of what ended in the interval, in seconds."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+
+
+class Change(Record):
+    """None stands for what cannot be said: nothing to compare with, nothing happened, or the page is rubbish."""
+
+    seconds: float
+    requests: float | None
+    """A second, as the other rates."""
+    client_errors: float | None
+    """Responses 4xx among all."""
+    server_errors: float | None
+    shed: float | None
+    """Requests answered 503 by the server, a second."""
+    cpu: float | None
+    """Processors in use."""
+    blocked: float | None
+    """Of the interval; None where no figure of the page tells."""
+    total: Times | None
+    queue: Times | None
+    gil: Times | None
+    """Its buckets are few, so that each percentile is the upper edge of one."""
+
+
+class Changes(Record):
+    seconds: float
+    all: Change
+    workers: Mapping[int, Change]
+    """By the worker's number."""
+    happened: tuple[str, ...] = ()
+    """What the arbiter has counted meanwhile: reloads that ended, workers that did."""
+
+
+def between(before: Look | None, now: Look) -> Changes:
+    seconds = now.at - before.at if before else 0.0
+    earlier = {worker.entry.number: worker for worker in before.workers} if before else {}
+    workers = {}
+    for worker in now.workers:
+        then = earlier.get(worker.entry.number)
+        workers[worker.entry.number] = of(
+            then.page.counted if then and then.page else None,
+            worker.page.counted if worker.page else None,
+            seconds,
+        )
+    happened = _happened(before, now) if before else ()
+    return Changes(seconds, of(before.totals if before else None, now.totals, seconds), workers, happened)
+
+
+def of(before: Counted | None, now: Counted | None, seconds: float) -> Change:
+    if before is None or now is None or seconds <= 0:
+        return Change(seconds, *[None] * 9)
+
+    def rate(*names: str) -> float | None:
+        grown = [_grown(before.figures.get(name, 0), now.figures.get(name, 0), seconds) for name in names]
+        return None if None in grown else sum(count for count in grown if count is not None) / seconds
+
+    requests = rate("requests")
+    cpu = _grown(before.figures.get("cpu_nanoseconds", 0), now.figures.get("cpu_nanoseconds", 0), seconds * 1e6)
+    classes = [_grown(old, new, seconds) for old, new in zip(before.statuses, now.statuses, strict=True)]
+    return Change(
+        seconds=seconds,
+        requests=requests,
+        client_errors=_share(classes, 3),
+        server_errors=_share(classes, 4),
+        shed=rate("queue_full", "queue_late", "leaving"),
+        cpu=None if cpu is None else cpu / _NANOSECONDS / seconds,
+        blocked=_blocked(before, now, seconds),
+        total=_times(before, now, "total", _EDGES),
+        queue=_times(before, now, "queue", _EDGES),
+        gil=_times(before, now, "gil", _GIL_EDGES, bound),
+    )
+
+
+def bound(counts: Sequence[int], edges: Sequence[int], share: float) -> float:
+    """Seconds that this share of what is counted did not exceed: the upper edge of a bucket."""
+    below = list(accumulate(counts))
+    index = next((index for index, count in enumerate(below) if counts[index] and count >= share * below[-1]), -2)
+    return edges[index + 1] / _NANOSECONDS
+
+
+def _happened(before: Look, now: Look) -> tuple[str, ...]:
+    reloads = [result for result, count in now.reloads.items() if count > before.reloads.get(result, 0)]
+    ended = {reason: count - before.exits.get(reason, 0) for reason, count in now.exits.items()}
+    return (
+        *(_RELOADS.get(result, f"reload {result}") for result in reloads),
+        *(f"{count} worker{'s' * (count > 1)} ended: {reason}" for reason, count in ended.items() if count > 0),
+    )
+
+
+_RELOADS = {
+    "committed": "reload committed",
+    "refused": "reload refused: the log says why, and all is as it was",
+    "rolled_back": "reload rolled back: the log says why, and all is as it was",
+}
+
+
+def percentile(counts: Sequence[int], edges: Sequence[int], share: float) -> float:
+    """Seconds below which this share of what is counted lies; within a bucket as if it were spread evenly."""
+    wanted = share * sum(counts)
+    below = 0
+    for index, count in enumerate(counts):
+        if count and below + count >= wanted:
+            low, high = edges[index], edges[index + 1]
+            return (low + (high - low) * (wanted - below) / count) / _NANOSECONDS
+        below += count
+    return edges[-1] / _NANOSECONDS
+
+
+def _grown(old: int, new: int, seconds: float) -> int | None:
+    return new - old if 0 <= new - old <= IMPOSSIBLE * max(seconds, 1.0) else None
+
+
+def _share(classes: Sequence[int | None], index: int) -> float | None:
+    known = [count for count in classes if count is not None]
+    one, responses = classes[index], sum(known)
+    return one / responses if one is not None and len(known) == len(classes) and responses else None
+
+
+def _times(
+    before: Counted,
+    now: Counted,
+    name: str,
+    edges: Sequence[int],
+    value: Callable[[Sequence[int], Sequence[int], float], float] = percentile,
+) -> Times | None:
+    old, new = before.histograms.get(name), now.histograms.get(name)
+    if old is None or new is None:
+        return None
+    grown = [later - earlier for earlier, later in zip(old, new, strict=True)]
+    if any(not 0 <= count <= IMPOSSIBLE for count in grown) or not any(grown):
+        return None
+    p50, p95, p99 = (value(grown, edges, share) for share in (0.5, 0.95, 0.99))
+    return Times(sum(grown), p50, p95, p99)
+
+
+def _blocked(before: Counted, now: Counted, seconds: float) -> float | None:
+    if BLOCKED not in now.figures:
+        return None
+    nanos = _grown(before.figures.get(BLOCKED, 0), now.figures[BLOCKED], seconds)
+    return None if nanos is None else min(nanos / _NANOSECONDS / seconds, 1.0)
+
+
+BLOCKED = "blocked_nanoseconds"
+"""How long an event loop or a hub has not come back, where the scoreboard has it."""

@@ -1,0 +1,117 @@
+"""One reading of a server: what its arbiter says, what stands in its pages, what the system says of its processes.
+
+A page may say anything: its worker can write there. So nothing of it is used as a length, a place or a pid, texts are
+made harmless before they are kept, and numbers are judged where two of them are compared (`change`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from tricorn.metrics.scoreboard import Counts
+from tricorn.record import Record
+
+_UNSAFE = re.compile(r"[^ -~]")
+
+
+def harmless(text: object, most: int = 200) -> str:
+    """As ASCII without control characters: one cell of a terminal for each character, and no escape sequence."""
+    return _UNSAFE.sub("?", str(text)[:most])
+
+
+class Counted(Record):
+    """What a worker has counted since it began, or all workers together."""
+
+    figures: Mapping[str, int]
+    statuses: Sequence[int]
+    """Responses with status 1xx to 5xx."""
+    histograms: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, counts: Counts) -> Counted:
+        return cls(counts.figures, counts.statuses, counts.histograms)
+
+
+class Request(Record):
+    """A request that is with the application."""
+
+    slot: int
+    started: int
+    """Monotonic nanoseconds: with the slot it says which call it is."""
+    age: float
+    text: str
+
+
+class Memory(Record):
+    """Of a process, in bytes."""
+
+    rss: int
+    pss: int | None = None
+    """Shared pages divided among those that share them; it costs the kernel more, so it is older than the rest."""
+
+
+class Entry(Record):
+    """A worker as the arbiter knows it."""
+
+    number: int
+    """It is never given again."""
+    pid: int
+    slot: int
+    page: int | None
+    """Which page of the region is its own."""
+    kind: str
+    """The worker class."""
+    generation: int
+    phase: str
+    """booting, serving, retiring or leaving."""
+    age: float
+    note: str = ""
+
+
+class Page(Record):
+    """What stands in a worker's page."""
+
+    state: str
+    threads: int
+    """How many requests can run at once."""
+    figures: Mapping[str, int]
+    oldest_wait: float
+    counted: Counted
+    requests: tuple[Request, ...]
+    """The oldest first; not all if there are many."""
+
+
+class Worker(Record):
+    entry: Entry
+    page: Page | None
+    memory: Memory | None
+
+
+class Server(Record):
+    """What the arbiter says of all."""
+
+    name: str
+    version: str
+    pid: int
+    generation: int
+    wanted: int
+    up: float
+    """Seconds since it began."""
+    is_ready: bool | None
+    notes: tuple[str, ...] = ()
+
+
+class Look(Record):
+    at: float
+    """Monotonic seconds."""
+    server: Server
+    workers: tuple[Worker, ...]
+    totals: Counted | None
+    """With those of workers that are gone; None without pages."""
+    missing: tuple[str, ...] = ()
+    """A sentence for each thing that could not be read."""
+    reloads: Mapping[str, int] = {}
+    """How often they have ended so: committed, refused, rolled_back."""
+    exits: Mapping[str, int] = {}
+    """Workers that have ended, by reason."""
