@@ -189,20 +189,29 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 	@touch $@
 
 .PHONY: bench
-bench: build .venvs/bench/.setup ## Measures tricorn beside its peers (BENCH_ARGS="--cases hello"); about 20 minutes
-	@$(BIN)/python -m benches.end_to_end $(BENCH_ARGS)
+bench: build .venvs/bench/.setup ## What a request costs beside the peers (BENCH_ARGS="--only hello,ws"); about 45 minutes
+	@$(BIN)/python -m benches.cases $(BENCH_ARGS)
 
-.PHONY: bench-memory
-bench-memory: build .venvs/bench/.setup ## Memory of preloaded workers and of idle connections
-	@$(BIN)/python -m benches.memory $(BENCH_ARGS)
+.PHONY: bench-classic
+bench-classic: build .venvs/bench/.setup ## The classical measurements, and docs/PERFORMANCE.md; 2 to 3 hours (BENCH_ARGS="--quick": 15 minutes)
+	@$(BIN)/python -m benches.classic $(BENCH_ARGS)
+	@$(BIN)/python scripts/render_performance.py
 
-.PHONY: bench-uploads
-bench-uploads: build ## What a healthy client sees beside four uploads at full speed, for each worker class
-	@$(BIN)/python -m benches.uploads $(BENCH_ARGS)
+.PHONY: bench-idle
+bench-idle: build .venvs/bench/.setup ## What ten thousand clients weigh that wait: idle, asleep, with a WebSocket; about 30 minutes
+	@$(BIN)/python -m benches.idle $(BENCH_ARGS)
+
+.PHONY: bench-generators
+bench-generators: build ## Do `tricorn load`, hey and wrk say the same of one server, and what does each cost?
+	@$(BIN)/python -m benches.generators $(BENCH_ARGS)
 
 .PHONY: bench-slow-clients
 bench-slow-clients: build .venvs/bench/.setup ## What a healthy client sees beside a thousand slow ones
-	@$(BIN)/python -m benches.slow_clients $(BENCH_ARGS)
+	@$(BIN)/python -m benches.beside slow $(BENCH_ARGS)
+
+.PHONY: bench-uploads
+bench-uploads: build .venvs/bench/.setup ## What a healthy client sees beside four uploads at full speed, for each worker class
+	@$(BIN)/python -m benches.beside uploads $(BENCH_ARGS)
 
 .PHONY: bench-one-queue
 bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing theory (BENCH_ARGS="--one-slow"); about 30 minutes
@@ -211,14 +220,6 @@ bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing the
 .PHONY: bench-overload
 bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
 	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
-
-.PHONY: bench-green
-bench-green: build .venvs/bench/.setup ## Greenlet workers: hello, ten thousand that sleep, PostgreSQL, slow bodies; about 8 minutes
-	@$(BIN)/python -m benches.green $(BENCH_ARGS)
-
-.PHONY: bench-loops
-bench-loops: build .venvs/bench/.setup ## Event-loop workers: ASGI, WebSockets, ten thousand that sleep, tornado, aiohttp; about 20 minutes
-	@$(BIN)/python -m benches.loops $(BENCH_ARGS)
 
 .PHONY: bench-herd
 bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes

@@ -54,6 +54,11 @@ LINT = [
     ),
     Check("drivers", [PYTHON, "scripts/render_drivers.py", "--check"], "docs/GREENLETS.md says what the records say"),
     Check("metrics", [PYTHON, "scripts/render_metrics.py", "--check"], "docs/OPERATIONS.md says what the records say"),
+    Check(
+        "performance",
+        [PYTHON, "scripts/render_performance.py", "--check"],
+        "docs/PERFORMANCE.md is what the newest classical run has",
+    ),
     Check("mutants", [PYTHON, "scripts/mutants.py", "--check"], "each fault of `make mutants` fits its file"),
     Check("links", [PYTHON, "scripts/check_links.py"], "links between the documents"),
 ]

@@ -131,7 +131,7 @@ def put_switches() -> None:
         start = place(fault, text)
         texts[fault.path] = text[:start] + switched(fault) + text[start + len(fault.before) :]
     texts["crates/tricorn-proto/src/lib.rs"] = (ROOT / "crates/tricorn-proto/src/lib.rs").read_text() + SWITCH
-    for crate in ("io", "py"):
+    for crate in ("io", "load", "py"):
         path = f"crates/tricorn-{crate}/src/lib.rs"
         texts[path] = (
             texts.get(path, (ROOT / path).read_text()) + "\n#[allow(unused_imports)]\nuse tricorn_proto::fault;\n"
@@ -156,7 +156,7 @@ def build() -> None:
     cargo("build", "--release", "-p", "tricorn-py")
     core = TREE / f"python/tricorn/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     write(core, (SCRATCH / "target/release/libtricorn_py.so").read_bytes(), 0o755)
-    cargo("test", "--no-run", "-p", "tricorn-proto", "-p", "tricorn-io")
+    cargo("test", "--no-run", "-p", "tricorn-proto", "-p", "tricorn-io", "-p", "tricorn-load")
 
 
 def cargo(*arguments: str) -> None:

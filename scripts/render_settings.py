@@ -15,6 +15,7 @@ from typing import Any
 from tricorn.config.addresses import Addresses
 from tricorn.config.borrowed import BORROWED, SAME, SERVERS, Nothing, Ours, Refused, Sets
 from tricorn.config.borrowed_environment import APPLICATION, NAMES
+from tricorn.config.collectors import StatsdHost, SyslogAddress
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.lookups import (
     ClassName,
@@ -119,6 +120,8 @@ FORMS = {
     Boolean: "`true` or `false`",
     Addresses: "addresses, separated by commas; in a file a text or a list of texts",
     EnvAssignments: "`KEY=VALUE` texts; in a file a list of them",
+    StatsdHost: "`HOST`, `HOST:PORT` or `unix://PATH`",
+    SyslogAddress: "`udp://HOST:PORT`, `tcp://HOST:PORT` or `unix://PATH`, which may end with `#dgram` or `#stream`",
     Networks: "addresses and networks, separated by commas, or `*`",
     Text: "a text",
     OptionalText: "a text; empty for none",
@@ -196,13 +199,9 @@ def render() -> str:
         parts.append(f"## {section}\n")
         parts += [render_setting(setting) for setting in settings]
     parts.append(UNAVAILABLE_INTRODUCTION)
-    refused = [record.name for record in UNAVAILABLE if not (record.switch or record.everywhere)]
-    passed = [record.name for record in UNAVAILABLE if record.everywhere]
+    refused = [record.name for record in UNAVAILABLE if not record.switch]
     silent = [record.name for record in UNAVAILABLE if record.switch]
     parts.append(wrapped(f"{listed(refused)}.") + "\n")
-    parts.append(
-        wrapped(f"gunicorn has this unless told otherwise, so it is left out with a warning: {listed(passed)}.") + "\n"
-    )
     parts.append(wrapped(f"These are of effect only with one of them, and are accepted: {listed(silent)}.") + "\n")
     return "\n".join(parts)
 

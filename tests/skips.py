@@ -32,7 +32,11 @@ def lacking() -> list[str]:
         reasons.append("only root can .*")
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         reasons.append("needs a browser: .*")
-    reasons += [f"{program} is not installed" for program in ("zsh", "fish", "openssl") if not shutil.which(program)]
+    reasons += [
+        f"{program} is not installed"
+        for program in ("zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus")
+        if not shutil.which(program)
+    ]
     if not os.path.exists("/proc/net/if_inet6"):
         reasons.append("no IPv6 here")
     if not os.environ.get("TRICORN_TEST_TRACKED"):

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tricorn.cli.program import run
-    from tricorn.errors import RequestTimeout
+    from tricorn.errors import RequestCancelled, RequestTimeout
 
-__all__ = ["RequestTimeout", "__version__", "run"]
+__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "run"]
 
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
     """What applications may want to name, imported by those who do."""
-    if name == "RequestTimeout":
-        from tricorn.errors import RequestTimeout
+    if name in ("RequestCancelled", "RequestTimeout"):
+        from tricorn import errors
 
-        return RequestTimeout
+        return getattr(errors, name)
     if name == "run":
         from tricorn.cli.program import run
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, final
 
 __all__ = [
     "GROUP_BYTES",
@@ -12,9 +12,12 @@ __all__ = [
     "Call",
     "CallGateway",
     "Core",
+    "Counts",
     "GreenServer",
     "Ledger",
+    "LedgerReader",
     "LoopServer",
+    "PageReader",
     "RunningRequest",
     "Scoreboard",
     "Snapshot",
@@ -27,6 +30,8 @@ __all__ = [
     "check_access_log_format",
     "check_upload_dir",
     "enlarge_signal_stack",
+    "histogram_edges",
+    "is_metric_file",
     "load",
     "metric_families",
     "pages_in_use",
@@ -42,6 +47,15 @@ LEDGER_BYTES: int
 
 def pages_in_use(group: Any) -> int:
     """How many pages of the scoreboard cores have ever used, by the page of their group."""
+
+def histogram_edges() -> tuple[list[int], list[int]]:
+    """The edges of the buckets of `Counts.histograms` in nanoseconds: of times, and of waits for the GIL.
+
+    A bucket lies between its edge and the next; there is one edge more than there are buckets.
+    """
+
+def is_metric_file(content: bytes) -> bool:
+    """Whether prometheus_client can open a file of this content again."""
 
 def metric_families() -> list[tuple[str, str, str, str]]:
     """The metrics there are: name, kind, label, help; without `tricorn_`, and a counter's without `_total`."""
@@ -160,6 +174,15 @@ class Scoreboard:
     def replaced(self) -> bool:
         """Whether that was ordered."""
 
+    def order_cancel(self, slot: int, started: int) -> None:
+        """Has the worker's monitor end the call at this slot, if it is still the one that began then. One at a time."""
+
+    def take_cancelled(self) -> Literal["told", "ended", "over"] | None:
+        """What became of the order: the call was told to end, had ended, or was told or had answered before.
+
+        None: the monitor has not taken it, and will not do so any more.
+        """
+
     @property
     def databases(self) -> int:
         """How many connections to databases the worker holds, as far as it can tell."""
@@ -203,6 +226,9 @@ class Ledger:
     def reloaded(self, result: str) -> None:
         """A reload has ended: `committed`, `refused` or `rolled_back`."""
 
+    def note(self, pages: Any, size: int, group: Any) -> None:
+        """Adds a sample of all workers at this moment to the history; each of the pages has `size` bytes."""
+
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
 
@@ -245,12 +271,76 @@ class RunningRequest:
         """Its place among the requests that can run at once."""
 
     @property
+    def started(self) -> int:
+        """When the application was called, in monotonic nanoseconds."""
+
+    @property
     def age(self) -> float:
-        """Seconds since the application was called."""
+        """Seconds since then."""
 
     @property
     def text(self) -> str:
         """`GET /path?query`, cut at 104 bytes."""
+
+@final
+class Counts:
+    """What a worker has counted, or all that ever were have together. Numbers are as they stand in the page."""
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """As `Snapshot.figures`. Sums of gauges have those of workers that are gone, as they last were."""
+
+    @property
+    def statuses(self) -> tuple[int, int, int, int, int]:
+        """Responses with status 1xx to 5xx."""
+
+    @property
+    def histograms(self) -> dict[str, list[int]]:
+        """`queue`, `application`, `total` and `gil`; for their edges see `histogram_edges`."""
+
+@final
+class PageReader:
+    """A worker's page, which may be mapped read-only: a buffer, aligned to 8 bytes, that stays exported.
+
+    What stands in it may be anything: the worker can write there. Raises `ValueError` for a buffer that is too short.
+    """
+
+    def __new__(cls, page: Any) -> PageReader: ...
+    def read(self) -> Snapshot | None:
+        """None for a page no worker has begun. Raises `ValueError` for a page of another layout."""
+
+    def requests(self) -> list[RunningRequest]:
+        """The requests the worker is serving. There may be thousands."""
+
+    def counts(self) -> Counts: ...
+
+@final
+class LedgerReader:
+    """The ledger, which may be mapped read-only. Raises `ValueError` for a buffer that is too short."""
+
+    def __new__(cls, page: Any) -> LedgerReader: ...
+    def totals(self, pages: list[PageReader]) -> Counts:
+        """What the workers of these pages have counted, and all that are gone; the sums never fall."""
+
+    def exits(self) -> dict[str, int]:
+        """Workers that have ended, by reason."""
+
+    def reloads(self) -> dict[str, int]:
+        """Reloads by result."""
+
+    @property
+    def target(self) -> int:
+        """How many workers are wanted."""
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def started(self) -> int:
+        """When the arbiter began: microseconds since 1970."""
+
+    @property
+    def spawned(self) -> int:
+        """Workers that were started."""
 
 @final
 class Core:
@@ -273,14 +363,17 @@ class Core:
     def request_timeout(self) -> float:
         """Seconds an application call may take before `RequestTimeout` is raised in it; 0: as long as it likes."""
 
-    def is_late(self) -> bool:
-        """Whether the call that runs on the main thread is one the monitor found to be over `request_timeout`.
+    def late_call(self) -> type[BaseException] | None:
+        """What is to be raised in the call on the main thread if the monitor found that to be late.
 
-        For the handler of LATE_SIGNAL; False as soon as the application has answered.
+        For the handler of LATE_SIGNAL; None as soon as the application has answered.
         """
 
-    def raise_when_late(self, error: type[BaseException]) -> None:
-        """What `wait` raises in the calls of other threads that are over `request_timeout`. It takes no arguments."""
+    def raise_when_late(self, late: type[BaseException], cancelled: type[BaseException]) -> None:
+        """What is raised in calls that are over `request_timeout`, and in those that are cancelled.
+
+        `wait` raises it in those of other threads. They take no arguments.
+        """
 
     def guard_forks(self) -> None:
         """Makes this core useless in processes that the application forks. For the one core of a worker's process."""
@@ -339,8 +432,8 @@ class GreenServer:
     def poll(self, _descriptor: object = None) -> None:
         """Does what there is to do. To be called in the hub; raises nothing."""
 
-    def is_late(self) -> bool:
-        """Whether the calling greenlet's request is over `request_timeout`, and the application at it still."""
+    def late_call(self) -> type[BaseException] | None:
+        """What is to be raised in the calling greenlet if its request is late, and the application at it still."""
 
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
@@ -501,8 +594,8 @@ class LoopServer:
     def running(self) -> int:
         """Calls that have not ended; some of them may have answered."""
 
-    def is_late(self) -> bool:
-        """Whether the call that the loop is at is over `request_timeout`."""
+    def late_call(self) -> type[BaseException] | None:
+        """What is to be raised in the call that the loop is at if that is late."""
 
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""

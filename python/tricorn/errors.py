@@ -7,6 +7,7 @@
     └── BootError        the application's: it was found and failed while it was loaded
 
     RequestTimeout       raised inside the application, into a call that takes longer than `request_timeout`
+    RequestCancelled     the same, into a call that an operator has cancelled
     BodyError            the client's: raised by `wsgi.input` if the rest of a body does not come (`request_buffering`)
 
 Every message says what was expected and what came, and where it can what to do. The exit code belongs to the
@@ -127,6 +128,17 @@ class RequestTimeout(BaseException):
 
     def __reduce__(self) -> tuple[object, ...]:
         return RequestTimeout, (self.limit,)
+
+
+class RequestCancelled(RequestTimeout):
+    """An operator has cancelled this request (`tricorn ctl cancel`): clean up and let it out, as `RequestTimeout`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.args = ("the request was cancelled by an operator",)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RequestCancelled, ()
 
 
 def request_timeout(limit: float) -> type[RequestTimeout]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects import debugging, event_loops, logs, own, processes, queueing, requests
+from tests.compat.effects import collectors, debugging, event_loops, logs, own, processes, queueing, requests
 from tests.compat.effects.hooks import hook
 from tests.harness import REFERENCE
 
@@ -21,10 +21,10 @@ BEYOND = {
     "default_proc_name": "an internal of it",
     "limit_request_field_size": "0 is not unlimited, and the error differs",
     "timeout": "it is no timeout of a request",
-    "disable_redirect_access_to_syslog": "it has a syslog",
     "sendfile": "strace would be needed: its copies look the same",
     "print_config": "it prints Python representations",
     "keepalive": "its sync workers have none",
+    **dict.fromkeys(("statsd_datagram", "statsd_extended", "syslog_format"), "it has no such setting"),
 }
 
 Effect = Callable[[Path], None]
@@ -48,7 +48,7 @@ HOOKS = [
 ]
 
 OURS = (own, queueing)
-MODULES = (processes, event_loops, requests, logs, debugging, *OURS)
+MODULES = (processes, event_loops, requests, logs, collectors, debugging, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect
     for module in MODULES

@@ -247,7 +247,6 @@ statsd_host = "localhost:8125"
 control_socket_disable = True
 """,
         log=r'- - - \[.*\] "GET / HTTP/1.1" 200',
-        unavailable=True,
     ),
     "alphagov/notifications-api": Row(
         "gunicorn_config.py",
@@ -267,7 +266,6 @@ timeout = int(os.getenv("HTTP_SERVE_TIMEOUT_SECONDS", 30))
 """,
         worker="gevent",
         package="gevent",
-        unavailable=True,
     ),
     "mysociety/mzalendo": Row(
         "deploy gunicorn configuration: without the field Server, behind any proxy",

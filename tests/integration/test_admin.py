@@ -78,7 +78,7 @@ def test_head_has_no_body(core: Serving) -> None:
     assert (reply.status, reply.get("Content-Length"), reply.body) == (200, "3", b"")
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz/", "/Healthz", "/health%7a", "*"])
+@pytest.mark.parametrize("path", ["//", "/healthz/", "/Healthz", "/health%7a", "*"])
 def test_nothing_else_is_there(core: Serving, path: str) -> None:
     assert ask(core, path, "OPTIONS" if path == "*" else "GET").status == 404
 

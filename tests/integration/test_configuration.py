@@ -204,9 +204,9 @@ BAD_INPUT = {
         "gunicorn's setting keyfile is not available in this version",
     ),
     "what is not available, in the file": (
-        {"gunicorn.conf.py": "statsd_host = 'localhost:8125'\n"},
+        {"gunicorn.conf.py": "certfile = 'cert.pem'\n"},
         1,
-        "./gunicorn.conf.py:1: gunicorn's setting statsd_host is not available in this version of tricorn.",
+        "./gunicorn.conf.py:1: gunicorn's setting certfile is not available in this version of tricorn.",
     ),
     "an unknown key in pyproject.toml": pytest.param(
         {"pyproject.toml": "[tool.tricorn]\nworker = 2\n"},

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tricorn.load import Plan, Progress, Target, run
 
+from benches.generators import __main__ as generators
 from tests.conftest import Pool
 from tests.harness.server import command, free_port
 from tests.harness.server import run as tricorn
@@ -26,6 +30,20 @@ def test_the_server_counts_what_the_report_says(pool: Pool, tmp_path: Path) -> N
     assert "Total count    =          200]" in percentiles.read_text()
 
 
+def test_hey_counts_the_same(pool: Pool) -> None:
+    if shutil.which("hey") is None:
+        pytest.skip("hey is not installed")
+    server = pool.get()
+    before = server.calls()
+    url = f"http://127.0.0.1:{server.port}/hello"
+    done = subprocess.run(["hey", "-n", "200", "-c", "50", url], capture_output=True, text=True, timeout=30)
+    assert "  [200]\t200 responses\n" in done.stdout
+    assert server.calls() == before + 200
+    seen = generators.read_hey(done.stdout, cpu=1.0)
+    assert seen.answered == 200
+    assert 0 < seen.p50 <= seen.p90 <= seen.p99
+
+
 def test_a_unix_socket_and_json(pool: Pool) -> None:
     server = pool.get(transport="unix")
     before = server.calls()
@@ -33,6 +51,17 @@ def test_a_unix_socket_and_json(pool: Pool) -> None:
     figures = json.loads(done.stdout)
     assert (done.returncode, figures["answered"], figures["errors"]) == (0, 60, {}), done.stderr
     assert server.calls() == before + 60
+
+
+def test_a_proxy_gets_the_whole_url(pool: Pool) -> None:
+    """The server answers as a proxy would, for a host that is nowhere."""
+    server = pool.get()
+    before = server.calls()
+    proxy = ("-x", f"127.0.0.1:{server.port}")
+    done = tricorn("load", "--json", "-n", "20", "-c", "2", *proxy, "http://nowhere.invalid/hello")
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["statuses"]) == (0, {"200": 20}), done.stderr
+    assert server.calls() == before + 20
 
 
 def test_interrupted_it_reports_what_it_has(pool: Pool) -> None:
@@ -47,6 +76,19 @@ def test_interrupted_it_reports_what_it_has(pool: Pool) -> None:
     assert "  [200]\t" in out
     assert "Interrupted: the report is of what came until then." in err
     assert "Traceback" not in err
+
+
+def test_interrupted_before_the_first_request_one_sentence(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    os.mkfifo(log)
+    words = [*command(), "load", "--replay", str(log), f"http://127.0.0.1:{free_port()}/"]
+    with (
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+        log.open("w"),  # which returns when the command has opened it, too
+    ):
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err.strip()) == (130, "", "Interrupted: there is no report.")
 
 
 def test_without_a_server_one_sentence() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,7 @@ def test_totals_are_what_a_client_counted_whatever_becomes_of_the_workers() -> N
         samples = all_is_counted("after SIGKILL")
         server.signal(signal.SIGTTOU)
         until(lambda: len(children(server.pid)) == 1, "a worker less")
+        until(lambda: value(scrape(admin), "worker_exits_total", reason="scale") == 1, "the arbiter knows of its end")
         samples = all_is_counted("with a worker less")
         assert watching.count > 10
         assert watching.fallen == []
@@ -132,6 +135,12 @@ def test_an_error_is_counted_and_a_broken_reload_too(tmp_path: Path) -> None:
         until(lambda: value(scrape(admin), "reloads_total", result="refused") == 1, "the reload")
 
 
+def took(action: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun
+
+
 def test_a_scrape_is_answered_while_every_python_is_stuck() -> None:
     port = free_port()
     options = {"worker_class": "gthread", "workers": 2, "threads": 1, "timeout": 0, "graceful_timeout": 1}
@@ -145,6 +154,13 @@ def test_a_scrape_is_answered_while_every_python_is_stuck() -> None:
         assert value(samples, "requests_running") == 2
         assert value(samples, "busy_ratio") == 1
         assert [value(samples, "worker_busy", worker=slot) for slot in "12"] == [1, 1]
+        assert value(samples, "listen_backlog", listener=f"127.0.0.1:{server.port}") == 0
+        assert value(samples, "listen_backlog_limit", listener=f"127.0.0.1:{server.port}") > 0
+        assert all(value(samples, "worker_rss_bytes", worker=slot) > 1 << 20 for slot in "12")
+        # Nothing of it waits for a thread that is stuck, which they are until they are killed.
+        best = min(took(lambda: scrape(admin)) for _ in range(30))
+        print(f"a scrape while all are stuck: {best * 1000:.1f} ms")
+        assert best < 1
         for wire in stuck:
             wire.close()
         for pid in server.worker_pids():

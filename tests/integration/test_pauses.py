@@ -55,6 +55,21 @@ def test_a_healthy_worker_survives_a_pause_of_all(worker_class: str, first: str)
         assert not server.log.matching("TIMEOUT"), server.log.text
 
 
+@KINDS
+def test_a_request_that_came_in_a_pause_is_served_though_its_connection_seemed_idle(worker_class: str) -> None:
+    """The deadline of an idle connection passes while what has come cannot be read."""
+    with Server("stuck:application", worker_class=worker_class, keep_alive=1) as server, server.connect() as wire:
+        assert wire.get("/pid").status == 200
+        worker = server.worker_pid()
+        os.kill(worker, signal.SIGSTOP)
+        until(lambda: proc.is_stopped(worker), "it is stopped")
+        wire.send(request("GET", "/pid"))
+        began = time.monotonic()
+        until(lambda: time.monotonic() > began + 1.5, "its time as an idle connection is over")
+        go_on([worker])
+        assert wire.reply().status == 200
+
+
 def test_a_worker_that_stays_stopped_is_replaced() -> None:
     with (
         Server("stuck:application", timeout=TIMEOUT) as server,

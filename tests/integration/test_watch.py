@@ -396,7 +396,7 @@ def core(**options: Any) -> _core.Core:
 def test_every_limit_may_be_left_out() -> None:
     made = core()
     assert made.request_timeout == 0
-    assert not made.is_late()
+    assert made.late_call() is None
     made.close()
 
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from tests.mutants.collectors import COLLECTORS
+from tests.mutants.control import CONTROL_SOCKET
 from tests.mutants.fault import Fault
+from tests.mutants.load import LOAD
 from tests.mutants.metrics import METRICS
 from tests.mutants.processes import PROCESSES
 from tests.mutants.protocol import PROTOCOL
 from tests.mutants.reactor import REACTOR
+from tests.mutants.top import LIVE_VIEW
 from tests.mutants.workers import WORKERS
 
-FAULTS: tuple[Fault, ...] = (*PROTOCOL, *REACTOR, *METRICS, *PROCESSES, *WORKERS)
+FAULTS: tuple[Fault, ...] = (
+    *PROTOCOL,
+    *REACTOR,
+    *LOAD,
+    *METRICS,
+    *COLLECTORS,
+    *PROCESSES,
+    *CONTROL_SOCKET,
+    *LIVE_VIEW,
+    *WORKERS,
+)

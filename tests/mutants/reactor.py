@@ -237,7 +237,7 @@ REACTOR = (
     Fault(
         "last_log_lines",
         "the last lines of the access log are written",
-        f"{SRC}/monitor/life.rs",
+        f"{SRC}/logs.rs",
         "access.flush();",
         "",
         ("tests/integration/test_log_files.py -k late",),
@@ -290,5 +290,13 @@ REACTOR = (
         "",
         ("tests/integration/test_orphans.py",),
         at="std::thread::sleep(patience);",
+    ),
+    Fault(
+        "unread_is_not_idle",
+        "unread bytes keep a connection whose idle time is over",
+        f"{SRC}/reactor/expiry.rs",
+        "stream.unread() > 0",
+        "stream.unread() > u64::MAX - 1",
+        ("tests/integration/test_pauses.py",),
     ),
 )

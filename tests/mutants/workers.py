@@ -133,14 +133,6 @@ WORKERS = (
         ("tests/compat/test_worker_classes.py -k gevent_websocket",),
     ),
     Fault(
-        "moved_control_socket",
-        "a configuration that moves the control socket starts",
-        f"{PACKAGE}/config/unavailable.py",
-        "_let_pass if self.everywhere else",
-        "",
-        ("tests/unit/config/test_unavailable.py",),
-    ),
-    Fault(
         "service_variables",
         "Kubernetes' variables of a service named uvicorn are none of uvicorn's",
         f"{PACKAGE}/config/borrowed_environment.py",

@@ -256,8 +256,8 @@ BORROWED = (
     Borrowed("--log", (GRANIAN,), Nothing("it is the default", _FLAG)),
     Borrowed("--no-log", (GRANIAN,), switch("errorlog", "/dev/null")),
     Borrowed("--use-colors --no-use-colors", (UVICORN,), Nothing("the log has no colours", _FLAG)),
-    Borrowed("--statsd-host", (HYPERCORN,), Ours("refused as gunicorn's: statsd is not available in this version")),
-    Borrowed("--statsd-prefix", (HYPERCORN,), Ours("no effect without `--statsd-host`")),
+    Borrowed("--statsd-host", (HYPERCORN,), Ours("the metrics have gunicorn's names, without `hypercorn.`")),
+    Borrowed("--statsd-prefix", (HYPERCORN,), Ours("the same")),
     Borrowed("--metrics", (GRANIAN,), Refused(_METRICS, _FLAG)),
     Borrowed("--no-metrics", (GRANIAN,), Nothing("there are none", _FLAG)),
     Borrowed(

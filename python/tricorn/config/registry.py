@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tricorn.config.setting import Setting
 from tricorn.config.settings.admin import Admin
 from tricorn.config.settings.application import Application
+from tricorn.config.settings.collectors import Collectors
 from tricorn.config.settings.debugging import Debugging
 from tricorn.config.settings.event_loops import EventLoops
 from tricorn.config.settings.hooks import Hooks
@@ -36,6 +37,7 @@ class Settings(
     Leniency,
     Responses,
     Logging,
+    Collectors,
     Debugging,
     Hooks,
 ):

@@ -30,8 +30,6 @@ class Unavailable(Record):
     takes: Takes = Takes.VALUE
     switch: str = ""
     """The setting without which this one is of no effect."""
-    everywhere: bool = False
-    """gunicorn has it unless it is told otherwise: who moves it need not want it. There is a warning."""
 
     def asks_for_nothing(self, value: object) -> bool:
         """Whether a configuration file that says so is content with what there is: `keyfile = None`."""
@@ -49,7 +47,7 @@ class Unavailable(Record):
 
     def asked(self, place: str, raising: Callable[[str], object] | None = None) -> Asked:
         """It is asked for there; `raising` is for a place that has an exception of its own."""
-        return Asked(self.name, f"{place}: {self.sentence}", _let_pass if self.everywhere else raising or refuse)
+        return Asked(self.name, f"{place}: {self.sentence}", raising or refuse)
 
 
 class Asked(Record):
@@ -60,15 +58,11 @@ class Asked(Record):
     sentence: str
     """What is said of it, with the place."""
     refuse: Callable[[str], object]
-    """Raises, with the sentence; or lets it pass with a warning."""
+    """Raises, with the sentence."""
 
 
 def refuse(sentence: str) -> NoReturn:
     raise ConfigError(sentence)
-
-
-def _let_pass(sentence: str) -> None:
-    """For what is no reason not to start."""
 
 
 def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
@@ -83,16 +77,6 @@ def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
 
 
 UNAVAILABLE = (
-    Unavailable("syslog_addr", ("--log-syslog-to",), "udp://localhost:514", switch="syslog"),
-    Unavailable("syslog", ("--log-syslog",), False, takes=Takes.NOTHING),
-    Unavailable("syslog_prefix", ("--log-syslog-prefix",), switch="syslog"),
-    Unavailable("syslog_facility", ("--log-syslog-facility",), "user", switch="syslog"),
-    Unavailable("statsd_host", ("--statsd-host",)),
-    Unavailable("dogstatsd_tags", ("--dogstatsd-tags",), "", switch="statsd_host"),
-    Unavailable("statsd_prefix", ("--statsd-prefix",), "", switch="statsd_host"),
-    Unavailable(
-        "enable_backlog_metric", ("--enable-backlog-metric",), False, takes=Takes.NOTHING, switch="statsd_host"
-    ),
     Unavailable("proxy_protocol", ("--proxy-protocol",), "off", takes=Takes.MAYBE),
     Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1"), switch="proxy_protocol"),
     Unavailable("protocol", ("--protocol",), "http"),
@@ -123,8 +107,6 @@ UNAVAILABLE = (
     Unavailable("dirty_post_fork", switch="dirty_apps"),
     Unavailable("dirty_worker_init", switch="dirty_apps"),
     Unavailable("dirty_worker_exit", switch="dirty_apps"),
-    Unavailable("control_socket", ("--control-socket",), everywhere=True),
-    Unavailable("control_socket_mode", ("--control-socket-mode",), 0o600, switch="control_socket"),
 )
 
 UNAVAILABLE_BY_NAME = {record.name: record for record in UNAVAILABLE}

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tricorn.log import python_access
+from tricorn.log import access_of, python_access
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -156,11 +156,12 @@ def _after(worker: object, config: Config, logger: Logger) -> After | None:
 
 
 def _access(logger: Logger) -> Callable[[Response, Request, Environ, int], None]:
+    write = access_of(logger)
     from datetime import timedelta  # only where lines of the access log are made in Python
 
     def access(response: Response, request: Request, environ: Environ, micros: int) -> None:
         try:
-            logger.access(response, request, environ, timedelta(microseconds=micros))
+            write(response, request, environ, timedelta(microseconds=micros))
         except Exception:  # of a subclass: post_request must come all the same
             logger.exception("Exception in the access log")
 

@@ -75,13 +75,6 @@ def sees_accesslog(directory: Path) -> None:
         until(lambda: '"GET /hello?marked HTTP/1.1" 200 6' in path.read_text(), "the line")
 
 
-def sees_disable_redirect_access_to_syslog(directory: Path) -> None:
-    """There is no syslog here, so that no access log goes there: what the setting asks for is so."""
-    with Site("disable_redirect_access_to_syslog = True\naccesslog = '-'\n") as server:
-        server.get("/hello?marked")
-        server.out.wait("marked")
-
-
 def sees_access_log_format(directory: Path) -> None:
     with Site("accesslog = '-'\naccess_log_format = 'line=%(m)s %(s)s %({x-a}i)s'\n") as server:
         server.get("/hello", ("X-A", "b"))

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
+import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
+
+import pytest
+from tricorn.control.client import Control
 
 from tests.compat.effects.common import fact_site, facts, raw
 from tests.harness import Site, Wire, until
@@ -48,6 +55,21 @@ def sees_metrics_path(directory: Path) -> None:
     with Site(f"admin_bind = '127.0.0.1:{port}'\nmetrics_path = '/numbers'\n"):
         until(lambda: ask(port, "/numbers") == 200, "metrics")
         assert ask(port, "/metrics") == 404
+
+
+def sees_admin_page(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nadmin_page = '/look'\n"):
+        until(lambda: ask(port, "/look") == 200, "the page")
+        assert (ask(port, "/"), ask(port, "/look/live.json")) == (404, 200)
+
+
+def sees_metrics_app(directory: Path) -> None:
+    port = free_port()
+    environ = {"PROMETHEUS_MULTIPROC_DIR": str(directory / "metrics")}
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nmetrics_app = 'off'\n", env=environ):
+        until(lambda: ask(port, "/metrics") == 200, "metrics")
+        assert not (directory / "metrics").exists()
 
 
 def sees_admin_allow(directory: Path) -> None:
@@ -463,3 +485,38 @@ def sees_reload_excludes(directory: Path) -> None:
     touched(directory / "seen.html")
     settings = "reload_includes = ['*.html']\nreload_excludes = ['build']\n"
     reloads(directory, settings, directory / "build" / "page.html", False)
+
+
+def sees_control_socket(directory: Path) -> None:
+    path = directory / "control"
+    with Site(f"control_socket = {str(path)!r}\n") as server, Control.connect(path, 20) as control:
+        assert control.ask("status")["pid"] == server.pid
+    assert not path.exists()
+
+
+def sees_control_socket_mode(directory: Path) -> None:
+    path = directory / "control"
+    with Site(f"control_socket = {str(path)!r}\ncontrol_socket_mode = 0o640\n"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def sees_control_read_only(_: Path) -> None:
+    """Asked by another user, whom the mode lets in."""
+    if os.geteuid():
+        pytest.skip("only root can be another user")
+    path = f"/tmp/tricorn-read-only-{os.getpid()}"
+    program = f"""
+import json, os, socket
+os.setgid(65534)
+os.setuid(65534)
+client = socket.socket(socket.AF_UNIX)
+client.settimeout(20)
+client.connect({path!r})
+lines = client.makefile("rw")
+for word in ("status", "reload"):
+    print(json.dumps({{"do": word}}), file=lines, flush=True)
+    print(json.loads(lines.readline()).get("kind", "done"))
+"""
+    with Site(f"control_socket = {path!r}\ncontrol_socket_mode = 0o666\ncontrol_read_only = True\n"):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.split() == ["done", "denied"]

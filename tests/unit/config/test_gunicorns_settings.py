@@ -177,7 +177,7 @@ OTHER_DEFAULTS = {
     "logger_class": "tricorn.log.Logger",
     "default_proc_name": "tricorn",
     "sendfile": True,  # None means the same there
-    "control_socket": None,  # there is none
+    "control_socket": "auto",
     "chdir": None,
     "user": os.geteuid(),
     "group": os.getegid(),

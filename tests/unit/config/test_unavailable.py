@@ -14,7 +14,6 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
     [
         ("keyfile", None),
         ("keyfile", ""),
-        ("syslog", False),
         ("proxy_protocol", "off"),
         ("proxy_protocol", False),
         ("protocol", "http"),
@@ -25,11 +24,9 @@ BY_NAME = {record.name: record for record in UNAVAILABLE}
         ("http_protocols", ["h1"]),
         ("proxy_allow_ips", "127.0.0.1,::1"),
         ("suppress_ragged_eofs", True),
-        ("control_socket_mode", 0o600),
         ("dirty_workers", 1),
         ("proxy_allow_ips", "*"),
         ("ciphers", "HIGH"),
-        ("statsd_prefix", "shop"),
         ("ssl_context", lambda config, factory: factory()),
     ],
 )
@@ -41,7 +38,7 @@ def test_gunicorns_default_asks_for_nothing_nor_does_what_needs_another_setting(
     ("name", "value"),
     [
         ("keyfile", "key.pem"),
-        ("syslog", True),
+        ("certfile", "cert.pem"),
         ("proxy_protocol", "v2"),
         ("http_protocols", "h2,h1"),
         ("dirty_apps", ["shop.jobs:Thumbnails"]),
@@ -63,10 +60,3 @@ def test_what_is_asked_for_is_refused_or_left_out_with_a_warning() -> None:
         judge(asked, "refuse")
     assert judge(asked, "warn") == ("conf.py:1: no certfile. It was left out (unavailable = warn).",)
     assert judge([], "refuse") == ()
-
-
-def test_what_gunicorn_has_unless_told_otherwise_is_left_out_with_a_warning() -> None:
-    asked = [BY_NAME["control_socket"].asked("conf.py:1"), BY_NAME["control_socket"].asked("--control-socket")]
-    sentence = "conf.py:1: gunicorn's setting control_socket is not available in this version of tricorn."
-    assert judge(asked, "refuse") == (f"{sentence} It was left out.",)
-    assert judge(asked, "warn") == (f"{sentence} It was left out (unavailable = warn).",)

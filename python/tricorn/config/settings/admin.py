@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Networks, UrlPath
+from tricorn.config.validators import Choice, Networks, UrlPath
 
 
 class Admin(Section):
@@ -45,6 +45,24 @@ class Admin(Section):
         own=True,
         help="The path at which the admin listener tells the metrics of all workers; empty: nowhere.",
         doc="OpenMetrics 1.0 if the client asks for it (`Accept`), else the text format 0.0.4 of Prometheus.",
+    )
+
+    admin_page = Setting(
+        kind=UrlPath(empty=True),
+        default="/",
+        core=True,
+        own=True,
+        help="The path at which the admin listener shows a page with live figures and charts; empty: nowhere.",
+        doc="It changes nothing, and shows neither paths nor addresses of requests. live.json beside it has its data.",
+    )
+
+    metrics_app = Setting(
+        kind=Choice(("auto", "off"), metavar="WHEN"),
+        default="auto",
+        own=True,
+        help="Whether prometheus_client's multiprocess mode is looked after, and its metrics are among those of "
+        "metrics_path: auto or off.",
+        doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See docs/OPERATIONS.md.",
     )
 
     admin_allow = Setting(

@@ -75,6 +75,6 @@ class Application(Section):
         own=True,
         help="What becomes of settings of other servers that tricorn does not have: refuse or warn.",
         doc="With `warn` each is left out, and the log says so at every start. What such a setting promises (TLS, "
-        "say) is then not there. Settings that are of effect only with others (`ciphers`, `statsd_prefix`) are never "
+        "say) is then not there. Settings that are of effect only with others (`ciphers`, `proxy_allow_ips`) are never "
         "refused.",
     )

@@ -26,7 +26,7 @@ class Logging(Section):
         kind=Boolean(),
         default=False,
         help="Disable redirect access logs to syslog.",
-        doc="Accepted for gunicorn's sake: this version does not write to syslog.",
+        doc="Of effect only with `syslog`: the error log goes there, lines of the access log do not.",
     )
 
     access_log_format = Setting(

@@ -134,12 +134,38 @@ class Mechanics(Section):
         doc="The last is searched first.",
     )
 
+    control_socket = Setting(
+        kind=Text(metavar="PATH"),
+        default="auto",
+        help="The path of the control socket, for `tricorn ctl`; `auto` finds a place.",
+        doc="With `auto` it is PID.ctl in the first of these directories that can be used: `$RUNTIME_DIRECTORY` (there "
+        "it is called `control`), `$XDG_RUNTIME_DIR/tricorn`, for root `/run/tricorn`, `$TMPDIR/tricorn-UID`. None of "
+        "them may be written by others. Where none works there is no control socket. A change takes effect when the "
+        "server starts again.",
+    )
+
+    control_socket_mode = Setting(
+        kind=Umask(metavar="MODE"),
+        default=0o600,
+        default_shown="0o600",
+        help="The permissions of the control socket's file.",
+        doc="A user who may write to it may control the server. A text that begins with 0 is octal.",
+    )
+
     control_socket_disable = Setting(
         flags=("--no-control-socket",),
         kind=Boolean(),
         default=False,
         help="Disable control socket.",
-        doc="Accepted for gunicorn's sake: there is none.",
+        doc="The server is then controlled by signals alone.",
+    )
+
+    control_read_only = Setting(
+        kind=Boolean(),
+        default=False,
+        own=True,
+        help="Lets users other than root and the server's own only look.",
+        doc="Of effect if `control_socket_mode` lets in others at all.",
     )
 
 

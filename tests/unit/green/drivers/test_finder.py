@@ -13,8 +13,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tricorn.after_import import Loader
 from tricorn.green.drivers import install
-from tricorn.green.drivers.finder import Finder, Loader
+from tricorn.green.drivers.finder import Finder
 from tricorn.green.drivers.records import Blocks, Cooperative, Driver, Ground, Hook, line
 from tricorn.green.drivers.table import DRIVERS
 

@@ -1,17 +1,28 @@
-"""The logger that sends to statsd: its name."""
+"""The logger that sends to statsd."""
 
 from __future__ import annotations
 
 from tricorn.compat.absent import refuse
-from tricorn.log.logger import Logger
+from tricorn.log.statsd import (
+    COUNTER_TYPE,
+    GAUGE_TYPE,
+    HISTOGRAM_TYPE,
+    METRIC_VAR,
+    MTYPE_VAR,
+    TIMER_TYPE,
+    VALUE_VAR,
+    Statsd,
+)
 
-GAUGE_TYPE = "gauge"
-COUNTER_TYPE = "counter"
-HISTOGRAM_TYPE = "histogram"
-
-
-class Statsd(Logger):
-    """A logger like any other: nothing is sent to statsd in this version."""
-
+__all__ = [
+    "COUNTER_TYPE",
+    "GAUGE_TYPE",
+    "HISTOGRAM_TYPE",
+    "METRIC_VAR",
+    "MTYPE_VAR",
+    "TIMER_TYPE",
+    "VALUE_VAR",
+    "Statsd",
+]
 
 __getattr__ = refuse(__name__)
