@@ -146,6 +146,7 @@ def environ(**more: str) -> dict[str, str]:
         "PYO3_PYTHON": sys.executable,
         "PYTHONPATH": str(TREE / "python"),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "TEST_PATIENCE": "10",  # much that tests wait for never comes here
     }
     return {**os.environ, **variables, **more}
 

@@ -66,7 +66,7 @@ def test_heads_that_use_up_all_descriptors_do_not_keep_newcomers_waiting(worker_
     options = {"keep_alive": 60, "header_timeout": 60, "max_connections": 1000}
     with Limited(worker_class, **options) as server, server.connect() as wire:
         assert int(wire.get("/eat").text) > 40
-        with half_heads(server, 60), server.connect(timeout=10) as late:
+        with half_heads(server, 60), server.connect() as late:
             assert late.get("/").status == 200
             assert int(late.get("/back").text) > 40
 
@@ -131,7 +131,7 @@ def test_probes_that_wait_for_descriptors_cost_no_processor_and_few_lines(worker
         silent = [stack.enter_context(Wire(state.admin)) for _ in range(6)]
         before, began = state.lines(), time.monotonic()
         assert state.rest(1.5) < 0.5
-        with Wire(state.admin, timeout=20) as probe:
+        with Wire(state.admin) as probe:
             assert probe.get("/healthz").status == 200
         for wire in silent:
             wire.closed()

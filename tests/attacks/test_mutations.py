@@ -152,6 +152,6 @@ def test_mutants(pool: Pool, worker_class: str) -> None:
     assert not server.log.matching("AssertionError"), "the validator saw the server break PEP 3333"
     assert server.worker_pid() == worker, server.log.text[-2000:]
     assert server.get("/hello").body == b"Hello\n"
-    until(lambda: proc.descriptors(worker) <= descriptors, "every descriptor is given back", within=10)
+    until(lambda: proc.descriptors(worker) <= descriptors, "every descriptor is given back")
     assert proc.private_bytes(worker) - memory < 32 << 20
     assert not server.log.matching("panicked")

@@ -184,7 +184,7 @@ def test_two_thousand_idle_connections(pool: Pool, worker_class: str) -> None:
     server = pool.get(worker_class=worker_class, keep_alive=20, header_timeout=20)
     worker = server.worker_pid()
     with Crowd(server.address, 1000) as silent, Crowd(server.address, 1000, first=request("GET", "/hello")) as idle:
-        until(lambda: all(client.heard for client in idle.clients), "every idle client was answered", within=20)
+        until(lambda: all(client.heard for client in idle.clients), "every idle client was answered")
         for _ in range(20):
             serves_promptly(server)
         assert len(silent.open()) + len(idle.open()) == 2000
@@ -193,4 +193,4 @@ def test_two_thousand_idle_connections(pool: Pool, worker_class: str) -> None:
         used = proc.cpu_seconds(worker)
         serves_promptly(server)
         assert proc.cpu_seconds(worker) - used < 0.5
-    until(lambda: proc.descriptors(worker) < 100, "the descriptors are given back", within=10)
+    until(lambda: proc.descriptors(worker) < 100, "the descriptors are given back")

@@ -61,7 +61,7 @@ def test_a_second_signal_makes_a_graceful_stop_quick(tmp_path: Path) -> None:
         server.signal(signal.SIGTERM)
         server.log.wait("Handling signal: term")
         server.signal(signal.SIGINT)
-        assert server.wait_exit(within=10) == 0
+        assert server.wait_exit() == 0
         assert "Quick shutdown" in server.log.text or "Handling signal: int" in server.log.text
 
 
@@ -227,12 +227,12 @@ def test_winch_of_a_daemon_stops_its_workers(tmp_path: Path) -> None:
             until(lambda: proc.children(master), "a worker")
             until(lambda: "Booting worker" in log.read_text(), "its line")
             os.kill(master, signal.SIGWINCH)
-            until(lambda: not proc.children(master), "no worker is left", within=15)
+            until(lambda: not proc.children(master), "no worker is left")
             os.kill(master, signal.SIGHUP)
-            until(lambda: proc.children(master), "HUP brings them back", within=15)
+            until(lambda: proc.children(master), "HUP brings them back")
         finally:
             os.kill(master, signal.SIGTERM)
-            until(lambda: not proc.is_running(master), "the daemon stops", within=15)
+            until(lambda: not proc.is_running(master), "the daemon stops")
 
 
 def test_a_worker_that_gets_term_is_replaced(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_it_serves(name: str) -> None:
         if "WARN" not in LINES[name]:
             server.wait_ready()
         else:
-            until(server._accepts, "the server accepts connections", within=20)
+            until(server._accepts, "the server accepts connections")
         assert server.get("/hello").status == 200
         if "zz" in LINES[name]:
             server.out.wait("^<- GET>$")

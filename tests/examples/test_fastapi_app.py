@@ -49,7 +49,7 @@ class Chatter:
         self.socket.send(text)
 
     def hear(self) -> Any:
-        return json.loads(self.socket.recv(timeout=10))
+        return json.loads(self.socket.recv(timeout=30))
 
 
 @contextmanager

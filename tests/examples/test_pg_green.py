@@ -146,4 +146,4 @@ def test_the_embedded_postgresql_goes_with_the_server(worker_class: str, end: st
         assert any("database.py" in proc.command_line(pid) for pid in server.leftovers())
         server.signal(getattr(signal, f"SIG{end}"))
         server.process.wait(15)
-        until(lambda: not server.leftovers(), "PostgreSQL and who started it are gone", within=15)
+        until(lambda: not server.leftovers(), "PostgreSQL and who started it are gone")

@@ -45,4 +45,4 @@ def test_the_chat(server: Server) -> None:
         one.send("hello")
         two.send("all")
         for ear in (one, two):
-            assert {ear.recv(timeout=10), ear.recv(timeout=10)} == {"hello", "all"}
+            assert {ear.recv(timeout=30), ear.recv(timeout=30)} == {"hello", "all"}

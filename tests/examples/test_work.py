@@ -97,7 +97,7 @@ def test_postgresql_goes_with_the_server(end: str) -> None:
             for pid in workers:
                 if proc.is_running(pid):
                     os.kill(pid, signal.SIGTERM)
-        until(lambda: not server.leftovers(), "PostgreSQL and its keeper are gone", within=15)
+        until(lambda: not server.leftovers(), "PostgreSQL and its keeper are gone")
 
 
 def test_a_killed_worker_does_not_take_postgresql_along() -> None:

@@ -261,7 +261,7 @@ class TestWebSockets:
             assert socket.response.headers["x-accepted"] == "yes"
             for data in ("text \u20ac", b"\0\xff", *empty, "x" * 200_000, b"y" * 200_000):
                 socket.send(data)
-                assert socket.recv(timeout=10) == data
+                assert socket.recv(timeout=30) == data
 
     def test_json_subprotocols_state_and_a_close_with_a_reason(self, server: Server) -> None:
         from websockets.exceptions import ConnectionClosed
@@ -269,23 +269,23 @@ class TestWebSockets:
         with self.connect(server, "/ws/json", subprotocols=["one", "two"]) as socket:
             assert socket.subprotocol == "two"
             socket.send('{"a": 1}')
-            assert '"seen"' in socket.recv(timeout=10)
+            assert '"seen"' in socket.recv(timeout=30)
             with pytest.raises(ConnectionClosed) as closed:
-                socket.recv(timeout=10)
+                socket.recv(timeout=30)
         assert closed.value.rcvd is not None
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4001, "enough")
 
     def test_a_client_that_closes(self, server: Server, framework: str, tag: str) -> None:
         with self.connect(server, f"/ws/echo?tag={tag}") as socket:
             socket.send("one")
-            assert socket.recv(timeout=10) == "one"
+            assert socket.recv(timeout=30) == "one"
             socket.close(4002, "seen enough")
         noted(server, tag, "cancelled" if framework == "quart" else "4002 seen enough")
 
     def test_a_client_that_vanishes(self, server: Server, framework: str, tag: str) -> None:
         with self.connect(server, f"/ws/echo?tag={tag}") as socket:
             socket.send("one")
-            assert socket.recv(timeout=10) == "one"
+            assert socket.recv(timeout=30) == "one"
             socket.socket.shutdown(SHUT_RDWR)
         noted(server, tag, "cancelled" if framework == "quart" else "1006 ")
 

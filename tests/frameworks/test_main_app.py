@@ -82,4 +82,4 @@ def test_it_has_websockets(server: Server, name: str) -> None:
 
     with connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None) as socket:
         socket.send("there and back")
-        assert socket.recv(timeout=10) == "there and back"
+        assert socket.recv(timeout=30) == "there and back"

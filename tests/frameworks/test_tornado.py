@@ -277,7 +277,7 @@ class TestOtherProtocols:
         with client.connect(self.uri(server, query), max_size=None) as ws:
             for message in ("text", b"bytes", "\u00f6" * 100_000, b"x" * 1_000_000):
                 ws.send(message)
-                assert ws.recv(timeout=10) == message
+                assert ws.recv(timeout=30) == message
             assert (ws.protocol.extensions != []) == bool(query)
             ws.ping().wait(10)
         left(server, "websocket: 1000")
@@ -286,7 +286,7 @@ class TestOtherProtocols:
         with client.connect(self.uri(server)) as ws:
             ws.send("close")
             with pytest.raises(exceptions.ConnectionClosed) as closed:
-                ws.recv(timeout=10)
+                ws.recv(timeout=30)
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4000, "as you wish")
 
     def test_a_subprotocol(self, server: Server) -> None:
@@ -514,10 +514,10 @@ def test_stopping_tells_websockets() -> None:
     with Server("tornado_app:application", chdir=APPS, worker_class="tornado") as server:
         with client.connect(f"ws://127.0.0.1:{server.port}/echo") as ws:
             ws.send("here")
-            assert ws.recv(timeout=10) == "here"
+            assert ws.recv(timeout=30) == "here"
             server.signal(15)
             with pytest.raises(exceptions.ConnectionClosed) as closed:
-                ws.recv(timeout=10)
+                ws.recv(timeout=30)
             assert closed.value.rcvd.code == 1001
         assert server.wait_exit() == 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,7 +54,7 @@ class Collector:
         whole = b"".join(self.datagrams).decode()
         return whole.split("\0")[:-1]
 
-    def wait(self, pattern: str, *, count: int = 1, within: float = 10.0) -> list[str]:
+    def wait(self, pattern: str, *, count: int = 1, within: float = PATIENCE) -> list[str]:
         """The lines and messages that match as a whole, when there are so many."""
 
         def found() -> list[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+PATIENCE = float(os.environ.get("TEST_PATIENCE", "30"))
+"""Seconds after which what a test waits for will not come any more. Long, since a machine may stand still for a moment,
+and free where all is well; `make mutants`, where much never comes, sets it lower."""
 SELDOM = 0.03
 """Seconds between two looks, at most, where nothing else is asked for."""
 
 
-def until(condition: Callable[[], T], what: str, *, within: float = 10.0, every: float = 0.01) -> T:
+def until(condition: Callable[[], T], what: str, *, within: float = PATIENCE, every: float = 0.01) -> T:
     """The first true value of `condition`; fails with `what` if it does not come in time.
 
     Asks `every` so many seconds, or after a tenth of the time that it has waited: what takes seconds is asked for less

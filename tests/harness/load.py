@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 from tests.harness.wire import Address, Reply, Silent, Wire
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Clients(Generic[Told]):
         """How many requests were answered so far."""
         raise NotImplementedError
 
-    def settle(self, answers: int, *, within: float = 30.0) -> None:
+    def settle(self, answers: int, *, within: float = PATIENCE) -> None:
         """Waits until there have been that many answers more: the load is in full swing."""
         target = self.answers() + answers
         until(lambda: self.answers() >= target, f"{answers} more are answered: {self._told}", within=within)
@@ -50,7 +50,7 @@ class Clients(Generic[Told]):
         self._stop.set()
         return self.join()
 
-    def join(self, within: float = 30.0) -> Told:
+    def join(self, within: float = PATIENCE) -> Told:
         for thread in self._threads:
             thread.join(within)
             assert not thread.is_alive(), "a client of the load hangs"

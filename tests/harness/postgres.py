@@ -94,7 +94,7 @@ class Postgres:
                 start_new_session=True,
             )
         try:
-            until(self._is_ready, "PostgreSQL is ready", within=30)
+            until(self._is_ready, "PostgreSQL is ready")
             self.execute(f"CREATE ROLE {ORDINARY} LOGIN")
         except BaseException:
             print(self.log)

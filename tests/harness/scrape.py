@@ -22,7 +22,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def scrape(address: Address, *, openmetrics: bool = False) -> Samples:
     """The value of every sample by its name and labels, without the prefix."""
-    with Wire(address, timeout=10) as wire:
+    with Wire(address) as wire:
         reply = wire.get("/metrics", *([OPEN] if openmetrics else []))
     assert reply.status == 200, reply
     kind = reply.get("Content-Type") or ""

@@ -23,7 +23,7 @@ from tricorn.errors import ConfigError
 from tricorn.workers import choose
 
 from tests.harness import proc
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 from tests.harness.forkserver import Forked, Forkserver
 from tests.harness.wire import Address, Reply, Wire
 
@@ -140,7 +140,7 @@ class Lines:
     def matching(self, pattern: str) -> list[re.Match[str]]:
         return [match for line in list(self.lines) if (match := re.search(pattern, line))]
 
-    def wait(self, pattern: str, *, count: int = 1, within: float = 10.0) -> list[re.Match[str]]:
+    def wait(self, pattern: str, *, count: int = 1, within: float = PATIENCE) -> list[re.Match[str]]:
         found: list[re.Match[str]] = []
         seen = 0
 
@@ -276,8 +276,8 @@ class Server:
                 raise AssertionError(f"the server exited with {self.process.returncode}:\n{self.log.text}")
             return len(self.log.matching(r"Booting worker with pid: \d+")) >= self.workers
 
-        until(booted, f"{self.workers} workers boot: {self.argv}", within=20)
-        until(self._accepts, "the server accepts connections", within=10)
+        until(booted, f"{self.workers} workers boot: {self.argv}")
+        until(self._accepts, "the server accepts connections")
 
     def _accepts(self) -> bool:
         try:
@@ -317,7 +317,7 @@ class Server:
     def signal(self, number: int) -> None:
         os.kill(self.pid, number)
 
-    def wait_exit(self, within: float = 10.0, *, outlived: bool = False) -> int:
+    def wait_exit(self, within: float = PATIENCE, *, outlived: bool = False) -> int:
         """The exit status of the master. All its output has been read then, unless a child has `outlived` it."""
         try:
             status = self.process.wait(within)
@@ -372,7 +372,9 @@ class Server:
         ]
 
 
-def run(*argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 20) -> Any:
+def run(
+    *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, timeout: float = 2 * PATIENCE
+) -> Any:
     """Runs the server's command to its end, for the cases in which it must not come up."""
     return subprocess.run(
         [*command(), *argv],

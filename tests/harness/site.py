@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness import proc
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 from tests.harness.server import APPS, Server, alias_of, arguments, command, twin
 
 OWN_MODULE = """\
@@ -103,8 +103,8 @@ class Site(Server):
         """As the server's; and a worker that has announced its boot may not have imported the application yet."""
         super().wait_ready()
         if any(".imported" in path.read_text() for path in self.directory.glob("*.py")):
-            until(self.imported, "the application is imported", within=20)
-            until(lambda: all(map(rests, self.worker_pids())), "the workers rest", within=20)
+            until(self.imported, "the application is imported")
+            until(lambda: all(map(rests, self.worker_pids())), "the workers rest")
 
     def imported(self) -> bool:
         """Whether every worker there is has imported a `module`."""
@@ -121,7 +121,7 @@ class Site(Server):
         """Puts another configuration into the file; the address stays, unless `text` has one."""
         self.conf.write_text(self._header + text)
 
-    def hup(self, *, workers: int | None = None, within: float = 20.0) -> None:
+    def hup(self, *, workers: int | None = None, within: float = PATIENCE) -> None:
         """A reload, waited for until every worker is a new one."""
         replaced(self, lambda: self.signal(signal.SIGHUP), workers=workers, within=within)
 
@@ -136,7 +136,7 @@ def rests(pid: int) -> bool:
     return proc.cpu_seconds(pid) == before
 
 
-def replaced(server: Server, cause: Any, *, workers: int | None = None, within: float = 20.0) -> None:
+def replaced(server: Server, cause: Any, *, workers: int | None = None, within: float = PATIENCE) -> None:
     """Calls `cause`, and waits until the workers there were are gone and as many (or `workers`) others run."""
     before = set(server.worker_pids())
     cause()

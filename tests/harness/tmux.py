@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -70,7 +70,7 @@ class Tmux:
     def resize(self, width: int, height: int) -> None:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
-    def wait(self, pattern: str, *, within: float = 20.0) -> re.Match[str]:
+    def wait(self, pattern: str, *, within: float = PATIENCE) -> re.Match[str]:
         """What of the screen matches, as soon as it does."""
         try:
             return until(

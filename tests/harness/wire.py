@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.harness import sock_diag
+from tests.harness.deadline import PATIENCE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -113,7 +114,7 @@ def connect(address: Address, timeout: float, receive_buffer: int | None = None)
 class Wire:
     """One connection. Every wait has a timeout; closing is the caller's context manager."""
 
-    def __init__(self, address: Address, *, timeout: float = 10.0, receive_buffer: int | None = None) -> None:
+    def __init__(self, address: Address, *, timeout: float = PATIENCE, receive_buffer: int | None = None) -> None:
         self.sock = connect(address, timeout, receive_buffer)
         self.unread = b""
 

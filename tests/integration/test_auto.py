@@ -97,7 +97,7 @@ def test_an_application_that_cannot_be_loaded_yet() -> None:
     ) as server:
         assert b"ZeroDivisionError" in server.get("/").body
         server.write("mine.py", ASYNC.format(name="application"))
-        until(lambda: server.get("/").body == b"asgi", "the application is served", within=20)
+        until(lambda: server.get("/").body == b"asgi", "the application is served")
 
 
 def test_hooks_see_one_worker_from_fork_to_exit() -> None:

@@ -99,7 +99,7 @@ def test_a_mistake_at_the_start(case: str) -> None:
         pytest.skip(f"the reference server: {mistake.reference}")
     with prepared(mistake) as server:
         inside = set(os.listdir(server.directory))
-        status = server.wait_exit(within=20)
+        status = server.wait_exit()
         text = server.log.text + server.out.text
         assert re.search(mistake.says, text) or (REFERENCE and "Error" in text), text
         assert status == mistake.code or (isinstance(mistake.code, tuple) and status in mistake.code), (status, text)
@@ -134,7 +134,7 @@ def test_an_address_in_use(transport: str, tmp_path: Path) -> None:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
         config = f"bind = {address!r}\npidfile = '{pidfile}'\n"
         with Site(config, app="mine:application", files={"mine.py": module("x")}, wait=False) as server:
-            assert server.wait_exit(within=25) == 1
+            assert server.wait_exit() == 1
             text = server.log.text
             assert str(path) in text if transport == "unix" else "in use" in text
             assert "Traceback" not in text or REFERENCE

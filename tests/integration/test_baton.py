@@ -66,8 +66,8 @@ def test_a_crowd_that_comes_to_its_deadline_at_once(worker_class: str) -> None:
         Crowd(server.address, 1000) as silent,
         Crowd(server.address, 1000, first=half_a_head) as half,
     ):
-        silent.wait_all_ended(within=30)
-        half.wait_all_ended(within=30)
+        silent.wait_all_ended()
+        half.wait_all_ended()
 
 
 @pytest.mark.parametrize("worker_class", ["gthread", "asgi"])
@@ -76,7 +76,7 @@ def test_a_crowd_that_is_there_when_the_worker_leaves(worker_class: str) -> None
         Server(worker_class=worker_class, keep_alive=60) as server,
         Crowd(server.address, 2000, first=request("GET", "/hello")) as idle,
     ):
-        until(lambda: all(client.heard for client in idle.clients), "all are answered", within=30)
+        until(lambda: all(client.heard for client in idle.clients), "all are answered")
         server.stop()
 
 

@@ -200,7 +200,7 @@ def test_interrupted_in_any_phase_it_leaves_no_process(site: Path, words: Sequen
     counted.write_bytes(b"")
     process = started(site, *words)
     try:
-        until(lambda: proc.descendants(process.pid) and counted.stat().st_size >= requests, "it is there", within=30)
+        until(lambda: proc.descendants(process.pid) and counted.stat().st_size >= requests, "it is there")
         below = proc.descendants(process.pid)
         process.send_signal(signal.SIGINT)
         status, out, err = ended(process)

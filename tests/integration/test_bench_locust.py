@@ -94,7 +94,7 @@ def test_a_locustfile_with_an_error_is_told_before_anything_is_started(site: Pat
 def test_interrupted_it_leaves_no_locust(site: Path) -> None:
     process = started(site, *ONE[:-1], "60", "--users", "2", "--locust-processes", "2")
     try:
-        until(lambda: count_locusts(process.pid) == 3, "a master and two workers run", within=30)
+        until(lambda: count_locusts(process.pid) == 3, "a master and two workers run")
         below = proc.descendants(process.pid)
         process.send_signal(signal.SIGINT)
         status, _, err = ended(process)

@@ -30,7 +30,7 @@ def test_no_server_is_left(words: tuple[str, ...], processes: int, number: signa
         [sys.executable, "-m", *words, *more], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until(lambda: len(proc.descendants(benchmark.pid)) >= processes, "the servers run", within=30)
+        until(lambda: len(proc.descendants(benchmark.pid)) >= processes, "the servers run")
         below = proc.descendants(benchmark.pid)
         benchmark.send_signal(number)
         benchmark.wait(10)

@@ -117,7 +117,7 @@ def test_a_collector_may_come_late_and_be_started_again(tmp_path: Path) -> None:
         for round_ in ("late", "again"):
             with Collector(statsd_path) as statsd, Collector(syslog_path, stream=True) as syslog:
                 heard = partial(_both_hear, server, statsd, syslog, round_)
-                until(heard, f"both hear of {round_}", within=20, every=0.05)
+                until(heard, f"both hear of {round_}", every=0.05)
                 if round_ == "late":
                     syslog.wait(r".*\.access: .*GET /hello\?unheard .*")
             statsd_path.unlink()

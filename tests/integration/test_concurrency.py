@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import Pool
 from tests.harness import WSGI_KINDS, Server, room, until
+from tests.harness.deadline import PATIENCE
 from tests.harness.wire import Reply, request
 
 
@@ -32,7 +33,7 @@ class Together:
         except (OSError, AssertionError) as error:
             self.errors.append(repr(error))
 
-    def join(self, within: float = 20.0) -> float:
+    def join(self, within: float = PATIENCE) -> float:
         for thread in self.threads:
             thread.join(within)
         assert not self.errors, self.errors
@@ -95,10 +96,10 @@ def test_uploads_are_taken_while_the_application_is_busy(pool: Pool, gate: Path,
     """The only place to run is taken; the body of another request is read and kept meanwhile."""
     server = pool.get(worker_class=worker_class, header_timeout=20, **room(worker_class, 1))
     size = 8 << 20
-    with server.connect(timeout=10) as wire:
+    with server.connect() as wire:
         # The connection is known before the application blocks: a busy worker leaves new ones to its siblings.
         wire.send(request("POST", f"/gate?open={gate}.go", [("Content-Length", str(size))]))
-        with server.connect(timeout=10) as blocker:
+        with server.connect() as blocker:
             blocker.send(request("GET", f"/gate?open={gate}"))
             until(lambda: inside(gate) == 1, "the application is busy")
             wire.send(b"u" * size)  # more than the kernel's buffers hold: this ends only if somebody reads

@@ -52,7 +52,7 @@ def ask_all(server: Server, *queries: str) -> list[dict[str, object]]:
     """The answers to these, on one connection. A byte too much would be read as part of the next one."""
     answers = []
     worker = server.worker_pid()
-    with server.connect(timeout=20) as wire:
+    with server.connect() as wire:
         for number, query in enumerate([*queries, "how="]):
             reply = wire.get(f"/?{query}&id={number}")
             assert reply.status == 200, reply.text
@@ -196,7 +196,7 @@ def test_children_under_load_take_no_request_and_add_no_answer(worker_class: str
 
     def ask(client: int) -> None:
         try:
-            with server.connect(timeout=30) as wire:
+            with server.connect() as wire:
                 for number in range(REQUESTS):
                     id_ = f"{client}-{number}"
                     how = f"&how={ways[(client + number // EVERY) % len(ways)]}" if number % EVERY == 0 else ""

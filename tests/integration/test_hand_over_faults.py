@@ -28,7 +28,7 @@ AT_ONCE = 10.0
 
 def known(group: Group, member: Member, count: int) -> list[Wire]:
     """Connections that the only member serving has accepted."""
-    wires = [group.wire(timeout=20) for _ in range(count)]
+    wires = [group.wire() for _ in range(count)]
     for wire in wires:
         assert wire.get("/").json()["pid"] == member.pid
     return wires
@@ -205,7 +205,7 @@ def test_one_of_many_dies_under_load(tmp_path: Path, fault: str, threads: int) -
             group.start()
         victim = group.start(fault_point=fault)
         with Marked(group.address, clients=8 * threads + 8, body=60_000, seconds=0.002) as load:
-            until(victim.has_ended, "the victim dies", within=30)
+            until(victim.has_ended, "the victim dies")
             assert victim.status == -signal.SIGKILL
             held = group.figure(victim, "connections") + 1
             load.settle(50)
@@ -247,7 +247,7 @@ def test_workers_killed_at_any_moment(tmp_path: Path, worker_class: str) -> None
                     os.kill(victim, signal.SIGSTOP)
                     held += held_by(server, victim)
                     os.kill(victim, signal.SIGKILL)
-                until(partial(renewed, server, before), "the workers are replaced", within=20)
+                until(partial(renewed, server, before), "the workers are replaced")
             load.settle(500)
             outcomes = load.stop()
         outcomes.check(ledger, lost=held)

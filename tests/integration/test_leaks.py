@@ -30,7 +30,7 @@ class Held:
 
     def __init__(self, server: Server, workers: int) -> None:
         self._server, self._workers = server, workers
-        until(lambda: len(server.worker_pids()) == workers, f"{workers} workers", within=20)
+        until(lambda: len(server.worker_pids()) == workers, f"{workers} workers")
         self._descriptors = proc.descriptors(server.pid)
         self._targets = self._open()
         self._memory = proc.resident_bytes(server.pid)
@@ -50,7 +50,7 @@ class Held:
 
     def same(self, growth: int = GROWTH) -> None:
         server = self._server
-        until(lambda: len(server.worker_pids()) == self._workers, "as many workers as before", within=20)
+        until(lambda: len(server.worker_pids()) == self._workers, "as many workers as before")
         until(lambda: len(server.leftovers()) <= self._processes, "no process more than before")
         until(
             lambda: proc.descriptors(server.pid) <= self._descriptors,
@@ -64,7 +64,7 @@ class Held:
 
 def kill_some(server: Server, count: int) -> None:
     """Kills that many workers, and waits for as many others."""
-    victims = until(lambda: pids if len(pids := server.worker_pids()) >= count else [], "the workers run", within=20)
+    victims = until(lambda: pids if len(pids := server.worker_pids()) >= count else [], "the workers run")
     for pid in victims[:count]:
         os.kill(pid, signal.SIGKILL)
     until(lambda: not set(victims[:count]) & set(server.worker_pids()), "they are gone")
@@ -128,8 +128,8 @@ def test_reloads_that_fail_leave_nothing_behind() -> None:
             server.configure(conf)
             seen = len(server.log.matching(pattern))
             server.signal(signal.SIGHUP)
-            server.log.wait(pattern, count=seen + 1, within=20)
-            until(lambda: server.worker_pids() == [worker], "only the worker there was", within=20)
+            server.log.wait(pattern, count=seen + 1)
+            until(lambda: server.worker_pids() == [worker], "only the worker there was")
 
         attempts = [
             ("def application(:\n", "", "SyntaxError"),

@@ -278,7 +278,7 @@ class TestReload:
             assert reply.status == 500
             assert (b"marker" if FAILS in broken else b"ZeroDivisionError") in reply.body
             server.write("mine.py", source("mended"))
-            until(lambda: server.get("/").body == b"mended", "the mended one", within=20)
+            until(lambda: server.get("/").body == b"mended", "the mended one")
 
 
 def test_a_worker_whose_arbiter_is_gone_shuts_down_too(loop: str) -> None:

@@ -36,7 +36,7 @@ def test_hey_counts_the_same(pool: Pool) -> None:
     server = pool.get()
     before = server.calls()
     url = f"http://127.0.0.1:{server.port}/hello"
-    done = subprocess.run(["hey", "-n", "200", "-c", "50", url], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["hey", "-n", "200", "-c", "50", url], capture_output=True, text=True, timeout=60)
     assert "  [200]\t200 responses\n" in done.stdout
     assert server.calls() == before + 200
     seen = generators.read_hey(done.stdout, cpu=1.0)

@@ -83,7 +83,7 @@ def test_clients_that_leave_leave_nothing_behind(loop: str) -> None:
 
 
 def rested(server: Server) -> Any:
-    until(lambda: counts(server)["held"] == 0, "nothing is held any more", within=20)
+    until(lambda: counts(server)["held"] == 0, "nothing is held any more")
     return counts(server, objects=True)
 
 
@@ -102,7 +102,7 @@ def test_a_database_connection_is_given_back(postgres: Postgres, loop: str) -> N
             asgi_disconnect_grace_period=0,
             env={"DATABASE_URL": url},
         ) as server:
-            wires = [server.connect(timeout=20) for _ in range(most)]
+            wires = [server.connect() for _ in range(most)]
             for number, wire in enumerate(wires):
                 wire.send(request("GET", "/rows" if number % 2 else "/query?s=60"))
             until(lambda: postgres.connections() == most, "each has its connection")
@@ -112,7 +112,7 @@ def test_a_database_connection_is_given_back(postgres: Postgres, loop: str) -> N
             began = time.monotonic()
             for number, wire in enumerate(wires):
                 wire.close() if number % 4 < 2 else wire.reset()
-            until(lambda: postgres.connections() == 0, "all are given back", within=20)
+            until(lambda: postgres.connections() == 0, "all are given back")
             assert time.monotonic() - began < 20
             assert counts(server)["held"] == 0
             assert server.get("/query?s=0").json() == 42

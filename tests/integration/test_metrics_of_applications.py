@@ -147,7 +147,7 @@ def test_a_disk_that_hangs_holds_up_the_applications_metrics_alone(tmp_path: Pat
     os.mkfifo(tmp_path / "stall")
     with serving(lambda *_: [], admin=True, app_metrics=str(tmp_path), fault_point="stall_disk") as core:
         assert core.admin is not None
-        with Wire(core.admin, timeout=10) as scraping, Wire(core.admin) as probing:
+        with Wire(core.admin) as scraping, Wire(core.admin) as probing:
             begun = time.monotonic()
             scraping.send(b"GET /metrics HTTP/1.1\r\nHost: t\r\n\r\nGET /healthz HTTP/1.1\r\nHost: t\r\n\r\n")
             for _ in range(20):

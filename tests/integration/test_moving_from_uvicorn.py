@@ -92,7 +92,7 @@ FORWARDED = (("X-Forwarded-Proto", "https"), ("X-Forwarded-For", "1.2.3.4"))
 )
 def test_it_serves(line: str, folder: Path) -> None:
     with Given(line, folder, wait=False) as server:
-        until(server._accepts, "the server accepts connections", within=20)
+        until(server._accepts, "the server accepts connections")
         assert server.get("/").status == 200
 
 
@@ -119,14 +119,14 @@ def test_proxy_headers(folder: Path) -> None:
 def test_a_unix_socket(folder: Path) -> None:
     with Given("main:app --uds server.sock", folder, wait=False) as server:
         server.address = os.fspath(server.directory / "server.sock")
-        until(server._accepts, "the server accepts connections", within=20)
+        until(server._accepts, "the server accepts connections")
         assert server.get("/").status == 200
 
 
 @pytest.mark.parametrize("name", ["json", "yaml"])
 def test_a_log_configuration(name: str, folder: Path) -> None:
     with Given(f"main:app --port PORT --log-config log.{name}", folder, wait=False) as server:
-        until(server._accepts, "the server accepts connections", within=20)
+        until(server._accepts, "the server accepts connections")
         until(lambda: "Listening at" in (server.directory / f"{name}.log").read_text(), "the log is where it belongs")
 
 

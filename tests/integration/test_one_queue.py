@@ -91,7 +91,7 @@ def by_worker(server: Site, stack: ExitStack, count: int, each: int = 0) -> dict
     """So many connections that have been answered, by the worker that has them; every worker has `each` at least."""
     found: dict[int, list[Wire]] = {pid: [] for pid in server.worker_pids()}
     while sum(map(len, found.values())) < count or min(map(len, found.values())) < each:
-        wires = [stack.enter_context(server.connect(timeout=20)) for _ in range(len(found))]
+        wires = [stack.enter_context(server.connect()) for _ in range(len(found))]
         for wire in wires:  # at once, so that not all go to the same worker
             wire.send(request("GET", "/?s=0.01"))
         for wire in wires:
@@ -126,7 +126,7 @@ def test_no_connection_waits_behind_its_busy_worker(tmp_path: Path, worker_class
 @KINDS
 def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_class: str) -> None:
     """A hundred connections that all ask all the time, and one call of seconds."""
-    with site(tmp_path, worker_class, 4) as server, server.connect(timeout=20) as wire:
+    with site(tmp_path, worker_class, 4) as server, server.connect() as wire:
         with Marked(server.address, clients=20, seconds=0.005) as load:
             load.settle(100)
             wire.send(request("GET", "/?id=long&s=2"))
@@ -170,13 +170,13 @@ def test_a_worker_whose_gil_is_held_keeps_nothing_to_itself(tmp_path: Path, work
         head = request("POST", "/", (), b"0123456789")
         # In an event loop a call begins with its head, and is held up with the loop.
         half = 0 if worker_class in EVENT_LOOPS else 4
-        begun = [stack.enter_context(server.connect(timeout=20)).send(head[:-5]) for _ in range(half)]
-        silent = [stack.enter_context(server.connect(timeout=20)) for _ in range(4)]
+        begun = [stack.enter_context(server.connect()).send(head[:-5]) for _ in range(half)]
+        silent = [stack.enter_context(server.connect()) for _ in range(4)]
         release = hold_the_gil(holding, tmp_path)
         stack.callback(release)
         for wire in begun:
             wire.send(head[-5:])
-        new = [stack.enter_context(server.connect(timeout=20)) for _ in range(4)]
+        new = [stack.enter_context(server.connect()) for _ in range(4)]
         asking = [*known, *silent, *new]
         for wire in asking:
             wire.send(request("GET", "/"))
@@ -254,18 +254,18 @@ def test_signals_in_the_middle_lose_nothing_and_repeat_nothing(tmp_path: Path, w
             load.settle(50)
             leaving = server.worker_pids()[0]
             os.kill(leaving, signal.SIGTERM)
-            until(lambda: leaving not in server.worker_pids(), "it leaves", within=20)
-            until(lambda: len(server.worker_pids()) == 3, "it is replaced", within=20)
+            until(lambda: leaving not in server.worker_pids(), "it leaves")
+            until(lambda: len(server.worker_pids()) == 3, "it is replaced")
             load.settle(50)
             server.signal(signal.SIGTTOU)
-            until(lambda: len(server.worker_pids()) == 2, "two workers", within=20)
+            until(lambda: len(server.worker_pids()) == 2, "two workers")
             for _ in range(3):
                 server.hup(workers=3)
                 load.settle(20)
             assert totals(server)["taken"] > 0
             load.leaving()
             server.signal(signal.SIGTERM)
-            assert server.wait_exit(within=20) == 0
+            assert server.wait_exit() == 0
             outcomes = load.join()
         outcomes.check(tmp_path / "ledger")
         assert not server.log.matching("did not finish|Traceback|panicked|SIGKILL"), server.log.text
@@ -352,7 +352,7 @@ class Pair:
     def __init__(self, directory: Path, threads: int) -> None:
         self.group = Group(directory, threads=threads, keepalive=60.0, body_buffer_size=100_000)
         self.first = self.group.start()
-        self.wires = [self.group.wire(timeout=20) for _ in range(40)]
+        self.wires = [self.group.wire() for _ in range(40)]
         for wire in self.wires:
             assert wire.get("/").json()["pid"] == self.first.pid
         self.filled = self.group.fill(self.first, self.wires)

@@ -29,7 +29,7 @@ def test_idle_workers_leave_and_say_why(worker_class: str) -> None:
     with Server(worker_class=worker_class, workers=2) as server:
         workers = server.worker_pids()
         kill_arbiter(server)
-        until(lambda: not server.leftovers(), "the workers notice", within=10)
+        until(lambda: not server.leftovers(), "the workers notice")
         server.log.join()
         for pid in workers:
             assert len(server.log.matching(rf"Parent changed, shutting down: worker \(pid: {pid}\)")) == 1
@@ -41,7 +41,7 @@ def test_what_runs_and_what_waits_is_finished(worker_class: str, tmp_path: Path)
     gate, ledger = tmp_path / "gate", tmp_path / "ledger"
     extra = ["--threads", "2"] if worker_class == "gthread" else []
     with Server("counted:application", worker_class=worker_class, env={"LEDGER": str(ledger)}, extra=extra) as server:
-        wires = [server.connect(timeout=20).send(request("GET", f"/?id=it&gate={gate}")) for _ in range(4)]
+        wires = [server.connect().send(request("GET", f"/?id=it&gate={gate}")) for _ in range(4)]
         until(ledger.exists, "a call has begun")
         kill_arbiter(server)
         until(lambda: is_refused(server), "nobody can come any more")
@@ -49,7 +49,7 @@ def test_what_runs_and_what_waits_is_finished(worker_class: str, tmp_path: Path)
         for wire in wires:
             with wire:
                 assert wire.reply().status == 200
-        until(lambda: not server.leftovers(), "the worker leaves", within=10)
+        until(lambda: not server.leftovers(), "the worker leaves")
 
 
 @KINDS
@@ -62,7 +62,7 @@ def test_one_whose_python_never_runs_again_takes_nobody_and_is_killed(worker_cla
             kill_arbiter(server)
             until(lambda: is_refused(server), "nobody can come any more")
             assert server.leftovers(), "its time is not over"
-        until(lambda: not server.leftovers(), "it is killed", within=15)
+        until(lambda: not server.leftovers(), "it is killed")
 
 
 def test_a_hook_that_hangs_when_the_worker_has_drained_is_not_waited_for(tmp_path: Path) -> None:
@@ -70,4 +70,4 @@ def test_a_hook_that_hangs_when_the_worker_has_drained_is_not_waited_for(tmp_pat
     config.write_text("import time\n\n\ndef worker_exit(server, worker):\n    time.sleep(600)\n")
     with Server(worker_class="sync", graceful_timeout=1, extra=["-c", os.fspath(config)]) as server:
         kill_arbiter(server)
-        until(lambda: not server.leftovers(), "it is killed", within=10)
+        until(lambda: not server.leftovers(), "it is killed")

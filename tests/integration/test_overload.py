@@ -61,7 +61,7 @@ class Busy:
 
     def ask(self, path: str, method: str = "GET", *fields: tuple[str, str], body: bytes | None = None) -> Wire:
         """A connection with a request that is waiting, or was turned away."""
-        wire = self.core.wire(timeout=20)
+        wire = self.core.wire()
         self.asked.append(wire)
         return wire.send(request(method, path, fields, body))
 
@@ -82,7 +82,7 @@ class Busy:
 def busy(threads: int = 1, **options: Any) -> Iterator[Busy]:
     app = App()
     with serving(app, threads=threads, **{"keepalive": 60.0} | options) as core:
-        wires = [core.wire(timeout=20).send(request("GET", f"/held{nr}")) for nr in range(threads)]
+        wires = [core.wire().send(request("GET", f"/held{nr}")) for nr in range(threads)]
         state = Busy(core, app, wires)
         try:
             for _ in wires:
@@ -196,7 +196,7 @@ def test_a_request_turned_away_before_its_body_came_is_answered_once(
     }[framing]
     with ExitStack() as stack:
         server = stack.enter_context(Server(worker_class=worker_class, **options))
-        runs, *others = (stack.enter_context(server.connect(timeout=20)) for _ in range(3))
+        runs, *others = (stack.enter_context(server.connect()) for _ in range(3))
         runs.send(request("GET", f"/gate?open={gate}"))
         until(lambda: list(tmp_path.glob("gate.in.*")), "the call runs")
         for wire in others:
@@ -270,7 +270,7 @@ def test_a_client_that_left_is_not_served(how: str, threads: int) -> None:
 
 def test_a_client_that_ends_its_side_with_its_request_is_served() -> None:
     with busy() as state:
-        wire = state.core.wire(timeout=20)
+        wire = state.core.wire()
         state.asked.append(wire)
         wire.send(request("GET", "/half")).finish_sending()
         until(lambda: state.core.word(QUEUED) == 1, "it waits")
@@ -328,7 +328,7 @@ def test_a_client_that_left_while_its_request_was_between_two_workers_is_not_ser
 ) -> None:
     with Group(tmp_path, threads=threads, keepalive=60.0) as group:
         first = group.start()
-        wires = [group.wire(timeout=20) for _ in range(2 * threads + 1)]
+        wires = [group.wire() for _ in range(2 * threads + 1)]
         for wire in wires:
             assert wire.get("/").json()["pid"] == first.pid
         second = group.start()
@@ -352,7 +352,7 @@ def stuck(server: Site, tmp_path: Path, fields: str) -> Callable[[], None]:
     """Holds the interpreter's lock of the only worker until what is returned is called."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    wire = server.connect(timeout=20).send(request("GET", f"/c?{fields}&fifo={fifo}"))
+    wire = server.connect().send(request("GET", f"/c?{fields}&fifo={fifo}"))
     until(lambda: calls(tmp_path / "ledger")["stuck"], "the call has begun")
 
     def release() -> None:
@@ -375,13 +375,13 @@ def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class
     """The only worker's interpreter is held in C code: limits, deadlines and clients that leave are looked after."""
     log = "accesslog = '-'\naccess_log_format = 'line %(U)s%(q)s %(s)s %(b)s %(queue_time)s'\n"
     with site(tmp_path, worker_class, f"queue_limit = 2\nqueue_timeout = 1\n{log}") as server:
-        known = [server.connect(timeout=20) for _ in range(4)]
+        known = [server.connect() for _ in range(4)]
         for wire in known:
             assert wire.get("/").status == 200
         release = stuck(server, tmp_path, "id=stuck")
         try:
             began = time.monotonic()
-            new = [server.connect(timeout=20) for _ in range(4)]
+            new = [server.connect() for _ in range(4)]
             for nr, wire in enumerate([*known, *new]):
                 wire.send(request("GET", f"/?id=asked{nr}"))
             replies = [wire.reply() for wire in [*known, *new]]
@@ -409,7 +409,7 @@ def test_python_is_not_needed_to_turn_somebody_away(tmp_path: Path, worker_class
 def test_the_log_has_one_line_a_second(tmp_path: Path, worker_class: str) -> None:
     with site(tmp_path, worker_class, "queue_limit = 1\nqueue_timeout = 0\n") as server:
         began = time.monotonic()
-        wires = [server.connect(timeout=20) for _ in range(20)]
+        wires = [server.connect() for _ in range(20)]
         turned_away = 0
         while time.monotonic() - began < 1.2:  # what is measured
             for wire in wires:
@@ -442,9 +442,9 @@ def test_new_connections_are_turned_away_too(tmp_path: Path, worker_class: str) 
         gate = tmp_path / "gate"
         holding = []
         for nr in range(workers * threads):
-            holding.append(server.connect(timeout=20).send(request("GET", f"/?id=hold{nr}&gate={gate}")))
+            holding.append(server.connect().send(request("GET", f"/?id=hold{nr}&gate={gate}")))
             until(lambda nr=nr: calls(tmp_path / "ledger")[f"hold{nr}"], "it runs")
-        wires = [server.connect(timeout=20).send(request("GET", f"/?id=asked{nr}")) for nr in range(60)]
+        wires = [server.connect().send(request("GET", f"/?id=asked{nr}")) for nr in range(60)]
         # In each worker's queue, and in the channel between them.
         most = workers * limit + workers
 

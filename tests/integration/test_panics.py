@@ -96,7 +96,7 @@ def test_every_place_of_a_lost_request_is_free_again(worker_class: str, tmp_path
     lost = 2 * places
     with faulty(tmp_path, worker_class, f"panics:{lost}", **options) as server:
         lose(server, lost, "/?id=lost")
-        wires = [server.connect(timeout=30) for _ in range(places)]
+        wires = [server.connect() for _ in range(places)]
         for wire in wires:
             wire.send(request("GET", f"/?id=waits&gate={gate}"))
         ledger = tmp_path / "ledger"

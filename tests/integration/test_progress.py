@@ -31,7 +31,7 @@ def was_left_alone(server: Server, worker: int) -> None:
 @THREAD_CLASSES
 @pytest.mark.parametrize("path", ["/drip", "/write", "/hints", "/empty"])
 def test_a_call_that_goes_on_is_not_stuck_however_long_it_lasts(worker_class: str, path: str) -> None:
-    with serve(worker_class) as server, server.connect(timeout=30) as wire:
+    with serve(worker_class) as server, server.connect() as wire:
         worker = server.worker_pid()
         reply = wire.get(f"{path}?count={COUNT}&every={EVERY}")
         assert reply.status == 200
@@ -46,7 +46,7 @@ def test_a_client_that_reads_slowly_costs_no_worker(worker_class: str) -> None:
     count = 256
     with (
         serve(worker_class, write_timeout=60, body_min_rate=1) as server,
-        server.connect(receive_buffer=8192, timeout=30) as wire,
+        server.connect(receive_buffer=8192) as wire,
     ):
         worker = server.worker_pid()
         wire.send(request("GET", f"/flood?count={count}", [("Connection", "close")]))
@@ -60,7 +60,7 @@ def test_a_client_that_reads_slowly_costs_no_worker(worker_class: str) -> None:
 
 @THREAD_CLASSES
 def test_an_application_that_has_taken_the_socket_has_no_limit(worker_class: str) -> None:
-    with serve(worker_class) as server, server.connect(timeout=30) as wire:
+    with serve(worker_class) as server, server.connect() as wire:
         worker = server.worker_pid()
         wire.send(request("GET", f"/taken?count=3&every={2 * TIMEOUT}"))
         heard = wire.ended()
@@ -70,13 +70,13 @@ def test_an_application_that_has_taken_the_socket_has_no_limit(worker_class: str
 
 @THREAD_CLASSES
 def test_a_stream_that_stops_is_stuck(worker_class: str) -> None:
-    with serve(worker_class) as server, server.connect(timeout=30) as wire:
+    with serve(worker_class) as server, server.connect() as wire:
         worker = server.worker_pid()
         wire.send(request("GET", "/stalls"))
-        server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)", within=20)
+        server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)")
         server.log.wait(rf"GET /stalls has been running for {TIMEOUT}\.\d seconds without progress \(timeout\)")
         assert "stalls_in_a_stream" in server.log.text
-        until(lambda: worker not in server.worker_pids(), "it is replaced", within=20)
+        until(lambda: worker not in server.worker_pids(), "it is replaced")
         assert b"first" in wire.ended()
 
 
@@ -87,18 +87,18 @@ def test_the_call_after_a_taken_socket_is_watched() -> None:
         with server.connect() as wire:
             wire.send(request("GET", "/taken?count=1&every=0"))
             assert wire.ended() == b"frame-0\n"
-        with server.connect(timeout=30) as wire:
+        with server.connect() as wire:
             wire.send(request("GET", "/stalls"))
-            server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)", within=20)
+            server.log.wait(rf"WORKER TIMEOUT \(pid:{worker}\)")
 
 
 def test_a_worker_in_the_midst_of_streams_leaves_after_them() -> None:
-    with serve("gthread", graceful_timeout=20) as server, server.connect(timeout=30) as wire:
+    with serve("gthread", graceful_timeout=20) as server, server.connect() as wire:
         wire.send(request("GET", f"/drip?count={COUNT}&every={EVERY}", [("Connection", "close")]))
         wire.sock.recv(1, 0x2)
         server.signal(signal.SIGTERM)
         assert wire.ended().count(b"piece\n") == COUNT
-        assert server.wait_exit(within=20) == 0
+        assert server.wait_exit() == 0
 
 
 @WSGI_KINDS
@@ -106,7 +106,7 @@ def test_a_taken_socket_gets_no_504_of_the_server(worker_class: str) -> None:
     """`request_timeout` ends the call; what its client reads is the other protocol's and nothing else."""
     with (
         Server("progress:application", worker_class=worker_class, timeout=30, request_timeout=1) as server,
-        server.connect(timeout=30) as wire,
+        server.connect() as wire,
     ):
         wire.send(request("GET", "/frames?count=500&every=0.02"))
         heard = wire.ended()

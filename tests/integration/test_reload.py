@@ -98,7 +98,7 @@ def test_signals_faster_than_workers_boot() -> None:
             server.signal(signal.SIGHUP)
             load.settle(2)
         load.settle(50)
-        until(lambda: len(server.worker_pids()) == 2, "two workers are left", within=20)
+        until(lambda: len(server.worker_pids()) == 2, "two workers are left")
         load.settle(20)
         tally = load.stop()
     assert tally.failures == []
@@ -160,7 +160,7 @@ def test_a_reload_to_something_broken_changes_nothing(case: str) -> None:
 def only(server: Server, before: set[int]) -> None:
     """Waits until the workers are those again that there were before the attempt."""
     try:
-        until(lambda: set(server.worker_pids()) == before, "the workers there were, and no other", within=15)
+        until(lambda: set(server.worker_pids()) == before, "the workers there were, and no other")
     except AssertionError as error:
         raise AssertionError(f"{error}: {before}, {server.worker_pids()}; its log:\n{server.log.text}") from None
 
@@ -175,7 +175,7 @@ def test_a_reload_to_an_address_that_is_taken() -> None:
         before = server.worker_pids()
         server.configure(f"bind = '127.0.0.1:{port}'\n")
         server.signal(signal.SIGHUP)
-        server.log.wait(rf"{port}.*in use|in use.*{port}", within=20)
+        server.log.wait(rf"{port}.*in use|in use.*{port}")
         with Load(server.address, "/hello", clients=2, fields=CLOSE) as load:
             load.settle(20)
             tally = load.stop()
@@ -267,7 +267,7 @@ def test_reload_when_a_file_changes(worker_class: str) -> None:
     with Site(config, app="mine:application", files={"mine.py": module("first", worker_class)}) as server:
         assert server.get("/").body == b"first"
         path = server.write("mine.py", module("the second", worker_class))
-        until(lambda: changed(path) and answer(server) == b"the second", "the new code serves", within=15, every=0.5)
+        until(lambda: changed(path) and answer(server) == b"the second", "the new code serves", every=0.5)
         assert server.log.matching(r"mine\.py")
 
 
@@ -277,8 +277,8 @@ def test_reload_when_an_extra_file_changes(tmp_path: Path) -> None:
     with Site(f"{RELOAD}reload_extra_files = ['{extra}']\n") as server:
         worker = server.worker_pid()
         server.get("/hello")
-        until(lambda: changed(extra) and server.log.matching(r"template\.html"), "it is noticed", within=15, every=0.5)
-        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "a new worker", within=15)
+        until(lambda: changed(extra) and server.log.matching(r"template\.html"), "it is noticed", every=0.5)
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "a new worker")
         until(lambda: answer(server, "/hello") == b"Hello\n", "it serves")
 
 
@@ -287,14 +287,14 @@ def test_reload_of_a_syntax_error_keeps_the_old_code() -> None:
     files = {"mine.py": module("first")}
     with Site(RELOAD, app="mine:application", files=files, expects=NO_BOOT) as server:
         path = server.write("mine.py", "def application(:\n")
-        until(lambda: changed(path) and server.log.matching("SyntaxError"), "it is noticed", within=15, every=0.5)
+        until(lambda: changed(path) and server.log.matching("SyntaxError"), "it is noticed", every=0.5)
         with Load(server.address, "/", clients=1, fields=CLOSE, check=lambda reply: True) as load:
             load.settle(20)
             tally = load.stop()
         assert tally.failures == []
         assert answer(server) == b"first"
         path = server.write("mine.py", module("the third"))
-        until(lambda: changed(path) and answer(server) == b"the third", "the repaired code", within=15, every=0.5)
+        until(lambda: changed(path) and answer(server) == b"the third", "the repaired code", every=0.5)
 
 
 def changed(path: Path) -> bool:

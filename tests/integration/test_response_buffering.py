@@ -88,7 +88,7 @@ def test_clients_that_do_not_read_stop_no_application(server: Server, way: str) 
     """The only thread serves others, though three clients have not read; later each gets its bytes."""
     name = "".join(letter for letter in way if letter.isalpha())
     tags = [f"{name}{number}" for number in range(3)]
-    wires = [server.connect(timeout=30, receive_buffer=ROOM) for _ in tags]
+    wires = [server.connect(receive_buffer=ROOM) for _ in tags]
     try:
         for wire, tag in zip(wires, tags, strict=True):
             wire.send(request("GET", target(tag, way)))
@@ -115,7 +115,7 @@ def test_a_client_that_reads_costs_no_file(server: Server) -> None:
         while not done.wait(0.001):
             made.extend(files(server))
 
-    with server.connect(timeout=30) as wire:
+    with server.connect() as wire:
         wire.get("/hello")
         # Pieces that the application takes its time for: the client is never behind.
         reply = wire.get("/stream?count=20&size=20000&pause=0.01")
@@ -156,7 +156,7 @@ def test_head_is_answered_without_a_body(server: Server) -> None:
 def test_a_worker_that_leaves_sends_what_it_has() -> None:
     """TERM ends a worker when its responses are with their clients."""
     with Server(worker_class="sync", write_timeout=NEVER, graceful_timeout=30) as server:
-        with server.connect(timeout=30, receive_buffer=ROOM) as wire:
+        with server.connect(receive_buffer=ROOM) as wire:
             wire.send(request("GET", target("drain")))
             until(lambda: seen(server, "drain")["closed"], "the application is done")
             server.signal(signal.SIGTERM)
@@ -168,12 +168,12 @@ def test_a_worker_that_leaves_sends_what_it_has() -> None:
 def test_graceful_timeout_is_the_end_of_a_client_that_does_not_read() -> None:
     with (
         Server(worker_class="sync", write_timeout=NEVER, graceful_timeout=1) as server,
-        server.connect(timeout=30, receive_buffer=ROOM) as wire,
+        server.connect(receive_buffer=ROOM) as wire,
     ):
         wire.send(request("GET", target("drain")))
         until(lambda: seen(server, "drain")["closed"], "the application is done")
         server.signal(signal.SIGTERM)
-        server.wait_exit(within=15)
+        server.wait_exit()
         assert len(wire.ended()) < COUNT * SIZE
 
 
@@ -206,7 +206,7 @@ class Producer:
 
 
 def ask(core: Serving) -> Wire:
-    return core.wire(timeout=20, receive_buffer=ROOM).send(request("GET", "/long"))
+    return core.wire(receive_buffer=ROOM).send(request("GET", "/long"))
 
 
 OPTIONS: dict[str, Any] = {"response_buffering": True, "write_timeout": 60.0}
@@ -271,7 +271,7 @@ def test_whole_responses_go_to_disk_when_memory_holds_too_many() -> None:
 
     options = {**OPTIONS, "response_buffer_total": 20 << 20}
     with serving(application, **options) as core:
-        wires = [core.wire(timeout=20).send(request("GET", "/")) for _ in range(4)]
+        wires = [core.wire().send(request("GET", "/")) for _ in range(4)]
         try:
             # The kernel has a part of each.
             until(lambda: core.word(DISK) > 20 << 20, "the memory is full")

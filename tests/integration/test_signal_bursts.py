@@ -33,7 +33,7 @@ def burst(pid: int, numbers: Iterable[int]) -> None:
 
 def left_well(server: Server) -> None:
     server.signal(signal.SIGTERM)
-    assert server.wait_exit(within=15) == 0
+    assert server.wait_exit() == 0
     assert not server.log.matching(FATAL), server.log.text
 
 
@@ -56,7 +56,7 @@ def test_a_worker_gets_every_signal_it_handles_at_once(worker_class: str) -> Non
         worker = server.worker_pid()
         assert server.get("/hello").status == 200
         burst(worker, [*HARMLESS, *LAST])
-        until(lambda: worker not in server.worker_pids(), "it leaves", within=15)
+        until(lambda: worker not in server.worker_pids(), "it leaves")
         assert until(lambda: server.worker_pids() and server.get("/hello").status == 200, "another one serves")
         left_well(server)
 
@@ -78,9 +78,9 @@ def test_the_arbiter_gets_all_signals_at_once_though_faulthandler_is_enabled(way
         for _ in range(3):
             burst(server.pid, TO_THE_ARBITER)
         server.log.wait("Hang up")
-        until(lambda: server.get("/").status == 200, "it serves", within=20)
+        until(lambda: server.get("/").status == 200, "it serves")
         burst(server.pid, [*TO_THE_ARBITER, Signals.SIGTERM, Signals.SIGINT, Signals.SIGQUIT])
-        assert server.wait_exit(within=15) == 0
+        assert server.wait_exit() == 0
         assert not server.log.matching(FATAL), server.log.text
 
 

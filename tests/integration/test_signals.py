@@ -16,7 +16,7 @@ from tests.harness.wire import Silent, Wire, request
 def settle(load: Load, answers: int) -> None:
     """Waits until the load has had that many answers more: it is in full swing."""
     target = load.tally.answered + answers
-    until(lambda: load.tally.answered >= target, f"{answers} requests are answered", within=20)
+    until(lambda: load.tally.answered >= target, f"{answers} requests are answered")
 
 
 @pytest.mark.beyond_reference("connections nobody has taken yet are reset")

@@ -49,14 +49,14 @@ def test_a_request_that_is_stuck_is_told_with_its_stack(case: str) -> None:
     """And a prober that opens new connections all the while never fails: another worker serves."""
     worker_class, _, path = case.partition("-")
     config = f"{configured(worker_class)}workers = 2\ntimeout = 1\n"
-    with Site(config, app="stuck:application", workers=2) as server, server.connect(timeout=20) as wire:
+    with Site(config, app="stuck:application", workers=2) as server, server.connect() as wire:
         with Load(server.address, "/pid", clients=1, fields=CLOSE, pause=0.005) as prober:
             prober.settle(5)
             wire.send(request("GET", f"{path}?id=7"))
-            (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\)", within=15)
+            (timed_out,) = server.log.wait(r"\[CRITICAL\] WORKER TIMEOUT \(pid:(\d+)\)")
             victim = int(timed_out[1])
-            until(lambda: victim not in server.worker_pids(), "the stuck worker goes", within=20)
-            until(lambda: len(server.worker_pids()) == 2, "it is replaced", within=20)
+            until(lambda: victim not in server.worker_pids(), "the stuck worker goes")
+            until(lambda: len(server.worker_pids()) == 2, "it is replaced")
             prober.settle(5)
             tally = prober.stop()
         assert b" 200 OK" not in wire.ended()
@@ -100,8 +100,8 @@ def test_with_one_worker_another_comes_up(worker_class: str) -> None:
     ):
         worker = server.worker_pid()
         wire.send(request("GET", "/c"))
-        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
-        assert until(lambda: answered(server), "it serves", within=15) != worker
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker")
+        assert until(lambda: answered(server), "it serves") != worker
 
 
 @THREAD_CLASSES
@@ -129,7 +129,7 @@ SLOW_BOOT = "import time\ntime.sleep(60)\n"
 
 def test_a_boot_that_takes_too_long_ends_the_first_start(tmp_path: Path) -> None:
     with Site("boot_timeout = 1\n", app="slow:application", files={"slow.py": SLOW_BOOT}, wait=False) as server:
-        assert server.wait_exit(within=20) == 3
+        assert server.wait_exit() == 3
         assert server.log.matching("boot_timeout|did not become ready|not ready within")
         assert "slow.py" in server.log.text, "the stack says where it was"
 
@@ -143,8 +143,8 @@ def test_a_reload_that_boots_too_long_is_taken_back() -> None:
         with Load(server.address, "/", clients=2, fields=CLOSE, pause=0.005) as load:
             load.settle(5)
             server.signal(signal.SIGHUP)
-            until(lambda: set(server.worker_pids()) - before, "new workers try", within=15)
-            until(lambda: set(server.worker_pids()) == before, "they are given up", within=20)
+            until(lambda: set(server.worker_pids()) - before, "new workers try")
+            until(lambda: set(server.worker_pids()) == before, "they are given up")
             load.settle(5)
             tally = load.stop()
         assert tally.failures == []
@@ -174,7 +174,7 @@ def test_a_request_beyond_its_time_is_answered_504(pool: Pool, worker_class: str
 def test_a_request_that_cannot_be_interrupted_is_answered_504_all_the_same(case: str) -> None:
     worker_class, _, path = case.partition("-")
     config = f"{configured(worker_class, 2)}timeout = 4\nrequest_timeout = 1\n"
-    with Site(config, app="stuck:application") as server, server.connect() as get, server.connect(timeout=20) as head:
+    with Site(config, app="stuck:application") as server, server.connect() as get, server.connect() as head:
         get.send(request("GET", path))
         reply = get.reply()
         assert reply.status == 504
@@ -227,7 +227,7 @@ def test_recycled_workers_lose_nothing(case: str, fields: tuple) -> None:
         Load(server.address, "/sleep?s=0.005", clients=4, fields=fields) as load,
     ):
         first = set(server.worker_pids())
-        server.log.wait("Autorestarting worker" if limit == "max_requests" else "has served for", count=4, within=30)
+        server.log.wait("Autorestarting worker" if limit == "max_requests" else "has served for", count=4)
         load.settle(20)
         tally = load.stop()
         until(lambda: len(server.worker_pids()) == 2, "two workers")
@@ -246,7 +246,7 @@ def test_a_worker_that_has_grown_is_replaced_after_its_requests(worker_class: st
         with Load(server.address, "/short?s=0.01", clients=2, fields=CLOSE) as load:
             load.settle(5)
             assert server.get(f"/grow?bytes={200 << 20}").status == 200
-            until(lambda: server.worker_pids() and worker not in server.worker_pids(), "replaced", within=20)
+            until(lambda: server.worker_pids() and worker not in server.worker_pids(), "replaced")
             load.settle(10)
             tally = load.stop()
         assert tally.failures == []
@@ -285,7 +285,7 @@ def test_a_drain_delay_serves_on_while_readiness_says_no() -> None:
         until(lambda: ready(admin) == 503, "readiness says no", within=3)
         assert server.get("/hello").status == 200, "requests are served all the same"
         assert ready(admin, "/healthz") == 200
-        assert server.wait_exit(within=15) == 0
+        assert server.wait_exit() == 0
         assert time.monotonic() - began >= 1.9
 
 

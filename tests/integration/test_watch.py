@@ -62,7 +62,7 @@ class Process:
         os.close(memory)
         assert self.process.stdout is not None
         self.out = Lines(self.process.stdout)
-        until(lambda: Scoreboard(self.page).read(), "the process starts", within=30)
+        until(lambda: Scoreboard(self.page).read(), "the process starts")
         until(lambda: self.snapshot().state == "serving", "it serves")
 
     def snapshot(self) -> Snapshot:

@@ -65,7 +65,7 @@ def by_max_requests(server: Numbered) -> None:
         server.get("/hello")
         return len(server.ages("gone")) >= 2 * WORKERS
 
-    until(replaced_often, "workers are replaced", within=30)
+    until(replaced_often, "workers are replaced")
 
 
 def by_reloads(server: Numbered) -> None:

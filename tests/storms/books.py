@@ -23,7 +23,7 @@ def balance(scene: Scene, outcomes: Outcomes) -> None:
     quiet(scene, pids)
     places(scene)
     for pid in settled(scene):
-        until(lambda pid=pid: rests(pid), f"worker {pid} rests when nothing is asked of it", within=20)
+        until(lambda pid=pid: rests(pid), f"worker {pid} rests when nothing is asked of it")
         threads = proc.threads(pid)
         assert threads <= capacity(scene.worker_class) + 6, f"worker {pid} has {threads} threads"
 
@@ -53,7 +53,7 @@ def quiet(scene: Scene, pids: list[int]) -> None:
         return mine == 1 and held == 0 and connections <= 1 and seen["sent"] == seen["taken"]
 
     try:
-        until(nothing_left, "the books of the workers are empty but for the question", within=30, every=0.05)
+        until(nothing_left, "the books of the workers are empty but for the question", every=0.05)
     except AssertionError as error:
         raise AssertionError(f"{error}: {seen}") from None
 
@@ -67,7 +67,7 @@ def places(scene: Scene) -> None:
         wires = [stack.enter_context(scene.connect()) for _ in range(count)]
         for number, wire in enumerate(wires):
             wire.send(request("GET", f"/?id=place{number}&gate={gate}"))
-            until(lambda id_=f"place{number}": ran(scene.ledger, id_), f"call {number} of {count} begins", within=10)
+            until(lambda id_=f"place{number}": ran(scene.ledger, id_), f"call {number} of {count} begins")
         gate.touch()
         for number, wire in enumerate(wires):
             assert wire.reply().json()["id"] == f"place{number}"

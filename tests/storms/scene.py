@@ -127,4 +127,4 @@ def settled(scene: Scene) -> list[int]:
         pids = scene.server.worker_pids()
         return pids if len(pids) == scene.workers and all(map(proc.is_running, pids)) else []
 
-    return until(stable, f"{scene.workers} workers run", within=30)
+    return until(stable, f"{scene.workers} workers run")

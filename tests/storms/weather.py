@@ -103,7 +103,7 @@ def probes(scene: Scene, dice: random.Random) -> None:
     """Health probes, each of which is answered."""
     while scene.wait(dice.uniform(0.01, 0.2)):
         try:
-            with Wire(scene.admin, timeout=15) as wire:
+            with Wire(scene.admin) as wire:
                 reply = wire.get("/healthz")
                 if reply.status != 200:
                     scene.complain(f"probe: {reply.status}")
@@ -146,7 +146,7 @@ def half_heads(scene: Scene, dice: random.Random) -> None:
 def slow_readers(scene: Scene, dice: random.Random) -> None:
     """Clients that ask for megabytes and read late, or leave in the middle."""
     while scene.wait(dice.uniform(0.05, 0.3)):
-        with suppress(*ENDED), Wire(scene.server.address, timeout=20, receive_buffer=4096) as wire:
+        with suppress(*ENDED), Wire(scene.server.address, receive_buffer=4096) as wire:
             megabytes = dice.randint(1, 3)
             wire.send(request("GET", f"/stream?mb={megabytes}"))
             scene.wait(dice.uniform(0.0, 1.0))

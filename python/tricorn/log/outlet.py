@@ -56,8 +56,8 @@ class Outlet:
             self.socket = self._connected()
         except OSError as error:
             self.trouble = error.strerror or str(error)
-        if self.socket is not None and self._stream:
-            self._wait(PATIENCE)
+        if self._stream:
+            self._has_room(PATIENCE)
 
     @property
     def is_stream(self) -> bool:
@@ -94,9 +94,9 @@ class Outlet:
     def close(self) -> None:
         """The process leaves: the last words wait for a moment."""
         self.flush()
-        if self._kept and self._pid == os.getpid() and self.socket is not None:
-            self._wait(PATIENCE)
-            self.flush()
+        end = time.monotonic() + PATIENCE
+        while self._kept and self._pid == os.getpid() and self._has_room(end - time.monotonic()):
+            self.flush()  # as much of it as there is room for
         self.lost += len(self._kept)
         self._forget()
         self._disconnect()
@@ -217,11 +217,13 @@ class Outlet:
             except OSError:  # a user that may not: what was opened before serves still
                 self.socket = inherited
 
-    def _wait(self, seconds: float) -> None:
-        assert self.socket is not None
+    def _has_room(self, within: float) -> bool:
+        """Whether the socket takes something within so many seconds; it may also have failed."""
+        if self.socket is None or within <= 0:
+            return False
         poll = select.poll()
         poll.register(self.socket.fileno(), select.POLLOUT)
-        poll.poll(int(seconds * 1000))
+        return bool(poll.poll(int(within * 1000)))
 
     def _forget(self) -> None:
         self._kept.clear()

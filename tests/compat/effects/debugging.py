@@ -34,9 +34,7 @@ def sees_spew(directory: Path) -> None:
 def sees_reload(directory: Path) -> None:
     with Site("reload = True\n", app="mine:application", files={"mine.py": module("one")}) as server:
         worker = server.worker_pid()
-        until(
-            lambda: edited(server, "mine.py") and worker not in server.worker_pids(), "a reload", within=15, every=2.5
-        )
+        until(lambda: edited(server, "mine.py") and worker not in server.worker_pids(), "a reload", every=2.5)
 
 
 def edited(server: Site, name: str) -> bool:
@@ -50,9 +48,7 @@ def sees_reload_engine(directory: Path) -> None:
         "reload = True\nreload_engine = 'poll'\n", app="mine:application", files={"mine.py": module("1")}
     ) as server:
         worker = server.worker_pid()
-        until(
-            lambda: edited(server, "mine.py") and worker not in server.worker_pids(), "a reload", within=15, every=0.5
-        )
+        until(lambda: edited(server, "mine.py") and worker not in server.worker_pids(), "a reload", every=0.5)
     with Site("reload_engine = 'no_such_engine'\n", wait=False) as server:
         assert server.wait_exit() in (1, 2)
         assert "no_such_engine" in server.log.text

@@ -39,7 +39,7 @@ def hook(name: str) -> Callable[[Path], None]:
             if name in causes:
                 assert not mark.exists()
                 causes[name](server)
-            until(mark.exists, f"{name} is called", within=15)
+            until(mark.exists, f"{name} is called")
             if name == "pre_exec":
                 successor = Path(f"{pidfile}.2")
                 until(successor.exists, "the successor")

@@ -158,4 +158,4 @@ def sees_enable_stdio_inheritance(directory: Path) -> None:
             server.out.wait("a word on standard output")
         finally:
             os.kill(int(pidfile.read_text()), signal.SIGTERM)
-            until(lambda: not pidfile.exists(), "the daemon stops", within=15)
+            until(lambda: not pidfile.exists(), "the daemon stops")

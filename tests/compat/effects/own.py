@@ -105,20 +105,20 @@ def sees_request_timeout(directory: Path) -> None:
 def sees_boot_timeout(directory: Path) -> None:
     files = {"slow.py": "import time\ntime.sleep(60)\n"}
     with Site("boot_timeout = 1\n", app="slow:application", files=files, wait=False) as server:
-        assert server.wait_exit(within=15) == 3
+        assert server.wait_exit() == 3
 
 
 def sees_max_worker_memory(directory: Path) -> None:
     with Site(f"max_worker_memory = {150 << 20}\n", app="stuck:application") as server:
         worker = int(server.get("/pid").body)
         server.get(f"/grow?bytes={200 << 20}")
-        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker")
 
 
 def sees_max_worker_lifetime(directory: Path) -> None:
     with Site("max_worker_lifetime = 1\n") as server:
         worker = int(server.get("/pid").body)
-        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker", within=15)
+        until(lambda: server.worker_pids() and worker not in server.worker_pids(), "another worker")
 
 
 def sees_max_worker_lifetime_jitter(directory: Path) -> None:
@@ -132,7 +132,7 @@ def sees_max_worker_lifetime_jitter(directory: Path) -> None:
                 left[pid] = time.monotonic()
             return len(left) == 4
 
-        until(all_gone, "the first generation is gone", within=20)
+        until(all_gone, "the first generation is gone")
         assert max(left.values()) - min(left.values()) > 0.05
 
 
@@ -175,7 +175,7 @@ def sees_body_min_rate(directory: Path) -> None:
                 return True
             return not wire.still_open(0.05)
 
-        until(cut_off, "it is cut off", within=15)
+        until(cut_off, "it is cut off")
 
 
 def sees_write_timeout(directory: Path) -> None:
@@ -185,7 +185,7 @@ def sees_write_timeout(directory: Path) -> None:
         server.connect(receive_buffer=4096) as wire,
     ):
         wire.send(request("GET", "/stream?count=400&size=100000&marked"))
-        server.out.wait("marked", within=20)
+        server.out.wait("marked")
         wire.reset()
 
 
@@ -455,12 +455,10 @@ def reloads(directory: Path, settings: str, path: Path, expected: bool) -> None:
         worker = server.worker_pid()
         server.get("/hello")
         if expected:
-            until(lambda: touched(path) and worker not in server.worker_pids(), "a reload", within=20, every=1.5)
+            until(lambda: touched(path) and worker not in server.worker_pids(), "a reload", every=1.5)
             return
         other = directory / "seen.html"
-        until(
-            lambda: touched(path) and touched(other) and worker not in server.worker_pids(), "one", within=20, every=1.5
-        )
+        until(lambda: touched(path) and touched(other) and worker not in server.worker_pids(), "one", every=1.5)
         assert not server.log.matching(re.escape(str(path))), "it was the other file"
 
 

@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 from tests.harness import Server, Wire, until
+from tests.harness.deadline import PATIENCE
 from tests.harness.wire import Fields, Reply, request
 
 Step = tuple[Any, ...]
@@ -73,7 +74,7 @@ class Stage:
             wire.send(self.request(*steps, method=method, **more))
             return wire.reply(method)
 
-    def told(self, count: int = 0, tag: str = "", within: float = 10.0) -> list[Any]:
+    def told(self, count: int = 0, tag: str = "", within: float = PATIENCE) -> list[Any]:
         """What was noted, as soon as it is so much."""
 
         found: list[Any] = []

@@ -62,9 +62,9 @@ def test_a_client_that_does_not_read_holds_the_application_back(stage: Stage, tm
     (worker,) = stage.server.worker_pids()
     stage.alive()
     before = proc.private_bytes(worker)
-    with stage.connect(receive_buffer=4096, timeout=30) as wire:
+    with stage.connect(receive_buffer=4096) as wire:
         wire.send(stage.request(start(), ("pour", count, size, str(progress)), body(b"end")))
-        until(lambda: wire.still_open(0.1) and stalled(progress), "it is held back", within=10, every=0.2)
+        until(lambda: wire.still_open(0.1) and stalled(progress), "it is held back", every=0.2)
         assert int(progress.read_text() if progress.exists() else "0") < count
         assert proc.private_bytes(worker) - before < 3 * size + 8 * MEGABYTE
         assert stage.alive()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from tests.conftest import Pool
 from tests.harness import Server, Wire
 from tests.harness.classes import EVENT_LOOPS, THREADED
+from tests.harness.deadline import PATIENCE
 from tests.harness.server import Lines
 from tests.harness.wire import Fields, request
 
@@ -134,7 +135,7 @@ class Stage:
     def connect(self, **options: Any) -> Wire:
         return self.server.connect(**options)
 
-    def told(self, tag: str, event: str, *, within: float = 10.0) -> str:
+    def told(self, tag: str, event: str, *, within: float = PATIENCE) -> str:
         """Waits until the application has told of an event; the words behind it."""
         (found, *_) = self.server.log.wait(rf"^told {tag} {event}(?: (.*))?$", within=within)
         return found[1] or ""

@@ -125,5 +125,5 @@ def test_websockets(pool: Pool) -> None:
 
     server = serve(pool, "asgi", SEPARATE)
     with connect(f"ws://127.0.0.1:{server.port}/", proxy=None, additional_headers=FIELDS) as socket:
-        got = json.loads(socket.recv(timeout=10))
+        got = json.loads(socket.recv(timeout=30))
     assert got == {**CLAIMED, "scheme": "wss", "server": ["shop.example", 8443], "fields": SEPARATE_NAMES}

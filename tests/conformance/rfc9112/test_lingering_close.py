@@ -21,7 +21,7 @@ def test_a_refusal_is_read_while_the_client_still_sends(tcp_server: Server, bad:
         [("Transfer-Encoding", "chunked")] if bad == "chunk" else [("Content-Length", "9999999"), ("Bad Name", "x")]
     )
     for _ in range(5):
-        with tcp_server.connect(timeout=10) as wire:
+        with tcp_server.connect() as wire:
             wire.send(request("POST", "/body", fields), b"zz\r\n" if bad == "chunk" else b"")
 
             def flood() -> None:

@@ -123,7 +123,7 @@ def test_pipelined_requests_with_bodies(keeping_server: Server) -> None:
 def test_thousands_of_pipelined_requests(keeping_server: Server) -> None:
     """Sent without waiting for one answer: the server must neither drop, nor reorder, nor block for ever."""
     count = 4_000
-    with keeping_server.connect(timeout=30) as wire:
+    with keeping_server.connect() as wire:
         sender = threading.Thread(
             target=wire.send, args=[request("GET", f"/fields?X-Number={number}") for number in range(count)]
         )

@@ -26,7 +26,7 @@ def say(text):
 
 def run(code: str, tmp_path: Path) -> tuple[str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", PRELUDE + code], cwd=tmp_path, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", PRELUDE + code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     return done.stdout, done.stderr
 

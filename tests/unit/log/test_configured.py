@@ -316,5 +316,5 @@ def test_every_worker_pays_only_for_what_is_configured() -> None:
         "import sys; from tricorn import log; from tricorn.config.resolve import resolve; log.make(resolve([]));"
         "print([name for name in ('logging.config', 'logging.handlers', 'json', 'datetime') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[]\n"

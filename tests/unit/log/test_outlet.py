@@ -173,6 +173,32 @@ def test_messages_of_several_threads_are_each_sent_once(tmp_path: Path) -> None:
     )
 
 
+def test_the_end_waits_until_all_is_sent_to_a_reader_who_is_slow(tmp_path: Path) -> None:
+    """A socket that has room again has not room for all."""
+    path = tmp_path / "socket"
+    with listener(path) as there:
+        outlet = Outlet(Collector("stream", str(path)), keeps=True)
+        reading = there.accept()[0]
+        assert outlet.socket is not None
+        outlet.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+        count, message = 200, b"x" * 1000
+        for _ in range(count):
+            outlet.send(message)
+        got = 0
+
+        def read() -> None:
+            nonlocal got
+            while piece := reading.recv(4096):
+                got += len(piece)
+
+        closing = threading.Thread(target=outlet.close)
+        closing.start()
+        read()
+        closing.join(10)
+        reading.close()
+    assert (outlet.lost, got) == (0, count * len(message))
+
+
 def test_a_fork_has_a_stream_of_its_own_and_nothing_that_its_parent_keeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
