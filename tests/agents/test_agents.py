@@ -103,7 +103,7 @@ def running(
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(60)
         finally:
             process.kill()
             log.close()

@@ -222,7 +222,7 @@ def test_v11_usr2_finds_the_application_that_is_called_like_a_module_of_the_serv
         new = int(successor.read_text())
         server.log.wait("Booting worker", count=2)
         server.signal(signal.SIGTERM)
-        server.process.wait(10)
+        server.process.wait(60)
         try:
             until(lambda: not successor.exists() and pidfile.exists(), "the successor takes over", within=5)
             assert server.get("/").body == b"mine"

@@ -160,7 +160,7 @@ def test_usr2_and_a_handover(tmp_path: Path) -> None:
         served = {int(server.get("/pid").body) for _ in range(5)}
         assert served <= set(proc.children(old)) | set(proc.children(new))
         server.signal(signal.SIGTERM)
-        assert server.process.wait(15) == 0
+        assert server.process.wait(60) == 0
         until(lambda: pidfile.exists() and int(pidfile.read_text()) == new, "the successor takes the pidfile over")
         server.log.wait("Master has been promoted")
         assert not second.exists()
@@ -220,7 +220,7 @@ def test_winch_without_daemon_is_ignored() -> None:
 def test_winch_of_a_daemon_stops_its_workers(tmp_path: Path) -> None:
     pidfile, log = tmp_path / "pid", tmp_path / "log"
     with Site(f"daemon = True\npidfile = '{pidfile}'\nerrorlog = '{log}'\n", wait=False) as server:
-        assert server.process.wait(10) == 0
+        assert server.process.wait(60) == 0
         until(lambda: pidfile.exists() and pidfile.read_text().strip(), "the daemon's pidfile")
         master = int(pidfile.read_text())
         try:
@@ -280,7 +280,7 @@ def test_different_signals_at_once_are_all_handled() -> None:
 def test_workers_go_when_their_master_is_killed() -> None:
     with Server(workers=2) as server:
         server.signal(signal.SIGKILL)
-        server.process.wait(5)
+        server.process.wait(60)
         until(lambda: not server.leftovers(), "the workers notice")
 
 

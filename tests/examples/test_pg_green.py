@@ -145,5 +145,5 @@ def test_the_embedded_postgresql_goes_with_the_server(worker_class: str, end: st
             assert len(json.loads(wire.get("/actors").body)) == 200, server.log.text
         assert any("database.py" in proc.command_line(pid) for pid in server.leftovers())
         server.signal(getattr(signal, f"SIG{end}"))
-        server.process.wait(15)
+        server.process.wait(60)
         until(lambda: not server.leftovers(), "PostgreSQL and who started it are gone")

@@ -91,7 +91,7 @@ def test_postgresql_goes_with_the_server(end: str) -> None:
         assert any("postgres" in name for name in names), names
         workers = server.worker_pids()
         server.signal(getattr(signal, f"SIG{end}"))
-        server.process.wait(15)
+        server.process.wait(60)
         if end == "KILL":
             # Nobody told the workers; they find out in their own time. Here it is enough that they are gone.
             for pid in workers:

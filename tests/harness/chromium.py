@@ -76,7 +76,7 @@ class Chromium:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        self.process.wait(10)
+        self.process.wait(60)
         # Its children may still be writing for a moment.
         until(lambda: not self._remains(), "the browser's profile is removed")
 

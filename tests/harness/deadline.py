@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-PATIENCE = float(os.environ.get("TEST_PATIENCE", "30"))
+PATIENCE = float(os.environ.get("TEST_PATIENCE", "60"))
 """Seconds after which what a test waits for will not come any more. Long, since a machine may stand still for a moment,
 and free where all is well; `make mutants`, where much never comes, sets it lower."""
 SELDOM = 0.03

@@ -149,10 +149,10 @@ class Postgres:
         try:
             if self._process.poll() is None:
                 self._process.send_signal(signal.SIGINT)
-                self._process.wait(20)
+                self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.send_signal(signal.SIGQUIT)
-            self._process.wait(10)
+            self._process.wait(60)
         finally:
             shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -339,17 +339,17 @@ class Server:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(15)
+                self.process.wait(30)
             except subprocess.TimeoutExpired:
-                complaints.append("the master did not stop within 15 s after SIGTERM")
+                complaints.append("the master did not stop within 30 s after SIGTERM")
             try:
-                all_gone = until(lambda: not self.leftovers(), "all processes are gone", within=5)
+                all_gone = until(lambda: not self.leftovers(), "all processes are gone", within=15)
             except AssertionError:
                 complaints += [f"left behind: {pid} {proc.command_line(pid)}" for pid in self.leftovers()]
         finally:
             for pid in [] if all_gone else self.leftovers():
                 os.kill(pid, signal.SIGKILL)
-            self.process.wait(5)
+            self.process.wait(30)
             self.log.join()
             self.out.join()
             for stream in (self.process.stdout, self.process.stderr):

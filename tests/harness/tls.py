@@ -57,7 +57,7 @@ class TlsServer:
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
         if self._process.stdout is not None:
             self._process.stdout.close()
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -64,7 +64,8 @@ def workers(site: Path) -> Iterator[str]:
 
 
 def test_a_master_and_its_workers_measure_and_their_names_are_in_the_report(site: Path, workers: str) -> None:
-    more = ("--users", "6", "--locust-master", workers, "--expect-workers", "2", "-o", "report")
+    # Long enough for a busy machine to start the users on both workers.
+    more = ("--seconds", "3", "--users", "6", "--locust-master", workers, "--expect-workers", "2", "-o", "report")
     status, out, err = ended(started(site, *ONE, *more))
     assert status == 0, err
     assert f"--worker --master-host 127.0.0.1 --master-port {workers.rpartition(':')[2]}" in err
@@ -94,7 +95,7 @@ def test_a_locustfile_with_an_error_is_told_before_anything_is_started(site: Pat
 def test_interrupted_it_leaves_no_locust(site: Path) -> None:
     process = started(site, *ONE[:-1], "60", "--users", "2", "--locust-processes", "2")
     try:
-        until(lambda: count_locusts(process.pid) == 3, "a master and two workers run")
+        until(lambda: count_locusts(process.pid) == 3, "a master and two workers run", within=120)
         below = proc.descendants(process.pid)
         process.send_signal(signal.SIGINT)
         status, _, err = ended(process)

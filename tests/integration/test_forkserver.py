@@ -93,4 +93,4 @@ def test_the_processes_of_a_run_share_one_that_ends_with_the_last(
         forked.stdout.close()
         forked.stderr.close()
     second.stop()
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0

@@ -71,7 +71,7 @@ def test_interrupted_it_reports_what_it_has(pool: Pool) -> None:
         assert process.stderr is not None
         assert " req/s   " in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "  [200]\t" in out
     assert "Interrupted: the report is of what came until then." in err
@@ -87,7 +87,7 @@ def test_interrupted_before_the_first_request_one_sentence(tmp_path: Path) -> No
         log.open("w"),  # which returns when the command has opened it, too
     ):
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err.strip()) == (130, "", "Interrupted: there is no report.")
 
 

@@ -474,7 +474,7 @@ class TestTroubles:
             serves(running)
             self.keeps_serving(running)
             process.terminate()
-            assert process.wait(10) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
             process.wait()

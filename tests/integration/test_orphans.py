@@ -13,7 +13,7 @@ from tests.harness.wire import request
 
 def kill_arbiter(server: Server) -> None:
     server.signal(signal.SIGKILL)
-    server.process.wait(5)
+    server.process.wait(60)
 
 
 def is_refused(server: Server) -> bool:

@@ -103,7 +103,7 @@ def test_json_for_programs_until_they_have_seen_enough(shop: Server) -> None:
             shop.get("/hello")
         looks = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.stdout.close()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
     assert first["schema"] == 1
     assert first["server"]["pid"] == shop.pid
@@ -158,10 +158,10 @@ def on_a_pty(argv: list[str], env: dict[str, str], *, until_it_says: bytes, then
                 else:
                     process.send_signal(then)
         assert is_told, output
-        return output, process.wait(10)
+        return output, process.wait(60)
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(60)
         os.close(ours)
 
 

@@ -103,11 +103,11 @@ class Process:
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
     def close(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
         self.out.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -325,7 +325,7 @@ def test_an_idle_worker_drains_by_order(start: Any) -> None:
     assert process.get("/").status == 200
     Scoreboard(process.page).order(drain=True)
     process.process.send_signal(signal.SIGTERM)
-    assert process.process.wait(10) == 0
+    assert process.process.wait(60) == 0
 
 
 # max_requests
@@ -352,7 +352,7 @@ def test_the_page_of_a_killed_worker_names_what_it_was_doing(start: Any) -> None
     with process.ask("/sleep?30&a=%C3%A9"), process.ask("/busy?30"):
         until(lambda: len(process.requests()) == 2, "two run")
         process.process.kill()
-        process.process.wait(10)
+        process.process.wait(60)
         running = process.requests()
         assert sorted(request.text for request in running) == ["GET /busy?30", "GET /sleep?30&a=%C3%A9"]
         assert all(0 < request.age < 60 for request in running)

@@ -150,7 +150,7 @@ def sees_enable_stdio_inheritance(directory: Path) -> None:
         f"daemon = True\nenable_stdio_inheritance = True\npidfile = '{pidfile}'\nerrorlog = '{directory / 'log'}'\n"
     )
     with fact_site(config, wait=False) as server:
-        server.process.wait(10)
+        server.process.wait(60)
         until(lambda: pidfile.exists() and pidfile.read_text().strip(), "the pidfile")
         until(server._accepts, "it accepts")
         try:

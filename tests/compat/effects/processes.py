@@ -236,7 +236,7 @@ def sees_daemon(directory: Path) -> None:
     pidfile = directory / "pid"
     config = f"daemon = True\npidfile = '{pidfile}'\nerrorlog = '{directory / 'log'}'\n"
     with fact_site(config, wait=False) as server:
-        assert server.process.wait(10) == 0
+        assert server.process.wait(60) == 0
         until(lambda: pidfile.exists() and pidfile.read_text().strip(), "the pidfile")
         master = int(pidfile.read_text())
         try:
