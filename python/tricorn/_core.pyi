@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeVar, final
+
+_T = TypeVar("T")
 
 __all__ = [
     "GROUP_BYTES",
@@ -16,6 +18,7 @@ __all__ = [
     "GreenServer",
     "Ledger",
     "LedgerReader",
+    "LoopClock",
     "LoopServer",
     "PageReader",
     "RunningRequest",
@@ -570,6 +573,23 @@ class Transport:
     def get_write_buffer_size(self) -> int: ...
     def can_write_eof(self) -> bool: ...
     def write_eof(self) -> None: ...
+
+@final
+class LoopClock:
+    """Keeps the time that the event loop of a hub waits and works."""
+
+    def __new__(cls, core: Core) -> LoopClock: ...
+    def begin(self) -> None:
+        """The loop works, and says from now on when it waits."""
+
+    def waits(self) -> None:
+        """The loop is about to wait for events."""
+
+    def works(self) -> None:
+        """The loop has waited."""
+
+    def around(self, wait: Callable[..., _T]) -> Callable[..., _T]:
+        """What waits for events, as something that keeps the time."""
 
 @final
 class LoopServer:

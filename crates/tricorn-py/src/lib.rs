@@ -36,6 +36,7 @@ mod green;
 mod late;
 mod load;
 mod logs;
+mod loop_clock;
 mod loop_server;
 mod loops;
 mod options;
@@ -74,6 +75,8 @@ mod _core {
     use crate::load::load;
     #[pymodule_export]
     use crate::logs::check_access_log_format;
+    #[pymodule_export]
+    use crate::loop_clock::LoopClock;
     #[pymodule_export]
     use crate::loop_server::LoopServer;
     #[pymodule_export]

@@ -157,11 +157,13 @@ def _times(
 
 
 def _blocked(before: Counted, now: Counted, seconds: float) -> float | None:
-    if BLOCKED not in now.figures:
+    if not now.figures.get(LOOP_WORK):
         return None
-    nanos = _grown(before.figures.get(BLOCKED, 0), now.figures[BLOCKED], seconds)
+    nanos = _grown(before.figures.get(BLOCKED, 0), now.figures.get(BLOCKED, 0), seconds)
     return None if nanos is None else min(nanos / _NANOSECONDS / seconds, 1.0)
 
 
-BLOCKED = "blocked_nanoseconds"
-"""How long an event loop or a hub has not come back, where the scoreboard has it."""
+LOOP_WORK = "loop_work_nanoseconds"
+"""How long an event loop or a hub did not wait for events; zero where that is not measured."""
+BLOCKED = "loop_blocked_nanoseconds"
+"""How long it neither computed meanwhile nor wanted a processor."""

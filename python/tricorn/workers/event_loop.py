@@ -15,6 +15,7 @@ from tricorn import forked
 
 if TYPE_CHECKING:
     from tricorn.log import Logger
+    from tricorn.workers.native import LoopClock
 
 T = TypeVar("T")
 
@@ -63,6 +64,13 @@ class EventLoop:
                 if not _let_out(task, error):  # which is raised below
                     self._log.error("%s in the event loop, which goes on", type(error).__name__, exc_info=error)
         return task.result()
+
+    def keep_time(self, clock: LoopClock) -> None:
+        """Tells when the loop waits for events, and when it has; nothing where it does not show that, as uvloop."""
+        selector: Any = getattr(self.loop, "_selector", None)
+        if selector is not None:
+            selector.select = clock.around(selector.select)
+            clock.begin()
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Calls a function in the loop, soon. For signal handlers, which run in the midst of something else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import eventlet.event
 from eventlet import hubs
@@ -13,6 +13,9 @@ from eventlet.greenthread import GreenThread, spawn_n
 
 from tricorn import forked
 from tricorn.workers import green
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import LoopClock
 
 
 class Hub(green.Hub):
@@ -31,6 +34,13 @@ class Hub(green.Hub):
         for listener in self._listeners:
             self._hub.remove(listener)
         self._listeners.clear()
+
+    def keep_time(self, clock: LoopClock) -> None:
+        """Of the hubs that have one method to wait by, those of epoll and poll."""
+        wait = getattr(self._hub, "do_poll", None)
+        if wait is not None:
+            self._hub.do_poll = clock.around(wait)
+            clock.begin()
 
     def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
         return RequestGreenlet(self._hub.greenlet, run)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gevent import event, get_hub, spawn, timeout
 from gevent.greenlet import Greenlet
 
 from tricorn.workers import green
+
+if TYPE_CHECKING:
+    from tricorn.workers.native import LoopClock
 
 
 class Hub(green.Hub):
@@ -29,6 +32,19 @@ class Hub(green.Hub):
             watcher.stop()
             watcher.close()
         self._watchers.clear()
+
+    def keep_time(self, clock: LoopClock) -> None:
+        """What the hub calls last before it waits, and first when it has. libuv's loop has none of the former."""
+        loop = self._hub.loop
+        try:
+            before = loop.prepare(ref=False, priority=loop.MINPRI)
+        except TypeError:
+            return
+        after = loop.check(ref=False, priority=loop.MAXPRI)
+        before.start(clock.waits)
+        after.start(clock.works)
+        self._watchers += (before, after)
+        clock.begin()
 
     def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
         return RequestGreenlet(run)

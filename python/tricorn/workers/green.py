@@ -24,7 +24,7 @@ from tricorn.workers.messages import Notice
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
-    from tricorn.workers.native import Core, WsgiGateway
+    from tricorn.workers.native import Core, LoopClock, WsgiGateway
 
 
 class Event(Protocol):
@@ -48,6 +48,10 @@ class Hub(ABC):
     @abstractmethod
     def unwatch(self) -> None:
         """Watches nothing any more."""
+
+    @abstractmethod
+    def keep_time(self, clock: LoopClock) -> None:
+        """Tells when the hub waits for events, and when it has; nothing where this hub does not show it."""
 
     @abstractmethod
     def new_greenlet(self, run: Callable[[], object]) -> Any:
@@ -137,7 +141,7 @@ class GreenWorker(Worker):
             self._hub.spawn(wait_and_call)
 
     def serve(self, core: Core, gateway: WsgiGateway) -> None:
-        from tricorn.workers.native import GreenServer
+        from tricorn.workers.native import GreenServer, LoopClock
 
         hub = self._hub = self.make_hub()
         done = hub.event()
@@ -145,6 +149,7 @@ class GreenWorker(Worker):
         watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
+        hub.keep_time(LoopClock(core))
         try:
             with forked.fence():
                 done.wait()

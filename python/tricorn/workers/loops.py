@@ -110,13 +110,15 @@ class LoopWorker(Worker):
             self._end()
 
     async def _serve_in_loop(self, core: Core, gateway: Any) -> None:
-        from tricorn.workers.native import LoopServer
+        from tricorn.workers.native import LoopClock, LoopServer
 
+        assert self._loop is not None
         done = asyncio.Event()
         server = self._server = LoopServer(core, gateway, done.set)
         watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
+        self._loop.keep_time(LoopClock(core))
         if self.leaving:
             self._leave()
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tricorn.top import change
 from tricorn.top.change import bound, percentile
-from tricorn.top.look import Worker
+from tricorn.top.look import Counted, Worker
 
 from tests.unit.top.made import EDGES, counted, entry, look, page
 
@@ -59,11 +59,14 @@ def test_nothing_is_said_without_something_to_compare_with() -> None:
         assert (found.requests, found.total, found.cpu) == (None, None, None)
 
 
-def test_the_share_that_a_loop_was_blocked_is_told_where_the_page_has_it() -> None:
-    name = {change.BLOCKED: 0}
-    assert change.of(counted(**name), counted(**{change.BLOCKED: 500_000_000}), 2.0).blocked == 0.25
-    assert change.of(counted(**name), counted(**{change.BLOCKED: 5_000_000_000}), 2.0).blocked == 1.0
-    assert change.of(counted(), counted(), 2.0).blocked is None
+def test_the_share_that_a_loop_was_blocked_is_told_where_it_is_measured() -> None:
+    def loop(blocked: int) -> Counted:
+        return counted(**{change.LOOP_WORK: 6_000_000_000, change.BLOCKED: blocked})
+
+    assert change.of(loop(0), loop(500_000_000), 2.0).blocked == 0.25
+    assert change.of(loop(0), loop(5_000_000_000), 2.0).blocked == 1.0
+    assert change.of(loop(0), loop(0), 2.0).blocked == 0
+    assert change.of(counted(), counted(**{change.LOOP_WORK: 0, change.BLOCKED: 0}), 2.0).blocked is None
 
 
 def test_what_the_arbiter_has_counted_is_told() -> None:

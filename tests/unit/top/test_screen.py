@@ -74,9 +74,11 @@ def test_columns_are_left_out_from_the_right() -> None:
 
 
 def test_how_long_loops_were_blocked_has_a_column_where_it_is_known() -> None:
-    blocked = {change.BLOCKED: 0}
-    first = look(1.0, Worker(entry(1), page(counted(**blocked)), None), totals=counted())
-    second = look(2.0, Worker(entry(1), page(counted(**{change.BLOCKED: 970_000_000})), None), totals=counted())
+    def worker(blocked: int) -> Worker:
+        return Worker(entry(1), page(counted(**{change.LOOP_WORK: 1, change.BLOCKED: blocked})), None)
+
+    first = look(1.0, worker(0), totals=counted())
+    second = look(2.0, worker(970_000_000), totals=counted())
     made = Scene(second, change.between(first, second), Desk())
     shown = text(made, 100, 12)
     assert "BLOCK" in shown

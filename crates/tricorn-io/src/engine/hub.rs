@@ -125,6 +125,29 @@ impl Engine {
         true
     }
 
+    /// The event loop says from now on when it waits ([`Engine::loop_waits`]).
+    pub fn keep_loop_time(&self) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.time.begin(clock::now());
+        }
+    }
+
+    /// The event loop begins to wait for events.
+    #[inline]
+    pub fn loop_waits(&self) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.time.wait_begins(clock::now());
+        }
+    }
+
+    /// The event loop has waited.
+    #[inline]
+    pub fn loop_works(&self) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.time.wait_ends(clock::now());
+        }
+    }
+
     /// The hub is to come soon.
     pub fn ring_hub(&self) {
         self.shared.waiting.ring_hub();

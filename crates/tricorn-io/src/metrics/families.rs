@@ -46,6 +46,8 @@ pub(super) enum Source {
     SomeCounts(&'static [(&'static str, Word)]),
     /// The same in nanoseconds.
     Nanoseconds(Word),
+    /// The same, left out as long as it is zero.
+    SomeNanoseconds(Word),
     /// The sum of a gauge over the workers there are.
     Sum(Word),
     /// The same, left out as long as it is zero.
@@ -86,7 +88,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 46] = [
+pub static FAMILIES: [Family; 48] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -108,6 +110,8 @@ pub static FAMILIES: [Family; 46] = [
     row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),
     row(Counter, "lines_lost", "log", "Lines of a log that were lost.", Counts(&[("access", Word::LogLost), ("syslog", Word::SyslogLost), ("statsd", Word::StatsdLost)])),
     row(Counter, "cpu_seconds", "", "Processor time of all workers.", Nanoseconds(Word::Cpu)),
+    row(Counter, "loop_work_seconds", "", "Time in which event loops did not wait for events (gevent, eventlet, event loops but uvloop).", SomeNanoseconds(Word::LoopWorked)),
+    row(Counter, "loop_blocked_seconds", "", "Of that, time in which they neither computed nor wanted a processor: calls that hold up all others.", SomeNanoseconds(Word::LoopBlocked)),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
     row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),

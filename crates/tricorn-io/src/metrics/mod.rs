@@ -118,13 +118,13 @@ impl Renderer<'_> {
         let ledger = self.sources.ledger;
         let mut put = |label: &str, value: &dyn fmt::Display| sample(out, family, label, value);
         match &family.source {
-            Source::SomeSum(word) if totals.word(*word) == 0 => Ok(()),
+            Source::SomeSum(word) | Source::SomeNanoseconds(word) if totals.word(*word) == 0 => Ok(()),
             Source::SomeCounts(words) if words.iter().all(|(_, word)| totals.word(*word) == 0) => Ok(()),
             Source::Count(word) | Source::Sum(word) | Source::SomeSum(word) => put("", &totals.word(*word)),
             Source::Counts(words) | Source::SomeCounts(words) | Source::Sums(words) => {
                 words.iter().try_for_each(|(label, word)| put(label, &totals.word(*word)))
             }
-            Source::Nanoseconds(word) => put("", &Seconds(totals.word(*word))),
+            Source::Nanoseconds(word) | Source::SomeNanoseconds(word) => put("", &Seconds(totals.word(*word))),
             Source::Durations(start) => match totals.durations(*start) {
                 Some(durations) => histogram(out, family, durations),
                 None => Ok(()),

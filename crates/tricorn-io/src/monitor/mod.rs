@@ -194,7 +194,7 @@ impl Monitor<'_> {
         let shared = self.shared;
         let now = clock::now();
         shared.board.set(Word::Heartbeat, now);
-        self.usage.look(shared.board, now);
+        self.usage.look(&shared.waiting, shared.board, now);
         if now > self.expected.saturating_add(PAUSED) {
             self.watchdog.resume(now);
             self.eye.resume(now);

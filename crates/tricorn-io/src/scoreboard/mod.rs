@@ -100,6 +100,9 @@ words! {
     LogLost = 30, Counter;
     /// Five words: responses with status 1xx … 5xx.
     StatusClass = 32, Counter * 5;
+    /// What the event loop of a hub worked, by the clock, and what it was blocked meanwhile; in nanoseconds.
+    LoopWorked = 37, Counter;
+    LoopBlocked = 38, Counter;
     /// Connections handed over to siblings and taken over from them, each with a request.
     HandedOver = 40, Counter;
     TakenOver = 41, Counter;

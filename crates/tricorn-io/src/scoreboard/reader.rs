@@ -139,7 +139,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 43] = [
+static FIGURES: [(&str, Word); 45] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -180,6 +180,8 @@ static FIGURES: [(&str, Word); 43] = [
     ("syslog_lost", Word::SyslogLost),
     ("statsd_lost", Word::StatsdLost),
     ("cpu_nanoseconds", Word::Cpu),
+    ("loop_work_nanoseconds", Word::LoopWorked),
+    ("loop_blocked_nanoseconds", Word::LoopBlocked),
     ("resident_bytes", Word::Resident),
     ("slot", Word::Slot),
     ("generation", Word::Generation),

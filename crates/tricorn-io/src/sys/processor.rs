@@ -17,6 +17,12 @@ pub fn time_of(_: ThreadId) -> Option<u64> {
     None
 }
 
+/// For how long a thread has wanted a processor and had none, in nanoseconds; `None` where the system does not tell.
+pub fn delay_of(thread: ThreadId) -> Option<u64> {
+    let told = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    told.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
 /// Whether a thread runs or would, had it a processor: it waits for nothing else.
 pub fn is_wanted_by(thread: ThreadId) -> bool {
     let Ok(stat) = std::fs::read(format!("/proc/self/task/{thread}/stat")) else { return false };

@@ -1,4 +1,5 @@
 //! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
+use super::loop_time::LoopTime;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
@@ -39,6 +40,8 @@ pub struct Hub {
     /// Where late calls were when that was raised, for the watchdog's report.
     stacks: Mutex<Vec<Stack>>,
     tells_stacks: AtomicBool,
+    /// How long its loop has waited and worked, if that is told.
+    pub time: LoopTime,
 }
 
 /// The stack of a call, in faulthandler's lines.
@@ -61,6 +64,7 @@ impl Hub {
             late: Mutex::default(),
             stacks: Mutex::default(),
             tells_stacks: AtomicBool::new(false),
+            time: LoopTime::default(),
         })
     }
 

@@ -2,6 +2,7 @@
 use super::capacity::Callers;
 use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
+use super::loop_time::LoopUse;
 use super::progress::Silence;
 use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
@@ -302,6 +303,13 @@ impl Waiting {
     pub(super) fn awaits_hub(&self, hub: &Hub) -> bool {
         let has_events = |fd| !ready(fd, PollFlags::IN, 0).is_empty();
         hub.is_rung() || has_events(self.poller.as_fd()) || self.entrance.accepts().is_some_and(has_events)
+    }
+
+    /// Adds to the scoreboard what a hub's event loop was used for since the last time.
+    pub fn note_loop(&self, account: &mut LoopUse, now: u64) {
+        if let Manner::Hub(hub) = &self.manner {
+            account.look(&hub.time, hub.thread(), self.board, now);
+        }
     }
 
     /// The call a slot is at: its number, and when it began.

@@ -19,6 +19,7 @@ mod eye;
 pub mod hub;
 mod hub_watch;
 pub mod lateness;
+pub mod loop_time;
 mod manner;
 pub mod progress;
 mod seen;

@@ -1,0 +1,210 @@
+//! How long a hub's event loop has waited and worked.
+//!
+//! The loop's thread says when it begins to wait and when it has waited. The monitor makes of that, once in a while, what the
+//! time between was used for:
+//!
+//! ```text
+//!   worked  = wall clock − time in which the loop waited for events
+//!   blocked = worked − processor time of the thread − time in which it wanted a processor and got none
+//! ```
+//!
+//! What is blocked waits inside a call that does not give way to others: a database driver in C, a lock, a file, the GIL.
+use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::processor;
+use crate::sys::signals::{self, ThreadId};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+/// How often a reader looks again whose words were changed meanwhile.
+const LOOKS: usize = 16;
+
+/// Written by the loop's thread alone.
+#[derive(Debug, Default)]
+pub struct LoopTime {
+    /// Odd while the words below change.
+    version: AtomicU64,
+    /// When the loop's time began to be kept; 0: it is not.
+    begun: AtomicU64,
+    /// What its thread had computed by then, and wanted a processor in vain.
+    computed: AtomicU64,
+    delayed: AtomicU64,
+    /// Since when the loop waits; 0: it works.
+    waits_since: AtomicU64,
+    /// All waits that are over.
+    waited: AtomicU64,
+}
+
+impl LoopTime {
+    /// The loop of the calling thread works from now on.
+    pub fn begin(&self, now: u64) {
+        let thread = signals::this_thread();
+        self.write(|| {
+            self.begun.store(now, Relaxed);
+            self.computed.store(processor::time_of(thread).unwrap_or(0), Relaxed);
+            self.delayed.store(processor::delay_of(thread).unwrap_or(0), Relaxed);
+            self.waits_since.store(0, Relaxed);
+            self.waited.store(0, Relaxed);
+        });
+    }
+
+    /// The loop begins to wait for events.
+    #[inline]
+    pub fn wait_begins(&self, now: u64) {
+        self.waits_since.store(now, Relaxed);
+    }
+
+    /// The loop has waited, or was not waiting.
+    #[inline]
+    pub fn wait_ends(&self, now: u64) {
+        let since = self.waits_since.load(Relaxed);
+        if since != 0 {
+            self.write(|| {
+                self.waited.store(self.waited.load(Relaxed).wrapping_add(now.saturating_sub(since)), Relaxed);
+                self.waits_since.store(0, Relaxed);
+            });
+        }
+    }
+
+    #[inline]
+    fn write(&self, change: impl FnOnce()) {
+        let version = self.version.load(Relaxed);
+        self.version.store(version.wrapping_add(1), Relaxed);
+        fence(Release);
+        change();
+        self.version.store(version.wrapping_add(2), Release);
+    }
+
+    fn at_its_beginning(&self) -> Spent {
+        Spent { worked: 0, computed: self.computed.load(Relaxed), delayed: self.delayed.load(Relaxed) }
+    }
+
+    /// How long the loop has worked until now. `None`: its time is not kept, or changes too fast to be read.
+    fn worked(&self, now: u64) -> Option<u64> {
+        for _ in 0..LOOKS {
+            let version = self.version.load(Acquire);
+            let (begun, since, waited) =
+                (self.begun.load(Relaxed), self.waits_since.load(Relaxed), self.waited.load(Relaxed));
+            fence(Acquire);
+            if version.is_multiple_of(2) && self.version.load(Relaxed) == version {
+                let waits = if since == 0 { 0 } else { now.saturating_sub(since) };
+                return (begun != 0).then(|| now.saturating_sub(begun).saturating_sub(waited.saturating_add(waits)));
+            }
+        }
+        None
+    }
+}
+
+/// What was seen of a loop the last time, in nanoseconds since its beginning.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Spent {
+    worked: u64,
+    computed: u64,
+    /// Wanted a processor, and got none.
+    delayed: u64,
+}
+
+impl Spent {
+    /// Of what was worked since `before`, what the thread was blocked for.
+    fn blocked_since(self, before: Spent) -> u64 {
+        let of = |now: u64, then: u64| now.saturating_sub(then);
+        let used = of(self.computed, before.computed).saturating_add(of(self.delayed, before.delayed));
+        of(self.worked, before.worked).saturating_sub(used)
+    }
+}
+
+/// The monitor's account of its hub's loop.
+#[derive(Debug, Default)]
+pub struct LoopUse {
+    seen: Option<Spent>,
+}
+
+impl LoopUse {
+    /// Adds what came since the last look to the scoreboard.
+    pub fn look(&mut self, time: &LoopTime, thread: ThreadId, board: Scoreboard, now: u64) {
+        let Some(worked) = time.worked(now) else { return };
+        let (Some(computed), Some(delayed)) = (processor::time_of(thread), processor::delay_of(thread)) else { return };
+        let spent = Spent { worked, computed, delayed };
+        let before = self.seen.replace(spent).unwrap_or_else(|| time.at_its_beginning());
+        board.add(Word::LoopWorked, worked.saturating_sub(before.worked));
+        board.add(Word::LoopBlocked, spent.blocked_since(before));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{self, MILLI};
+
+    #[test]
+    fn what_is_not_waited_is_worked() {
+        let time = LoopTime::default();
+        assert_eq!(time.worked(50), None);
+        time.begin(100);
+        assert_eq!(time.worked(130), Some(30));
+        time.wait_begins(130);
+        assert_eq!(time.worked(190), Some(30));
+        time.wait_ends(200);
+        time.wait_ends(205);
+        assert_eq!(time.worked(210), Some(40));
+        time.wait_begins(220);
+        time.wait_begins(230);
+        assert_eq!(time.worked(240), Some(60), "a wait that was begun twice begins the second time");
+    }
+
+    #[test]
+    fn a_reader_sees_a_wait_as_begun_or_as_over() {
+        const TURN: u64 = 1000;
+        let (time, wait) = (LoopTime::default(), TURN - 10);
+        time.begin(1);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for now in (TURN..2_000 * TURN).step_by(TURN as usize) {
+                    time.wait_begins(now);
+                    time.wait_ends(now + wait);
+                }
+            });
+            while !writer.is_finished() {
+                let turns = time.waited.load(Acquire) / wait;
+                // What began since is later than this moment; what was over by then is counted, and once.
+                if let Some(worked) = time.worked((turns + 1) * TURN) {
+                    assert!(worked <= turns * 10 + TURN, "{worked} in {turns} turns");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn blocked_is_neither_computed_nor_kept_from_a_processor() {
+        let before = Spent { worked: 1000, computed: 500, delayed: 10 };
+        let after = Spent { worked: 1980, computed: 720, delayed: 60 };
+        assert_eq!(after.blocked_since(before), 710);
+        let waited_busily = Spent { worked: 1010, computed: 530, delayed: 10 };
+        assert_eq!(waited_busily.blocked_since(before), 0);
+    }
+
+    /// One look after another, of a thread that sleeps in its work and of one that computes.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_sleeps_at_work_is_blocked_and_one_that_computes_is_not() {
+        let (time, thread, board) = (LoopTime::default(), signals::this_thread(), Scoreboard::private(1));
+        time.begin(clock::now());
+        let mut account = LoopUse::default();
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        account.look(&time, thread, board, clock::now());
+        let blocked = board.get(Word::LoopBlocked);
+        assert!(blocked >= 50 * MILLI, "{blocked}");
+        assert!(board.get(Word::LoopWorked) >= blocked);
+
+        let since = processor::time_of(thread).expect("a time");
+        while processor::time_of(thread).is_some_and(|time| time < since + 30 * MILLI) {}
+        account.look(&time, thread, board, clock::now());
+        let more = board.get(Word::LoopBlocked) - blocked;
+        assert!(more < 15 * MILLI, "{more}");
+        time.wait_begins(clock::now());
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        time.wait_ends(clock::now());
+        account.look(&time, thread, board, clock::now());
+        let waited = board.get(Word::LoopBlocked) - blocked - more;
+        assert!(waited < 15 * MILLI, "{waited}");
+    }
+}
