@@ -81,7 +81,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[Core]:
 
     fake: Any = ModuleType("tricorn._core")
     fake.scoreboard_bytes, fake.Core, fake.WsgiGateway = lambda threads: 64, make, lambda *args: args
-    for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopServer", "TransportGateway"):
+    for other in ("AsgiGateway", "CallGateway", "GreenServer", "LoopClock", "LoopServer", "TransportGateway"):
         setattr(fake, other, object)
     fake.check_access_log_format = fake.check_upload_dir = fake.upload_dir_in_memory = lambda text: None
     fake.enlarge_signal_stack = lambda: False

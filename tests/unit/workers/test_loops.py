@@ -64,11 +64,22 @@ class LoopServer:
         self.core.note("server.close")
 
 
+class LoopClock:
+    """Keeps no time."""
+
+    def __init__(self, core: Core) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def around(self, wait: Callable[..., object]) -> Callable[..., object]:
+        return wait
+
+
 @pytest.fixture(autouse=True)
 def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[LoopWorker]]:
     import sys
 
-    vars(sys.modules["tricorn._core"])["LoopServer"] = LoopServer
+    vars(sys.modules["tricorn._core"]).update(LoopServer=LoopServer, LoopClock=LoopClock)
     LoopServer.calls = 0
 
     class Noting(LoopWorker):
