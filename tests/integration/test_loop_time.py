@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -77,12 +78,17 @@ class Measured:
         samples = scrape(self.admin)
         return value(samples, "loop_work_seconds_total"), value(samples, "loop_blocked_seconds_total")
 
-    def spent(self, path: str) -> tuple[float, float]:
+    def spent(self, path: str, clients: int = 1) -> tuple[float, float]:
         """What the requests took of the loop, once the monitor has seen the last of them."""
         before = self.look()
-        with self.site.connect() as wire:
-            for _ in range(REQUESTS):
-                assert wire.get(path).status == 200
+
+        def ask(count: int) -> None:
+            with self.site.connect() as wire:
+                for _ in range(count):
+                    assert wire.get(path).status == 200
+
+        with ThreadPoolExecutor(clients) as pool:
+            list(pool.map(ask, [REQUESTS // clients] * clients))
         settled: list[tuple[float, float]] = []
 
         def rests() -> bool:
@@ -101,6 +107,20 @@ def measured(request: pytest.FixtureRequest) -> Iterator[Measured]:
     config = f"worker_class = {request.param!r}\nasgi_loop = 'asyncio'\nadmin_bind = '127.0.0.1:{port}'\n"
     with Site(config, app=f"work:{NAMES[request.param]}", files={"work.py": APPLICATIONS}) as site:
         yield Measured(site, ("127.0.0.1", port))
+
+
+def test_a_loop_that_does_not_show_its_waits_is_measured_while_others_wait_for_it() -> None:
+    port = free_port()
+    config = f"worker_class = 'asgi'\nasgi_loop = 'uvloop'\nadmin_bind = '127.0.0.1:{port}'\n"
+    with Site(config, app="work:asgi", files={"work.py": APPLICATIONS}) as site:
+        measured = Measured(site, ("127.0.0.1", port))
+        work, blocked = measured.spent("/blocks", clients=4)
+        assert work >= blocked >= SECONDS / 2
+        work, blocked = measured.spent("/computes", clients=4)
+        assert work >= SECONDS / 2
+        assert blocked < work / 2
+        work, _ = measured.spent("/waits", clients=4)
+        assert work < SECONDS / 4
 
 
 def test_a_call_that_neither_computes_nor_gives_way_blocks_the_loop(measured: Measured) -> None:

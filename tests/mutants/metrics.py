@@ -123,4 +123,12 @@ METRICS = (
         "pass",
         ("tests/integration/test_loop_time.py -k gevent",),
     ),
+    Fault(
+        "loops_that_are_missed_work",
+        "a loop that does not say when it waits is accounted for while it is missed",
+        f"{SRC}/waiting/hub_watch.rs",
+        "self.absence.goes_on(hub.thread(), waiting.board, now);",
+        "",
+        ("tests/integration/test_loop_time.py -k show",),
+    ),
 )

@@ -110,7 +110,7 @@ pub static FAMILIES: [Family; 48] = [
     row(Counter, "rescues", "", "Times the monitor went on with I/O because no thread of the application did.", Count(Word::Rescues)),
     row(Counter, "lines_lost", "log", "Lines of a log that were lost.", Counts(&[("access", Word::LogLost), ("syslog", Word::SyslogLost), ("statsd", Word::StatsdLost)])),
     row(Counter, "cpu_seconds", "", "Processor time of all workers.", Nanoseconds(Word::Cpu)),
-    row(Counter, "loop_work_seconds", "", "Time in which event loops did not wait for events (gevent, eventlet, event loops but uvloop).", SomeNanoseconds(Word::LoopWorked)),
+    row(Counter, "loop_work_seconds", "", "Time in which event loops did not wait for events (gevent, eventlet, event loops; uvloop: while requests wait for it).", SomeNanoseconds(Word::LoopWorked)),
     row(Counter, "loop_blocked_seconds", "", "Of that, time in which they neither computed nor wanted a processor: calls that hold up all others.", SomeNanoseconds(Word::LoopBlocked)),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),

@@ -4,6 +4,7 @@
 //! something has happened to our descriptors and it does not come for it. Where nothing happens the hub is woken from time to
 //! time while calls are under way, so that a hub that never comes back is found although no client says anything.
 use super::hub::{Hub, ring_after};
+use super::loop_time::Absence;
 use super::manner::Waiting;
 use super::seen::{PREEMPTED, Seen, is_calm};
 use crate::config::TICK;
@@ -23,6 +24,8 @@ pub struct HubWatch {
     /// The arbiter was told that it is stuck.
     told: bool,
     worked: u64,
+    /// Of a loop that does not say when it waits.
+    absence: Absence,
 }
 
 impl HubWatch {
@@ -31,9 +34,13 @@ impl HubWatch {
         let rounds = hub.rounds();
         let came = rounds.wrapping_sub(self.rounds);
         if came > 0 || self.seen == 0 {
+            self.absence.ends(hub.thread(), waiting.board, now);
             *self = HubWatch { rounds, seen: now, ..HubWatch::default() };
         }
         self.look_for_it(waiting, hub, now);
+        if self.is_missed(now) && !hub.time.is_kept() {
+            self.absence.goes_on(hub.thread(), waiting.board, now);
+        }
         Seen {
             is_stuck: self.is_away(hub, now),
             is_busy: self.awaited > 0 || waiting.streams.any(),
@@ -50,7 +57,7 @@ impl HubWatch {
             }
             return;
         }
-        self.awaited = 0;
+        (self.awaited, self.absence) = (0, Absence::default());
         if has_calls(waiting) && now.saturating_sub(self.seen) >= ring_after(waiting.config.timeout) {
             self.seen = now;
             hub.ring();
@@ -65,13 +72,18 @@ impl HubWatch {
         }
     }
 
+    /// Something has waited for the hub for longer than a moment.
+    fn is_missed(&self, now: u64) -> bool {
+        self.awaited > 0 && now.saturating_sub(self.awaited) >= PATIENCE
+    }
+
     /// Something has waited for the hub for so long that others should see to it. One that would come if it had a processor
     /// is waited for a little longer.
     fn is_away(&self, hub: &Hub, now: u64) -> bool {
-        let age = if self.awaited > 0 { now.saturating_sub(self.awaited) } else { 0 };
-        if age < PATIENCE {
+        if !self.is_missed(now) {
             return false;
         }
+        let age = now.saturating_sub(self.awaited);
         let computes = || processor::time_of(hub.thread()).unwrap_or(0).saturating_sub(self.worked) >= TICK;
         age >= PREEMPTED || computes() || !processor::is_wanted_by(hub.thread())
     }

@@ -9,6 +9,9 @@
 //! ```
 //!
 //! What is blocked waits inside a call that does not give way to others: a database driver in C, a lock, a file, the GIL.
+//!
+//! A loop that does not show when it waits (uvloop) is accounted for only while something of ours waits for it ([`Absence`]).
+use crate::clock::MILLI;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::processor;
 use crate::sys::signals::{self, ThreadId};
@@ -17,6 +20,8 @@ use std::sync::atomic::{AtomicU64, fence};
 
 /// How often a reader looks again whose words were changed meanwhile.
 const LOOKS: usize = 16;
+/// How often an absence is accounted for while it lasts.
+const ACCOUNT: u64 = 100 * MILLI;
 
 /// Written by the loop's thread alone.
 #[derive(Debug, Default)]
@@ -45,6 +50,11 @@ impl LoopTime {
             self.waits_since.store(0, Relaxed);
             self.waited.store(0, Relaxed);
         });
+    }
+
+    /// Whether the loop says when it waits.
+    pub fn is_kept(&self) -> bool {
+        self.begun.load(Relaxed) != 0
     }
 
     /// The loop begins to wait for events.
@@ -104,6 +114,16 @@ struct Spent {
 }
 
 impl Spent {
+    /// What the thread has come to. `None` where the system does not tell.
+    fn of(thread: ThreadId, worked: u64) -> Option<Spent> {
+        Some(Spent { worked, computed: processor::time_of(thread)?, delayed: processor::delay_of(thread)? })
+    }
+
+    fn note(self, before: Spent, board: Scoreboard) {
+        board.add(Word::LoopWorked, self.worked.saturating_sub(before.worked));
+        board.add(Word::LoopBlocked, self.blocked_since(before));
+    }
+
     /// Of what was worked since `before`, what the thread was blocked for.
     fn blocked_since(self, before: Spent) -> u64 {
         let of = |now: u64, then: u64| now.saturating_sub(then);
@@ -122,18 +142,47 @@ impl LoopUse {
     /// Adds what came since the last look to the scoreboard.
     pub fn look(&mut self, time: &LoopTime, thread: ThreadId, board: Scoreboard, now: u64) {
         let Some(worked) = time.worked(now) else { return };
-        let (Some(computed), Some(delayed)) = (processor::time_of(thread), processor::delay_of(thread)) else { return };
-        let spent = Spent { worked, computed, delayed };
+        let Some(spent) = Spent::of(thread, worked) else { return };
         let before = self.seen.replace(spent).unwrap_or_else(|| time.at_its_beginning());
-        board.add(Word::LoopWorked, worked.saturating_sub(before.worked));
-        board.add(Word::LoopBlocked, spent.blocked_since(before));
+        spent.note(before, board);
+    }
+}
+
+/// The account of a loop for which something waits that it does not come for.
+#[derive(Debug, Default)]
+pub struct Absence {
+    /// What it had come to when the loop was first missed, or accounted for last.
+    since: Option<Spent>,
+}
+
+impl Absence {
+    /// The loop is still away.
+    pub fn goes_on(&mut self, thread: ThreadId, board: Scoreboard, now: u64) {
+        if self.since.is_none_or(|since| now >= since.worked.saturating_add(ACCOUNT)) {
+            self.account(thread, board, now);
+        }
+    }
+
+    /// The loop has come, if it was away.
+    pub fn ends(&mut self, thread: ThreadId, board: Scoreboard, now: u64) {
+        if self.since.is_some() {
+            self.account(thread, board, now);
+            self.since = None;
+        }
+    }
+
+    fn account(&mut self, thread: ThreadId, board: Scoreboard, now: u64) {
+        let Some(spent) = Spent::of(thread, now) else { return };
+        if let Some(before) = self.since.replace(spent) {
+            spent.note(before, board);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{self, MILLI};
+    use crate::clock;
 
     #[test]
     fn what_is_not_waited_is_worked() {
@@ -206,5 +255,23 @@ mod tests {
         account.look(&time, thread, board, clock::now());
         let waited = board.get(Word::LoopBlocked) - blocked - more;
         assert!(waited < 15 * MILLI, "{waited}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_loop_that_is_missed_is_accounted_for_until_it_comes() {
+        let (thread, board, mut absence) = (signals::this_thread(), Scoreboard::private(1), Absence::default());
+        absence.ends(thread, board, 5);
+        let began = clock::now();
+        absence.goes_on(thread, board, began);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        absence.goes_on(thread, board, began + ACCOUNT - 1);
+        assert_eq!(board.get(Word::LoopWorked), 0, "not at each look");
+        absence.goes_on(thread, board, began + ACCOUNT);
+        assert_eq!(board.get(Word::LoopWorked), ACCOUNT);
+        absence.ends(thread, board, began + ACCOUNT + 7);
+        absence.ends(thread, board, began + ACCOUNT + 9);
+        assert_eq!(board.get(Word::LoopWorked), ACCOUNT + 7, "what comes after its return is not");
+        assert!(board.get(Word::LoopBlocked) >= 50 * MILLI);
     }
 }
