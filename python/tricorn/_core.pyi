@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, final
 
-_T = TypeVar("T")
+_T = TypeVar("_T")
 
 __all__ = [
     "GROUP_BYTES",
