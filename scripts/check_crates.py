@@ -2,10 +2,12 @@
 
     proto  <-  io    <-  py
            <-  load  <-
+               doctor <-
 
 A crate is a permission set. tricorn-proto is pure: a few parsers and nothing that could reach a socket, a clock, a
 thread or Python. tricorn-io may ask the operating system, never Python. Only tricorn-py names pyo3. tricorn-load is a
-client: it shares the protocol with the server, and nothing else.
+client: it shares the protocol with the server, and nothing else. tricorn-doctor reads processes: neither sockets nor
+Python's API, of which it knows only where the interpreter keeps what in memory.
 
 Besides, of every package in Cargo.lock: its licence permits to ship it under MIT, and it comes from crates.io.
 """
@@ -25,8 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {
     "tricorn-proto": {"httparse", "memchr", "itoa", "flate2", "sha1_smol"},
     "tricorn-io": {"tricorn-proto", "rustix", "libc", "serde_json"},
-    "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "pyo3", "rustc-hash"},
+    "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "tricorn-doctor", "pyo3", "rustc-hash"},
     "tricorn-load": {"tricorn-proto", "rustix", "serde", "serde_json", "hdrhistogram", "base64"},
+    "tricorn-doctor": {"framehop", "object", "rustc-demangle", "rustix", "libc", "serde", "serde_json"},
 }
 
 # Nowhere in the tree that is shipped, not even through others.
@@ -120,7 +123,9 @@ def problems(tree: dict[str, Any]) -> list[str]:
 def main() -> int:
     tree = metadata()
     found = problems(tree) + supply(tree)
-    print("\n".join(found) or "proto <- io <- py, proto <- load <- py: kept; licences and sources as listed")
+    print(
+        "\n".join(found) or "proto <- io <- py, proto <- load <- py, doctor <- py: kept; licences and sources as listed"
+    )
     return 1 if found else 0
 
 

@@ -4,7 +4,8 @@
   Tests do not count; tables are listed with their reason in scripts/tidy-exempt.txt.
 * The subject of a sentence is a thing that has a name. Pronouns for persons that are none have a budget; it only falls.
 * No leftover markers, no machine's paths.
-* `tricorn._core` is imported in workers/native.py, gateway/, load/engine.py, log/atoms.py, metrics/scoreboard.py only.
+* `tricorn._core` is imported in workers/native.py, gateway/, doctor/engine.py, load/engine.py, log/atoms.py,
+  metrics/scoreboard.py only.
 * The arbiter takes modules that greenlet libraries patch from `tricorn.unpatched`.
 * Bytes of clients move in stream.rs of tricorn-io only.
 """
@@ -25,10 +26,8 @@ MAX_FILE = 500
 MAX_FUNCTION = 70
 MAX_FIELDS = 15
 SOURCES = ("crates/", "python/", "scripts/", "benches/", "fuzz/", "examples/")
-CORE_USERS = tuple(
-    f"python/tricorn/{path}"
-    for path in ("workers/native.py", "gateway/", "load/engine.py", "log/atoms.py", "metrics/scoreboard.py")
-)
+CORE = "workers/native.py", "gateway/", "doctor/engine.py", "load/engine.py", "log/atoms.py", "metrics/scoreboard.py"
+CORE_USERS = tuple(f"python/tricorn/{path}" for path in CORE)
 ARBITER = "python/tricorn/arbiter/"
 PATCHED = {"os", "select", "signal", "socket", "time"}
 

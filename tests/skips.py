@@ -12,6 +12,7 @@ import shutil
 import sys
 
 from tests.harness.needs import gunicorns_packages
+from tests.harness.pythons import MINORS, interpreter, static_interpreter
 from tests.harness.server import REFERENCE
 
 COMBINATIONS = (
@@ -37,6 +38,9 @@ def lacking() -> list[str]:
         for program in ("zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus")
         if not shutil.which(program)
     ]
+    reasons += [f"Python 3.{minor} is not installed" for minor in MINORS if interpreter(minor) is None]
+    if static_interpreter() is None:
+        reasons.append("no Python is installed that is linked without libpython")
     if not os.path.exists("/proc/net/if_inet6"):
         reasons.append("no IPv6 here")
     if not os.environ.get("TRICORN_TEST_TRACKED"):

@@ -32,6 +32,8 @@ __all__ = [
     "basic_auth_user",
     "check_access_log_format",
     "check_upload_dir",
+    "doctor_look",
+    "doctor_walk",
     "enlarge_signal_stack",
     "histogram_edges",
     "is_metric_file",
@@ -91,6 +93,16 @@ def load(plan: bytes, tick: Callable[[bytes], bool] | None = None) -> bytes:
     sentence where nothing can be sent. What `tick` or a handler of a signal raises is raised at the end, with what was
     measured as its attribute `outcome`.
     """
+
+def doctor_look(pid: int, seconds: float) -> bytes:
+    """What the threads of a process do within so many seconds, as JSON; see `tricorn.doctor`.
+
+    Raises `ProcessLookupError`, `PermissionError`, or `ValueError` for a process without an interpreter, each with a
+    sentence.
+    """
+
+def doctor_walk(pid: int, seconds: float) -> tuple[int, int, int, int]:
+    """Reads the frames of each Python thread again and again: walks made, discarded, trimmed; frames found."""
 
 def check_access_log_format(text: str) -> str | None:
     """A sentence with the known atoms, if the format has another one. Raises `ValueError` for what is no format."""

@@ -17,6 +17,7 @@
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
 //! * `load.rs`: the load generator, for `tricorn load`.
+//! * `doctor.rs`: what the threads of a process do, for `tricorn doctor`.
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
 //! * `report.rs`: what gateways say to the logs and the hooks.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
@@ -29,6 +30,7 @@ mod buffer;
 mod call;
 mod context;
 mod core;
+mod doctor;
 mod ends;
 mod forked;
 mod functions;
@@ -69,6 +71,8 @@ mod _core {
     use crate::core::enlarge_signal_stack;
     #[pymodule_export]
     use crate::core::scoreboard_bytes;
+    #[pymodule_export]
+    use crate::doctor::{doctor_look, doctor_walk};
     #[pymodule_export]
     use crate::green::GreenServer;
     #[pymodule_export]

@@ -1,0 +1,179 @@
+//! ELF files: where they lie in memory, the names of their functions, and the tables that unwind their stacks.
+//!
+//! Files are read, never mapped: a file that is truncated while it is mapped ends its reader (SIGBUS), and this code
+//! runs in workers.
+use crate::maps::{FileId, Mapping};
+use framehop::{ExplicitModuleSectionInfo, Module};
+use object::elf::{
+    FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Sym64,
+};
+use object::endian::LittleEndian;
+use object::read::ReadCache;
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use std::cell::OnceCell;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+const ENDIAN: LittleEndian = LittleEndian;
+
+/// The largest section that is read: a table of symbols larger than that is not told apart from a broken header.
+const MOST_BYTES: u64 = 256 << 20;
+
+pub struct Elf {
+    path: String,
+    /// Of each segment with code: its offset and size in the file, and the address that the file gives it.
+    segments: Vec<(u64, u64, u64)>,
+    functions: OnceCell<Symbols>,
+}
+
+#[derive(Default)]
+struct Symbols {
+    /// Sorted by address.
+    table: Vec<Symbol>,
+    names: Vec<u8>,
+}
+
+struct Symbol {
+    address: u64,
+    size: u64,
+    name: u32,
+}
+
+impl Elf {
+    /// The file of a mapping as the process sees it; None if it was replaced or cannot be read.
+    pub fn open(pid: u32, mapping: &Mapping) -> Option<Self> {
+        let inside = format!("/proc/{pid}/root{}", mapping.path);
+        let path = [inside, mapping.path.clone()].into_iter().find(|path| is_file(path, mapping.file))?;
+        let cache = ReadCache::new(File::open(&path).ok()?);
+        let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
+        header.endian().ok()?;
+        let segments = header.program_headers(ENDIAN, &cache).ok()?.iter();
+        let segments = segments
+            .filter(|segment| segment.p_type(ENDIAN) == PT_LOAD && segment.p_flags(ENDIAN) & PF_X == PF_X)
+            .map(|segment| (segment.p_offset(ENDIAN), segment.p_filesz(ENDIAN), segment.p_vaddr(ENDIAN)))
+            .collect();
+        Some(Self { path, segments, functions: OnceCell::new() })
+    }
+
+    /// What is added to an address of the file for one in memory; `code` is where the file's code lies.
+    pub fn bias(&self, code: &Mapping) -> Option<u64> {
+        let length = code.end - code.start;
+        let overlaps = |&&(offset, size, _): &&(u64, u64, u64)| {
+            code.offset < offset.saturating_add(size) && offset < code.offset.saturating_add(length)
+        };
+        let mapping = code;
+        let &(offset, _, address) = self.segments.iter().find(overlaps)?;
+        Some(mapping.start.wrapping_sub(mapping.offset).wrapping_add(offset).wrapping_sub(address))
+    }
+
+    /// The function at an address of the file, and how far into it. A symbol without a size reaches as far as the next.
+    pub fn function(&self, address: u64) -> Option<(String, u64)> {
+        let symbols = self.functions.get_or_init(|| self.read(false).unwrap_or_default());
+        let after = symbols.table.partition_point(|symbol| symbol.address <= address);
+        let symbol = symbols.table[..after].last()?;
+        let into = address - symbol.address;
+        let fits = into < symbol.size || (symbol.size == 0 && into < UNSIZED);
+        fits.then(|| (demangled(&symbols.name(symbol.name)), into))
+    }
+
+    /// The address in the file, and size, of what has this name. Reads the tables anew: it is asked once per process.
+    pub fn named(&self, names: &[&str]) -> Vec<Option<u64>> {
+        let symbols = self.read(true).unwrap_or_default();
+        let mut found = vec![None; names.len()];
+        for symbol in &symbols.table {
+            let name = symbols.raw(symbol.name);
+            if let Some(place) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+                found[place] = Some(symbol.address);
+            }
+        }
+        found
+    }
+
+    /// `.symtab` if the file was not stripped, which has static functions, too; else `.dynsym`.
+    fn read(&self, objects: bool) -> Option<Symbols> {
+        let cache = ReadCache::new(File::open(&self.path).ok()?);
+        let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
+        let sections = header.sections(ENDIAN, &cache).ok()?;
+        // What is looked for by name is exported; the dynamic table is the shorter one.
+        let kinds = if objects { [SHT_DYNSYM, SHT_SYMTAB] } else { [SHT_SYMTAB, SHT_DYNSYM] };
+        for kind in kinds {
+            let Some(section) = sections.iter().find(|section| section.sh_type(ENDIAN) == kind) else { continue };
+            if section.sh_size(ENDIAN) > MOST_BYTES {
+                continue;
+            }
+            let Ok(entries) = section.data_as_array::<Sym64<LittleEndian>, _>(ENDIAN, &cache) else { continue };
+            let link = object::SectionIndex(section.sh_link(ENDIAN) as usize);
+            let Ok(strings) = sections.section(link) else { continue };
+            let Ok(names) = strings.data(ENDIAN, &cache) else { continue };
+            let mut table: Vec<Symbol> = entries.iter().filter_map(|entry| wanted(entry, objects)).collect();
+            if table.is_empty() {
+                continue;
+            }
+            table.sort_by_key(|symbol| (symbol.address, symbol.size));
+            return Some(Symbols { table, names: names.to_vec() });
+        }
+        None
+    }
+
+    /// Its unwind tables, for the place where it lies.
+    pub fn module(&self, code: Range<u64>, bias: u64) -> Option<Module<Arc<[u8]>>> {
+        let cache = ReadCache::new(File::open(&self.path).ok()?);
+        let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
+        let sections = header.sections(ENDIAN, &cache).ok()?;
+        let find = |name: &[u8]| {
+            let found = sections.iter().find(|section| sections.section_name(ENDIAN, *section) == Ok(name))?;
+            let usable = found.sh_type(ENDIAN) != SHT_NOBITS && found.sh_size(ENDIAN) <= MOST_BYTES;
+            let start = found.sh_addr(ENDIAN);
+            let data = usable.then(|| found.data(ENDIAN, &cache).ok()).flatten().map(Arc::<[u8]>::from);
+            Some((start..start + found.sh_size(ENDIAN), data))
+        };
+        let (frame, index) = (find(b".eh_frame"), find(b".eh_frame_hdr"));
+        let info = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: find(b".text").map(|found| found.0),
+            got_svma: find(b".got").map(|found| found.0),
+            eh_frame_svma: frame.as_ref().map(|found| found.0.clone()),
+            eh_frame_hdr_svma: index.as_ref().map(|found| found.0.clone()),
+            eh_frame: frame?.1,
+            eh_frame_hdr: index.and_then(|index| index.1),
+            ..Default::default()
+        };
+        Some(Module::new(self.path.clone(), code, bias, info))
+    }
+}
+
+impl Symbols {
+    fn raw(&self, name: u32) -> &[u8] {
+        let rest = self.names.get(name as usize..).unwrap_or_default();
+        rest.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    fn name(&self, name: u32) -> String {
+        String::from_utf8_lossy(self.raw(name)).into_owned()
+    }
+}
+
+fn wanted(entry: &Sym64<LittleEndian>, objects: bool) -> Option<Symbol> {
+    let kind = entry.st_type();
+    let fits = kind == STT_FUNC || kind == STT_GNU_IFUNC || (objects && kind == STT_OBJECT);
+    let symbol = Symbol { address: entry.st_value(ENDIAN), size: entry.st_size(ENDIAN), name: entry.st_name(ENDIAN) };
+    (fits && symbol.address != 0 && symbol.name != 0).then_some(symbol)
+}
+
+fn is_file(path: &str, file: FileId) -> bool {
+    // The device in maps is not stat's on every file system (overlayfs, btrfs): the inode is.
+    std::fs::metadata(path).is_ok_and(|data| data.is_file() && data.ino() == file.inode)
+}
+
+/// Names of Rust functions are legible; those of C++ are told as they are.
+fn demangled(name: &str) -> String {
+    match rustc_demangle::try_demangle(name) {
+        Ok(legible) => format!("{legible:#}"),
+        Err(_) => name.to_owned(),
+    }
+}
+
+/// How far hand-written assembly, which tells no size, is believed to reach.
+const UNSIZED: u64 = 512;

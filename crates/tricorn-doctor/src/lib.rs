@@ -1,0 +1,33 @@
+//! What the threads of a Python process do, read without the GIL and without a signal: the process goes on and notices nothing.
+//!
+//! ```text
+//!   /proc/PID/maps ──▶ maps ──▶ images, elf (names, unwind tables) ──▶ native (stack of a thread in a system call) ─┐
+//!   /proc/PID/task/TID/* ──▶ procfs ──▶ calls, descriptors (what it waits for, and for whom) ───────────────────────┼▶ look ─▶ report
+//!   memory (process_vm_readv) ──▶ python (threads, frames, lines, the GIL) ─────────────────────────────────────────┘    │
+//!                                                                                             naming, verdict (pure) ◀───┘
+//! ```
+//!
+//! Rules: whatever is read may be wrong the next moment, or was freed. No address is dereferenced: all are given to the kernel, which
+//! copies or refuses. Each list that is followed has an end. What two readings do not agree on is not told.
+
+mod calls;
+mod descriptors;
+mod elf;
+mod images;
+mod look;
+mod maps;
+mod memory;
+mod naming;
+mod native;
+mod procfs;
+mod python;
+mod report;
+mod trouble;
+mod verdict;
+
+pub use look::Doctor;
+pub use python::frames::{PyFrame, Walked, Walks};
+pub use python::runtime::PyThread;
+pub use report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread};
+pub use trouble::Trouble;
+pub use verdict::Verdict;

@@ -1,0 +1,422 @@
+//! One look at a process: glances over a short time, then each thread once and thoroughly.
+//!
+//! ```text
+//!   times ── glance ── glance ── … ── glance ── times ── each thread: call, native stack, Python frames, call again
+//!             └ where is each innermost frame, who has the GIL? ┘                     └ the same call: they belong together
+//! ```
+use crate::calls::{self, Described};
+use crate::descriptors::Descriptors;
+use crate::images::Images;
+use crate::maps::Maps;
+use crate::memory::Memory;
+use crate::naming;
+use crate::native::Stacks;
+use crate::procfs::{self, Call, Times};
+use crate::python::frames::{self, Codes, PlaceNow, Walked, Walks};
+use crate::python::runtime::{GilState, PyThread, Runtime, Unreadable};
+use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
+use crate::trouble::Trouble;
+use crate::verdict::{self, CallEvidence, Evidence, GilEvidence, Held, PositionEvidence};
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// A process, and what is kept of it from look to look: its files, symbols and unwind tables.
+pub struct Doctor {
+    pid: u32,
+    memory: Memory,
+    images: Images,
+    stacks: Stacks,
+    descriptors: Descriptors,
+    runtime: Result<Runtime, String>,
+    codes: Codes,
+    pub walks: Walks,
+}
+
+/// What one thread did at each glance.
+#[derive(Default)]
+struct Glances {
+    places: Vec<Option<PlaceNow>>,
+    /// How often the GIL was looked at, and how often this thread had it.
+    gil_seen: usize,
+    gil_held: usize,
+}
+
+/// What is known of a thread before it is judged.
+struct Gathered {
+    tid: u32,
+    state: char,
+    cpu: f64,
+    queued: f64,
+    inside: Inside,
+    wait_channel: String,
+    python: Option<PyThread>,
+    walked: Walked,
+}
+
+/// A thread in the kernel.
+struct Inside {
+    call: Call,
+    described: Option<Described>,
+    native: Native,
+    waits_for_gil: bool,
+}
+
+impl Doctor {
+    /// Our own process, or another one of the same user.
+    pub fn open(pid: u32) -> Result<Self, Trouble> {
+        let maps = maps(pid)?;
+        let probe = maps.iter().find(|mapping| mapping.readable && mapping.is_file());
+        let probe = probe.map(|mapping| mapping.start).ok_or(Trouble::NotPython(pid))?;
+        let memory = Memory::open(pid, probe)?;
+        let mut images = Images::new(pid, maps);
+        let runtime = match Runtime::find(&memory, &mut images, &inner_tids(pid)) {
+            Ok(runtime) => Ok(runtime),
+            Err(Unreadable::NotPython) => return Err(Trouble::NotPython(pid)),
+            Err(Unreadable::Unknown(why)) => Err(why),
+        };
+        let descriptors = Descriptors::new(pid);
+        let (stacks, codes, walks) = (Stacks::default(), Codes::default(), Walks::default());
+        Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, walks })
+    }
+
+    /// Looks for about `window` at all threads but the one that looks. Blocks for that long.
+    pub fn look(&mut self, window: Duration) -> Result<Look, Trouble> {
+        self.images.renew(maps(self.pid)?);
+        let before = self.times()?;
+        let begin = Instant::now();
+        let mut glances = HashMap::new();
+        for _ in 0..GLANCES {
+            self.glance(&mut glances);
+            std::thread::sleep(window / GLANCES as u32);
+        }
+        let elapsed = begin.elapsed();
+        let after = self.times()?;
+        let py_threads = self.python_threads();
+        let gils = self.gils(&py_threads);
+        let inner = self.inner_numbers(&after);
+        let by_tid: HashMap<u32, PyThread> = py_threads.iter().map(|thread| (thread.tid, *thread)).collect();
+        let mut tids: Vec<u32> = after.keys().copied().collect();
+        tids.sort_unstable();
+        let mut gathered = Vec::new();
+        for tid in tids {
+            let python = by_tid.get(inner.get(&tid).unwrap_or(&tid)).copied();
+            let gil = python.and_then(|thread| gils.get(&thread.interpreter)).copied();
+            let (cpu, queued) = shares(before.get(&tid), after.get(&tid), elapsed);
+            gathered.push(self.gather(tid, python, gil, (cpu, queued)));
+        }
+        let holders = self.holders(&gathered, &gils);
+        let threads = gathered.into_iter().map(|each| self.judged(each, &glances, &holders)).collect();
+        Ok(Look {
+            pid: self.pid,
+            command: command(self.pid),
+            python: self.interpreter(&gils, &py_threads, &inner),
+            seconds: elapsed.as_secs_f64(),
+            threads,
+            walks: self.walks,
+            notes: self.notes(),
+        })
+    }
+
+    fn times(&self) -> Result<HashMap<u32, Times>, Trouble> {
+        let tids = procfs::tasks(self.pid).ok_or(Trouble::Gone(self.pid))?;
+        let own = own_tid();
+        let others = tids.into_iter().filter(|&tid| tid != own);
+        Ok(others.filter_map(|tid| Some((tid, procfs::times(self.pid, tid)?))).collect())
+    }
+
+    pub fn python_threads(&self) -> Vec<PyThread> {
+        self.runtime.as_ref().map(|runtime| runtime.threads(&self.memory)).unwrap_or_default()
+    }
+
+    /// The frames of one thread, for callers that know whom they ask about. None: Python's frames cannot be read.
+    pub fn frames_of(&mut self, thread: &PyThread) -> Option<Walked> {
+        let runtime = self.runtime.as_ref().ok()?;
+        Some(frames::walk(runtime, &self.memory, thread.state, &mut self.codes, &mut self.walks))
+    }
+
+    fn gils(&self, threads: &[PyThread]) -> HashMap<u64, GilState> {
+        self.runtime.as_ref().map(|runtime| runtime.gils(&self.memory, threads)).unwrap_or_default()
+    }
+
+    fn glance(&self, glances: &mut HashMap<u64, Glances>) {
+        let Ok(runtime) = &self.runtime else { return };
+        let threads = runtime.threads(&self.memory);
+        for thread in &threads {
+            let of_thread = glances.entry(thread.state).or_default();
+            // A thread that has the GIL before and after has it meanwhile.
+            let held = |gil: Option<GilState>| gil.map(|gil| gil.locked && gil.holder == thread.state);
+            let first = held(runtime.gil(&self.memory, thread.interpreter));
+            of_thread.places.push(frames::place(runtime, &self.memory, thread.state));
+            let second = held(runtime.gil(&self.memory, thread.interpreter));
+            of_thread.gil_seen += usize::from(first.is_some() && second.is_some());
+            of_thread.gil_held += usize::from(first == Some(true) && second == Some(true));
+        }
+    }
+
+    fn gather(&mut self, tid: u32, python: Option<PyThread>, gil: Option<GilState>, times: (f64, f64)) -> Gathered {
+        let mut inside = self.inside(tid, gil);
+        let mut walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
+        // A thread that waits for the GIL asks again every 5 ms: a look in between two waits finds the same stack.
+        for _ in 1..ATTEMPTS {
+            if procfs::call(self.pid, tid) == inside.call {
+                break;
+            }
+            inside = self.inside(tid, gil);
+            walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
+        }
+        if procfs::call(self.pid, tid) != inside.call {
+            // What was read of its stack was of no one moment.
+            inside =
+                Inside { call: Call::Unknown, described: None, native: Native::without(MOVED), waits_for_gil: false };
+        }
+        let (cpu, queued) = times;
+        let wait_channel = procfs::wait_channel(self.pid, tid);
+        let state = procfs::state(self.pid, tid);
+        Gathered { tid, state, cpu, queued, inside, wait_channel, python, walked }
+    }
+
+    /// The system call that a thread is in, and its native stack.
+    fn inside(&mut self, tid: u32, gil: Option<GilState>) -> Inside {
+        let call = procfs::call(self.pid, tid);
+        let (native, described) = match call {
+            Call::Inside(entered) => {
+                let described = calls::describe(&entered, &self.memory, &mut self.descriptors);
+                (self.native(entered.stack, entered.program), Some(described))
+            }
+            Call::Fault(entered) => (self.native(entered.stack, entered.program), None),
+            Call::Running => (Native::without(RUNNING), None),
+            Call::Unknown => (Native::without(NOTHING), None),
+        };
+        let waits_for_gil = match call {
+            Call::Inside(entered) if entered.number == libc::SYS_futex => match gil {
+                Some(gil) => (gil.start..gil.end).contains(&entered.arguments[0]),
+                None => {
+                    let certain = native.frames.iter().filter(|frame| frame.certain);
+                    certain.filter_map(|frame| frame.function.as_deref()).any(naming::takes_gil)
+                }
+            },
+            _ => false,
+        };
+        Inside { call, described, native, waits_for_gil }
+    }
+
+    fn native(&mut self, stack: u64, program: u64) -> Native {
+        let raw = self.stacks.walk(&self.memory, &mut self.images, stack, program);
+        let frames: Vec<NativeFrame> = raw
+            .iter()
+            .map(|frame| {
+                let place = self.images.place(frame.lookup());
+                NativeFrame {
+                    address: frame.address,
+                    path: place.path,
+                    function: place.function,
+                    offset: place.offset,
+                    certain: frame.certain,
+                }
+            })
+            .collect();
+        let interpreter = self.runtime.as_ref().map(|runtime| runtime.path.as_str()).unwrap_or_default();
+        // Up to the interpreter: what is behind it called Python, and was not called by it.
+        let is_python = |frame: &&NativeFrame| frame.path != interpreter || interpreter.is_empty();
+        let ours: Vec<&NativeFrame> = frames.iter().take_while(is_python).collect();
+        let first = ours.iter().position(|frame| !naming::is_plain(&frame.path, interpreter));
+        // The function of the library that was called, and not the one that calls the kernel.
+        let blamed =
+            first.and_then(|first| ours[first..].iter().take_while(|frame| frame.path == ours[first].path).last());
+        let library = blamed.map(|frame| Library {
+            name: naming::library(&frame.path),
+            path: frame.path.clone(),
+            function: frame.function.clone(),
+        });
+        if frames.is_empty() {
+            return Native::without(NOT_HERE);
+        }
+        Native { frames, library, missing: String::new() }
+    }
+
+    /// Who holds a GIL, in words, by thread state.
+    fn holders(&self, gathered: &[Gathered], gils: &HashMap<u64, GilState>) -> HashMap<u64, (u64, String)> {
+        let mut holders = HashMap::new();
+        for (&interpreter, gil) in gils.iter().filter(|(_, gil)| gil.locked) {
+            let found = gathered.iter().find(|each| each.python.is_some_and(|thread| thread.state == gil.holder));
+            if let Some(holder) = found {
+                let at = application(&holder.walked).map(|frame| format!(", at {}", short(&frame))).unwrap_or_default();
+                let words = format!("thread {} ({}){at}", holder.tid, procfs::name(self.pid, holder.tid));
+                holders.insert(interpreter, (gil.holder, words));
+            }
+        }
+        holders
+    }
+
+    fn judged(&self, each: Gathered, glances: &HashMap<u64, Glances>, holders: &HashMap<u64, (u64, String)>) -> Thread {
+        let name = procfs::name(self.pid, each.tid);
+        let seen = each.python.and_then(|thread| glances.get(&thread.state));
+        let holder = each.python.and_then(|thread| holders.get(&thread.interpreter));
+        let application = application(&each.walked);
+        let call_name = each.inside.described.as_ref().map(|call| call.name.as_str()).unwrap_or_default();
+        let evidence = Evidence {
+            running: each.cpu,
+            queued: each.queued,
+            is_stopped: matches!(each.state, 'T' | 't'),
+            is_python: each.python.is_some(),
+            call: each.inside.described.as_ref().map(call_evidence),
+            gil: GilEvidence {
+                held: seen.map(held).unwrap_or_default(),
+                waits: each.inside.waits_for_gil,
+                holder: holder.map(|(_, words)| words.clone()).unwrap_or_default(),
+            },
+            position: seen.map(position).unwrap_or_default(),
+            at: application.as_ref().map(short).unwrap_or_default(),
+            library: each.inside.native.library.as_ref().map(in_words).unwrap_or_default(),
+            in_lock: in_lock(&each, call_name),
+            in_own_poll: naming::waits_for_events(call_name, &each.walked.frames),
+        };
+        let (verdict, sentence) = verdict::judge(&evidence);
+        let holds = each.python.zip(holder).is_some_and(|(thread, (state, _))| thread.state == *state);
+        Thread {
+            tid: each.tid,
+            name,
+            main: each.tid == self.pid,
+            state: each.state,
+            cpu: round(each.cpu),
+            queued: round(each.queued),
+            verdict,
+            sentence,
+            moving: each.walked.moving,
+            python: each.walked.frames,
+            application,
+            native: each.inside.native,
+            call: each.inside.described,
+            wait_channel: each.wait_channel,
+            gil: ThreadGil { holds, waits: each.inside.waits_for_gil },
+        }
+    }
+
+    fn interpreter(
+        &self,
+        gils: &HashMap<u64, GilState>,
+        threads: &[PyThread],
+        inner: &HashMap<u32, u32>,
+    ) -> Option<Interpreter> {
+        let runtime = self.runtime.as_ref().ok()?;
+        // The first interpreter's, where there are several: that is the main one's thread.
+        let gil = threads.first().and_then(|thread| gils.get(&thread.interpreter));
+        let holder =
+            gil.filter(|gil| gil.locked).and_then(|gil| threads.iter().find(|thread| thread.state == gil.holder));
+        let outer = |thread: &PyThread| inner.iter().find(|(_, number)| **number == thread.tid).map(|(tid, _)| *tid);
+        let gil = Gil { locked: gil.map(|gil| gil.locked), holder: holder.and_then(outer) };
+        Some(Interpreter { version: format!("3.{}", runtime.minor), path: runtime.path.clone(), gil })
+    }
+
+    /// The process's own numbers of its threads, by ours: others in a container.
+    fn inner_numbers(&self, threads: &HashMap<u32, Times>) -> HashMap<u32, u32> {
+        let same = procfs::inner_tid(self.pid, self.pid) == self.pid;
+        threads.keys().map(|&tid| (tid, if same { tid } else { procfs::inner_tid(self.pid, tid) })).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.runtime.as_ref().err().cloned().into_iter().collect();
+        if self.memory.way() != "process_vm_readv" {
+            notes.push(format!("Memory is read by way of {}: process_vm_readv is forbidden here.", self.memory.way()));
+        }
+        notes
+    }
+}
+
+fn call_evidence(call: &Described) -> CallEvidence {
+    let peers: Vec<String> = call
+        .descriptors
+        .iter()
+        .take(3)
+        .map(|each| if each.what.is_empty() { format!("descriptor {}", each.fd) } else { each.what.clone() })
+        .collect();
+    let more = call.descriptors.len().saturating_sub(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let on = if peers.is_empty() { String::new() } else { format!("on {}{more}", peers.join(", ")) };
+    let words: Vec<&str> = [on.as_str(), call.detail.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    CallEvidence { name: call.name.clone(), what: words.join(", ") }
+}
+
+fn in_lock(each: &Gathered, call: &str) -> bool {
+    let functions =
+        || each.inside.native.frames.iter().filter(|frame| frame.certain).filter_map(|frame| frame.function.as_deref());
+    // A library that waits on a futex of its own is called through no lock of Python.
+    let innermost = || each.walked.frames.first().is_some_and(|frame| frame.file.ends_with("/threading.py"));
+    call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
+}
+
+fn held(glances: &Glances) -> Held {
+    match (glances.gil_seen, glances.gil_held) {
+        (0, _) => Held::Unknown,
+        (_, 0) => Held::Never,
+        (seen, held) if seen == held => Held::Always,
+        _ => Held::Sometimes,
+    }
+}
+
+fn position(glances: &Glances) -> PositionEvidence {
+    let Some(Some(first)) = glances.places.first() else { return PositionEvidence::Unknown };
+    let still = |place: &Option<PlaceNow>| place.is_some_and(|place| place == *first && !place.jumps);
+    if glances.places.iter().all(still) { PositionEvidence::Still } else { PositionEvidence::Moved }
+}
+
+fn application(walked: &Walked) -> Option<frames::PyFrame> {
+    let own = walked.frames.iter().find(|frame| naming::is_application(&frame.file));
+    own.or(walked.frames.first()).cloned()
+}
+
+fn short(frame: &frames::PyFrame) -> String {
+    format!("{}:{} in {}", frame.file, frame.line, frame.function)
+}
+
+fn in_words(library: &Library) -> String {
+    match &library.function {
+        Some(function) => format!("{} ({function})", library.name),
+        None => library.name.clone(),
+    }
+}
+
+fn shares(before: Option<&Times>, after: Option<&Times>, elapsed: Duration) -> (f64, f64) {
+    let (Some(before), Some(after)) = (before, after) else { return (0.0, 0.0) };
+    let whole = elapsed.as_nanos().max(1) as f64;
+    let share = |early: u64, late: u64| (late.saturating_sub(early) as f64 / whole).min(1.0);
+    (share(before.running, after.running), share(before.queued, after.queued))
+}
+
+fn round(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
+}
+
+fn maps(pid: u32) -> Result<Maps, Trouble> {
+    let path = format!("/proc/{pid}/maps");
+    let text = std::fs::read(&path).map_err(|error| Trouble::of_file(pid, &path, &error))?;
+    if text.is_empty() && !std::path::Path::new(&format!("/proc/{pid}")).exists() {
+        return Err(Trouble::Gone(pid));
+    }
+    Ok(Maps::parse(&String::from_utf8_lossy(&text)))
+}
+
+fn inner_tids(pid: u32) -> HashSet<u32> {
+    procfs::tasks(pid).unwrap_or_default().into_iter().map(|tid| procfs::inner_tid(pid, tid)).collect()
+}
+
+fn command(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+    words.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+fn own_tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// How often each thread is glanced at within a look.
+const GLANCES: usize = 8;
+
+/// How often a thread is looked at that goes on while it is looked at.
+const ATTEMPTS: usize = 5;
+
+const NOTHING: &str = "The kernel does not tell what system call it is in.";
+const RUNNING: &str = "It ran: without ptrace(2) the kernel does not tell the stack of a thread that runs.";
+const MOVED: &str = "It went on while its stack was read.";
+const NOT_HERE: &str = "Native stacks are read on x86-64 and aarch64.";

@@ -1,0 +1,124 @@
+//! What /proc says of a thread: state, processor time, the system call it is in.
+use serde::Serialize;
+use std::fs;
+
+/// The threads there are, in the kernel's order.
+pub fn tasks(pid: u32) -> Option<Vec<u32>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let mut tasks: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    tasks.sort_unstable();
+    Some(tasks)
+}
+
+fn of_task(pid: u32, tid: u32, file: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/task/{tid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub fn name(pid: u32, tid: u32) -> String {
+    of_task(pid, tid, "comm").unwrap_or_default().trim_end().to_owned()
+}
+
+/// R, S, D, T, Z and the like; `?` if the thread is gone.
+pub fn state(pid: u32, tid: u32) -> char {
+    of_task(pid, tid, "stat").and_then(|text| state_of(&text)).unwrap_or('?')
+}
+
+/// The name of a program may hold spaces and parentheses: what counts is behind the last one.
+fn state_of(stat: &str) -> Option<char> {
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+/// The kernel function in which the thread sleeps; empty if it does not, or if that is kept secret.
+pub fn wait_channel(pid: u32, tid: u32) -> String {
+    let text = of_task(pid, tid, "wchan").unwrap_or_default();
+    if text.trim() == "0" { String::new() } else { text.trim().to_owned() }
+}
+
+/// The number that the process itself knows a thread by: another one in a container.
+pub fn inner_tid(pid: u32, tid: u32) -> u32 {
+    let status = of_task(pid, tid, "status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    line.and_then(|line| line.split_whitespace().last()?.parse().ok()).unwrap_or(tid)
+}
+
+/// Nanoseconds on a processor, and in its queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    pub running: u64,
+    pub queued: u64,
+}
+
+pub fn times(pid: u32, tid: u32) -> Option<Times> {
+    let text = of_task(pid, tid, "schedstat")?;
+    let mut words = text.split_whitespace();
+    Some(Times { running: words.next()?.parse().ok()?, queued: words.next()?.parse().ok()? })
+}
+
+/// A system call as the kernel tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Entered {
+    pub number: i64,
+    pub arguments: [u64; 6],
+    pub stack: u64,
+    pub program: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// On a processor, or about to be.
+    Running,
+    Inside(Entered),
+    /// It waits in the kernel, in no system call: for a page of a file, say.
+    Fault(Entered),
+    /// Not told: the thread is gone, or it is forbidden.
+    Unknown,
+}
+
+pub fn call(pid: u32, tid: u32) -> Call {
+    of_task(pid, tid, "syscall").map_or(Call::Unknown, |text| parse_call(&text))
+}
+
+fn parse_call(text: &str) -> Call {
+    let mut words = text.split_whitespace();
+    let Some(first) = words.next() else { return Call::Unknown };
+    if first == "running" {
+        return Call::Running;
+    }
+    let Ok(number) = first.parse::<i64>() else { return Call::Unknown };
+    let rest: Option<Vec<u64>> =
+        words.map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()).collect();
+    match rest.as_deref() {
+        Some(&[a, b, c, d, e, f, stack, program]) => {
+            Call::Inside(Entered { number, arguments: [a, b, c, d, e, f], stack, program })
+        }
+        Some(&[stack, program]) => Call::Fault(Entered { number, arguments: [0; 6], stack, program }),
+        _ => Call::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_a_number_six_arguments_and_two_registers() {
+        let text = "7 0x7ffc1 0x2 0xffffffffffffffff 0x0 0x8 0x0 0x7ffd92a38 0x7f2a3c0b1\n";
+        let Call::Inside(call) = parse_call(text) else { panic!("{text}") };
+        assert_eq!(
+            (call.number, call.arguments[2], call.stack, call.program),
+            (7, u64::MAX, 0x7_ffd9_2a38, 0x7_f2a3_c0b1)
+        );
+        assert_eq!(parse_call("running\n"), Call::Running);
+        assert!(matches!(parse_call("-1 0x7ffd 0x7f00\n"), Call::Fault(Entered { stack: 0x7ffd, .. })));
+        for odd in ["", "7 0x1", "seven", "7 0xzz 0x0 0x0 0x0 0x0 0x0 0x0 0x0"] {
+            assert_eq!(parse_call(odd), Call::Unknown, "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_state_stands_behind_a_name_that_may_hold_parentheses() {
+        assert_eq!(state_of("12 (a) R (b)) S 1 2"), Some('S'));
+        assert_eq!(state_of("nothing"), None);
+    }
+}

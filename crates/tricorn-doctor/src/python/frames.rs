@@ -1,0 +1,235 @@
+//! The Python frames of a thread that goes on running while they are read.
+//!
+//! A walk follows the links from the innermost frame outwards. It is made twice, with the code objects read in between: a frame
+//! counts if both walks found it, in the same order from the outermost one in, at the same address, with the same code and the same
+//! caller. A thread that stands still has all its frames; of one that runs those are left that were there all the time.
+use super::layout::{Frame, Instructions, Layout, Position};
+use super::lines::line_of;
+use super::runtime::{Runtime, plausible};
+use super::text;
+use crate::memory::Memory;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PyFrame {
+    pub file: String,
+    pub function: String,
+    /// 0: not known.
+    pub line: i32,
+}
+
+/// What two walks agree on.
+#[derive(Clone, Debug, Default)]
+pub struct Walked {
+    /// Innermost first.
+    pub frames: Vec<PyFrame>,
+    /// Frames came or went meanwhile.
+    pub moving: bool,
+    /// There was a limit, and more frames.
+    pub cut: bool,
+}
+
+/// Where the innermost frame was: the same at two looks, if the thread was in the same call all the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaceNow {
+    pub frame: u64,
+    pub instruction: u64,
+    /// Its instruction goes back in a loop: a thread seen there is not in a call.
+    pub jumps: bool,
+}
+
+/// Counts for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Walks {
+    pub made: u64,
+    /// Walks of which nothing was left.
+    pub discarded: u64,
+    /// Walks of which a part was left.
+    pub trimmed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Raw {
+    address: u64,
+    previous: u64,
+    code: u64,
+    position: u64,
+    is_code: bool,
+}
+
+impl Raw {
+    /// All but the instruction, which goes on in a frame that runs.
+    fn is_same(&self, other: &Self) -> bool {
+        Self { position: 0, ..*self } == Self { position: 0, ..*other }
+    }
+}
+
+/// Code objects by address; checked by what they consist of, since an address may be used again.
+#[derive(Default)]
+pub struct Codes(HashMap<u64, (Identity, Rc<Code>)>);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    file: u64,
+    name: u64,
+    lines: u64,
+    first_line: i32,
+}
+
+struct Code {
+    file: String,
+    function: String,
+    first_line: i32,
+    table: Vec<u8>,
+    instructions: u64,
+}
+
+pub fn walk(runtime: &Runtime, memory: &Memory, state: u64, codes: &mut Codes, walks: &mut Walks) -> Walked {
+    for _ in 0..ATTEMPTS {
+        walks.made += 1;
+        let (first, cut) = chain(&runtime.layout, memory, state, MOST_FRAMES);
+        let decoded: Vec<Option<Rc<Code>>> =
+            first.iter().map(|raw| raw.is_code.then(|| codes.get(runtime, memory, raw.code)).flatten()).collect();
+        let (second, _) = chain(&runtime.layout, memory, state, MOST_FRAMES);
+        let common = first.iter().rev().zip(second.iter().rev()).take_while(|(one, other)| one.is_same(other)).count();
+        // Behind a limit the outermost frames of two walks are others: they are compared from the inside then.
+        let common = if cut { if first == second { first.len() } else { 0 } } else { common };
+        // A frame of Python code whose code cannot be read is none.
+        let kept = first.len() - common..first.len();
+        let broken =
+            first[kept.clone()].iter().zip(&decoded[kept.clone()]).any(|(raw, code)| raw.is_code && code.is_none());
+        if broken || (common == 0 && !(first.is_empty() && second.is_empty())) {
+            walks.discarded += 1;
+            continue;
+        }
+        let moving = common < first.len() || first != second;
+        walks.trimmed += u64::from(common < first.len());
+        let pairs = first[kept.clone()].iter().zip(&decoded[kept]);
+        let frames: Vec<PyFrame> = pairs.filter_map(|(raw, code)| Some(frame(runtime, raw, code.as_ref()?))).collect();
+        return Walked { frames, moving, cut };
+    }
+    Walked { moving: true, ..Walked::default() }
+}
+
+/// One walk along the links.
+fn chain(layout: &Layout, memory: &Memory, state: u64, most: usize) -> (Vec<Raw>, bool) {
+    let thread = &layout.thread;
+    let start = match thread.cframe {
+        Some(offset) => memory.word(state + offset).filter(|&cframe| plausible(cframe)),
+        None => Some(state),
+    };
+    let mut next = start.and_then(|start| memory.word(start + thread.frame)).unwrap_or(0);
+    let mut frames: Vec<Raw> = Vec::new();
+    while plausible(next) {
+        if frames.len() == most {
+            return (frames, true);
+        }
+        let Some(raw) = read(&layout.frame, memory, next) else { break };
+        next = raw.previous;
+        frames.push(raw);
+    }
+    (frames, false)
+}
+
+fn read(layout: &Frame, memory: &Memory, address: u64) -> Option<Raw> {
+    let mut bytes = [0; MOST_FRAME_BYTES];
+    let bytes = bytes.get_mut(..usize::try_from(layout.size).ok()?)?;
+    memory.read(address, bytes)?;
+    let word = |offset: u64| {
+        let at = usize::try_from(offset).ok()?;
+        Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+    };
+    let position = match layout.position {
+        Position::Pointer(offset) => word(offset)?,
+        Position::Index(offset) => word(offset)? & u64::from(u32::MAX),
+    };
+    let is_code = match layout.owner {
+        Some((offset, none_from)) => *bytes.get(usize::try_from(offset).ok()?)? < none_from,
+        None => true,
+    };
+    // 3.14 marks references in their lowest bits.
+    let code = word(layout.code)? & !7;
+    Some(Raw { address, previous: word(layout.previous)?, code, position, is_code })
+}
+
+impl Codes {
+    fn get(&mut self, runtime: &Runtime, memory: &Memory, address: u64) -> Option<Rc<Code>> {
+        let (layout, text) = (&runtime.layout.code, &runtime.layout.text);
+        if !plausible(address) {
+            return None;
+        }
+        let kind = memory.word(address + text.kind)?;
+        if runtime.code_type.is_some_and(|code_type| code_type != kind) {
+            return None;
+        }
+        let identity = Identity {
+            file: memory.word(address + layout.file)?,
+            name: memory.word(address + layout.name)?,
+            lines: memory.word(address + layout.lines)?,
+            first_line: memory.int(address + layout.first_line)?,
+        };
+        if let Some((_, code)) = self.0.get(&address).filter(|(known, _)| *known == identity) {
+            return Some(Rc::clone(code));
+        }
+        let instructions = match layout.instructions {
+            Instructions::Inside(offset) => address + offset,
+            Instructions::Bytes(offset) => memory.word(address + offset)? + text.bytes_start,
+        };
+        let code = Rc::new(Code {
+            file: text::string(memory, text, identity.file)?,
+            function: text::string(memory, text, identity.name)?,
+            first_line: identity.first_line,
+            table: text::bytes(memory, text, identity.lines)?,
+            instructions,
+        });
+        if self.0.len() >= MOST_CODES {
+            self.0.clear();
+        }
+        self.0.insert(address, (identity, Rc::clone(&code)));
+        Some(code)
+    }
+}
+
+/// Bytes from the beginning of the code; None for a copy of it that a thread of a free-threaded build has.
+fn offset(runtime: &Runtime, raw: &Raw, start: u64) -> Option<u64> {
+    match runtime.layout.frame.position {
+        // -1: not begun.
+        Position::Index(_) => raw.position.checked_mul(2),
+        Position::Pointer(_) => raw.position.checked_sub(start).map(|offset| offset & !1),
+    }
+}
+
+fn frame(runtime: &Runtime, raw: &Raw, code: &Code) -> PyFrame {
+    let line = offset(runtime, raw, code.instructions)
+        .and_then(|offset| line_of(runtime.layout.code.table, &code.table, code.first_line, offset));
+    // A frame that has not begun is one instruction before its first.
+    let has_begun = match runtime.layout.frame.position {
+        Position::Index(_) => raw.position != u64::from(u32::MAX),
+        Position::Pointer(_) => raw.position >= code.instructions,
+    };
+    let line = line.or((!has_begun).then_some(code.first_line));
+    PyFrame { file: code.file.clone(), function: code.function.clone(), line: line.unwrap_or(0) }
+}
+
+/// Where the innermost frame is now: a glance, which costs a tenth of a walk.
+pub fn place(runtime: &Runtime, memory: &Memory, state: u64) -> Option<PlaceNow> {
+    let (frames, _) = chain(&runtime.layout, memory, state, GLANCE);
+    let raw = frames.into_iter().find(|raw| raw.is_code && plausible(raw.code))?;
+    let start = match runtime.layout.code.instructions {
+        Instructions::Inside(offset) => raw.code + offset,
+        Instructions::Bytes(offset) => memory.word(raw.code + offset)? + runtime.layout.text.bytes_start,
+    };
+    let opcode = offset(runtime, &raw, start).and_then(|offset| memory.bytes::<1>(start.wrapping_add(offset)));
+    let jumps = opcode.is_some_and(|[opcode]| runtime.layout.code.jumps.contains(&opcode));
+    Some(PlaceNow { frame: raw.address, instruction: raw.position, jumps })
+}
+
+/// A walk that finds another stack each time is given up; the next look may have more luck.
+const ATTEMPTS: usize = 4;
+const MOST_FRAMES: usize = 256;
+/// Entries of C code stand between frames of Python code: one, seldom two.
+const GLANCE: usize = 4;
+const MOST_FRAME_BYTES: usize = 128;
+const MOST_CODES: usize = 4096;

@@ -1,0 +1,13 @@
+//! Python's side of a process, read from its memory: no GIL, no call into the interpreter, so that it works while either is stuck.
+//!
+//! * `layout.rs`: where the fields are; a table for 3.10 to 3.12, told by the interpreter from 3.13 on.
+//! * `runtime.rs`: finds the interpreter, its threads, and who holds the GIL.
+//! * `frames.rs`: the frames of a thread, walked twice: what both walks agree on is told.
+//! * `lines.rs`: the line of an instruction.
+//! * `text.rs`: strings.
+
+pub mod frames;
+pub mod layout;
+pub mod lines;
+pub mod runtime;
+pub mod text;

@@ -1,0 +1,103 @@
+//! What a look found, as it is told: JSON for programs, and for the text of `tricorn doctor`.
+use crate::calls::Described;
+use crate::python::frames::{PyFrame, Walks};
+use crate::verdict::Verdict;
+use serde::Serialize;
+
+#[derive(Debug, Serialize)]
+pub struct Look {
+    pub pid: u32,
+    pub command: String,
+    pub python: Option<Interpreter>,
+    pub seconds: f64,
+    pub threads: Vec<Thread>,
+    pub walks: Walks,
+    /// What could not be told, in sentences.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Interpreter {
+    /// `3.12`.
+    pub version: String,
+    /// The file that it is: libpython, or the program.
+    pub path: String,
+    pub gil: Gil,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gil {
+    /// None: there is none, or it was not found.
+    pub locked: Option<bool>,
+    /// The thread that holds it.
+    pub holder: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Thread {
+    pub tid: u32,
+    pub name: String,
+    pub main: bool,
+    /// The kernel's letter: R, S, D …
+    pub state: char,
+    /// Shares of the time of the look: on a processor, and waiting for one.
+    pub cpu: f64,
+    pub queued: f64,
+    pub verdict: Verdict,
+    pub sentence: String,
+    /// Innermost first.
+    pub python: Vec<PyFrame>,
+    /// The innermost frame of Python that is the application's.
+    pub application: Option<PyFrame>,
+    pub native: Native,
+    pub call: Option<Described>,
+    pub wait_channel: String,
+    pub gil: ThreadGil,
+    /// Frames came and went while they were read.
+    pub moving: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ThreadGil {
+    pub holds: bool,
+    pub waits: bool,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct Native {
+    /// Innermost first.
+    pub frames: Vec<NativeFrame>,
+    /// The first library on the stack that is neither libc nor the interpreter, and its function.
+    pub library: Option<Library>,
+    /// Why there are no frames; may be empty.
+    pub missing: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct NativeFrame {
+    pub address: u64,
+    pub path: String,
+    pub function: Option<String>,
+    pub offset: u64,
+    /// False: found by looking for it on the stack; it may be left over from a call that is over.
+    pub certain: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Library {
+    pub name: String,
+    pub path: String,
+    pub function: Option<String>,
+}
+
+impl Native {
+    pub(crate) fn without(why: &str) -> Self {
+        Self { missing: why.to_owned(), ..Self::default() }
+    }
+}
+
+impl Look {
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))
+    }
+}

@@ -1,0 +1,77 @@
+//! Why nothing, or not everything, can be told: sentences that say what to do.
+use std::fmt;
+use std::io;
+
+#[derive(Debug)]
+pub enum Trouble {
+    /// There is no such process.
+    Gone(u32),
+    /// The kernel does not permit to look at it; which step, why, and what to do.
+    Forbidden(String),
+    /// No interpreter is mapped into it.
+    NotPython(u32),
+}
+
+impl Trouble {
+    pub(crate) fn of_file(pid: u32, path: &str, error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Gone(pid),
+            _ if error.raw_os_error() == Some(libc::ESRCH) => Self::Gone(pid),
+            _ => Self::Forbidden(format!("{path} cannot be read ({error}): {}", advice(pid))),
+        }
+    }
+
+    pub(crate) fn memory(pid: u32, by_call: &io::Error, by_file: &io::Error) -> Self {
+        if by_call.raw_os_error() == Some(libc::ESRCH) && by_file.kind() == io::ErrorKind::NotFound {
+            return Self::Forbidden(format!("the memory of process {pid} cannot be read: there is no such process"));
+        }
+        Self::Forbidden(format!(
+            "the memory of process {pid} cannot be read: process_vm_readv says \"{by_call}\", /proc/{pid}/mem says \"{by_file}\"; {}",
+            advice(pid)
+        ))
+    }
+}
+
+/// What may stand in the way, from the nearest to the farthest.
+fn advice(pid: u32) -> String {
+    let owner = owner_of(pid);
+    // SAFETY: it has no arguments and cannot fail.
+    let us = unsafe { libc::geteuid() };
+    if let Some(owner) = owner.filter(|&owner| owner != us && us != 0) {
+        return format!(
+            "the process belongs to user {owner}, and this is user {us}. Run the command as that user or as root."
+        );
+    }
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    match scope.trim() {
+        "1" => "/proc/sys/kernel/yama/ptrace_scope is 1, so that only parents may look at their children. \
+                Run the command as root, give it CAP_SYS_PTRACE, or set ptrace_scope to 0."
+            .to_owned(),
+        "2" => {
+            "/proc/sys/kernel/yama/ptrace_scope is 2. Run the command as root, or give it CAP_SYS_PTRACE.".to_owned()
+        }
+        "3" => "/proc/sys/kernel/yama/ptrace_scope is 3, which forbids it to all until the next boot.".to_owned(),
+        _ => "run the command as the same user or as root; in a container it takes CAP_SYS_PTRACE \
+              (docker run --cap-add=SYS_PTRACE) and a seccomp profile that lets process_vm_readv through. \
+              A process that has changed its user is not dumpable: only root may look at it."
+            .to_owned(),
+    }
+}
+
+fn owner_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(pid) => write!(f, "There is no process {pid}."),
+            Self::Forbidden(why) => f.write_str(why.trim()),
+            Self::NotPython(pid) => {
+                write!(f, "Process {pid} is not a Python process: no interpreter of CPython is mapped into it.")
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+"""Every interpreter that is supported: threads stuck in known places are told with their line, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.pythons import MINORS, interpreter, static_interpreter
+from tests.integration.doctor.patient import Patient, functions
+
+PYTHONS = [pytest.param(minor, id=f"3.{minor}") for minor in MINORS] + [pytest.param(None, id="static")]
+
+
+@pytest.fixture(params=PYTHONS)
+def python(request: pytest.FixtureRequest) -> str:
+    if request.param is None:
+        return static_interpreter() or pytest.skip("no Python is installed that is linked without libpython")
+    return interpreter(request.param) or pytest.skip(f"Python 3.{request.param} is not installed")
+
+
+def test_sleep(tmp_path: Path, python: str) -> None:
+    with Patient(tmp_path, "import time\ntime.sleep(600)  # here\n", python=python) as patient:
+        thread = patient.verdict("BLOCKED_SYSCALL")
+    assert thread["main"]
+    assert thread["call"]["name"] in ("clock_nanosleep", "pselect6", "select")
+    assert "s" in thread["call"]["detail"]
+    assert [frame["function"] for frame in thread["python"]] == ["<module>"]
+    assert thread["cpu"] < 0.2
+    assert "_start" in functions(thread), "the stack is unwound to its end"
+
+
+def test_names_and_lines_of_every_frame(tmp_path: Path, python: str) -> None:
+    """Generators, comprehensions, a lambda, a method, names outside ASCII, and calls of several lines."""
+    code = """
+    import time
+    class Größe:
+        def met(self, x):
+            return (x +
+                    [time.sleep(600)  # here
+                     for _ in "a"][0])
+    def gen(g):
+        try:
+            yield g.met(
+                1,
+            )
+        finally:
+            pass
+    (lambda: list(gen(Größe())))()
+    """
+    with Patient(tmp_path, code, python=python) as patient:
+        thread = patient.here()
+    qualified = python_minor(python) >= 11
+    names = [(frame["function"], frame["line"]) for frame in thread["python"]]
+    # 3.12 made comprehensions a part of their function (PEP 709).
+    inner = [] if python_minor(python) >= 12 else [("Größe.met.<locals>.<listcomp>" if qualified else "<listcomp>", 6)]
+    outer_line = 6
+    assert names == [
+        *inner,
+        ("Größe.met" if qualified else "met", outer_line),
+        ("gen", 10),
+        ("<lambda>", 15),
+        ("<module>", 15),
+    ]
+
+
+def test_lock_in_another_thread(tmp_path: Path, python: str) -> None:
+    code = """
+    import threading, time
+    lock = threading.Lock()
+    lock.acquire()
+    def waits():
+        lock.acquire()  # here
+    threading.Thread(target=waits, daemon=True).start()
+    time.sleep(600)
+    """
+    with Patient(tmp_path, code, python=python) as patient:
+        thread = patient.verdict("LOCK_WAIT")
+    assert not thread["main"]
+    assert thread["python"][0]["function"] == "waits"
+
+
+def test_python_loop(tmp_path: Path, python: str) -> None:
+    with Patient(tmp_path, "n = 0\nwhile True: n += 1  # here\n", python=python) as patient:
+        thread = patient.verdict("CPU_PYTHON")
+    assert thread["gil"]["holds"]
+
+
+def test_a_loop_of_one_instruction_is_no_call(tmp_path: Path, python: str) -> None:
+    with Patient(tmp_path, "while True: pass  # here\n", python=python) as patient:
+        patient.verdict("CPU_PYTHON")
+
+
+def test_a_call_that_holds_the_gil_and_its_victim(tmp_path: Path, python: str) -> None:
+    code = """
+    import ctypes, threading, time
+    def holds():
+        ctypes.PyDLL(None).usleep(600_000_000)  # here
+    def suffers():
+        while True:
+            time.sleep(0.001)
+    threading.Thread(target=suffers, daemon=True).start()
+    time.sleep(0.2)
+    holds()
+    """
+    with Patient(tmp_path, code, python=python) as patient:
+        holder = patient.verdict("BLOCKED_HOLDING_GIL")
+        victims = [thread for thread in patient.look()["threads"] if thread["verdict"] == "GIL_VICTIM"]
+    assert holder["gil"] == {"holds": True, "waits": False}
+    assert holder["native"]["library"]["name"] == "libffi" or "ffi" in str(holder["native"])
+    assert len(victims) == 1
+    assert f"thread {holder['tid']}" in victims[0]["sentence"]
+    assert f"{patient.file}:{patient.line} in holds" in victims[0]["sentence"]
+
+
+def test_a_regular_expression(tmp_path: Path, python: str) -> None:
+    with Patient(tmp_path, 'import re\nre.match("(a+)+b", "a" * 60)  # here\n', python=python) as patient:
+        thread = patient.verdict("CPU_NATIVE_GIL")
+    assert thread["native"]["missing"], "the kernel tells no stack of a thread that runs"
+
+
+def test_zlib_releases_the_gil(tmp_path: Path, python: str) -> None:
+    code = """
+    import os, zlib
+    data = os.urandom(1 << 20) * 600
+    zlib.compress(data, 9)  # here
+    """
+    with Patient(tmp_path, code, python=python) as patient:
+        thread = patient.verdict("CPU_NATIVE")
+    assert not thread["gil"]["holds"]
+
+
+def python_minor(python: str) -> int:
+    if python == sys.executable:
+        return sys.version_info[1]
+    return int(Path(python).resolve().name.removeprefix("python3."))
