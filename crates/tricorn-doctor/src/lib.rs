@@ -28,6 +28,6 @@ mod verdict;
 pub use look::Doctor;
 pub use python::frames::{PyFrame, Walked, Walks};
 pub use python::runtime::PyThread;
-pub use report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread};
+pub use report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
 pub use trouble::Trouble;
 pub use verdict::Verdict;

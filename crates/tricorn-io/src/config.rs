@@ -69,6 +69,8 @@ pub struct Config {
     pub allocate: Option<Allocate>,
     /// Age from which a call counts as stuck: the arbiter is told. 0: never.
     pub timeout: u64,
+    /// How long an event loop may be held up before what holds it up is told; 0: nothing is looked for.
+    pub doctor_threshold: u64,
     /// Time an application call may take before it is ended; 0: as long as it likes.
     pub request_timeout: u64,
     /// Requests after which the arbiter is told that this worker should be replaced; 0: never.

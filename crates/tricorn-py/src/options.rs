@@ -94,6 +94,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         standing_fields: standing_fields(&options)?,
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
+        doctor_threshold: options.optional_seconds("doctor_threshold")?,
         request_timeout: options.optional_seconds("request_timeout")?,
         max_requests: options.optional("max_requests")?,
         queue_limit: options.optional("queue_limit")?,

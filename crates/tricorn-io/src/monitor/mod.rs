@@ -9,8 +9,10 @@
 //! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
 //! has the access log written. It never meets the GIL, and never waits for a disk.
 
+mod examiner;
 mod life;
 mod orphan;
+mod stalls;
 mod usage;
 pub mod watchdog;
 
@@ -25,6 +27,7 @@ use crate::sys::signals;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::{Eye, Seen};
 use rustix::fd::{AsFd, BorrowedFd};
+use stalls::{Scene, Stalls};
 use std::sync::atomic::Ordering;
 use usage::Usage;
 use watchdog::Watchdog;
@@ -68,6 +71,7 @@ pub fn run(shared: &Shared) {
         watchdog,
         eye: Eye::new(&shared.waiting),
         usage: Usage::default(),
+        stalls: Stalls::new(if shared.config.messages.is_some() { shared.config.doctor_threshold } else { 0 }),
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -95,6 +99,7 @@ struct Monitor<'s> {
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
     usage: Usage,
+    stalls: Stalls,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
@@ -130,9 +135,9 @@ impl Monitor<'_> {
                 // Whether a request is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
-                let hub = self.eye.due(&shared.waiting, now);
+                let hub = [self.eye.due(&shared.waiting, now), self.stalls.due(self.scene(now))];
                 let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
-                let timeout = [timeout, ticks, stranded, glance, hub].into_iter().chain(own).flatten().min();
+                let timeout = [timeout, ticks, stranded, glance].into_iter().chain(hub).chain(own).flatten().min();
                 if let Some(sleep) = sleep {
                     sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
                 }
@@ -175,6 +180,7 @@ impl Monitor<'_> {
             glance,
             self.watchdog.due(shared, now),
             self.eye.due(&shared.waiting, now),
+            self.stalls.due(self.scene(now)),
         ];
         let timeout = dues.into_iter().flatten().min();
         sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
@@ -216,6 +222,7 @@ impl Monitor<'_> {
         let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
         self.calm = seen.is_calm;
         self.watchdog.look_at_hub(shared, &mut self.eye, now);
+        self.look_for_stalls(now);
         shared.tick_for(now, seen.came);
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
             keeper.tick(siblings.pages().iter().copied(), now);
@@ -245,6 +252,23 @@ impl Monitor<'_> {
                 self.mode = Mode::Asleep;
             }
         }
+    }
+
+    /// Looks whether an event loop is held up.
+    fn look_for_stalls(&mut self, now: u64) {
+        let (scene, shared, eye) = (self.scene(now), self.shared, &self.eye);
+        let end_of = |moment| eye.end_of(&shared.waiting, moment);
+        let name = || String::from_utf8_lossy(&eye.last_begun(&shared.waiting)).into_owned();
+        if let Some((subject, text)) = self.stalls.look(scene, end_of, name) {
+            self.watchdog.warn(&subject, &text);
+        }
+    }
+
+    fn scene(&self, now: u64) -> Scene {
+        let board = self.shared.board;
+        // What is imported for the first request may take its time.
+        let held_up = self.eye.held_up(&self.shared.waiting).filter(|_| board.get(Word::Requests) > 0);
+        Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued) }
     }
 
     /// The workers that stay keep the concurrency limit.

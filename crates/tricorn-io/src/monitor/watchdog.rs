@@ -30,6 +30,8 @@ use std::collections::VecDeque;
 
 /// How long a thread may take to write its stack.
 const STACK_TIME: u64 = 200 * MILLI;
+/// Most warnings that wait.
+const NOTICES: usize = 8;
 /// How long a call that is over `request_timeout` may take to clean up before its client is answered without it.
 const GRACE: u64 = 1000 * MILLI;
 
@@ -40,6 +42,8 @@ pub struct Watchdog {
     /// Under a hub: the calls that are over `request_timeout`.
     late: Vec<(Began, Watched)>,
     reports: VecDeque<Report>,
+    /// Lines that wait until the pipe takes them.
+    notices: VecDeque<Vec<u8>>,
     /// The report whose stack is being written, and when it is over.
     open: Option<(usize, u64)>,
     retired: bool,
@@ -75,6 +79,7 @@ impl Watchdog {
             slots: vec![Watched::default(); shared.waiting.watched_slots()],
             late: Vec::new(),
             reports: VecDeque::new(),
+            notices: VecDeque::new(),
             open: None,
             retired: config.max_requests == 0 || config.messages.is_none(),
             resumed: 0,
@@ -97,6 +102,9 @@ impl Watchdog {
         if self.is_reporting() {
             self.report(shared, now);
         }
+        if self.open.is_none() && self.notices.front().is_some_and(|line| tell(shared, line)) {
+            self.notices.pop_front();
+        }
         if !self.retired && self.open.is_none() && shared.board.get(Word::Requests) >= shared.config.max_requests {
             self.retired = tell(shared, b"retire max_requests\n");
         }
@@ -117,7 +125,14 @@ impl Watchdog {
 
     /// Something is to be said to the arbiter: the monitor must not sleep.
     pub fn is_reporting(&self) -> bool {
-        self.open.is_some() || !self.reports.is_empty()
+        self.open.is_some() || !self.reports.is_empty() || !self.notices.is_empty()
+    }
+
+    /// Has the arbiter log a warning, unless many wait already.
+    pub fn warn(&mut self, subject: &str, text: &str) {
+        if self.notices.len() < NOTICES {
+            self.notices.push_back(format!("notice warning {subject} {text}\n").into_bytes());
+        }
     }
 
     /// In how many nanoseconds there may be something to do.

@@ -3,6 +3,7 @@ use super::hub_watch::HubWatch;
 use super::manner::{Manner, Subject, Waiting};
 use super::seen::Seen;
 use super::threads::ThreadsWatch;
+use crate::sys::signals::ThreadId;
 
 pub enum Eye {
     Threads(ThreadsWatch),
@@ -62,6 +63,28 @@ impl Eye {
         let (Eye::Hub(watch), Manner::Hub(hub)) = (self, &waiting.manner) else { return None };
         let age = watch.is_stuck(waiting, now)?;
         Some((Subject::Hub(hub.rounds()), waiting.name_of_stuck(hub), age))
+    }
+
+    /// Since when a hub is at the same, and its thread.
+    pub fn held_up(&self, waiting: &Waiting) -> Option<(u64, ThreadId)> {
+        let (Eye::Hub(watch), Manner::Hub(hub)) = (self, &waiting.manner) else { return None };
+        Some((watch.held_up_since(hub)?, hub.thread()))
+    }
+
+    /// The request that a hub has begun last.
+    pub fn last_begun(&self, waiting: &Waiting) -> Vec<u8> {
+        match &waiting.manner {
+            Manner::Threads => Vec::new(),
+            Manner::Hub(hub) => waiting.name_of_stuck(hub),
+        }
+    }
+
+    /// When what a hub was at at this moment was over, if that is known better than by looking.
+    pub fn end_of(&self, waiting: &Waiting, moment: u64) -> Option<u64> {
+        match &waiting.manner {
+            Manner::Threads => None,
+            Manner::Hub(hub) => hub.time.end_of(moment),
+        }
     }
 
     /// Whether the hub has not come for longer than `timeout`.

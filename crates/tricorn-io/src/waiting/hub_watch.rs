@@ -19,6 +19,8 @@ pub struct HubWatch {
     rounds: u64,
     /// Since when something has waited for it; 0: nothing does.
     awaited: u64,
+    /// When it was last found to have come.
+    came: u64,
     /// When it last came, or was last found to have been rung for.
     seen: u64,
     /// The arbiter was told that it is stuck.
@@ -35,7 +37,7 @@ impl HubWatch {
         let came = rounds.wrapping_sub(self.rounds);
         if came > 0 || self.seen == 0 {
             self.absence.ends(hub.thread(), waiting.board, now);
-            *self = HubWatch { rounds, seen: now, ..HubWatch::default() };
+            *self = HubWatch { rounds, came: now, seen: now, ..HubWatch::default() };
         }
         self.look_for_it(waiting, hub, now);
         if self.is_missed(now) && !hub.time.is_kept() {
@@ -62,6 +64,15 @@ impl HubWatch {
             self.seen = now;
             hub.ring();
         }
+    }
+
+    /// Since when the hub is at the same: works without a wait, or has let something wait.
+    pub fn held_up_since(&self, hub: &Hub) -> Option<u64> {
+        if hub.time.is_kept() {
+            // What comes to us in between is another call.
+            return hub.time.works_since().map(|since| since.max(self.came));
+        }
+        (self.awaited > 0).then_some(self.awaited)
     }
 
     /// The process was stopped until now: the hub could not come.

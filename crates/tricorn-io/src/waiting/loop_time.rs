@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicU64, fence};
 
 /// How often a reader looks again whose words were changed meanwhile.
 const LOOKS: usize = 16;
+/// Work without a wait that is remembered: shorter than what is of interest to anybody.
+const LONG: u64 = 10 * MILLI;
 /// How often an absence is accounted for while it lasts.
 const ACCOUNT: u64 = 100 * MILLI;
 
@@ -37,6 +39,11 @@ pub struct LoopTime {
     waits_since: AtomicU64,
     /// All waits that are over.
     waited: AtomicU64,
+    /// The end of the last wait: since then it works, if it does.
+    works_since: AtomicU64,
+    /// The last time of work between two waits that was [`LONG`]: when it began, and how long it was.
+    long_since: AtomicU64,
+    long: AtomicU64,
 }
 
 impl LoopTime {
@@ -49,6 +56,7 @@ impl LoopTime {
             self.delayed.store(processor::delay_of(thread).unwrap_or(0), Relaxed);
             self.waits_since.store(0, Relaxed);
             self.waited.store(0, Relaxed);
+            self.works_since.store(now, Relaxed);
         });
     }
 
@@ -60,6 +68,14 @@ impl LoopTime {
     /// The loop begins to wait for events.
     #[inline]
     pub fn wait_begins(&self, now: u64) {
+        let since = self.works_since.load(Relaxed);
+        let length = now.saturating_sub(since);
+        if length >= LONG && self.waits_since.load(Relaxed) == 0 {
+            self.write(|| {
+                self.long_since.store(since, Relaxed);
+                self.long.store(length, Relaxed);
+            });
+        }
         self.waits_since.store(now, Relaxed);
     }
 
@@ -71,6 +87,7 @@ impl LoopTime {
             self.write(|| {
                 self.waited.store(self.waited.load(Relaxed).wrapping_add(now.saturating_sub(since)), Relaxed);
                 self.waits_since.store(0, Relaxed);
+                self.works_since.store(now, Relaxed);
             });
         }
     }
@@ -84,20 +101,40 @@ impl LoopTime {
         self.version.store(version.wrapping_add(2), Release);
     }
 
+    /// Since when the loop works without a wait. `None`: it waits, or does not say.
+    pub fn works_since(&self) -> Option<u64> {
+        let read = || (self.waits_since.load(Relaxed), self.works_since.load(Relaxed));
+        let (waits, works) = self.read(read)?;
+        (waits == 0 && works != 0).then_some(works)
+    }
+
+    /// When the work was over that was at hand at this moment, if that is remembered.
+    pub fn end_of(&self, moment: u64) -> Option<u64> {
+        let (since, long) = self.read(|| (self.long_since.load(Relaxed), self.long.load(Relaxed)))?;
+        let end = since.saturating_add(long);
+        (since != 0 && (since..end).contains(&moment)).then_some(end)
+    }
+
     fn at_its_beginning(&self) -> Spent {
         Spent { worked: 0, computed: self.computed.load(Relaxed), delayed: self.delayed.load(Relaxed) }
     }
 
     /// How long the loop has worked until now. `None`: its time is not kept, or changes too fast to be read.
     fn worked(&self, now: u64) -> Option<u64> {
+        let read = || (self.begun.load(Relaxed), self.waits_since.load(Relaxed), self.waited.load(Relaxed));
+        let (begun, since, waited) = self.read(read)?;
+        let waits = if since == 0 { 0 } else { now.saturating_sub(since) };
+        (begun != 0).then(|| now.saturating_sub(begun).saturating_sub(waited.saturating_add(waits)))
+    }
+
+    /// What belongs together. `None`: it changes too fast to be read.
+    fn read<T>(&self, read: impl Fn() -> T) -> Option<T> {
         for _ in 0..LOOKS {
             let version = self.version.load(Acquire);
-            let (begun, since, waited) =
-                (self.begun.load(Relaxed), self.waits_since.load(Relaxed), self.waited.load(Relaxed));
+            let found = read();
             fence(Acquire);
             if version.is_multiple_of(2) && self.version.load(Relaxed) == version {
-                let waits = if since == 0 { 0 } else { now.saturating_sub(since) };
-                return (begun != 0).then(|| now.saturating_sub(begun).saturating_sub(waited.saturating_add(waits)));
+                return Some(found);
             }
         }
         None
@@ -198,6 +235,23 @@ mod tests {
         time.wait_begins(220);
         time.wait_begins(230);
         assert_eq!(time.worked(240), Some(60), "a wait that was begun twice begins the second time");
+    }
+
+    #[test]
+    fn long_work_is_remembered_by_its_beginning() {
+        let time = LoopTime::default();
+        assert_eq!(time.works_since(), None);
+        time.begin(MILLI);
+        assert_eq!(time.works_since(), Some(MILLI));
+        time.wait_begins(2 * MILLI);
+        assert_eq!((time.works_since(), time.end_of(MILLI)), (None, None));
+        time.wait_ends(3 * MILLI);
+        assert_eq!(time.works_since(), Some(3 * MILLI));
+        time.wait_begins(3 * MILLI + LONG);
+        time.wait_begins(90 * MILLI);
+        assert_eq!(time.end_of(3 * MILLI), Some(3 * MILLI + LONG));
+        assert_eq!(time.end_of(4 * MILLI), Some(3 * MILLI + LONG));
+        assert_eq!(time.end_of(2 * MILLI), None);
     }
 
     #[test]

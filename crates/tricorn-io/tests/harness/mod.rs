@@ -158,6 +158,7 @@ pub fn config() -> Config {
         standing_fields: FieldList::new(),
         allocate: None,
         timeout: 0,
+        doctor_threshold: 0,
         request_timeout: 0,
         queue_limit: 0,
         queue_timeout: 0,

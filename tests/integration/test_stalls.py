@@ -1,0 +1,76 @@
+"""What holds up an event loop or a hub: the log names the line, the call and who waited."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.harness import Site
+from tests.harness.classes import each
+from tests.integration.test_loop_time import APPLICATIONS, NAMES
+
+SECONDS = 0.4
+HOLDS = APPLICATIONS.replace("C.usleep(20_000)", f"C.usleep({SECONDS * 1e6:.0f})")
+REPORT = re.compile(r"\[WARNING\] The event loop of worker \(pid:(\d+)\) was held up for ([\d.]+) s by one call\. (.*)")
+
+
+def site(worker_class: str, more: str = "", loop: str = "asyncio") -> Site:
+    config = f"worker_class = {worker_class!r}\nasgi_loop = {loop!r}\n{more}"
+    return Site(config, app=f"work:{NAMES[worker_class]}", files={"work.py": HOLDS})
+
+
+def together(server: Site, path: str, clients: int) -> None:
+    with ThreadPoolExecutor(clients) as pool:
+        assert [reply.status for reply in pool.map(server.get, [path] * clients)] == [200] * clients
+
+
+@pytest.mark.parametrize("worker_class", each(*NAMES))
+def test_a_call_that_blocks_is_named_with_its_line(worker_class: str) -> None:
+    names_it(worker_class, "asyncio")
+
+
+def test_of_a_loop_that_does_not_show_its_waits_as_well() -> None:
+    names_it("asgi", "uvloop")
+
+
+def names_it(worker_class: str, loop: str) -> None:
+    with site(worker_class, loop=loop) as server:
+        assert server.get("/waits").status == 200, "the first request may take its time"
+        together(server, "/blocks", 3)
+        found = server.log.wait(REPORT.pattern)[0]
+        assert int(found[1]) == server.worker_pid()
+        assert float(found[2]) >= 0.8 * SECONDS
+        said = found[3]
+        assert "work.py:6 in blocks" in said
+        assert "The line: C.usleep(" in said
+        assert re.search(r"Blocked in the system call (clock_)?nanosleep", said), said
+        assert re.search(r"The last to begin: GET /blocks", said), said
+
+
+@pytest.mark.parametrize("worker_class", each("gevent", "asgi"))
+def test_the_same_is_told_once_and_others_are_told_apart(worker_class: str) -> None:
+    with site(worker_class) as server:
+        server.get("/waits")
+        for _ in range(3):
+            server.get("/blocks")
+        server.log.wait(REPORT.pattern)
+        assert len(server.log.matching(REPORT.pattern)) == 1
+
+
+@pytest.mark.parametrize("worker_class", each("gevent", "asgi"))
+def test_requests_that_give_way_hold_up_nothing(worker_class: str) -> None:
+    with site(worker_class, "doctor_threshold = 0.02\n") as server:
+        server.get("/waits")
+        for _ in range(20):  # of 20 ms each, and longer on a busy machine
+            together(server, "/waits", 2)
+        assert not [line for line in server.log.matching(REPORT.pattern) if "work.py" in line[0]]
+
+
+def test_it_can_be_switched_off() -> None:
+    with site("gevent", "doctor_threshold = 0\n") as server:
+        server.get("/waits")
+        server.get("/blocks")
+        server.get("/blocks")
+        assert not server.log.matching(REPORT.pattern)
