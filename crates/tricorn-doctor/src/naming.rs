@@ -135,7 +135,7 @@ mod tests {
             "/v/lib/python3.12/site-packages/flask/app.py",
             "/usr/lib/python3/dist-packages/x.py",
             "<frozen runpy>",
-            "/home/me/tricorn/python/tricorn/workers/base.py",
+            "/src/tricorn/python/tricorn/workers/base.py",
         ];
         assert!(!others.into_iter().any(is_application));
     }
