@@ -38,7 +38,7 @@ def lacking() -> list[str]:
         for program in ("zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus")
         if not shutil.which(program)
     ]
-    reasons += [f"Python 3.{minor} is not installed" for minor in MINORS if interpreter(minor) is None]
+    reasons += [f"Python 3.{minor} is not installed" for minor in (9, *MINORS) if interpreter(minor) is None]
     if static_interpreter() is None:
         reasons.append("no Python is installed that is linked without libpython")
     if not os.path.exists("/proc/net/if_inet6"):

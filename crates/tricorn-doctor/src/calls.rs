@@ -57,6 +57,8 @@ pub fn describe(call: &Entered, memory: &Memory, descriptors: &mut Descriptors) 
             let waits = name == "flock" || matches!(second as i32, libc::F_SETLKW | libc::F_OFD_SETLKW);
             detail = if waits { "for a lock of the file".to_owned() } else { String::new() };
         }
+        "openat" => detail = format!("of {}", path(memory, second)),
+        "open" => detail = format!("of {}", path(memory, first)),
         "wait4" | "waitid" => detail = child(name, first, second),
         _ if takes_descriptor(name) => list.push(first as i32),
         _ => {}
@@ -128,6 +130,12 @@ fn seconds(time: f64) -> String {
     }
 }
 
+fn path(memory: &Memory, address: u64) -> String {
+    let bytes = memory.up_to(address, MOST_PATH);
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
 fn child(name: &str, first: u64, second: u64) -> String {
     let pid = if name == "wait4" { first as i32 } else { second as i32 };
     let any = if name == "wait4" { pid <= 0 } else { first != 1 };
@@ -143,7 +151,8 @@ fn address(memory: &Memory, address: u64, length: u64) -> Option<String> {
 fn takes_descriptor(name: &str) -> bool {
     !matches!(
         name,
-        "" | "futex"
+        "" | "open"
+            | "futex"
             | "pause"
             | "rt_sigtimedwait"
             | "rt_sigsuspend"
@@ -221,6 +230,7 @@ fn only_here(_: i64) -> &'static str {
     ""
 }
 
+const MOST_PATH: usize = 256;
 const MOST_DESCRIPTORS: usize = 64;
 const MOST_SELECTED: usize = 1024;
 

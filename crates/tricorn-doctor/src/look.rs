@@ -258,7 +258,8 @@ impl Doctor {
             running: each.cpu,
             queued: each.queued,
             is_stopped: matches!(each.state, 'T' | 't'),
-            is_python: each.python.is_some(),
+            // Where the interpreter is not known, each thread may be one of it.
+            is_python: each.python.is_some() || self.runtime.is_err(),
             call: each.inside.described.as_ref().map(call_evidence),
             gil: GilEvidence {
                 held: seen.map(held).unwrap_or_default(),
@@ -267,7 +268,13 @@ impl Doctor {
             },
             position: seen.map(position).unwrap_or_default(),
             at: application.as_ref().map(short).unwrap_or_default(),
-            library: each.inside.native.library.as_ref().map(in_words).unwrap_or_default(),
+            library: each
+                .inside
+                .native
+                .library
+                .as_ref()
+                .map(|library| in_words(library, each.python.is_some()))
+                .unwrap_or_default(),
             in_lock: in_lock(&each, call_name),
             in_own_poll: naming::waits_for_events(call_name, &each.walked.frames),
         };
@@ -369,10 +376,11 @@ fn short(frame: &frames::PyFrame) -> String {
     format!("{}:{} in {}", frame.file, frame.line, frame.function)
 }
 
-fn in_words(library: &Library) -> String {
+/// What Python has called is a function; a thread of the library itself began in any.
+fn in_words(library: &Library, is_called: bool) -> String {
     match &library.function {
-        Some(function) => format!("{} ({function})", library.name),
-        None => library.name.clone(),
+        Some(function) if is_called => format!("{} ({function})", library.name),
+        _ => library.name.clone(),
     }
 }
 

@@ -51,7 +51,7 @@ pub fn takes_gil(function: &str) -> bool {
 /// Neither the standard library nor an installed package: a line of the program itself.
 pub fn is_application(file: &str) -> bool {
     let installed = file.contains("/lib/python3.") || file.contains("/lib64/python3.") || file.contains("-packages/");
-    !installed && !file.starts_with('<')
+    !installed && !file.starts_with('<') && !of_server(file)
 }
 
 /// Whether the innermost frames are those of an event loop in its own poll, or of a server that waits for requests.
@@ -75,20 +75,22 @@ pub fn waits_for_events(call: &str, frames: &[PyFrame]) -> bool {
                 || is(first, "eventlet/hubs/epolls.py", &["wait", "do_poll"])
                 // uvloop has no Python frame of its own.
                 || (call.starts_with("epoll") && is(first, "asyncio/runners.py", &["run"]))
-                || of_server(first)
+                || first.is_some_and(|frame| of_server(&frame.file))
         }
         // An app thread is parked on a condition until there is a request.
-        "futex" | "read" | "nanosleep" | "clock_nanosleep" => of_server(first),
+        "futex" | "read" | "nanosleep" | "clock_nanosleep" => first.is_some_and(|frame| of_server(&frame.file)),
         "accept" | "accept4" => true,
         _ => false,
     }
 }
 
-fn of_server(frame: Option<&PyFrame>) -> bool {
-    frame.is_some_and(|frame| {
-        ["/tricorn/workers/", "/tricorn/arbiter/", "/tricorn/green/"].iter().any(|part| frame.file.contains(part))
-    })
+/// tricorn's own code that serves: also in a checkout, where it is not installed.
+fn of_server(file: &str) -> bool {
+    SERVER.iter().any(|part| file.contains(part))
 }
+
+const SERVER: [&str; 5] =
+    ["/tricorn/workers/", "/tricorn/arbiter/", "/tricorn/green/", "/tricorn/gateway/", "/tricorn/cli/"];
 
 #[cfg(test)]
 mod tests {
@@ -123,6 +125,19 @@ mod tests {
         for (call, frames, expected) in rows {
             assert_eq!(waits_for_events(call, &frames), expected, "{call} {frames:?}");
         }
+    }
+
+    #[test]
+    fn lines_of_the_application_are_neither_installed_nor_the_servers() {
+        assert!(is_application("/srv/shop/views.py") && is_application("views.py"));
+        let others = [
+            "/usr/lib/python3.11/threading.py",
+            "/v/lib/python3.12/site-packages/flask/app.py",
+            "/usr/lib/python3/dist-packages/x.py",
+            "<frozen runpy>",
+            "/src/tricorn/python/tricorn/workers/base.py",
+        ];
+        assert!(!others.into_iter().any(is_application));
     }
 
     #[test]

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tricorn import cli
 from tricorn.cli import doctor_command
 
+from tests.harness import until
 from tests.harness.interpreter import python
+from tests.harness.pythons import interpreter
 
 
 @pytest.mark.parametrize("words", [[], ["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--seconds", "0"], ["app:app"]])
@@ -34,6 +37,31 @@ def test_a_process_that_is_no_python(capsys: pytest.CaptureFixture[str]) -> None
         finally:
             process.kill()
     assert "is not a Python process" in capsys.readouterr().err
+
+
+def test_an_interpreter_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    """The kernel's part is told, and why the rest is not."""
+    old = interpreter(9) or pytest.skip("Python 3.9 is not installed")
+    with subprocess.Popen(
+        [old, "-c", "import time; print(flush=True); time.sleep(60)"], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        try:
+            process.stdout.readline()
+            until(
+                lambda: "nanosleep" in read_wait_channel(process.pid) or "poll" in read_wait_channel(process.pid),
+                "it sleeps",
+            )
+            assert doctor_command.main(["--pid", str(process.pid)]) == 0
+        finally:
+            process.kill()
+    told = capsys.readouterr().out
+    assert "is 3.9; Python frames are read of 3.10 to 3.14." in told
+    assert "BLOCKED_SYSCALL" in told
+
+
+def read_wait_channel(pid: int) -> str:
+    return Path(f"/proc/{pid}/wchan").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

@@ -81,6 +81,11 @@ impl Runtime {
         Ok(runtime)
     }
 
+    #[cfg(test)]
+    pub fn made(layout: Layout, code_type: u64) -> Self {
+        Self { minor: 12, path: String::new(), layout, address: 0, code_type: Some(code_type), tid_offset: None }
+    }
+
     /// Follows the tables to a thread that the kernel knows, or says that they are wrong.
     fn verify(&mut self, memory: &Memory, tids: &HashSet<u32>) -> Result<(), Unreadable> {
         if self.layout.thread.native.is_none() {
