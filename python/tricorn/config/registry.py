@@ -9,6 +9,7 @@ from tricorn.config.settings.admin import Admin
 from tricorn.config.settings.application import Application
 from tricorn.config.settings.collectors import Collectors
 from tricorn.config.settings.debugging import Debugging
+from tricorn.config.settings.doctor import Doctor
 from tricorn.config.settings.event_loops import EventLoops
 from tricorn.config.settings.hooks import Hooks
 from tricorn.config.settings.logging import Logging
@@ -38,6 +39,7 @@ class Settings(
     Responses,
     Logging,
     Collectors,
+    Doctor,
     Debugging,
     Hooks,
 ):
