@@ -397,3 +397,42 @@ def forks(watch: Watch) -> None:
     _, status = os.waitpid(child, 0)
     watch.notes["status"] = os.waitstatus_to_exitcode(status)
     watch.notes["here"] = tricorn.offload(lambda: 8)()
+
+
+def kafka_flushes_while_others_produce(watch: Watch) -> None:
+    """The queue is never empty: librdkafka's own flush would wait until its time is over."""
+    made = producer()
+    made.produce("topic", b"first")
+    made.flush(30)
+
+    def produce() -> None:
+        while True:
+            made.produce("topic", b"of others")
+            time.sleep(WAIT / 8)
+
+    watch.spawn(produce)
+    time.sleep(WAIT / 2)
+    reports: list[int] = []
+    made.produce("topic", b"value", on_delivery=lambda *_: reports.append(1))
+    with watch("flush"):
+        watch.notes["left"] = made.flush(10)
+    watch.notes["reports"] = len(reports)
+    with watch("short"):
+        watch.notes["left after a short time"] = made.flush(WAIT / 10) > 0
+
+
+def kafka_configured_reports(watch: Watch) -> None:
+    """`on_delivery` of the configuration is for messages that have none of their own; and an error of produce()."""
+    reports: list[str] = []
+    made = producer(on_delivery=lambda error, message: reports.append(message.value().decode()))
+    made.produce("topic", b"configured")
+    made.produce("topic", b"own", on_delivery=lambda *_: reports.append("its own"))
+    try:
+        made.produce("topic", 3)
+    except TypeError:
+        watch.notes["refused"] = True
+    watch.notes["left"] = made.flush(30)
+    watch.notes["reports"] = sorted(reports)
+    only_errors = producer(**{"delivery.report.only.error": True})
+    only_errors.produce("topic", b"value")
+    watch.notes["only errors"] = only_errors.flush(30)

@@ -66,6 +66,21 @@ def test_flushes_of_several_producers_wait_side_by_side(hub: str) -> None:
     assert outcome["flushes"].seconds < 2.5 * WAIT, "three, one after another, take three times as long"
 
 
+@hubs
+def test_a_flush_is_for_what_was_produced_before_it(hub: str) -> None:
+    needs("confluent_kafka")
+    outcome = run(hub, "kafka_flushes_while_others_produce")
+    assert outcome["flush"].seconds < 5 * WAIT
+    assert outcome["short"].seconds < 0.8 * WAIT
+    assert outcome.notes == {"left": 0, "reports": 1, "left after a short time": True}
+
+
+def test_reports_of_the_configuration_are_made_too() -> None:
+    needs("confluent_kafka")
+    notes = run("gevent", "kafka_configured_reports").notes
+    assert notes == {"refused": True, "left": 0, "reports": ["configured", "its own"], "only errors": 0}
+
+
 def test_an_error_of_a_delivery_report_comes_out_of_flush() -> None:
     needs("confluent_kafka")
     assert run("gevent", "kafka_callback_raises").notes == {"error": "of the report"}

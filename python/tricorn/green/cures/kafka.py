@@ -5,15 +5,21 @@ delivery reports, `error_cb`, `stats_cb`, rebalances. They are done when `flush`
 
 A producer takes calls of several threads at once, so that flushes wait side by side. A consumer's are made one by one.
 `poll(0)` and its like never wait, and are made as they stand.
+
+librdkafka's flush waits until the queue is empty. Where requests go on producing meanwhile it never may be, and each
+flush waits for the messages of all. `Outstanding` counts what was produced before a flush, which returns when that is
+delivered: what flush promises, and as soon as one alone would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tricorn import offloading
 from tricorn.green.cures.replace import Waits, always, subclass, unless_zero
 from tricorn.offloading import How, brought
+from tricorn.unpatched import _thread, time
 
 if TYPE_CHECKING:
     from tricorn.green.drivers.records import Ground
@@ -37,7 +43,6 @@ PRODUCER = {
         "abort_transaction", "close", "commit_transaction", "init_transactions", "list_topics",
         "send_offsets_to_transaction", "cluster_id", "__exit__",
     ),
-    "flush": unless_zero(0),
     "poll": unless_zero(0),
 }  # fmt: skip
 CONSUMER = {
@@ -53,7 +58,9 @@ SHARE_CONSUMER = {**always("close", "commit", "unsubscribe", "__exit__"), "poll"
 
 def apply(cimpl: Any, _: Ground) -> None:
     """Of the module in C, from which all others of the package take these names."""
-    _replace(cimpl, "Producer", PRODUCER, How(), {"produce": _produce, "produce_batch": _produce_batch})
+    _replace(
+        cimpl, "Producer", PRODUCER, How(), {"produce": _produce, "produce_batch": _produce_batch, "flush": _flush}
+    )
     _replace(cimpl, "Consumer", CONSUMER, How(serial=True), {"subscribe": _subscribe})
     _replace(cimpl, "ShareConsumer", SHARE_CONSUMER, How(serial=True), {})
     _replace(cimpl, "_AdminClientImpl", {**always("list_topics"), "poll": unless_zero(0)}, How(), {})
@@ -74,6 +81,7 @@ def _init(original: Any) -> Callable[..., None]:
     plain = original.__init__
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        self._tricorn_outstanding = Outstanding([*(each for each in args if isinstance(each, dict)), kwargs])
         plain(self, *(_configured(each) if isinstance(each, dict) else each for each in args), **_configured(kwargs))
 
     return __init__
@@ -110,14 +118,104 @@ def _with_brought(kwargs: dict[str, Any], *names: str) -> dict[str, Any]:
     return kwargs
 
 
+class Outstanding:
+    """Messages of a producer that are not delivered yet, by the epoch in which they were produced.
+
+    A flush ends an epoch, and waits for all messages of it and of those before.
+    """
+
+    def __init__(self, configurations: Sequence[dict[str, Any]]) -> None:
+        merged = {key: value for each in configurations for key, value in each.items()}
+        self.report: Callable[..., Any] | None = merged.get("on_delivery")
+        """What messages without a callback of their own are reported to."""
+        # Without a report of each message, or with messages that were not counted, only librdkafka knows.
+        self.counts = str(merged.get("delivery.report.only.error", "false")).lower() != "true"
+        self._lock = _thread.allocate_lock()
+        self._epoch = 0
+        self._left = {0: 0}
+
+    def produced(self, callback: Callable[..., Any] | None) -> tuple[Callable[..., Any], Callable[[], None]]:
+        """The callback for a message that is being produced, and what to call if it cannot be."""
+        with self._lock:
+            epoch = self._epoch
+            self._left[epoch] += 1
+        report = self.report if callback is None else callback
+        visit = None if report is None else brought(report)
+
+        def over() -> None:
+            with self._lock:
+                self._left[epoch] -= 1
+
+        def delivered(error: Any, message: Any) -> None:
+            try:
+                if visit is not None:
+                    visit(error, message)
+            finally:
+                over()
+
+        return delivered, over
+
+    def end_epoch(self) -> int:
+        with self._lock:
+            ended, self._epoch = self._epoch, self._epoch + 1
+            self._left = {epoch: left for epoch, left in self._left.items() if left}
+            self._left[self._epoch] = 0
+        return ended
+
+    def is_through(self, epoch: int) -> bool:
+        with self._lock:
+            return not any(left for each, left in self._left.items() if each <= epoch)
+
+
+def _flush(plain: Callable[..., Any]) -> Callable[..., Any]:
+    how = How(name="Producer.flush")
+
+    def in_steps(self: Any, timeout: float) -> int:
+        """On a thread. Another may be told of the last message, which is noticed at the end of a step."""
+        outstanding: Outstanding = self._tricorn_outstanding
+        epoch = outstanding.end_epoch()
+        end = None if timeout < 0 else time.monotonic() + timeout
+        while True:
+            step = STEP if end is None else min(STEP, max(end - time.monotonic(), 0))
+            left: int = plain(self, step)
+            if left == 0 or outstanding.is_through(epoch):
+                return 0
+            if end is not None and time.monotonic() >= end:
+                return left
+
+    def flush(self: Any, timeout: float = -1) -> int:
+        function = in_steps if self._tricorn_outstanding.counts else plain
+        result: int = plain(self, timeout) if timeout == 0 else offloading.run(how, function, (self, timeout), {})
+        return result
+
+    flush.__doc__ = plain.__doc__
+    return flush
+
+
+STEP = 0.01
+"""Seconds."""
+
+
 def _produce(plain: Callable[..., Any]) -> Callable[..., Any]:
     def produce(self: Any, *args: Any, **kwargs: Any) -> Any:
+        callback = None
         if len(args) > DELIVERY_PLACES[0]:
-            args = tuple(
-                brought(each) if place in DELIVERY_PLACES and callable(each) else each
-                for place, each in enumerate(args)
-            )
-        return plain(self, *args, **(_with_brought(kwargs, "callback", "on_delivery") if kwargs else kwargs))
+            callback = next((args[place] for place in DELIVERY_PLACES if len(args) > place and args[place]), None)
+            args = tuple(None if place in DELIVERY_PLACES else each for place, each in enumerate(args))
+        for name in ("callback", "on_delivery"):
+            callback = kwargs.pop(name, None) or callback
+        outstanding: Outstanding = self._tricorn_outstanding
+        if not outstanding.counts:
+            return plain(self, *args, **kwargs, **({"on_delivery": brought(callback)} if callback else {}))
+        delivered, failed = outstanding.produced(callback)
+        try:
+            if len(args) > DELIVERY_PLACES[0]:
+                args = (*args[: DELIVERY_PLACES[0]], delivered, *args[DELIVERY_PLACES[0] + 1 :])
+                return plain(self, *args, **kwargs)
+            return plain(self, *args, **kwargs, on_delivery=delivered)
+        except BaseException:
+            failed()
+            raise
 
     produce.__doc__ = plain.__doc__
     return produce
@@ -125,6 +223,7 @@ def _produce(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _produce_batch(plain: Callable[..., Any]) -> Callable[..., Any]:
     def produce_batch(self: Any, topic: str, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        self._tricorn_outstanding.counts = False
         for message in messages:  # not copied: errors are written into them
             if isinstance(message, dict):
                 _with_brought(message, "callback", "on_delivery")
