@@ -11,7 +11,7 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC, LOAD, BENCH, CTL, TOP = "exec", "load", "bench", "ctl", "top"
+EXEC, LOAD, BENCH, CTL, TOP, DOCTOR = "exec", "load", "bench", "ctl", "top", "doctor"
 """The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
 
 
@@ -23,6 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     if words[:1] == [BENCH] and not _is_module(BENCH):
         return _bench(words[1:])
+    if words[:1] == [DOCTOR] and not _is_module(DOCTOR):
+        from tricorn.cli import doctor_command
+
+        return doctor_command.main(words[1:])
     import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
 
     if words[:1] == [LOAD] and not _is_module(LOAD):
