@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.collectors import COLLECTORS
 from tests.mutants.control import CONTROL_SOCKET
+from tests.mutants.doctor import DOCTOR
 from tests.mutants.fault import Fault
 from tests.mutants.load import LOAD
 from tests.mutants.metrics import METRICS
@@ -23,4 +24,5 @@ FAULTS: tuple[Fault, ...] = (
     *CONTROL_SOCKET,
     *LIVE_VIEW,
     *WORKERS,
+    *DOCTOR,
 )
