@@ -2,11 +2,13 @@
 
 With a terminal it goes on serving until Ctrl-C. Without one, or with DEMO_ONCE=1, it shows one answer and stops.
 DEMO chooses the example: flask_hello, tornado_app, aiohttp_app, or fastapi_app, whose chat a browser can then open.
+kafka_flush is served twice under load, as it comes and with a cure, and the figures of both are shown.
 PORT chooses the port; without it 8000, or any free one when 8000 is taken.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -14,6 +16,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What is said on the command line for it, and which page is shown.
@@ -23,6 +26,21 @@ EXAMPLES = {
     "tornado_app": ("-k tornado app:app", "/"),
     "aiohttp_app": ("-k aiohttp app:make_app", "/"),
 }
+
+
+class Comparison(NamedTuple):
+    """An example that is loaded twice: as it comes, and with a setting more."""
+
+    options: str
+    setting: str
+    loaded: str
+    """The page that twenty clients ask for without a pause."""
+    unrelated: str
+    """A page that has nothing to do with it, asked for at a steady rate meanwhile."""
+
+
+COMPARED = {"kafka_flush": Comparison("-w 2 -k gevent app:app", "--doctor heal", "/flush", "/ping")}
+CLIENTS, RATE, LOAD_SECONDS = 20, 50, 6
 START_SECONDS = 20
 STOP_SECONDS = 35
 
@@ -30,14 +48,13 @@ STOP_SECONDS = 35
 def main() -> int:
     once = os.environ.get("DEMO_ONCE") == "1" or not sys.stdin.isatty()
     name = os.environ.get("DEMO") or "flask_hello"
+    if name in COMPARED:
+        return compare(name, COMPARED[name])
     if name not in EXAMPLES:
-        raise SystemExit(f"DEMO={name}: choose one of {', '.join(EXAMPLES)}")
+        raise SystemExit(f"DEMO={name}: choose one of {', '.join((*EXAMPLES, *COMPARED))}")
     options, page = EXAMPLES[name]
     port = choose_port()
-    shown = f"tricorn -b 127.0.0.1:{port} {options}"
-    print(f"== Serving examples/{name}:  {shown}", flush=True)
-    command = [sys.executable, "-m", "tricorn", *shown.split()[1:]]
-    server = subprocess.Popen(command, cwd=ROOT / "examples" / name, start_new_session=once)
+    server = serve(name, port, options, once)
     try:
         answer = first_answer(server, port, page)
         if answer is None:
@@ -53,6 +70,61 @@ def main() -> int:
     finally:
         if server.poll() is None:
             server.kill()
+
+
+def serve(name: str, port: int, options: str, apart: bool) -> subprocess.Popen[bytes]:
+    """Starts the server; `apart` from the terminal, whose Ctrl-C goes to its whole group."""
+    shown = f"tricorn -b 127.0.0.1:{port} {options}"
+    print(f"== Serving examples/{name}:  {shown}", flush=True)
+    command = [sys.executable, "-m", "tricorn", *shown.split()[1:]]
+    return subprocess.Popen(command, cwd=ROOT / "examples" / name, start_new_session=apart)
+
+
+def compare(name: str, comparison: Comparison) -> int:
+    figures: list[tuple[str, Figures, Figures]] = []
+    for setting in ("", comparison.setting):
+        port = choose_port()
+        server = serve(name, port, f"{setting} {comparison.options}".strip(), apart=True)
+        try:
+            if first_answer(server, port, comparison.loaded) is None:
+                return server.poll() or 1
+            print(
+                f"== For {LOAD_SECONDS} s {CLIENTS} clients ask for {comparison.loaded}, and {comparison.unrelated} is "
+                f"asked for {RATE} times a second",
+                flush=True,
+            )
+            busy = load(port, comparison.loaded, "-c", str(CLIENTS), "-z", f"{LOAD_SECONDS}s")
+            steady = load(port, comparison.unrelated, "--rate", str(RATE), "-c", str(RATE), "-z", f"{LOAD_SECONDS}s")
+            figures.append((setting or "as it comes", result(busy), result(steady)))
+            stop(server)
+        finally:
+            if server.poll() is None:
+                server.kill()
+    print(f"\n{'':16} {comparison.unrelated:>12} p50 {'p99':>10} {comparison.loaded + '/s':>14} {'p50':>10}")
+    for setting, busy_figures, steady_figures in figures:
+        print(
+            f"{setting:16} {milliseconds(steady_figures, 'p50'):>16} {milliseconds(steady_figures, 'p99'):>10} "
+            f"{busy_figures['rate']:>14.1f} {milliseconds(busy_figures, 'p50'):>10}"
+        )
+    return 0
+
+
+Figures = dict[str, Any]
+
+
+def load(port: int, page: str, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tricorn", "load", "--json", *options, f"http://127.0.0.1:{port}{page}"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def result(run: subprocess.Popen[bytes]) -> Figures:
+    out, _ = run.communicate()
+    figures: Figures = json.loads(out)
+    return figures
+
+
+def milliseconds(figures: Figures, percentile: str) -> str:
+    return f"{figures['latency'][percentile] * 1000:.1f} ms"
 
 
 def choose_port() -> int:
@@ -96,7 +168,7 @@ def get(port: int, page: str) -> str:
 
 
 def stop(server: subprocess.Popen[bytes]) -> int:
-    print("== One answer shown; stopping (SIGTERM)", flush=True)
+    print("== Stopping (SIGTERM)", flush=True)
     server.send_signal(signal.SIGTERM)
     status = server.wait(STOP_SECONDS)
     print(f"== Stopped with exit status {status}", flush=True)

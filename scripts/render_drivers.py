@@ -18,9 +18,13 @@ from scripts import rendered
 
 
 def render() -> str:
-    lines = ["| Library | For | gevent | eventlet | What is done, or what to do |", "|---|---|---|---|---|"]
+    lines = [
+        "| Library | For | gevent | eventlet | What is done, or what to do | With `doctor = heal` | On an event loop |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for driver in sorted(DRIVERS, key=lambda driver: driver.title.lower()):
         cells = [driver.title, driver.what, verdict(driver.gevent), verdict(driver.eventlet), advice(driver)]
+        cells += [healed(driver.gevent), driver.loop]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -33,6 +37,15 @@ def advice(driver: Driver) -> str:
     if driver.gevent == driver.eventlet:
         return text(driver.gevent)
     return f"gevent: {text(driver.gevent)} eventlet: {text(driver.eventlet)}"
+
+
+def healed(treatment: Treatment) -> str:
+    """The same for both: threads know no hubs."""
+    if not isinstance(treatment, Blocks) or treatment.cure is None:
+        return ""
+    cure = treatment.cure
+    untested = "" if cure.is_proven else " (Not tested with the library itself.)"
+    return f"{cure.how[0].upper()}{cure.how[1:]}{untested}"
 
 
 def text(treatment: Treatment) -> str:

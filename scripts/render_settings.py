@@ -26,6 +26,7 @@ from tricorn.config.lookups import (
     Hook,
     User,
 )
+from tricorn.config.offloaded import OffloadTargets
 from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.registry import SETTINGS
 from tricorn.config.setting import Action, Setting
@@ -133,6 +134,7 @@ FORMS = {
     Group: "a name or a number",
     HeaderFields: "`NAME:VALUE` texts; in a file a list of them or a dict",
     ServerName: "a text, `true` or `false`",
+    OffloadTargets: "names such as `package.module:Class.method`, separated by commas; in a file a list as well",
     TextList: "texts, separated by commas; in a file a list as well",
     ProxyHeaders: "a list of names, or names separated by commas",
 }

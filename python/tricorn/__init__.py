@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tricorn.cli.program import run
     from tricorn.errors import RequestCancelled, RequestTimeout
+    from tricorn.offloading import offload
 
-__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "run"]
+__all__ = ["RequestCancelled", "RequestTimeout", "__version__", "offload", "run"]
 
 __version__ = "0.1.0"
 
@@ -19,6 +20,10 @@ def __getattr__(name: str) -> object:
         from tricorn import errors
 
         return getattr(errors, name)
+    if name == "offload":
+        from tricorn.offloading import offload
+
+        return offload
     if name == "run":
         from tricorn.cli.program import run
 

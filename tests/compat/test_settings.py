@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.effects import collectors, debugging, event_loops, logs, own, processes, queueing, requests
+from tests.compat.effects import collectors, debugging, doctor, event_loops, logs, own, processes, queueing, requests
 from tests.compat.effects.hooks import hook
 from tests.harness import REFERENCE
 
@@ -47,7 +47,7 @@ HOOKS = [
     "on_exit",
 ]
 
-OURS = (own, queueing)
+OURS = (doctor, own, queueing)
 MODULES = (processes, event_loops, requests, logs, collectors, debugging, *OURS)
 TABLE: dict[str, Effect] = {
     name.removeprefix("sees_"): effect

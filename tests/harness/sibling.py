@@ -36,6 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
 TICK = 0.005
 PAGE_BYTES = 4096
+THREADS = 4
+"""Of the pool that makes calls for jobs."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +83,15 @@ def run(
     job: str,
     *arguments: Any,
     install: bool = True,
+    care: dict[str, Any] | None = None,
     early: Sequence[str] = (),
     env: dict[str, str] | None = None,
     within: float = 60,
 ) -> Outcome:
-    """Runs a job. `early` modules are imported before anything is patched."""
+    """Runs a job. `early` modules are imported before anything is patched; `care` is what the settings ask for."""
     from tests.harness.interpreter import python  # not in the job's process: it imports pytest
 
-    order = {"hub": hub, "job": job, "arguments": arguments, "install": install, "early": list(early)}
+    order = {"hub": hub, "job": job, "arguments": arguments, "install": install, "early": list(early), "care": care}
     done = python(PROGRAM, json.dumps(order), cwd=ROOT, env=env, within=within, alias=hub)
     raw = json.loads(done.stdout.splitlines()[-1])
     return Outcome(
@@ -239,7 +242,9 @@ def main(order: dict[str, Any]) -> None:
     outcome = Outcome()
     connections = None
     if order["install"]:
+        from tricorn import offloading
         from tricorn.green import database, drivers
+        from tricorn.green.drivers import records
         from tricorn.metrics.scoreboard import Scoreboard
 
         def tell(address: str, refusals: database.Refusals) -> None:
@@ -247,7 +252,12 @@ def main(order: dict[str, Any]) -> None:
 
         page = Scoreboard(bytearray(PAGE_BYTES))
         connections = database.Connections(page, tell, lambda _, report: report())  # each refusal is told
-        drivers.install(order["hub"], Log(outcome.log), connections)  # type: ignore[arg-type]
+        care = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in (order["care"] or {}).items()
+        }
+        log = Log(outcome.log)
+        offloading.settle(order["hub"], THREADS, log.warning)  # type: ignore[attr-defined]
+        drivers.install(order["hub"], log, connections, records.Care(**care))  # type: ignore[arg-type]
     module, _, name = order["job"].partition(":")
     watch = Watch(order["hub"], outcome)
     watch.connections = connections

@@ -25,4 +25,5 @@ FAULTS: tuple[Fault, ...] = (
     *LIVE_VIEW,
     *DOCTOR,
     *WORKERS,
+    *DOCTOR,
 )

@@ -1,4 +1,4 @@
-"""Faults of `tricorn doctor`."""
+"""Faults of `tricorn doctor`, of offloaded calls, of cures, and of the static check."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from tests.mutants.fault import Fault
 CRATE = "crates/tricorn-doctor"
 SRC = f"{CRATE}/src"
 ROOM = "tests/integration/doctor"
+OFFLOADING = "python/tricorn/offloading"
+CURES = "python/tricorn/green/cures"
+CHECK = "python/tricorn/doctor/check"
+HEALING = "tests/integration/drivers/test_healing.py"
 
 DOCTOR = (
     Fault(
@@ -56,5 +60,85 @@ DOCTOR = (
         '(is(first, "selectors.py", &["select"]) && of_loop)',
         '(is(first, "selectors.py", &["select"]) || of_loop)',
         (f"{CRATE} lib naming", f"{ROOM}/test_waits.py -k only_looks"),
+    ),
+    Fault(
+        "wake_up_before_the_wait",
+        "a call that ends before its greenlet waits does not let it wait for ever",
+        f"{OFFLOADING}/hubs.py",
+        "            if self._calls:  # libev",
+        "            if False:  # libev",
+        ("tests/unit/offloading/test_hubs.py -k gevent",),
+    ),
+    Fault(
+        "a_call_that_has_not_begun",
+        "a call whose greenlet has gone before it began is not made",
+        f"{OFFLOADING}/call.py",
+        "            if self._was_left:\n                return\n",
+        "            pass\n",
+        (f"{HEALING} -k gone",),
+    ),
+    Fault(
+        "calls_of_one_object_meet",
+        "calls of one object are made one after another",
+        f"{OFFLOADING}/__init__.py",
+        "if how.serial else",
+        "if False else",
+        ("tests/unit/offloading/test_offload.py -k one_after_another",),
+    ),
+    Fault(
+        "lent_places",
+        "threads that wait for their callers do not keep others from calling",
+        f"{OFFLOADING}/pool.py",
+        "self._lent += 1",
+        "self._lent += 0",
+        ("tests/unit/offloading/test_pool.py -k lends",),
+    ),
+    Fault(
+        "threads_of_a_child",
+        "a process that was forked makes threads of its own",
+        f"{OFFLOADING}/pool.py",
+        "        pool._reset()\n",
+        "        pass\n",
+        (f"{HEALING} -k forked",),
+    ),
+    Fault(
+        "callbacks_come_home",
+        "delivery reports are called by the greenlet that waits",
+        f"{CURES}/kafka.py",
+        "visit = None if report is None else brought(report)",
+        "visit = report",
+        (f"{HEALING} -k keeps_its_promises",),
+    ),
+    Fault(
+        "flush_for_all",
+        "a healed flush waits for what was produced before it, and no longer",
+        f"{CURES}/kafka.py",
+        "if left == 0 or outstanding.is_through(epoch):",
+        "if left == 0:",
+        (f"{HEALING} -k produced_before",),
+    ),
+    Fault(
+        "healed_too_late",
+        "a library that was imported before is not healed, and the log names the place",
+        "python/tricorn/green/drivers/finder.py",
+        "    if not early:\n",
+        "    if True:\n",
+        (f"{HEALING} -k imported_before",),
+    ),
+    Fault(
+        "notes_count",
+        "notes do not change the exit status of doctor check",
+        f"{CHECK}/report.py",
+        "finding.severity is not Severity.NOTE",
+        "True",
+        ("tests/unit/doctor/check/test_report.py",),
+    ),
+    Fault(
+        "quota_of_the_groups_above",
+        "the smallest quota of a cgroup and of those above it counts",
+        f"{CHECK}/cgroup.py",
+        "return min(quotas, default=None)",
+        "return quotas[0] if quotas else None",
+        ("tests/unit/doctor/check/test_cgroup.py -k smallest",),
     ),
 )

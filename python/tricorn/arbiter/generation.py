@@ -198,8 +198,7 @@ def discard(listeners: list[Listener]) -> None:
 
 def _preload(generation: Generation) -> None:
     generation.worker_class.patch_library(generation.log)
-    if generation.config.green_drivers:
-        generation.worker_class.patch_drivers(generation.log)
+    generation.worker_class.patch_drivers(generation.log, generation.config)
     try:
         generation.app.wsgi()
     except AppImportError:

@@ -1,79 +1,31 @@
-"""`tricorn doctor`: what each thread of a process does, read without stopping it."""
+"""`tricorn doctor`: what blocks a worker, or will. The first word says which."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import math
-import os
 import sys
 from collections.abc import Sequence
 
-from tricorn.cli.ctl_text import printable
-from tricorn.doctor import DoctorError, look
-from tricorn.doctor.engine import SECONDS
-from tricorn.doctor.source import Sources
-from tricorn.doctor.text import text
+CHECK = "check"
 
-FAILED, INTERRUPTED = 1, 130
-"""Exit statuses, beside 0 and argparse's 2."""
+USAGE = """\
+usage: tricorn doctor --pid PID [--native] [--seconds S] [--json]
+       tricorn doctor check [--json] [--connect] [settings...] APP
 
-LONGEST = 3600
-
-DESCRIPTION = """\
-Shows what each thread of a Python process does: its frames, the system call and the peer it waits for, the C library
-that called it, its share of a processor, who holds the GIL, and a verdict. It reads the memory of the process, which is
-not stopped, gets no signal, and need not be tricorn's."""
-
-EPILOG = "Exit status: 0; 1 with a sentence on stderr: no such process, not permitted, no Python; 2 usage."
+   --pid    what each thread of a running process does: tricorn doctor --pid PID --help
+   check    what can be known of an application and its settings without load: tricorn doctor check --help
+"""
 
 
 def main(words: Sequence[str]) -> int:
-    given = parser().parse_args(words)
-    try:
-        report = look(given.pid, given.seconds)
-        if given.json:
-            print(json.dumps(report, indent=2))
-        else:
-            print(printable(text(report, Sources(given.pid).line, native=given.native)))
-        sys.stdout.flush()
-    except DoctorError as error:
-        print(printable(f"Error: {error}"), file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:  # who reads it has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    if words[:1] == [CHECK]:
+        import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+        from tricorn.cli import doctor_check
 
+        return doctor_check.main(words[1:])
+    asked = words[:1] in (["-h"], ["--help"])
+    if asked or not words:
+        (sys.stdout if asked else sys.stderr).write(USAGE)
+        return 0 if asked else 2
+    from tricorn.cli import doctor_look
 
-def parser() -> argparse.ArgumentParser:
-    flags = argparse.ArgumentParser("tricorn doctor", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    flags.add_argument("-p", "--pid", metavar="PID", type=_pid, required=True, help="the process to look at")
-    flags.add_argument("--json", action="store_true", help="print all that was found, as JSON")
-    flags.add_argument("--native", action="store_true", help="show native stacks wholly, and threads without Python")
-    flags.add_argument(
-        "--seconds",
-        metavar="S",
-        type=_seconds,
-        default=SECONDS,
-        help=f"how long the look takes (default: {SECONDS}): processor time is that of this time",
-    )
-    return flags
-
-
-def _pid(text: str) -> int:
-    pid = int(text) if text.isascii() and text.isdecimal() else 0
-    if not 0 < pid < 1 << 31:
-        raise argparse.ArgumentTypeError(f"a process has a number from 1 on, not {text!r}")
-    return pid
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.01 <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"from 0.01 to {LONGEST} seconds, not {text!r}")
-    return seconds
+    return doctor_look.main(words)

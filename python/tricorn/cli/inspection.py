@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from typing import Any
 
 from tricorn import log as logs
 from tricorn import workers
@@ -17,8 +18,10 @@ from tricorn.config.shown import shown
 from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
 from tricorn.gateway import interfaces
 from tricorn.log import classes, configured
+from tricorn.record import Record
 from tricorn.workers import native
 from tricorn.workers.application import Application
+from tricorn.workers.base import Worker
 
 
 def run(loaded: Loaded) -> int:
@@ -69,28 +72,55 @@ def _check_writable(name: str, given: str, config: Config) -> None:
 
 
 def check_application(config: Config) -> int:
-    Environment().enter(config)
     try:
-        config = workers.adapted(config)
-        worker_class = workers.kind_of(config)
-        worker_class.patch_library(_Printer())
-        uri = config.wsgi_app or ""
-        application = Application(config).load()
-        interfaces.check(application, uri, worker_class.alias)
-        if worker_class.alias == workers.AUTO:
-            workers.choose(interfaces.class_for(application, uri)[0], config.threads)
-    except TricornError as error:
-        print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
-        return ExitCode.CONFIG
+        load(config, _Printer())
     except (Exception, SystemExit) as error:
-        print("\nError while loading the application:\n", file=sys.stderr)
-        traceback.print_exception(type(error), error, of_the_application(error.__traceback__))
+        report(error)
         return ExitCode.CONFIG
     return ExitCode.OK
 
 
+class Inspected(Record):
+    """An application as its worker would have it."""
+
+    config: Config
+    """With what a worker class of the user's says of settings."""
+    worker_class: type[Worker]
+    """That of `auto` is the one that the application has decided on."""
+
+
+def load(config: Config, log: Any) -> Inspected:
+    """Loads the application as a worker would, in this process. Raises what its modules raise, and TricornError."""
+    Environment().enter(config)
+    config = workers.adapted(config)
+    worker_class = workers.kind_of(config)
+    worker_class.patch_library(log)
+    worker_class.patch_drivers(log, config)
+    uri = config.wsgi_app or ""
+    application = Application(config).load()
+    interfaces.check(application, uri, worker_class.alias)
+    if worker_class.alias == workers.AUTO:
+        alias = workers.choose(interfaces.class_for(application, uri)[0], config.threads)
+        worker_class = workers.load(alias)
+    return Inspected(config, worker_class)
+
+
+def report(error: BaseException) -> None:
+    """In an exception handler: why the application cannot be loaded."""
+    if isinstance(error, TricornError):
+        print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
+        return
+    print("\nError while loading the application:\n", file=sys.stderr)
+    traceback.print_exception(type(error), error, of_the_application(error.__traceback__))
+
+
 class _Printer:
     """In the place of a log: what is only checked opens no files."""
+
+    def debug(self, message: str, *args: object) -> None:
+        """Nothing to warn of."""
+
+    info = debug
 
     def warning(self, message: str, *args: object) -> None:
         print(f"Warning: {message % args}", file=sys.stderr)

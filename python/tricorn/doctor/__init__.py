@@ -1,12 +1,6 @@
-"""`tricorn doctor`: what each thread of a Python process does, and what blocks it.
+"""`tricorn doctor`: what blocks a worker, or will.
 
-* `engine.py`: asks the core, which reads the process without stopping it.
-* `source.py`: the lines of source that frames stand at.
-* `text.py`: the report for people.
+* `engine.py`: asks the core what each thread of a process does; `source.py`: the lines of source that frames stand at;
+  `text.py`: the report for people.
+* `check`: what can be known of an application and its settings without load.
 """
-
-from __future__ import annotations
-
-from tricorn.doctor.engine import DoctorError, Report, look
-
-__all__ = ["DoctorError", "Report", "look"]

@@ -115,7 +115,7 @@ class Worker(Contract, ABC):
         """Before a module of the application is imported: replaces what would block the hub."""
 
     @classmethod
-    def patch_drivers(cls, log: Any, connections: Any = None) -> None:
+    def patch_drivers(cls, log: Any, config: Config, connections: Any = None) -> None:
         """The same for drivers of databases; `connections` counts those that are open."""
 
     @property

@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from greenlet import GreenletExit, getcurrent
 
-from tricorn import forked
+from tricorn import forked, offloading
+from tricorn.errors import ConfigError
 from tricorn.green import drivers, patching
 from tricorn.green.database import Connections, Refusals
+from tricorn.green.drivers.records import Care
+from tricorn.green.drivers.table import CURABLE
 from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
+from tricorn.spelling import hint
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Notice
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
+    from tricorn.log import Logger
     from tricorn.workers.native import Core, LoopClock, WsgiGateway
 
 
@@ -106,8 +111,25 @@ class GreenWorker(Worker):
         patching.patch(cls.alias, log)
 
     @classmethod
-    def patch_drivers(cls, log: Any, connections: Connections | None = None) -> None:
-        drivers.install(cls.alias, log, connections)
+    def patch_drivers(cls, log: Any, config: Config, connections: Connections | None = None) -> None:
+        if config.green_drivers:
+            drivers.install(cls.alias, log, connections, Care(config.doctor, config.cures, config.offload))
+
+    @classmethod
+    def check_config(cls, cfg: Config, log: Logger) -> None:
+        if not cfg.green_drivers and (cfg.doctor == "heal" or cfg.offload):
+            name = "doctor" if cfg.doctor == "heal" else "offload"
+            raise ConfigError(
+                f"{name} (from {cfg.origin(name)}) needs green_drivers, which is off (from "
+                f"{cfg.origin('green_drivers')}): drivers are to be left as they are. Leave one of the two away."
+            )
+        for title in cfg.cures:
+            if title not in CURABLE:
+                raise ConfigError(
+                    f"Invalid value for cures: {title!r} (from {cfg.origin('cures')}): expected one of "
+                    f"{', '.join(CURABLE)}{hint(title, CURABLE)}"
+                )
+        super().check_config(cfg, log)
 
     @abstractmethod
     def make_hub(self) -> Hub:
@@ -121,9 +143,11 @@ class GreenWorker(Worker):
         self.patch_library(Notices(self))
         self.patch()
         patching.watch_forks()
-        if self.cfg.green_drivers:
+        config = self.spec.config
+        offloading.settle(self.alias, config.offload_threads, self.log.warning)
+        if config.green_drivers:
             self._connections = Connections(Scoreboard(self.spec.page), self._refused, self._call_later)
-            self.patch_drivers(Notices(self), self._connections)
+            self.patch_drivers(Notices(self), config, self._connections)
 
     def _refused(self, address: str, refusals: Refusals) -> None:
         held = sum_of_databases(self.spec.pages, len(self.spec.page), self.spec.group)
@@ -181,6 +205,9 @@ class GreenWorker(Worker):
 
         forked.before_leaving(wait_for_child)
         self._hub.when_ended(child, end)
+
+    def has_threads_left(self) -> bool:
+        return offloading.is_busy()
 
     def spawn(self, function: Callable[..., object], *args: object) -> None:
         """A signal handler may run in the hub itself, where nothing may wait."""

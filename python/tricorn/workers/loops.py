@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tricorn import workers
+from tricorn import offloading, workers
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import event_loop, watch
 from tricorn.workers.base import Worker
@@ -26,6 +26,7 @@ from tricorn.workers.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
+    from tricorn.log import Logger
     from tricorn.workers.native import Core, LoopServer
 
 
@@ -48,6 +49,17 @@ class LoopWorker(Worker):
     @classmethod
     def at_once(cls, config: Config) -> int:
         return max(config.worker_connections, 1)
+
+    @classmethod
+    def check_config(cls, cfg: Config, log: Logger) -> None:
+        super().check_config(cfg, log)
+        if cfg.offload:
+            log.warning(
+                "offload (from %s) has no effect under %s: code on an event loop has to await, as in "
+                "`await tricorn.offload(function)(...)`.",
+                cfg.origin("offload"),
+                cls.alias,
+            )
 
     @classmethod
     def import_shared(cls, config: Config) -> None:
@@ -73,6 +85,7 @@ class LoopWorker(Worker):
         self._loop = EventLoop(kind, self.log, self.made_loop)
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = asyncio.Event()
+        offloading.set_threads(self.spec.config.offload_threads)
 
     def give_up(self) -> None:
         if self._loop is not None:
@@ -83,6 +96,9 @@ class LoopWorker(Worker):
         self._started = self._loop.run(self._within_patience(self.start_up(), 0.0))
         if not self._started:
             self.log.warning("The application's startup is given up, since the worker leaves")
+
+    def has_threads_left(self) -> bool:
+        return offloading.is_busy()
 
     def in_child(self) -> None:
         if self._loop is not None:

@@ -17,7 +17,14 @@ from tests.harness.interpreter import python
 from tests.harness.pythons import interpreter
 
 
-@pytest.mark.parametrize("words", [[], ["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--seconds", "0"], ["app:app"]])
+def test_without_a_word_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor_command.main([]) == 2
+    assert doctor_command.main(["--help"]) == 0
+    told = capsys.readouterr()
+    assert told.out == told.err == doctor_command.USAGE
+
+
+@pytest.mark.parametrize("words", [["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--seconds", "0"], ["app:app"]])
 def test_what_is_no_flag_is_status_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         doctor_command.main(words)

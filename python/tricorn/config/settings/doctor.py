@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Seconds
+from tricorn.config.offloaded import OffloadTargets
+from tricorn.config.setting import Action, Section, Setting
+from tricorn.config.validators import Choice, Integer, Seconds, TextList
 
 
 class Doctor(Section):
     SECTION = "Doctor"
+
+    doctor = Setting(
+        kind=Choice(("off", "observe", "heal")),
+        default="observe",
+        own=True,
+        help="What is done about libraries that block a greenlet worker: off, observe or heal.",
+        doc="`observe` says in the log which of the imported libraries do, and what to do. With `heal` threads of the "
+        "server make their calls, and the application is as it was ([what is healed, and "
+        "how](DOCTOR.md#cures)). `off` says nothing. Hooks that libraries have for it (psycopg2, grpcio) are used in "
+        "any case (`green_drivers`).",
+    )
 
     doctor_threshold = Setting(
         kind=Seconds(),
@@ -19,4 +31,35 @@ class Doctor(Section):
         "of the application, the system call and its peer, the C library, how long it took and how many requests waited "
         "([how](DOCTOR.md#stalls)). Each line is told at once, and then at most every ten seconds. It begins with a "
         "worker's second request, since the first one may import much.",
+    )
+
+    cures: Setting[tuple[str, ...]] = Setting(
+        flags=("--cure",),
+        action=Action.APPEND,
+        kind=TextList(metavar="LIBRARY"),
+        default=(),
+        own=True,
+        help="A library that doctor = heal is for; all that can be healed if none is named.",
+        doc="Its name is that of the [table](GREENLETS.md#drivers): `confluent-kafka`. May be given several times.",
+    )
+
+    offload: Setting[tuple[str, ...]] = Setting(
+        action=Action.APPEND,
+        kind=OffloadTargets(),
+        default=(),
+        own=True,
+        help="A function or a method that greenlet workers have a thread call: package.module:Class.method.",
+        doc="For libraries of your own that wait in C; may be given several times. Calls of one object are made one "
+        "after another. `@object` behind it: always by the same thread for one object; `@process`: one thread makes "
+        "all. Under `sync` and `gthread` it has no effect. Where an event loop runs, code that awaits is needed: "
+        "[tricorn.offload](DOCTOR.md#offload).",
+    )
+
+    offload_threads = Setting(
+        kind=Integer(min=1, max=10_000),
+        default=20,
+        own=True,
+        help="The most threads of a greenlet worker that make offloaded calls.",
+        doc="More calls wait, in order; a wait of more than a second is told in the log. Objects that need a thread of "
+        "their own (sqlite3) have as many besides.",
     )

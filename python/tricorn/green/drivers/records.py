@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from tricorn.green.database import Connections
@@ -23,15 +23,34 @@ class Log(Protocol):
     def warning(self, text: str, /, *arguments: object) -> object: ...
 
 
+class Care(NamedTuple):
+    """What the settings ask for."""
+
+    doctor: str = "observe"
+    """The setting of this name."""
+    cures: tuple[str, ...] = ()
+    """Titles of the records that `heal` is for; none: all."""
+    offload: tuple[str, ...] = ()
+    """What the operator has named to be run in threads: `module:Class.method`."""
+
+    def heals(self, title: str) -> bool:
+        return self.doctor == "heal" and (not self.cures or title in self.cures)
+
+
+OBSERVES = Care()
+"""Where the operator has said nothing."""
+
+
 class Ground:
     """What a treatment stands on. One per process; a fork has a copy, which is brought up to date when it installs."""
 
-    def __init__(self, alias: str, log: Log, connections: Connections | None) -> None:
+    def __init__(self, alias: str, log: Log, connections: Connections | None, care: Care = OBSERVES) -> None:
         self.alias = alias
         """The worker class: `gevent` or `eventlet`."""
         self.log = log
         self.connections = connections
         """Where connections to databases are counted; None: not in this process."""
+        self.care = care
         self._said: set[str] = set()
 
     def renew(self, alias: str, log: Log, connections: Connections | None) -> None:
@@ -46,6 +65,19 @@ class Ground:
 
 Apply = Callable[[Any, Ground], None]
 """Called with the module when it has been executed, and again if it is reloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """What waits in C is called by a thread (`doctor = heal`), without a change of the application."""
+
+    apply: Apply
+    how: str
+    """What is done, for the log and the documentation: a sentence."""
+    imports: tuple[str, ...] = ()
+    """The modules in which names are replaced, before others take them; none: those of the record."""
+    is_proven: bool = True
+    """There is a test with the library itself; it cannot be had everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +109,7 @@ class Blocks:
     level: Level = "warning"
     when: str = ""
     """If it does so only at times: when."""
+    cure: Cure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +131,8 @@ class Driver:
     what: str
     gevent: Treatment
     eventlet: Treatment
+    loop: str = ""
+    """Where an event loop runs: what to use instead. Empty: it has a way of its own, or is not for requests."""
 
     def under(self, alias: str) -> Treatment:
         return self.eventlet if alias == "eventlet" else self.gevent
@@ -108,6 +143,8 @@ def blocks(driver: Driver, treatment: Blocks) -> Apply:
     text = line(driver, treatment)
 
     def apply(module: ModuleType, ground: Ground) -> None:
+        if ground.care.doctor == "off":
+            return
         if treatment.calls:
             for name in treatment.calls:
                 _say_at_first_call(module, name, ground, treatment.level, text)
@@ -120,7 +157,18 @@ def blocks(driver: Driver, treatment: Blocks) -> Apply:
 def line(driver: Driver, treatment: Blocks) -> str:
     """The line in the log."""
     when = f" {treatment.when}" if treatment.when else ""
-    return f"{driver.title} ({driver.what}){when} blocks the whole worker while it waits. {treatment.remedy}"
+    cure = " With doctor = heal threads of the server make its calls." if treatment.cure else ""
+    return f"{driver.title} ({driver.what}){when} blocks the whole worker while it waits. {treatment.remedy}{cure}"
+
+
+def cures(driver: Driver, cure: Cure) -> Apply:
+    """What a record of a library that is healed comes to."""
+
+    def apply(module: ModuleType, ground: Ground) -> None:
+        cure.apply(module, ground)
+        ground.say("info", f"{driver.title} ({driver.what}): {cure.how} (doctor = heal)")
+
+    return apply
 
 
 def _say_at_first_call(module: ModuleType, name: str, ground: Ground, level: Level, text: str) -> None:

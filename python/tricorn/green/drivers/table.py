@@ -6,10 +6,34 @@ greenlet gets on, or gets nowhere.
 
 from __future__ import annotations
 
+from tricorn.green.cures import curl, kafka, ldap, mysql, odbc, oracle, sqlite
 from tricorn.green.drivers import django, grpc, psycopg, psycopg2
-from tricorn.green.drivers.records import Blocks, Check, Cooperative, Driver, Hook
+from tricorn.green.drivers.records import Blocks, Check, Cooperative, Cure, Driver, Hook
 
-OFFLOAD = "run what waits in a thread (gevent: `gevent.get_hub().threadpool`, eventlet: `eventlet.tpool`)"
+OFFLOAD = "run what waits in a thread (`tricorn.offload`)"
+LOOP_OFFLOAD = "`await tricorn.offload(…)(…)`"
+
+_KAFKA_CURE = Cure(
+    kafka.apply,
+    "flush(), poll(), consume(), commit() and list_topics() are called by threads, callbacks by the greenlet that "
+    "waits.",
+    ("confluent_kafka.cimpl",),
+)
+_MYSQL_CURE = Cure(
+    mysql.apply,
+    "connections, queries and transactions are made by threads; rows of an SSCursor are not.",
+    ("MySQLdb._mysql",),
+    is_proven=False,
+)
+_CURL_CURE = Cure(curl.apply, "transfers are made by threads, callbacks by the greenlet that waits.")
+_SQLITE_CURE = Cure(
+    sqlite.apply,
+    "each connection has a thread of its own, which makes its calls; that costs some 30 µs for each.",
+    ("sqlite3.dbapi2",),
+)
+_ORACLE_CURE = Cure(oracle.apply, "after init_oracle_client() threads make the calls of connections.", is_proven=False)
+_ODBC_CURE = Cure(odbc.apply, "connections and cursors are proxies, whose calls threads make.", is_proven=False)
+_LDAP_CURE = Cure(ldap.apply, "what libldap waits for threads wait for.", ("ldap.ldapobject",), is_proven=False)
 
 _PSYCOPG2 = Hook(
     psycopg2.apply,
@@ -22,34 +46,39 @@ _PSYCOPG = Check(
     "cooperative, unless it holds on to something unpatched or PSYCOPG_WAIT_FUNC has it wait in C: the log says so",
 )
 _DJANGO = Hook(django.apply, "the connections of a request are closed when it ends, whatever CONN_MAX_AGE is")
-_MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.")
+_MYSQLCLIENT = Blocks(f"Use PyMySQL, which is cooperative, or {OFFLOAD}.", cure=_MYSQL_CURE)
 _KAFKA = Blocks(
     "flush(), poll() and consume() with a timeout wait in C. Call `poll(0)` after produce(), with a delivery callback, "
-    "and flush() only at the end; consume in a process of its own."
+    "and flush() only at the end; consume in a process of its own.",
+    cure=_KAFKA_CURE,
 )
-_PYCURL = Blocks("Use requests, urllib3 or httpx, which are cooperative, or CurlMulti with socket_action.")
+_PYCURL = Blocks(
+    "Use requests, urllib3 or httpx, which are cooperative, or CurlMulti with socket_action.", cure=_CURL_CURE
+)
 _SQLITE = Blocks(
     "Short queries of a local file do no harm; waiting for a lock does, so keep the timeout of connect() low and "
     "transactions short. With many writers use a database server.",
     calls=("connect",),
     level="info",
+    cure=_SQLITE_CURE,
 )
 _ORACLE = Blocks(
     f"Leave the call of init_oracle_client() away, since thin mode is cooperative, or {OFFLOAD}.",
     calls=("init_oracle_client",),
     when="in thick mode",
+    cure=_ORACLE_CURE,
 )
 _CX_ORACLE = Blocks(f"Use its successor oracledb in thin mode, which is cooperative, or {OFFLOAD}.")
-_ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.")
+_ODBC = Blocks(f"ODBC has no other way: {OFFLOAD}, or use a driver in Python for your database.", cure=_ODBC_CURE)
 _PYMSSQL = Blocks(
     "Its queries wait cooperatively after `pymssql.set_wait_callback(gevent.socket.wait_read)` "
     "(eventlet: `lambda fd: eventlet.hubs.trampoline(fd, read=True)`); connecting blocks all the same."
 )
-_LDAP = Blocks(f"Use ldap3, which is cooperative, or {OFFLOAD}.")
+_LDAP = Blocks(f"Use ldap3, which is cooperative, or {OFFLOAD}.", cure=_LDAP_CURE)
 _BONSAI = Blocks("It holds the interpreter's lock too, so that no thread helps: use ldap3, which is cooperative.")
 
 DRIVERS = (
-    Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2),
+    Driver("psycopg2", ("psycopg2",), "PostgreSQL", _PSYCOPG2, _PSYCOPG2, "psycopg's AsyncConnection, or asyncpg"),
     Driver("psycogreen", ("psycogreen.gevent", "psycogreen.eventlet"), "for psycopg2", _PSYCOGREEN, _PSYCOGREEN),
     Driver("psycopg", ("psycopg",), "PostgreSQL", _PSYCOPG, _PSYCOPG),
     Driver("Django", ("django.db",), "its database connections", _DJANGO, _DJANGO),
@@ -60,21 +89,28 @@ DRIVERS = (
         Hook(grpc.apply, "`grpc.experimental.gevent.init_gevent()` is called before there are channels"),
         Blocks(f"It knows gevent but not eventlet: use the worker class gevent, or {OFFLOAD}."),
     ),
-    Driver("mysqlclient", ("MySQLdb",), "MySQL", _MYSQLCLIENT, _MYSQLCLIENT),
-    Driver("PyMySQL", ("pymysql",), "MySQL", Cooperative(), Cooperative()),
-    Driver("oracledb", ("oracledb",), "Oracle", _ORACLE, _ORACLE),
-    Driver("cx_Oracle", ("cx_Oracle",), "Oracle", _CX_ORACLE, _CX_ORACLE),
-    Driver("pyodbc", ("pyodbc",), "ODBC", _ODBC, _ODBC),
-    Driver("pymssql", ("pymssql",), "SQL Server", _PYMSSQL, _PYMSSQL),
-    Driver("sqlite3", ("sqlite3.dbapi2", "sqlite3"), "SQLite", _SQLITE, _SQLITE),
-    Driver("confluent-kafka", ("confluent_kafka",), "Kafka", _KAFKA, _KAFKA),
-    Driver("redis", ("redis",), "Redis", Cooperative(), Cooperative()),
-    Driver("pymongo", ("pymongo",), "MongoDB", Cooperative(), Cooperative()),
-    Driver("pycurl", ("pycurl",), "HTTP and more", _PYCURL, _PYCURL),
-    Driver("requests", ("requests",), "HTTP", Cooperative(), Cooperative()),
+    Driver("mysqlclient", ("MySQLdb",), "MySQL", _MYSQLCLIENT, _MYSQLCLIENT, "aiomysql or asyncmy"),
+    Driver("PyMySQL", ("pymysql",), "MySQL", Cooperative(), Cooperative(), "aiomysql, which is made of it"),
+    Driver("oracledb", ("oracledb",), "Oracle", _ORACLE, _ORACLE, "its own connect_async() in thin mode"),
+    Driver(
+        "cx_Oracle", ("cx_Oracle",), "Oracle", _CX_ORACLE, _CX_ORACLE, "its successor oracledb with connect_async()"
+    ),
+    Driver("pyodbc", ("pyodbc",), "ODBC", _ODBC, _ODBC, f"aioodbc, or {LOOP_OFFLOAD}"),
+    Driver("pymssql", ("pymssql",), "SQL Server", _PYMSSQL, _PYMSSQL, LOOP_OFFLOAD),
+    Driver("sqlite3", ("sqlite3.dbapi2", "sqlite3"), "SQLite", _SQLITE, _SQLITE, "aiosqlite"),
+    Driver("confluent-kafka", ("confluent_kafka",), "Kafka", _KAFKA, _KAFKA, "its own AIOProducer and AIOConsumer"),
+    Driver("redis", ("redis",), "Redis", Cooperative(), Cooperative(), "its own redis.asyncio"),
+    Driver("pymongo", ("pymongo",), "MongoDB", Cooperative(), Cooperative(), "its own AsyncMongoClient"),
+    Driver(
+        "pycurl", ("pycurl",), "HTTP and more", _PYCURL, _PYCURL, f"httpx.AsyncClient or aiohttp, or {LOOP_OFFLOAD}"
+    ),
+    Driver("requests", ("requests",), "HTTP", Cooperative(), Cooperative(), "httpx.AsyncClient or aiohttp"),
     Driver("urllib3", ("urllib3",), "HTTP", Cooperative(), Cooperative()),
     Driver("httpx", ("httpx",), "HTTP", Cooperative(), Cooperative()),
-    Driver("python-ldap", ("ldap",), "LDAP", _LDAP, _LDAP),
-    Driver("ldap3", ("ldap3",), "LDAP", Cooperative(), Cooperative()),
+    Driver("python-ldap", ("ldap",), "LDAP", _LDAP, _LDAP, f"bonsai's asyncio client, or {LOOP_OFFLOAD}"),
+    Driver("ldap3", ("ldap3",), "LDAP", Cooperative(), Cooperative(), f"bonsai's asyncio client, or {LOOP_OFFLOAD}"),
     Driver("bonsai", ("bonsai",), "LDAP", _BONSAI, _BONSAI),
 )
+
+CURABLE = tuple(driver.title for driver in DRIVERS if isinstance(driver.gevent, Blocks) and driver.gevent.cure)
+"""What the setting `cures` may name."""

@@ -1,0 +1,65 @@
+"""Doctor: an effect for each setting."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.harness import Site
+
+LIBRARY = """
+import ctypes
+c = ctypes.CDLL(None)
+def wait():
+    c.usleep(300_000)
+"""
+APPLICATION = """
+import slow
+def application(environ, start_response):
+    slow.wait()
+    start_response("204 No Content", [])
+    return []
+"""
+PYCURL = "class Curl:\n    def perform(self): pass\nclass CurlMulti:\n    def select(self, timeout): pass\n"
+IMPORTS = {"pycurl.py": PYCURL, "loud.py": "import pycurl\nfrom gallery import application\n"}
+BLOCKS = r"pycurl .* blocks the whole worker"
+HEALED = r"pycurl .* transfers are made by threads"
+
+
+def seconds(config: str, count: int = 6) -> float:
+    """How long so many requests take that come together and wait in C for 0.3 s each."""
+    files = {"slow.py": LIBRARY, "waits.py": APPLICATION}
+    config = f"worker_class = 'gevent'\n{config}"
+    with Site(config, app="waits:application", files=files) as server, ThreadPoolExecutor(count) as pool:
+        began = time.monotonic()
+        assert {reply.status for reply in pool.map(lambda _: server.get("/"), range(count))} == {204}
+        return time.monotonic() - began
+
+
+def sees_doctor(directory: Path) -> None:
+    config = "worker_class = 'gevent'\ndoctor = 'off'\n"
+    with Site(config, app="loud:application", files=IMPORTS) as server:
+        assert server.get("/hello").status == 200
+        assert server.log.matching(BLOCKS) == []
+    with Site(config, app="loud:application", files=IMPORTS, extra=("--doctor", "heal")) as server:
+        server.log.wait(HEALED)
+        assert server.log.matching(BLOCKS) == []
+
+
+def sees_cures(directory: Path) -> None:
+    config = "worker_class = 'gevent'\ndoctor = 'heal'\ncures = ['sqlite3']\n"
+    with Site(config, app="loud:application", files=IMPORTS) as server:
+        server.log.wait(BLOCKS)
+        assert server.log.matching(HEALED) == []
+    with Site(config, app="loud:application", files=IMPORTS, extra=("--cure", "pycurl")) as server:
+        server.log.wait(HEALED)
+
+
+def sees_offload(directory: Path) -> None:
+    assert seconds("") > 1.7, "one after another"
+    assert seconds("offload = ['slow:wait']\n") < 1.5
+
+
+def sees_offload_threads(directory: Path) -> None:
+    assert seconds("offload = ['slow:wait']\noffload_threads = 1\n") > 1.7
