@@ -25,5 +25,4 @@ FAULTS: tuple[Fault, ...] = (
     *LIVE_VIEW,
     *DOCTOR,
     *WORKERS,
-    *DOCTOR,
 )

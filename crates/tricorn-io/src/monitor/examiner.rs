@@ -54,7 +54,7 @@ impl Examiner {
 
     /// One that looks at nothing.
     #[cfg(test)]
-    pub fn nobody() -> Examiner {
+    pub fn idle() -> Examiner {
         Examiner { link: Some((channel().0, channel().1)) }
     }
 

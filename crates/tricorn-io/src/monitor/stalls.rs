@@ -1,7 +1,7 @@
 //! What holds up an event loop for longer than `doctor_threshold`: one report for each time, and few of what comes again.
 //!
 //! ```text
-//!   at the same for the threshold ──▶ the examiner looks ──▶ the loop goes on ──▶ report: how long, what, where, who waited
+//!   at the same for the threshold ──▶ the examiner looks ──▶ the loop goes on ──▶ report: how long, what, where, what waited
 //! ```
 //!
 //! A report is a notice for the error log. What comes again within [`PAUSE`] is summed up in the next one.
@@ -247,7 +247,7 @@ mod tests {
 
     impl Watched {
         fn new() -> Watched {
-            Watched { stalls: Stalls::with(100 * MILLI, Examiner::nobody()), told: Vec::new() }
+            Watched { stalls: Stalls::with(100 * MILLI, Examiner::idle()), told: Vec::new() }
         }
 
         /// The monitor looks, at a millisecond.

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, fence};
 
 /// How often a reader looks again whose words were changed meanwhile.
 const LOOKS: usize = 16;
-/// Work without a wait that is remembered: shorter than what is of interest to anybody.
+/// Work without a wait that is remembered: shorter than any threshold that is of use.
 const LONG: u64 = 10 * MILLI;
 /// How often an absence is accounted for while it lasts.
 const ACCOUNT: u64 = 100 * MILLI;

@@ -48,7 +48,7 @@ pub struct Waiting {
 pub(super) enum Manner {
     Threads,
     /// One thread has all the calls, and waits elsewhere.
-    Hub(Hub),
+    Hub(Box<Hub>),
 }
 
 /// What a report of the watchdog is about, as long as the worker is at the same.
@@ -64,7 +64,7 @@ impl Waiting {
         let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
         let (manner, slots, sleeper, entrance) = if config.hub {
             let entrance = Entrance::of_hub(poller.clone())?;
-            (Manner::Hub(Hub::new()?), Slots::new(config.threads), alarm.clone(), entrance)
+            (Manner::Hub(Box::new(Hub::new()?)), Slots::new(config.threads), alarm.clone(), entrance)
         } else {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
