@@ -5,7 +5,8 @@
 use crate::maps::{FileId, Mapping};
 use framehop::{ExplicitModuleSectionInfo, Module};
 use object::elf::{
-    FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, Sym64,
+    FileHeader64, PF_X, PT_LOAD, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, SectionType,
+    Sym64,
 };
 use object::endian::LittleEndian;
 use object::read::ReadCache;
@@ -70,7 +71,10 @@ impl Elf {
 
     /// The function at an address of the file, and how far into it. A symbol without a size reaches as far as the next.
     pub fn function(&self, address: u64) -> Option<(String, u64)> {
-        let symbols = self.functions.get_or_init(|| self.read(false).unwrap_or_default());
+        let symbols = self.functions.get_or_init(|| {
+            // A file that was not stripped names its static functions, too.
+            self.read(SHT_SYMTAB, false).or_else(|| self.read(SHT_DYNSYM, false)).unwrap_or_default()
+        });
         let after = symbols.table.partition_point(|symbol| symbol.address <= address);
         let symbol = symbols.table[..after].last()?;
         let into = address - symbol.address;
@@ -78,43 +82,31 @@ impl Elf {
         fits.then(|| (demangled(&symbols.name(symbol.name)), into))
     }
 
-    /// The address in the file, and size, of what has this name. Reads the tables anew: it is asked once per process.
+    /// The address in the file of what has each name: of the first table that has the first of them. Reads them anew.
     pub fn named(&self, names: &[&str]) -> Vec<Option<u64>> {
-        let symbols = self.read(true).unwrap_or_default();
-        let mut found = vec![None; names.len()];
-        for symbol in &symbols.table {
-            let name = symbols.raw(symbol.name);
-            if let Some(place) = names.iter().position(|wanted| wanted.as_bytes() == name) {
-                found[place] = Some(symbol.address);
-            }
-        }
-        found
+        // What is looked for is exported as a rule, and the dynamic table is the shorter one.
+        let found =
+            [SHT_DYNSYM, SHT_SYMTAB].into_iter().filter_map(|kind| Some(self.read(kind, true)?.addresses(names)));
+        let mut found = found.filter(|addresses| addresses.first().is_some_and(Option::is_some));
+        found.next().unwrap_or_else(|| vec![None; names.len()])
     }
 
-    /// `.symtab` if the file was not stripped, which has static functions, too; else `.dynsym`.
-    fn read(&self, objects: bool) -> Option<Symbols> {
+    /// A table of symbols: of functions, or of objects, too.
+    fn read(&self, kind: SectionType, objects: bool) -> Option<Symbols> {
         let cache = ReadCache::new(File::open(&self.path).ok()?);
         let header = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
         let sections = header.sections(ENDIAN, &cache).ok()?;
-        // What is looked for by name is exported; the dynamic table is the shorter one.
-        let kinds = if objects { [SHT_DYNSYM, SHT_SYMTAB] } else { [SHT_SYMTAB, SHT_DYNSYM] };
-        for kind in kinds {
-            let Some(section) = sections.iter().find(|section| section.sh_type(ENDIAN) == kind) else { continue };
-            if section.sh_size(ENDIAN) > MOST_BYTES {
-                continue;
-            }
-            let Ok(entries) = section.data_as_array::<Sym64<LittleEndian>, _>(ENDIAN, &cache) else { continue };
-            let link = object::SectionIndex(section.sh_link(ENDIAN) as usize);
-            let Ok(strings) = sections.section(link) else { continue };
-            let Ok(names) = strings.data(ENDIAN, &cache) else { continue };
-            let mut table: Vec<Symbol> = entries.iter().filter_map(|entry| wanted(entry, objects)).collect();
-            if table.is_empty() {
-                continue;
-            }
-            table.sort_by_key(|symbol| (symbol.address, symbol.size));
-            return Some(Symbols { table, names: names.to_vec() });
+        let section = sections.iter().find(|section| section.sh_type(ENDIAN) == kind)?;
+        let link = object::SectionIndex(section.sh_link(ENDIAN) as usize);
+        let strings = sections.section(link).ok()?;
+        if section.sh_size(ENDIAN).max(strings.sh_size(ENDIAN)) > MOST_BYTES {
+            return None;
         }
-        None
+        let entries = section.data_as_array::<Sym64<LittleEndian>, _>(ENDIAN, &cache).ok()?;
+        let names = strings.data(ENDIAN, &cache).ok()?.to_vec();
+        let mut table: Vec<Symbol> = entries.iter().filter_map(|entry| wanted(entry, objects)).collect();
+        table.sort_by_key(|symbol| (symbol.address, symbol.size));
+        (!table.is_empty()).then_some(Symbols { table, names })
     }
 
     /// Its unwind tables, for the place where it lies.
@@ -145,6 +137,17 @@ impl Elf {
 }
 
 impl Symbols {
+    fn addresses(&self, names: &[&str]) -> Vec<Option<u64>> {
+        let mut found = vec![None; names.len()];
+        for symbol in &self.table {
+            let name = self.raw(symbol.name);
+            if let Some(place) = names.iter().position(|wanted| wanted.as_bytes() == name) {
+                found[place] = Some(symbol.address);
+            }
+        }
+        found
+    }
+
     fn raw(&self, name: u32) -> &[u8] {
         let rest = self.names.get(name as usize..).unwrap_or_default();
         rest.split(|&byte| byte == 0).next().unwrap_or_default()

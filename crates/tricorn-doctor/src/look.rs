@@ -69,7 +69,7 @@ impl Doctor {
         let probe = probe.map(|mapping| mapping.start).ok_or(Trouble::NotPython(pid))?;
         let memory = Memory::open(pid, probe)?;
         let mut images = Images::new(pid, maps);
-        let runtime = match Runtime::find(&memory, &mut images, &inner_tids(pid)) {
+        let runtime = match Runtime::find(&memory, &mut images, &|| inner_tids(pid)) {
             Ok(runtime) => Ok(runtime),
             Err(Unreadable::NotPython) => return Err(Trouble::NotPython(pid)),
             Err(Unreadable::Unknown(why)) => Err(why),
@@ -158,13 +158,13 @@ impl Doctor {
         let mut walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
         // A thread that waits for the GIL asks again every 5 ms: a look in between two waits finds the same stack.
         for _ in 1..ATTEMPTS {
-            if procfs::call(self.pid, tid) == inside.call {
+            if inside.call.is_same(&procfs::call(self.pid, tid)) {
                 break;
             }
             inside = self.inside(tid, gil);
             walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
         }
-        if procfs::call(self.pid, tid) != inside.call {
+        if !inside.call.is_same(&procfs::call(self.pid, tid)) {
             // What was read of its stack was of no one moment.
             inside =
                 Inside { call: Call::Unknown, described: None, native: Native::without(MOVED), waits_for_gil: false };

@@ -75,6 +75,19 @@ pub enum Call {
     Unknown,
 }
 
+impl Call {
+    /// Whether a stack that was read in between is one of both. A wait that begins again, as for the GIL every 5 ms, has the same
+    /// registers, and other arguments.
+    pub fn is_same(&self, later: &Self) -> bool {
+        match (self, later) {
+            (Self::Inside(one), Self::Inside(other)) => {
+                (one.number, one.stack, one.program) == (other.number, other.stack, other.program)
+            }
+            (one, other) => one == other,
+        }
+    }
+}
+
 pub fn call(pid: u32, tid: u32) -> Call {
     of_task(pid, tid, "syscall").map_or(Call::Unknown, |text| parse_call(&text))
 }
@@ -114,6 +127,17 @@ mod tests {
         for odd in ["", "7 0x1", "seven", "7 0xzz 0x0 0x0 0x0 0x0 0x0 0x0 0x0"] {
             assert_eq!(parse_call(odd), Call::Unknown, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_wait_that_begins_again_is_the_same_call() {
+        let wait = |word: u64, stack: u64| {
+            Call::Inside(Entered { number: 202, arguments: [word, 0, 0, 0, 0, 0], stack, program: 77 })
+        };
+        assert!(wait(16, 4096).is_same(&wait(20, 4096)));
+        assert!(!wait(16, 4096).is_same(&wait(16, 4080)));
+        assert!(!wait(16, 4096).is_same(&Call::Running));
+        assert!(Call::Running.is_same(&Call::Running));
     }
 
     #[test]

@@ -32,22 +32,25 @@ impl Trouble {
     }
 }
 
-/// What may stand in the way, from the nearest to the farthest.
 fn advice(pid: u32) -> String {
-    let owner = owner_of(pid);
     // SAFETY: it has no arguments and cannot fail.
     let us = unsafe { libc::geteuid() };
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    remedy(owner_of(pid), us, scope.trim())
+}
+
+/// What may stand in the way, from the nearest to the farthest.
+fn remedy(owner: Option<u32>, us: u32, scope: &str) -> String {
     if let Some(owner) = owner.filter(|&owner| owner != us && us != 0) {
         return format!(
             "the process belongs to user {owner}, and this is user {us}. Run the command as that user or as root."
         );
     }
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    match scope.trim() {
-        "1" => "/proc/sys/kernel/yama/ptrace_scope is 1, so that only parents may look at their children. \
+    match scope {
+        "1" if us != 0 => "/proc/sys/kernel/yama/ptrace_scope is 1, so that only parents may look at their children. \
                 Run the command as root, give it CAP_SYS_PTRACE, or set ptrace_scope to 0."
             .to_owned(),
-        "2" => {
+        "2" if us != 0 => {
             "/proc/sys/kernel/yama/ptrace_scope is 2. Run the command as root, or give it CAP_SYS_PTRACE.".to_owned()
         }
         "3" => "/proc/sys/kernel/yama/ptrace_scope is 3, which forbids it to all until the next boot.".to_owned(),
@@ -72,6 +75,28 @@ impl fmt::Display for Trouble {
             Self::NotPython(pid) => {
                 write!(f, "Process {pid} is not a Python process: no interpreter of CPython is mapped into it.")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_has_its_remedy() {
+        let rows = [
+            (Some(1000), 1001, "1", "belongs to user 1000, and this is user 1001"),
+            (Some(1000), 1000, "1", "ptrace_scope is 1"),
+            (Some(1000), 1000, "2", "CAP_SYS_PTRACE"),
+            (Some(0), 0, "3", "until the next boot"),
+            (Some(0), 0, "1", "--cap-add=SYS_PTRACE"),
+            (Some(1000), 1000, "", "not dumpable"),
+            (None, 1000, "0", "as the same user"),
+        ];
+        for (owner, us, scope, words) in rows {
+            let told = remedy(owner, us, scope);
+            assert!(told.contains(words), "{owner:?} {us} {scope}: {told}");
         }
     }
 }

@@ -99,9 +99,10 @@ fn decide(evidence: &Evidence) -> Verdict {
     let busy = evidence.running / (1.0 - evidence.queued).max(0.01) >= 0.5;
     match evidence {
         Evidence { is_stopped: true, .. } => Stopped,
+        // It wakes every 5 ms to ask again, and may queue for a processor each time: the GIL is still what it lacks.
+        Evidence { gil: GilEvidence { waits: true, .. }, .. } => GilVictim,
         _ if evidence.queued >= 0.5 && evidence.running < evidence.queued * 0.25 => Starved,
         Evidence { is_python: false, .. } => Native,
-        Evidence { gil: GilEvidence { waits: true, .. }, .. } => GilVictim,
         _ if busy => match (evidence.position, evidence.gil.held) {
             (PositionEvidence::Moved, _) => CpuPython,
             (PositionEvidence::Still, Held::Always) => CpuNativeGil,
@@ -211,6 +212,11 @@ mod tests {
                 CpuNative,
             ),
             ("waits for the GIL", with(waiting(), |e| e.gil.waits = true), GilVictim),
+            (
+                "waits for the GIL on a busy machine",
+                with(waiting(), |e| (e.gil.waits, e.running, e.queued) = (true, 0.01, 0.7)),
+                GilVictim,
+            ),
             ("a lock", with(waiting(), |e| e.in_lock = true), LockWait),
             (
                 "a lock under the GIL",

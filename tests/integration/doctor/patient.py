@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 from tests.harness import until
+from tests.harness.deadline import PATIENCE
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -62,6 +64,16 @@ class Patient:
 
     def verdict(self, name: str) -> Thread:
         return self.here(lambda thread: thread["verdict"] == name, name)
+
+    def computing(self, name: str) -> Thread:
+        """The same for a thread that wants a processor. A machine that has none for it starves it, and that is told."""
+        begin = time.monotonic()
+
+        def fits(thread: Thread) -> bool:
+            is_late = time.monotonic() - begin > PATIENCE / 3
+            return thread["verdict"] == name or (is_late and thread["verdict"] == "STARVED")
+
+        return self.here(fits, name)
 
     def is_here(self, thread: Thread) -> bool:
         frame = thread["application"]

@@ -65,17 +65,7 @@ threading.Thread(target=starts, daemon=True).start()
 work(time.monotonic() + 3600)
 """
 
-OWN = {
-    "<module>",
-    "generator",
-    "raises",
-    "switches",
-    "work",
-    "starts",
-    "made",
-    "<listcomp>",
-    "made.<locals>.<listcomp>",
-}
+OWN = {"<module>", "generator", "raises", "switches", "work", "starts", "made", "<listcomp>"}
 STANDARD = ("threading.py", "random.py", "_weakrefset.py", "<frozen importlib._bootstrap>")
 WALKS = 3000
 
@@ -95,7 +85,7 @@ def test_no_walk_crashes_hangs_or_invents_a_frame(tmp_path: Path, minor: int) ->
         for _ in range(20):
             for thread in json.loads(_core.doctor_look(patient.pid, 0.01))["threads"]:
                 for frame in thread["python"]:
-                    known = frame["function"] in OWN and 0 <= frame["line"] <= lines
+                    known = frame["function"].rsplit(".", 1)[-1] in OWN and 0 <= frame["line"] <= lines
                     assert known or frame["file"].endswith(STANDARD), frame
         assert patient.look()["threads"], "and the process lives on"
 

@@ -37,6 +37,9 @@ pub struct GilState {
     pub end: u64,
 }
 
+/// The kernel's numbers of the threads there are now, as the process itself has them.
+pub type Tids<'a> = &'a dyn Fn() -> HashSet<u32>;
+
 /// Why there are no Python frames.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unreadable {
@@ -46,7 +49,7 @@ pub enum Unreadable {
 }
 
 impl Runtime {
-    pub fn find(memory: &Memory, images: &mut Images, tids: &HashSet<u32>) -> Result<Self, Unreadable> {
+    pub fn find(memory: &Memory, images: &mut Images, tids: Tids<'_>) -> Result<Self, Unreadable> {
         let candidates: Vec<Mapping> = images.maps().code().filter(|code| may_be_python(code)).cloned().collect();
         // libpython first: a program that is linked with it has copies of some of its names.
         let (libraries, programs): (Vec<_>, Vec<_>) =
@@ -87,13 +90,17 @@ impl Runtime {
     }
 
     /// Follows the tables to a thread that the kernel knows, or says that they are wrong.
-    fn verify(&mut self, memory: &Memory, tids: &HashSet<u32>) -> Result<(), Unreadable> {
-        if self.layout.thread.native.is_none() {
-            self.tid_offset = self.find_tid_offset(memory, tids);
-        }
-        let threads = self.threads(memory);
-        if threads.iter().any(|thread| tids.contains(&thread.tid)) {
-            return Ok(());
+    fn verify(&mut self, memory: &Memory, tids: Tids<'_>) -> Result<(), Unreadable> {
+        // Threads begin and end meanwhile, so that a list of the interpreter's and one of the kernel's may have little in common.
+        for _ in 0..ATTEMPTS {
+            if self.layout.thread.native.is_none() {
+                self.tid_offset = self.find_tid_offset(memory, tids);
+            }
+            let threads = self.threads(memory);
+            let tids = tids();
+            if threads.iter().any(|thread| tids.contains(&thread.tid)) {
+                return Ok(());
+            }
         }
         Err(Unreadable::Unknown(format!(
             "{} is 3.{}, but is not laid out like the builds that are known: its threads cannot be found.",
@@ -138,10 +145,11 @@ impl Runtime {
     }
 
     /// The place in `struct pthread` at which every thread of Python has a number that the kernel knows.
-    fn find_tid_offset(&self, memory: &Memory, tids: &HashSet<u32>) -> Option<u64> {
+    fn find_tid_offset(&self, memory: &Memory, tids: Tids<'_>) -> Option<u64> {
         let ident =
             |(_, state): (u64, u64)| memory.word(state + self.layout.thread.ident).filter(|&ident| plausible(ident));
-        let idents: Vec<u64> = self.states(memory).into_iter().filter_map(ident).take(SAMPLE).collect();
+        let idents: Vec<u64> = self.states(memory).into_iter().rev().filter_map(ident).take(SAMPLE).collect();
+        let tids = tids();
         (0..PTHREAD_BYTES).step_by(4).find(|offset| {
             let numbers = idents.iter().filter_map(|ident| Some(u32::from_ne_bytes(memory.bytes(ident + offset)?)));
             let numbers: HashSet<u32> = numbers.filter(|number| tids.contains(number)).collect();
@@ -195,8 +203,9 @@ fn minor_of_path(path: &str) -> Option<u8> {
 const MOST_INTERPRETERS: usize = 64;
 const MOST_THREADS: usize = 10_000;
 
-/// Of which threads the kernel's number is looked for.
-const SAMPLE: usize = 8;
+/// Of which threads the kernel's number is looked for: the oldest, which stand last, and stay.
+const SAMPLE: usize = 3;
+const ATTEMPTS: usize = 8;
 
 /// No libc has a larger head of `struct pthread` before that number.
 const PTHREAD_BYTES: u64 = 2048;
