@@ -1,4 +1,4 @@
-"""What the page of examples/kafka_flush promises: with the cure a flush does its work and holds up no other request."""
+"""What the page of examples/kafka_flush promises: a healed flush does what it says, and holds up no other request."""
 
 from __future__ import annotations
 

@@ -110,6 +110,14 @@ DOCTOR = (
         (f"{HEALING} -k keeps_its_promises",),
     ),
     Fault(
+        "assigned_by_another_thread",
+        "what a rebalance callback assigns is assigned by the thread that librdkafka called back on",
+        f"{CURES}/kafka.py",
+        "    if how.serial:\n",
+        "    if False:\n",
+        (f"{HEALING} -k rebalances",),
+    ),
+    Fault(
         "flush_for_all",
         "a healed flush waits for what was produced before it, and no longer",
         f"{CURES}/kafka.py",

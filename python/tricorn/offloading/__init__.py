@@ -35,6 +35,7 @@ __all__ = [
     "offload",
     "pin",
     "run",
+    "run_if_visited",
     "set_threads",
     "settle",
 ]
@@ -196,6 +197,19 @@ def run(how: How, function: Callable[..., Any], args: Sequence[Any], kwargs: dic
     if _runs_loop():
         line = _line(how, args) or _process.shared
         return calls.by_coroutine(partial(function, *args, **kwargs), line)
+    return function(*args, **kwargs)
+
+
+def run_if_visited(how: How, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """As `run` in a callback of a call of the same object: by the thread that waits. Elsewhere just calls it.
+
+    For what waits for nothing, and yet has to be called by the thread that calls back.
+    """
+    hub = _process.hub
+    if hub is not None and hub.may_wait():
+        line = _line(how, args)
+        if line is not None and calls.is_visiting(hub.me(), line):
+            return run(how, function, args, kwargs)
     return function(*args, **kwargs)
 
 

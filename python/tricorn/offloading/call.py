@@ -218,6 +218,11 @@ def by_greenlet(function: Callable[[], Any], line: Line, hub: Hub, tell: Callabl
         tell(call)
 
 
+def is_visiting(greenlet: object, line: Line) -> bool:
+    """Whether the greenlet runs a visit of a call of this line: its thread waits, and may be sent another."""
+    return id(greenlet) in _visiting and _is_same(_lines[id(greenlet)], line)
+
+
 def _is_same(one: Line, other: Line) -> bool:
     return one is other or (one.pool is one and other.pool is one)
 

@@ -111,6 +111,36 @@ def kafka_consumes(watch: Watch) -> None:
     consumer.close()
 
 
+def kafka_rebalances(watch: Watch) -> None:
+    """A consumer of a topic that there is: it is assigned partitions, gets a message, commits, and leaves."""
+    from confluent_kafka import Consumer
+
+    made = producer(**{"test.mock.broker.rtt": 1})
+    made.produce("orders", b"value")
+    made.flush(30)
+    (broker,) = made.list_topics(timeout=30).brokers.values()
+    here = thread()
+    seen: list[str] = []
+
+    def assigned(consumer: Any, partitions: Any) -> None:
+        seen.append(f"assigned here: {thread() == here}")
+        consumer.assign(partitions)
+
+    def revoked(consumer: Any, partitions: Any) -> None:
+        seen.append(f"revoked here: {thread() == here}, of {len(partitions)}")
+        consumer.unassign()
+
+    settings = {"group.id": "group", "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({"bootstrap.servers": f"{broker.host}:{broker.port}", **settings})
+    consumer.subscribe(["orders"], on_assign=assigned, on_revoke=revoked)
+    with watch("poll"):
+        message = consumer.poll(30)
+    watch.notes["value"] = message.value().decode()
+    watch.notes["offset"] = consumer.commit(message, asynchronous=False)[0].offset
+    consumer.close()
+    watch.notes["seen"] = seen
+
+
 # pycurl
 
 

@@ -95,6 +95,15 @@ def test_a_consumer_lets_siblings_get_on(hub: str) -> None:
     assert outcome.notes["statistics"], "callbacks run on the thread of the hub"
 
 
+@hubs
+def test_rebalances_are_made_by_the_greenlet_that_polls(hub: str) -> None:
+    needs("confluent_kafka")
+    outcome = run(hub, "kafka_rebalances")
+    assert outcome["poll"].advanced, outcome["poll"]
+    assert (outcome.notes["value"], outcome.notes["offset"]) == ("value", 1)
+    assert outcome.notes["seen"] == ["assigned here: True", "revoked here: True, of 4"]
+
+
 # pycurl, sqlite3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from tricorn.green.cures.replace import always, subclass, unless_zero
+from tricorn.green.cures.replace import always, in_callbacks, subclass, unless_zero
 from tricorn.offloading import How, brought
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ def apply(pycurl: Any, _: Ground) -> None:
     def setopt(self: Any, option: int, value: Any) -> Any:
         return curl.setopt(self, option, _value(value))
 
-    names: dict[str, Any] = {"setopt": setopt}
+    of_callbacks = in_callbacks(curl, How(serial=True), "getinfo", "getinfo_raw", "pause", "unpause")
+    names: dict[str, Any] = {"setopt": setopt, **of_callbacks}
     made = subclass(curl, always("perform", "perform_rb", "perform_rs"), How(serial=True), names)
     pycurl.Curl = made
     pycurl.CurlMulti = subclass(multi, {"select": unless_zero(0)}, How(serial=True))

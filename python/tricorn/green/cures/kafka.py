@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tricorn import offloading
-from tricorn.green.cures.replace import Waits, always, subclass, unless_zero
+from tricorn.green.cures.replace import Waits, always, in_callbacks, subclass, unless_zero
 from tricorn.offloading import How, brought
 from tricorn.unpatched import _thread, time
 
@@ -53,6 +53,11 @@ CONSUMER = {
     "commit": _only_if("asynchronous", default=True, is_waiting=False),
     "get_watermark_offsets": _only_if("cached", default=False, is_waiting=False),
 }
+CONSUMER_IN_CALLBACKS = (
+    "assign", "assignment", "incremental_assign", "incremental_unassign", "memberid", "pause", "position", "resume",
+    "store_offsets", "unassign",
+)  # fmt: skip
+"""librdkafka waits for a rebalance until these are called, by the thread that it called back on."""
 SHARE_CONSUMER = {**always("close", "commit", "unsubscribe", "__exit__"), "poll": unless_zero(0)}
 
 
@@ -74,6 +79,8 @@ def _replace(cimpl: Any, name: str, methods: Mapping[str, Waits | None], how: Ho
     if original is None or getattr(original, "__tricorn__", False):
         return
     names = {each: make(getattr(original, each)) for each, make in more.items() if hasattr(original, each)}
+    if how.serial:
+        names |= in_callbacks(original, how, *CONSUMER_IN_CALLBACKS)
     setattr(cimpl, name, subclass(original, methods, how, {"__init__": _init(original), **names}))
 
 

@@ -52,6 +52,21 @@ def waiting(function: Callable[..., Any], how: How, waits: Waits | None = None) 
     return called
 
 
+def in_callbacks(kind: type, how: How, *names: str) -> dict[str, Callable[..., Any]]:
+    """Methods that never wait, and that callbacks call: by the thread that calls back, which waits for them."""
+
+    def make(name: str) -> Callable[..., Any]:
+        plain, own = getattr(kind, name), how_of(kind, name, how)
+
+        @wraps(plain)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            return offloading.run_if_visited(own, plain, args, kwargs)
+
+        return called
+
+    return {name: make(name) for name in names if hasattr(kind, name)}
+
+
 def first(args: Sequence[Any]) -> Any:
     """The object whose method is called."""
     return args[0]
