@@ -33,6 +33,7 @@ mod ends;
 mod forked;
 mod functions;
 mod green;
+mod holders;
 mod late;
 mod load;
 mod logs;
