@@ -229,6 +229,10 @@ bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARG
 bench-versions: build ## CPU per request of this checkout beside another revision's (BENCH_ARGS="--base REVISION"); about 15 minutes
 	@$(BIN)/python -m benches.versions $(BENCH_ARGS)
 
+.PHONY: bench-instructions
+bench-instructions: build ## Instructions per request of this checkout beside another revision's, by valgrind (BENCH_ARGS="--base REVISION"); about 5 minutes
+	@$(BIN)/python -m benches.instructions $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)

@@ -195,7 +195,7 @@ PROTOCOL = (
         "application_sets_coding",
         "the application cannot send a Transfer-Encoding",
         f"{CRATE}/src/response/app_field.rs",
-        'dropped(named(b"transfer-encoding"))',
+        'dropped(is_named(name, b"transfer-encoding"))',
         "Use::Send",
         (f"{SUITE} reply",),
     ),

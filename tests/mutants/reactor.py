@@ -80,6 +80,14 @@ REACTOR = (
         (f"{LIB} wheel",),
     ),
     Fault(
+        "wheel_goes_round",
+        "a deadline that stands before the current one in the wheel's table is waited for",
+        f"{REACT}/wheel.rs",
+        "word & !(u64::MAX << bit)",
+        "word & (u64::MAX << bit)",
+        (f"{LIB} wheel",),
+    ),
+    Fault(
         "silent_newcomer",
         "a silent client does not hold up a drain for header_timeout",
         f"{REACT}/timeouts.rs",

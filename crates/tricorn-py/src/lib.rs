@@ -35,6 +35,7 @@ mod ends;
 mod forked;
 mod functions;
 mod green;
+mod holders;
 mod late;
 mod load;
 mod logs;

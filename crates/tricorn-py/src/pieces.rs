@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyString};
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use tricorn_io::{Engine, Exchange, Sent, SharedBytes};
-use tricorn_proto::response::End;
+use tricorn_proto::response::{End, HeadInputs};
 
 /// From this size on a piece is sent without the GIL: copying it into the kernel takes longer than a switch.
 const WITHOUT_GIL: usize = 64 * 1024;
@@ -13,27 +13,25 @@ const WITHOUT_GIL: usize = 64 * 1024;
 /// Some of the bytes of an object.
 pub struct Piece<'a, 'py> {
     owner: &'a Bound<'py, PyBytes>,
-    range: Range<usize>,
+    bytes: &'a [u8],
 }
 
 impl<'a, 'py> Piece<'a, 'py> {
     pub fn all(owner: &'a Bound<'py, PyBytes>) -> Piece<'a, 'py> {
-        Piece::part(owner, 0..owner.as_bytes().len())
+        Piece { owner, bytes: owner.as_bytes() }
     }
 
     /// These of them; the range is within them.
     pub fn part(owner: &'a Bound<'py, PyBytes>, range: Range<usize>) -> Piece<'a, 'py> {
-        Piece { owner, range }
-    }
-
-    pub fn bytes(&self) -> &'a [u8] {
-        &self.owner.as_bytes()[self.range.clone()]
+        Piece { owner, bytes: &owner.as_bytes()[range] }
     }
 
     /// Sends a piece of which more are to come (see `Engine::write`). `body_length`: of the whole body, where that is known.
     pub fn write(&self, engine: &Engine, exchange: &mut Exchange, body_length: Option<u64>) -> Sent {
-        let (wall, bytes) = (exchange.wall.clone(), self.bytes());
-        let inputs = engine.head_inputs(&wall, body_length);
+        let bytes = self.bytes;
+        // Only the first piece has a head before it.
+        let wall = (!exchange.request.reply.head_sent()).then(|| exchange.wall.clone());
+        let inputs = wall.as_ref().map_or_else(HeadInputs::default, |wall| engine.head_inputs(wall, body_length));
         if bytes.len() >= WITHOUT_GIL {
             let kept = self.kept();
             return self.owner.py().detach(|| engine.write(exchange, &inputs, bytes, || kept));
@@ -43,7 +41,7 @@ impl<'a, 'py> Piece<'a, 'py> {
 
     /// Sends a piece that is all the rest of the body, and ends the reply.
     pub fn write_last(&self, engine: &Engine, exchange: &mut Exchange) -> End {
-        let (wall, bytes) = (exchange.wall.clone(), self.bytes());
+        let (wall, bytes) = (exchange.wall.clone(), self.bytes);
         let inputs = engine.head_inputs(&wall, Some(bytes.len() as u64));
         if bytes.len() >= WITHOUT_GIL {
             let kept = self.kept();
@@ -54,10 +52,9 @@ impl<'a, 'py> Piece<'a, 'py> {
 
     /// An owner of the same bytes, for what the socket does not take at once.
     pub fn kept(&self) -> SharedBytes {
-        let bytes = self.bytes();
         Box::new(SharedObject {
-            address: bytes.as_ptr(),
-            length: bytes.len(),
+            address: self.bytes.as_ptr(),
+            length: self.bytes.len(),
             _owner: self.owner.clone().into_any().unbind(),
         })
     }

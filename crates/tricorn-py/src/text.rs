@@ -32,12 +32,37 @@ pub fn utf8<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> 
 }
 
 /// The latin-1 bytes of a string; `None` if it has characters beyond.
+#[inline]
 pub fn as_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    ascii(text).or_else(|| any_latin1(text))
+}
+
+fn any_latin1<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
     // SAFETY: strings are immutable, and the borrow keeps this one alive.
     match unsafe { text.data() } {
         Ok(PyStringData::Ucs1(bytes)) => Some(bytes),
         _ => None,
     }
+}
+
+/// The characters of a string that is ASCII, as nearly all are. They follow its header, whose fields tell of them (PEP 393).
+#[cfg(not(Py_3_14))]
+#[inline]
+fn ascii<'a>(text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    let text = text.as_ptr();
+    // SAFETY: a live string. Its bytes are immutable, and the borrow keeps it alive; a compact one has so many.
+    unsafe {
+        (ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0).then(|| {
+            std::slice::from_raw_parts(ffi::PyUnicode_DATA(text).cast::<u8>(), ffi::PyUnicode_GET_LENGTH(text) as usize)
+        })
+    }
+}
+
+/// From 3.14 on these fields are read by functions of CPython's.
+#[cfg(Py_3_14)]
+#[inline]
+fn ascii<'a>(_text: &'a Bound<'_, PyString>) -> Option<&'a [u8]> {
+    None
 }
 
 /// Whether the values of this field should not be kept longer than the request.

@@ -103,6 +103,8 @@ def shortened(line: str) -> str:
 class Server:
     """A server and all its descendants: `with Server(command, port) as server: ...`"""
 
+    boot_timeout = BOOT_TIMEOUT
+
     def __init__(
         self,
         command: Sequence[str],
@@ -192,7 +194,7 @@ class Server:
         return os.pread(self.output.fileno(), size, 0).decode("utf-8", "replace")
 
     def _wait_until_it_answers(self) -> None:
-        deadline = time.monotonic() + BOOT_TIMEOUT
+        deadline = time.monotonic() + self.boot_timeout
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise DidNotServe(f"left with status {self.process.returncode}: {self.said()}")
@@ -202,10 +204,10 @@ class Server:
                 time.sleep(0.02)
             else:
                 return
-        raise DidNotServe(f"no answer within {BOOT_TIMEOUT:g} s: {self.said()}")
+        raise DidNotServe(f"no answer within {self.boot_timeout:g} s: {self.said()}")
 
     def ask(self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=BOOT_TIMEOUT)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=self.boot_timeout)
         try:
             connection.request(method, path, body=body or None, headers=dict(headers or {}))
             answer = connection.getresponse()

@@ -25,6 +25,7 @@ class Hub(green.Hub):
         self._hub = hubs.get_hub()
         self._listeners: list[Any] = []
         self.switch = self._hub.switch
+        self.is_linked = RequestGreenlet.has_links
 
     def watch(self, fd: int, callback: Callable[[], object]) -> None:
         listener = self._hub.add(self._hub.READ, fd, callback, _raise, _nothing)
@@ -44,9 +45,6 @@ class Hub(green.Hub):
 
     def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
         return RequestGreenlet(self._hub.greenlet, run)
-
-    def is_linked(self, greenlet: RequestGreenlet) -> object:
-        return greenlet.has_links()
 
     def wait_readable(self, fd: int, seconds: float) -> None:
         with suppress(_TooLong):

@@ -21,6 +21,7 @@ class Hub(green.Hub):
         self._hub = get_hub()
         self._watchers: list[Any] = []
         self.switch = self._hub.switch
+        self.is_linked = RequestGreenlet.has_links
 
     def watch(self, fd: int, callback: Callable[[], object]) -> None:
         watcher = self._hub.loop.io(fd, READ)
@@ -48,10 +49,6 @@ class Hub(green.Hub):
 
     def new_greenlet(self, run: Callable[[], object]) -> RequestGreenlet:
         return RequestGreenlet(run)
-
-    def is_linked(self, greenlet: RequestGreenlet) -> int:
-        links: int = greenlet.has_links()
-        return links
 
     def wait_readable(self, fd: int, seconds: float) -> None:
         self._wait(fd, READ, seconds)

@@ -45,6 +45,8 @@ class Hub(ABC):
 
     switch: Callable[[], object]
     """Gives control to the hub; returns when somebody switches back."""
+    is_linked: Callable[[Any], object]
+    """Whether something is to be told when a greenlet ends. Asked for each request: best the library's own function."""
 
     @abstractmethod
     def watch(self, fd: int, callback: Callable[[], object]) -> None:
@@ -61,10 +63,6 @@ class Hub(ABC):
     @abstractmethod
     def new_greenlet(self, run: Callable[[], object]) -> Any:
         """A greenlet that calls `run` when it is switched to for the first time, and whose parent is the hub."""
-
-    @abstractmethod
-    def is_linked(self, greenlet: Any) -> object:
-        """Whether somebody is to be told when the greenlet ends."""
 
     @abstractmethod
     def wait_readable(self, fd: int, seconds: float) -> None:

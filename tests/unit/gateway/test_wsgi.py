@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from tricorn.config.resolve import resolve
 from tricorn.gateway.wsgi import ErrorStream, FileWrapper, base_environ
 from tricorn.log import Logger, make
+
+from tests.harness import until
+from tests.harness.core import serving
 
 
 @pytest.fixture
@@ -59,3 +65,39 @@ def test_what_is_written_to_wsgi_errors_stands_in_the_error_log(capsys: pytest.C
     stream.writelines(["two\n", "three\n"])
     stream.flush()
     assert capsys.readouterr().err == "one\ntwo\nthree\n"
+
+
+class Keeper:
+    """An application that keeps what `start_response` has returned to the request for `/keep`."""
+
+    def __init__(self) -> None:
+        self.kept: list[Callable[[bytes], object]] = []
+        self.refused: list[str] = []
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        write = start_response("200 OK", [("Content-Length", "3")])
+        for other in self.kept:
+            try:
+                other(b"bad")
+            except RuntimeError as error:
+                self.refused.append(str(error))
+        if environ["PATH_INFO"] == "/keep":
+            self.kept.append(write)
+        write(b"own")
+        return []
+
+
+def test_what_an_application_keeps_writes_to_no_other_request() -> None:
+    keeper = Keeper()
+    with serving(keeper) as core, core.wire() as wire:
+        assert [wire.get(path).body for path in ("/", "/keep", "/", "/")] == [b"own"] * 4
+    assert keeper.refused == ["the request this belongs to is over"] * 2
+
+
+def test_what_an_application_has_kept_is_freed_when_it_lets_go() -> None:
+    keeper = Keeper()
+    with serving(keeper) as core, core.wire() as wire:
+        wire.get("/keep")
+        wire.get("/")
+        kept = weakref.ref(keeper.kept.pop())
+        until(lambda: kept() is None, "the handle of the request is gone, and `write` with it")

@@ -135,7 +135,7 @@ impl Baton {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock(&self) -> MutexGuard<'_, Core> {
         match self.core.try_lock() {
             Ok(core) => core,

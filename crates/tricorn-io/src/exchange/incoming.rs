@@ -129,10 +129,16 @@ impl Exchange {
 
     /// The head of the reply is about to be written while some of the body is still to come: it says `Connection: close` if that
     /// is known. `is_whole`: the reply is complete, and the application reads nothing more.
+    #[inline]
     pub fn foresee_close(&mut self, config: &Config, is_whole: bool) {
-        if !self.request.partial || self.request.reply.head_sent() {
-            return;
+        if self.request.partial && !self.request.reply.head_sent() && self.loses_body(config, is_whole) {
+            self.request.reply.close();
         }
+    }
+
+    /// Whether the rest of the body is lost with the connection.
+    #[cold]
+    fn loses_body(&mut self, config: &Config, is_whole: bool) -> bool {
         // A client that waits for 100 is not told to send any more once it has its reply.
         let mut is_lost = self.request.head.expect_continue;
         if is_whole && !is_lost {
@@ -140,9 +146,7 @@ impl Exchange {
             self.end_of_body(config);
             is_lost = !self.lane.output().link().may_reuse();
         }
-        if is_lost {
-            self.request.reply.close();
-        }
+        is_lost
     }
 
     /// The exchange is over: a connection whose request was not read to its end can be used again only if the rest is there.

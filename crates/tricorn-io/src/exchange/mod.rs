@@ -350,6 +350,7 @@ impl Exchange {
     }
 
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
+    #[inline]
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
         self.lane.output_mut().take_idle_file()
     }

@@ -468,6 +468,7 @@ impl Output {
     }
 
     /// The file of a response whose client has caught up. To be dropped without the GIL: closing a long file takes its time.
+    #[inline]
     pub fn take_idle_file(&mut self) -> Option<Box<Overflow>> {
         self.idle_file.take()
     }

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 /// log2 of a tick in nanoseconds: 2^26 ns = 67 ms.
 const SHIFT: u32 = 26;
 const SLOTS: usize = 512;
+const WORDS: usize = SLOTS / 64;
 
 /// A point of time in ticks, never 0 (0 stands for "none").
 pub type Tick = u32;
@@ -28,7 +29,7 @@ pub fn time_of(tick: Tick) -> u64 {
 pub struct Wheel {
     slots: Vec<Vec<u64>>,
     /// One bit per slot that has entries.
-    occupied: [u64; SLOTS / 64],
+    occupied: [u64; WORDS],
     /// The next tick to be looked at.
     current: Tick,
     entries: usize,
@@ -38,7 +39,7 @@ impl Wheel {
     pub fn new(now: u64) -> Wheel {
         Wheel {
             slots: (0..SLOTS).map(|_| Vec::new()).collect(),
-            occupied: [0; SLOTS / 64],
+            occupied: [0; WORDS],
             current: tick_at(now),
             entries: 0,
         }
@@ -80,12 +81,26 @@ impl Wheel {
         if self.entries == 0 {
             return None;
         }
-        let distance = (0..SLOTS as u32).find(|ahead| {
-            let slot = (self.current + ahead) as usize % SLOTS;
-            self.occupied[slot / 64] & (1 << (slot % 64)) != 0
-        })?;
-        let due = time_of(self.current + distance);
+        let due = time_of(self.current + self.distance()?);
         Some(due.saturating_sub(now).max(clock::MILLI))
+    }
+
+    /// Ticks from the current one to the first slot that has entries. Looks at a word at a time: each wait asks.
+    fn distance(&self) -> Option<u32> {
+        let start = self.current as usize % SLOTS;
+        let (first, bit) = (start / 64, start % 64);
+        // The first word comes twice: its upper part at the beginning, the lower one when the wheel has gone round.
+        let mut parts = (0..=WORDS).map(|ahead| {
+            let word = self.occupied[(first + ahead) % WORDS];
+            let part = match ahead {
+                0 => word & (u64::MAX << bit),
+                WORDS => word & !(u64::MAX << bit),
+                _ => word,
+            };
+            (ahead * 64, part)
+        });
+        let (ahead, word) = parts.find(|(_, part)| *part != 0)?;
+        Some((ahead + word.trailing_zeros() as usize - bit) as u32)
     }
 }
 
@@ -101,6 +116,18 @@ mod tests {
         let mut out = VecDeque::new();
         wheel.advance(now, &mut out);
         out.into_iter().map(|(_, token)| token).collect()
+    }
+
+    #[test]
+    fn the_wait_for_an_entry_is_the_same_wherever_the_wheel_stands() {
+        for current in (600..600 + SLOTS as u64).step_by(7) {
+            let mut wheel = Wheel::new(at(current));
+            assert_eq!(wheel.until_next(at(current)), None);
+            for ahead in [SLOTS as u64, 449, 448, 64, 63, 1] {
+                wheel.insert(ahead, tick_at(at(current + ahead)) - 1);
+                assert_eq!(wheel.until_next(at(current)), Some(at(ahead)), "{ahead} from {current}");
+            }
+        }
     }
 
     #[test]

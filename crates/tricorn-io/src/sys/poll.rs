@@ -37,16 +37,12 @@ pub struct Event {
 }
 
 /// The events of one wait. Filled outside the baton, then swapped into the reactor.
-#[derive(Debug)]
+///
+/// Empty ones hold no memory: they stand in for those that a thread has taken along, and are made with every wait.
+#[derive(Debug, Default)]
 pub struct Events {
     batch: Vec<Event>,
     next: usize,
-}
-
-impl Default for Events {
-    fn default() -> Events {
-        Events { batch: Vec::with_capacity(BATCH), next: 0 }
-    }
 }
 
 impl Events {

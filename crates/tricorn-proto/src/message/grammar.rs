@@ -11,6 +11,14 @@ pub fn is_field_value(text: &[u8]) -> bool {
     is_plain_value(text) || text.iter().all(|&byte| is(byte, FIELD_VALUE))
 }
 
+/// Whether this is the name, in whatever case. All of its bytes are compared, so that the compiler takes many at a time.
+#[inline]
+pub fn is_named<const N: usize>(text: &[u8], lower: &[u8; N]) -> bool {
+    let Ok(text) = <&[u8; N]>::try_from(text) else { return false };
+    let differences = text.iter().zip(lower).map(|(byte, lower)| byte.to_ascii_lowercase() ^ lower);
+    differences.fold(0, |all, difference| all | difference) == 0
+}
+
 /// RFC 9110 section 5.6.3: OWS = *( SP / HTAB ), taken off both ends.
 pub fn trim_ows(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
@@ -109,6 +117,19 @@ mod tests {
             assert_eq!(is(byte, FIELD_VALUE), value, "field value {byte:#x}");
             let qdtext = value && byte != b'"' && byte != b'\\';
             assert_eq!(is(byte, QDTEXT), qdtext, "qdtext {byte:#x}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_the_same_in_any_case_and_no_other() {
+        assert!(is_named(b"Content-Length", b"content-length") && is_named(b"CONTENT-LENGTH", b"content-length"));
+        assert!(!is_named(b"Content-Lengt", b"content-length") && !is_named(b"Content-Length2", b"content-length"));
+        for place in 0..14 {
+            for byte in 0..=255u8 {
+                let mut name = *b"content-length";
+                name[place] = byte;
+                assert_eq!(is_named(&name, b"content-length"), name.eq_ignore_ascii_case(b"content-length"));
+            }
         }
     }
 

@@ -1,4 +1,5 @@
 //! The request head: what a complete one is made of. Spans point into the bytes it was read from.
+use super::grammar::is_named;
 
 /// A range of the head's bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -119,19 +120,18 @@ impl Known {
     /// By length first: nearly every name of a request is told apart by it without being read.
     #[inline]
     pub fn classify(name: &[u8]) -> Known {
-        let (known, text): (Known, &[u8]) = match name.len() {
-            4 => (Known::Host, b"host"),
-            6 => (Known::Expect, b"expect"),
-            7 => (Known::Upgrade, b"upgrade"),
-            10 => (Known::Connection, b"connection"),
-            12 if name[0] | 0x20 == b'x' => (Known::RequestId, b"x-request-id"),
-            12 => (Known::ContentType, b"content-type"),
-            14 => (Known::ContentLength, b"content-length"),
-            15 if name[0] | 0x20 == b'x' => (Known::RequestStart, b"x-request-start"),
-            17 => (Known::TransferEncoding, b"transfer-encoding"),
-            _ => return Known::Other,
-        };
-        if name.eq_ignore_ascii_case(text) { known } else { Known::Other }
+        match name.len() {
+            4 if is_named(name, b"host") => Known::Host,
+            6 if is_named(name, b"expect") => Known::Expect,
+            7 if is_named(name, b"upgrade") => Known::Upgrade,
+            10 if is_named(name, b"connection") => Known::Connection,
+            12 if is_named(name, b"content-type") => Known::ContentType,
+            12 if is_named(name, b"x-request-id") => Known::RequestId,
+            14 if is_named(name, b"content-length") => Known::ContentLength,
+            15 if is_named(name, b"x-request-start") => Known::RequestStart,
+            17 if is_named(name, b"transfer-encoding") => Known::TransferEncoding,
+            _ => Known::Other,
+        }
     }
 }
 

@@ -57,20 +57,15 @@ pub(crate) fn is_host_port(value: &[u8]) -> bool {
         return is_literal_port(value);
     }
     let mut rest = value;
-    while let [byte, tail @ ..] = rest {
-        match byte {
-            b':' => return is_port(tail),
-            b'%' => match tail {
-                [high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                    rest = after;
-                }
-                _ => return false,
-            },
-            &byte if is(byte, REG_NAME) => rest = tail,
+    loop {
+        let plain = rest.iter().take_while(|&&byte| is(byte, REG_NAME)).count();
+        match &rest[plain..] {
+            [] => return true,
+            [b':', port @ ..] => return is_port(port),
+            [b'%', high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => rest = after,
             _ => return false,
         }
     }
-    true
 }
 
 /// port = *DIGIT

@@ -1,5 +1,5 @@
 //! Which of the application's fields are ours to send, and what they tell us.
-use crate::message::grammar::list;
+use crate::message::grammar::{is_named, list};
 
 /// What becomes of a field of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +24,23 @@ pub(super) enum Use {
 /// By length first: nearly every name is told apart by it without being read.
 #[inline]
 pub(super) fn classify(name: &[u8]) -> Use {
-    let named = |text: &[u8]| name.eq_ignore_ascii_case(text);
     let dropped = |hit: bool| if hit { Use::Drop } else { Use::Send };
     match name.len() {
-        2 => dropped(named(b"te")),
-        4 if named(b"date") => Use::Date,
-        6 if named(b"server") => Use::Server,
-        7 if named(b"upgrade") => Use::Upgrade,
-        7 => dropped(named(b"trailer")),
-        8 => dropped(named(b"trailers")),
-        10 if named(b"connection") => Use::Connection,
-        10 => dropped(named(b"keep-alive")),
-        12 if named(b"x-request-id") => Use::RequestId,
-        14 if named(b"content-length") => Use::ContentLength,
-        16 => dropped(named(b"proxy-connection")),
-        17 => dropped(named(b"transfer-encoding")),
-        18 => dropped(named(b"proxy-authenticate")),
-        19 => dropped(named(b"proxy-authorization")),
-        25 => dropped(named(b"proxy-authentication-info")),
+        2 => dropped(is_named(name, b"te")),
+        4 if is_named(name, b"date") => Use::Date,
+        6 if is_named(name, b"server") => Use::Server,
+        7 if is_named(name, b"upgrade") => Use::Upgrade,
+        7 => dropped(is_named(name, b"trailer")),
+        8 => dropped(is_named(name, b"trailers")),
+        10 if is_named(name, b"connection") => Use::Connection,
+        10 => dropped(is_named(name, b"keep-alive")),
+        12 if is_named(name, b"x-request-id") => Use::RequestId,
+        14 if is_named(name, b"content-length") => Use::ContentLength,
+        16 => dropped(is_named(name, b"proxy-connection")),
+        17 => dropped(is_named(name, b"transfer-encoding")),
+        18 => dropped(is_named(name, b"proxy-authenticate")),
+        19 => dropped(is_named(name, b"proxy-authorization")),
+        25 => dropped(is_named(name, b"proxy-authentication-info")),
         _ => Use::Send,
     }
 }

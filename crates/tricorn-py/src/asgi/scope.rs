@@ -36,11 +36,51 @@ struct Keys {
 /// A path as it came, `path` and `raw_path` of its scope.
 type Path = (Box<[u8]>, Py<PyString>, Py<PyBytes>);
 
+/// What all scopes of a kind have in common. What an application may put something into is each request's own.
+struct Template {
+    scope: Py<PyDict>,
+    asgi: Py<PyDict>,
+    extensions: Py<PyDict>,
+}
+
+/// A copy of a template, with its `extensions`.
+struct Copy<'py> {
+    scope: Bound<'py, PyDict>,
+    extensions: Bound<'py, PyDict>,
+}
+
+impl Template {
+    /// `scope`: without the two; `names`: of the extensions.
+    fn new(scope: &Bound<'_, PyDict>, keys: &Keys, names: &[&str]) -> PyResult<Template> {
+        let py = scope.py();
+        let asgi = PyDict::new(py);
+        asgi.set_item("version", "3.0")?;
+        asgi.set_item("spec_version", SPEC_VERSION)?;
+        let extensions = PyDict::new(py);
+        for name in names {
+            extensions.set_item(name, PyDict::new(py))?;
+        }
+        // Placeholders, so that a copy has its final size.
+        extensions.set_item(&keys.tricorn, py.None())?;
+        scope.set_item(&keys.asgi, py.None())?;
+        scope.set_item(&keys.extensions, py.None())?;
+        Ok(Template { scope: scope.clone().unbind(), asgi: asgi.unbind(), extensions: extensions.unbind() })
+    }
+
+    fn copy<'py>(&self, py: Python<'py>, keys: &Keys) -> PyResult<Copy<'py>> {
+        let scope = self.scope.bind(py).copy()?;
+        let extensions = self.extensions.bind(py).copy()?;
+        put(&scope, &keys.asgi, &self.asgi.bind(py).copy()?)?;
+        put(&scope, &keys.extensions, &extensions)?;
+        Ok(Copy { scope, extensions })
+    }
+}
+
 /// Makes scopes; one per loop.
 pub struct Maker {
     keys: Keys,
-    http: Py<PyDict>,
-    websocket: Py<PyDict>,
+    http: Template,
+    websocket: Template,
     state: Option<Py<PyDict>>,
     /// The mount point that paths are below of, whether the front end took it off or not.
     root: String,
@@ -58,12 +98,26 @@ impl Maker {
     pub fn new(py: Python<'_>, root: &str, state: Option<Py<PyDict>>) -> PyResult<Maker> {
         let key = |name: &str| PyString::intern(py, name).unbind();
         let root = root.trim_end_matches('/');
+        let keys = Keys {
+            asgi: key("asgi"),
+            tricorn: key("tricorn"),
+            queue_time: key("queue_time"),
+            request_id: key("request_id"),
+            extensions: key("extensions"),
+            http_version: key("http_version"),
+            server: key("server"),
+            client: key("client"),
+            scheme: key("scheme"),
+            method: key("method"),
+            path: key("path"),
+            raw_path: key("raw_path"),
+            query: key("query_string"),
+            headers: key("headers"),
+            state: key("state"),
+            http10: key("1.0"),
+        };
         let http = PyDict::new(py);
-        let asgi = PyDict::new(py);
-        asgi.set_item("version", "3.0")?;
-        asgi.set_item("spec_version", SPEC_VERSION)?;
         http.set_item("type", "http")?;
-        http.set_item("asgi", asgi)?;
         // Placeholders, so that a copy has its final size.
         for (name, value) in [("http_version", "1.1"), ("scheme", "http"), ("method", "GET"), ("path", "/")] {
             http.set_item(PyString::intern(py, name), PyString::intern(py, value))?;
@@ -81,30 +135,11 @@ impl Maker {
         websocket.del_item("method")?;
         websocket.set_item("type", "websocket")?;
         websocket.set_item("scheme", "ws")?;
-        websocket.set_item("extensions", extensions(py, &["websocket.http.response"])?)?;
         let of_http = ["http.response.pathsend", "http.response.early_hint", "http.response.trailers"];
-        http.set_item("extensions", extensions(py, &of_http)?)?;
         Ok(Maker {
-            keys: Keys {
-                asgi: key("asgi"),
-                tricorn: key("tricorn"),
-                queue_time: key("queue_time"),
-                request_id: key("request_id"),
-                extensions: key("extensions"),
-                http_version: key("http_version"),
-                server: key("server"),
-                client: key("client"),
-                scheme: key("scheme"),
-                method: key("method"),
-                path: key("path"),
-                raw_path: key("raw_path"),
-                query: key("query_string"),
-                headers: key("headers"),
-                state: key("state"),
-                http10: key("1.0"),
-            },
-            http: http.unbind(),
-            websocket: websocket.unbind(),
+            http: Template::new(&http, &keys, &of_http)?,
+            websocket: Template::new(&websocket, &keys, &["websocket.http.response"])?,
+            keys,
             state,
             root: root.to_owned(),
             headers: Headers::new(),
@@ -122,8 +157,9 @@ impl Maker {
         engine: &Engine,
         exchange: &mut Exchange,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let scope = copy_of(self.http.bind(py), &self.keys)?;
-        self.fill(&scope, engine, exchange)?;
+        let copy = self.http.copy(py, &self.keys)?;
+        self.fill(&copy, engine, exchange)?;
+        let scope = copy.scope;
         let request = &*exchange.request;
         let (head, bytes) = (&request.head, request.head_bytes());
         let method = head.method.of(bytes);
@@ -144,8 +180,9 @@ impl Maker {
         exchange: &mut Exchange,
         subprotocols: Bound<'py, PyList>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let scope = copy_of(self.websocket.bind(py), &self.keys)?;
-        self.fill(&scope, engine, exchange)?;
+        let copy = self.websocket.copy(py, &self.keys)?;
+        self.fill(&copy, engine, exchange)?;
+        let scope = copy.scope;
         if exchange.request.head.scheme == Scheme::Https {
             put(&scope, &self.keys.scheme, self.wss.bind(py))?;
         }
@@ -154,7 +191,8 @@ impl Maker {
     }
 
     /// What both kinds have.
-    fn fill<'py>(&mut self, scope: &Bound<'py, PyDict>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
+    fn fill(&mut self, copy: &Copy<'_>, engine: &Engine, exchange: &mut Exchange) -> PyResult<()> {
+        let Copy { scope, extensions } = copy;
         let py = scope.py();
         let forwarded = if exchange.client.trusted { ends::forwarded(py, engine, exchange)? } else { None };
         let claimed =
@@ -178,7 +216,7 @@ impl Maker {
             self.headers.set_one(&headers, (b"x-request-id", id))?;
         }
         put(scope, &self.keys.headers, &headers)?;
-        self.tell_of_us(scope, exchange.timing.queue, id)?;
+        self.tell_of_us(extensions, exchange.timing.queue, id)?;
         let path = head.path.of(bytes);
         if self.last.as_ref().is_none_or(|(last, _, _)| **last != *path) {
             self.last = Some((path.into(), self.path(py, path)?.unbind(), PyBytes::new(py, path).unbind()));
@@ -201,15 +239,14 @@ impl Maker {
     }
 
     /// `extensions["tricorn"]`: seconds that the request has waited, and its id.
-    fn tell_of_us(&self, scope: &Bound<'_, PyDict>, queued: u64, id: &[u8]) -> PyResult<()> {
-        let py = scope.py();
-        let Some(extensions) = scope.get_item(self.keys.extensions.bind(py))? else { return Ok(()) };
+    fn tell_of_us(&self, extensions: &Bound<'_, PyDict>, queued: u64, id: &[u8]) -> PyResult<()> {
+        let py = extensions.py();
         let ours = PyDict::new(py);
         put(&ours, &self.keys.queue_time, &PyFloat::new(py, queued as f64 / 1e9))?;
         if !id.is_empty() {
             put(&ours, &self.keys.request_id, &latin1(py, id)?)?;
         }
-        put(extensions.cast::<PyDict>()?, &self.keys.tricorn, &ours)
+        put(extensions, &self.keys.tricorn, &ours)
     }
 
     fn http10<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
@@ -227,27 +264,6 @@ impl Maker {
         }
         Ok(PyString::new(py, &format!("{}{path}", self.root)))
     }
-}
-
-/// What an application may put something into is each request's own.
-fn copy_of<'py>(template: &Bound<'py, PyDict>, keys: &Keys) -> PyResult<Bound<'py, PyDict>> {
-    let (py, scope) = (template.py(), template.copy()?);
-    for key in [&keys.asgi, &keys.extensions] {
-        if let Some(inner) = template.get_item(key.bind(py))?
-            && let Ok(inner) = inner.cast_into::<PyDict>()
-        {
-            put(&scope, key, &inner.copy()?)?;
-        }
-    }
-    Ok(scope)
-}
-
-fn extensions<'py>(py: Python<'py>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    for name in names {
-        all.set_item(name, PyDict::new(py))?;
-    }
-    Ok(all)
 }
 
 /// `scope[key] = value` without detours.

@@ -317,11 +317,8 @@ pub fn each_header(headers: &Bound<'_, PyAny>, mut each: impl FnMut(&[u8], &[u8]
 }
 
 fn one_header(item: &Bound<'_, PyAny>, each: &mut impl FnMut(&[u8], &[u8]) -> PyResult<()>) -> PyResult<()> {
-    if let Ok(pair) = item.cast_exact::<PyTuple>()
-        && pair.len() == 2
-    {
-        let (name, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
-        return each(header_bytes(&name)?, header_bytes(&value)?);
+    if let Ok([name, value]) = item.cast_exact::<PyTuple>().map(|pair| pair.as_slice()) {
+        return each(header_bytes(name)?, header_bytes(value)?);
     }
     let refuse = |_| wrong(item, "a header", "a pair (name, value) of bytes");
     let pair = item.try_iter().map_err(refuse)?.collect::<PyResult<Vec<_>>>().map_err(refuse)?;

@@ -16,12 +16,14 @@ pub(super) struct Library {
     switch: Py<PyAny>,
     getcurrent: Py<PyAny>,
     weak_references: Py<PyAny>,
+    is_linked: Py<PyAny>,
 }
 
 impl Library {
     pub(super) fn of(py: Python<'_>, hub: Py<PyAny>) -> PyResult<Library> {
         Ok(Library {
             switch: hub.getattr(py, "switch")?,
+            is_linked: hub.getattr(py, "is_linked")?,
             hub,
             getcurrent: py.import("greenlet")?.getattr("getcurrent")?.unbind(),
             weak_references: py.import("weakref")?.getattr("getweakrefcount")?.unbind(),
@@ -55,7 +57,7 @@ impl Library {
         if attributes(me)? != before.attributes || self.weak(me)? != before.weak {
             return Ok(true);
         }
-        self.hub.bind(me.py()).call_method1(intern!(me.py(), "is_linked"), (me,))?.is_truthy()
+        self.is_linked.bind(me.py()).call1((me,))?.is_truthy()
     }
 }
 

@@ -5,6 +5,7 @@
 use super::send;
 use super::wait::Wait;
 use crate::functions::{Arguments, Definition, enter_with};
+use crate::holders::is_ours_alone;
 use crate::sync::lock;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyAssertionError, PyRuntimeError, PyTypeError, PyValueError};
@@ -32,11 +33,35 @@ struct Place {
     awaited: bool,
     /// The event that a greenlet waits for.
     event: Option<Py<PyAny>>,
+    /// What `start_response` returns.
+    write: Option<Py<PyAny>>,
 }
 
 impl Handle {
-    pub fn new(engine: Arc<Engine>, wait: Arc<Wait>) -> Handle {
-        Handle { engine, wait, place: Mutex::default(), back: Condvar::new() }
+    /// With its `write`, which serves request after request. The two hold one another until `forget_write`.
+    pub fn new(py: Python<'_>, engine: Arc<Engine>, wait: Arc<Wait>) -> PyResult<Py<Handle>> {
+        let handle = Bound::new(py, Handle { engine, wait, place: Mutex::default(), back: Condvar::new() })?;
+        let write = WRITE.bind(&handle)?;
+        handle.get().place().write = Some(write);
+        Ok(handle.unbind())
+    }
+
+    fn write_function(&self, this: &Bound<'_, Handle>) -> PyResult<Py<PyAny>> {
+        match &self.place().write {
+            Some(write) => Ok(write.clone_ref(this.py())),
+            None => WRITE.bind(this),
+        }
+    }
+
+    /// Whether the application has let go of `write`.
+    pub fn is_unused(&self) -> bool {
+        self.place().write.as_ref().is_some_and(|write| is_ours_alone(write, 1))
+    }
+
+    /// The handle and `write` hold one another no longer.
+    pub fn forget_write(&self) {
+        let write = self.place().write.take();
+        drop(write); // behind the lock: with it the handle may go
     }
 
     pub fn engine(&self) -> &Engine {
@@ -208,13 +233,9 @@ fn each_header<'py>(
     mut each: impl FnMut(&[u8], &[u8]) -> Result<(), Wrong<'py>>,
 ) -> Result<(), Wrong<'py>> {
     for header in headers.iter() {
-        let pair = header.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
-        let Some(pair) = pair else { return Err(Wrong::Kind(header, "a header", "a tuple (name, value)")) };
-        let [name, value] = [0, 1].map(|index| pair.get_borrowed_item(index));
-        let (Ok(name), Ok(value)) = (name, value) else {
-            return Err(Wrong::Kind(header, "a header", "a tuple (name, value)"));
-        };
-        each(text(&name, "a header name")?, text(&value, "a header value")?)?;
+        let pair = header.cast::<PyTuple>().map(|pair| pair.as_slice());
+        let Ok([name, value]) = pair else { return Err(Wrong::Kind(header, "a header", "a tuple (name, value)")) };
+        each(text(name, "a header name")?, text(value, "a header value")?)?;
     }
     Ok(())
 }
@@ -309,7 +330,7 @@ unsafe extern "C" fn start_response_entry(
         // It comes last whether it is named or not; other names are for nobody.
         let exc_info = args.get(2).filter(|value| !value.is_none());
         handle.get().start_response(&status, &headers, exc_info.as_deref())?;
-        WRITE.bind(handle)
+        handle.get().write_function(handle)
     };
     // SAFETY: CPython calls this as it was bound.
     unsafe { enter_with::<Handle>(slf, args, count, keywords, body) }

@@ -22,6 +22,5 @@ mod wait;
 
 pub use body::BodySource;
 pub use on_loop::OnLoop;
-pub use respond::is_ours_alone;
 pub use server::{Begun, CallOptions, Server, WsgiGateway};
 pub use wait::{Hub, Wait};

@@ -3,7 +3,6 @@ use super::handle::Handle;
 use super::send::{bytes_of, send, send_part};
 use crate::pieces::{Piece, write_file};
 use pyo3::exceptions::{PyAssertionError, PyStopIteration};
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -194,17 +193,4 @@ fn regular_file(filelike: &Bound<'_, PyAny>) -> Option<(RawFd, u64, u64)> {
     let offset: u64 = filelike.call_method0("tell").ok()?.extract().ok()?;
     let size = tricorn_io::file_size(fd)?;
     Some((fd, offset, size))
-}
-
-/// Whether nobody but us holds this object any more.
-#[cfg(not(Py_GIL_DISABLED))]
-pub fn is_ours_alone<T>(object: &Py<T>, holders: isize) -> bool {
-    // SAFETY: the object is alive, and the GIL is held by every caller (they own `Bound`s beside it).
-    unsafe { ffi::Py_REFCNT(object.as_ptr()) as isize == holders }
-}
-
-/// Reference counts are split between threads here and say nothing.
-#[cfg(Py_GIL_DISABLED)]
-pub fn is_ours_alone<T>(_object: &Py<T>, _holders: isize) -> bool {
-    false
 }

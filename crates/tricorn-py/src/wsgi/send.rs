@@ -7,6 +7,7 @@ use pyo3::types::PyBytes;
 use tricorn_io::{Engine, Exchange, Sent};
 
 /// A piece of a body as PEP 3333 wants it.
+#[inline]
 pub fn bytes_of<'py>(piece: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
     piece.cast::<PyBytes>().cloned().map_err(|_| {
         let kind = piece.get_type();
@@ -25,6 +26,7 @@ pub fn send(
     send_part(py, means, exchange, piece, None)
 }
 
+#[inline]
 pub fn send_part(
     py: Python<'_>,
     means: (&Engine, &Wait),

@@ -2,11 +2,12 @@
 use super::environ::{Built, Maker};
 use super::handle::{self, Handle};
 use super::input::EmptyInput;
-use super::respond::{Response, is_ours_alone};
+use super::respond::Response;
 use super::socket::RequestSocket;
 use super::wait::Wait;
 use crate::context::Entered;
 use crate::forked;
+use crate::holders::is_ours_alone;
 use crate::report::{Line, Reporter, is_request_timeout, request_line};
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
@@ -69,7 +70,7 @@ impl CallObjects {
         engine: &Arc<Engine>,
         wait: &Arc<Wait>,
     ) -> PyResult<CallObjects> {
-        let handle = Py::new(py, Handle::new(engine.clone(), wait.clone()))?;
+        let handle = Handle::new(py, engine.clone(), wait.clone())?;
         let early_hints = handle::early_hints(py, &handle)?;
         let socket = Py::new(py, RequestSocket::new(handle.clone_ref(py)))?;
         let template = maker.template(gateway.base_environ.bind(py))?;
@@ -80,13 +81,21 @@ impl CallObjects {
         Ok(CallObjects { handle, start_response, early_hints, socket, template: Some(template.unbind()) })
     }
 
-    /// Whether the application kept none of it. The holders: these objects, the template, and for the handle its three users.
+    /// Whether the application kept none of it. The holders: these objects, the template, and for the handle its three users
+    /// and `write`.
     fn is_unused(&self, py: Python<'_>) -> bool {
         self.socket.get().is_unused(py)
+            && self.handle.get().is_unused()
             && is_ours_alone(&self.start_response, 1)
             && is_ours_alone(&self.early_hints, 2)
             && is_ours_alone(&self.socket, 2)
-            && is_ours_alone(&self.handle, 4)
+            && is_ours_alone(&self.handle, 5)
+    }
+}
+
+impl Drop for CallObjects {
+    fn drop(&mut self) {
+        self.handle.get().forget_write();
     }
 }
 
