@@ -174,6 +174,13 @@ class Scoreboard:
     def replaced(self) -> bool:
         """Whether that was ordered."""
 
+    def order_log_level(self, level: int) -> None:
+        """The level of the log that the worker's Python is to take, as `logging` numbers them; 0: as configured."""
+
+    @property
+    def log_level(self) -> int:
+        """What was ordered so."""
+
     def order_cancel(self, slot: int, started: int) -> None:
         """Has the worker's monitor end the call at this slot, if it is still the one that began then. One at a time."""
 
@@ -229,6 +236,9 @@ class Ledger:
     def note(self, pages: Any, size: int, group: Any) -> None:
         """Adds a sample of all workers at this moment to the history; each of the pages has `size` bytes."""
 
+    def post(self, text: bytes) -> bool:
+        """What workers tell of the server at `/status`, as JSON; False if it is too long, and what was there stays."""
+
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
 
@@ -277,6 +287,10 @@ class RunningRequest:
     @property
     def age(self) -> float:
         """Seconds since then."""
+
+    @property
+    def phase(self) -> str:
+        """`call`, `sending`, `body` (it waits for more of its body), `websocket`, `upgraded` (to another protocol)."""
 
     @property
     def text(self) -> str:

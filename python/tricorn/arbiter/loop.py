@@ -6,6 +6,7 @@ from contextlib import suppress
 from signal import Signals
 
 from tricorn.arbiter import hooks
+from tricorn.arbiter.bulletin import Bulletin
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.gauges import Gauges
 from tricorn.arbiter.history import History
@@ -61,6 +62,7 @@ class Loop:
         self._time = OwnTime()
         self._watcher = Watcher(effects, self._time.now())
         self._history = History(effects, self._time.now())
+        self._bulletin = Bulletin(effects)
         self._gauges = Gauges(effects, self._time.now())
         self._events = effects.events
         self._events.append(Start())
@@ -69,6 +71,7 @@ class Loop:
         effects.server.attach(effects.processes.workers, wakeup.ring, self._events.append)
 
     def run(self) -> Finished | Worker:
+        self._bulletin.look(self._state, self._time.now())  # before there is a worker to ask
         while True:
             asked = self._effects.server.take_request()
             if asked is not None:
@@ -87,6 +90,7 @@ class Loop:
                     if outcome is not None:
                         return outcome
             self._gauges.count_workers()
+            self._bulletin.look(self._state, self._time.now())
             self._wait()
 
     def _wait(self) -> None:

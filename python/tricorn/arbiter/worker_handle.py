@@ -72,6 +72,12 @@ class WorkerHandle:
         """Has its monitor end a call; what became of it is there a moment later (`take_cancelled`)."""
         Scoreboard(self.pages.page(self.page)).order_cancel(place, start)
 
+    def order_log_level(self, level: int) -> None:
+        """Its Python takes it when it runs again. Only for one that serves: before, the signal may have no handler."""
+        Scoreboard(self.pages.page(self.page)).order_log_level(level)
+        if watch.LEVEL_SIGNAL is not None:
+            self.send(watch.LEVEL_SIGNAL)
+
     def take_cancelled(self) -> Cancelled | None:
         """None if the monitor has not heard of it, and will not any more."""
         return Scoreboard(self.pages.page(self.page)).take_cancelled()

@@ -22,10 +22,13 @@ def _text(word: str, result: Result) -> str:
         case "workers":
             return table(WORKERS, (_worker(row) for row in result["workers"])) or "No workers."
         case "requests":
-            rows = ((_call(row), row["pid"], f"{row['age']:.1f} s", row["text"]) for row in result["requests"])
+            rows = (
+                (_call(row), row["pid"], f"{row['age']:.1f} s", row.get("phase"), row["text"])
+                for row in result["requests"]
+            )
             left = result["count"] - len(result["requests"])
             more = f"\n(and {left} more)" if left else ""
-            return (table(("CALL", "PID", "AGE", "REQUEST"), rows) or "No requests.") + more
+            return (table(("CALL", "PID", "AGE", "PHASE", "REQUEST"), rows) or "No requests.") + more
         case "listeners":
             listeners = [(row["address"], row["type"], "") for row in result["listeners"]]
             return table(
