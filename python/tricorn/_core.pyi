@@ -449,6 +449,9 @@ class GreenServer:
     def late_call(self) -> type[BaseException] | None:
         """What is to be raised in the calling greenlet if its request is late, and the application at it still."""
 
+    def calls(self) -> list[tuple[int, object]]:
+        """The greenlets of requests, with their places; with `request_timeout`, else they are not noted."""
+
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
 
@@ -610,6 +613,9 @@ class LoopServer:
 
     def late_call(self) -> type[BaseException] | None:
         """What is to be raised in the call that the loop is at if that is late."""
+
+    def calls(self) -> list[tuple[int, object]]:
+        """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
 
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""

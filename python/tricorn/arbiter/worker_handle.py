@@ -11,7 +11,7 @@ from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
 from tricorn.unpatched import os, signal
-from tricorn.workers import watch
+from tricorn.workers import waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message, Ready
 
@@ -97,9 +97,18 @@ class WorkerHandle:
             os.ftruncate(self.stacks, 0)
             os.lseek(self.stacks, 0, os.SEEK_SET)  # the worker writes on from here: it has the same open file
             self.send(watch.STACKS_SIGNAL)
+            if watch.WAITING_SIGNAL is not None:
+                self.send(watch.WAITING_SIGNAL)
 
     def told_stacks(self, most: int) -> str:
-        return os.pread(self.stacks, most, 0).decode("utf-8", "replace") if self.stacks >= 0 else ""
+        if self.stacks < 0:
+            return ""
+        # What waits stands far behind it, and between them nothing.
+        return os.pread(self.stacks, most, 0).rstrip(b"\0").decode("utf-8", "replace")
+
+    def told_waiting(self) -> bytes:
+        """What its Python has written since; empty: it has not come to it."""
+        return os.pread(self.stacks, waiting.MOST_BYTES, waiting.OFFSET) if self.stacks >= 0 else b""
 
     def forget(self) -> None:
         """It is gone, or this process is another worker."""

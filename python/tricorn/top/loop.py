@@ -117,10 +117,17 @@ def stacks(answer: dict[str, Any]) -> tuple[str, ...]:
     """The lines of an answer to `stacks`."""
     lines: list[str] = []
     for worker in answer["workers"]:
-        idle = "" if worker["threads"] else ": no thread of it is in the application"
+        is_idle = not (worker["threads"] or worker.get("waiting"))
+        idle = ": nothing of it is in the application" if is_idle else ""
         lines.append(f"worker {worker['slot']} (pid {worker['pid']}){idle}")
         lines += [f"  {request['age']:.1f} s  {request['text']}" for request in worker["requests"]]
         for thread in worker["threads"]:
             lines.append(f"  {'main thread' if thread['main'] else 'thread'} {thread['name'] or thread['thread']}:")
             lines += [f"    {frame}" for frame in thread["stack"]]
+        for each in worker.get("waiting") or ():
+            name = each["name"] if each["place"] is None else f"{worker['slot']}.{each['place']} {each['text'] or ''}"
+            lines.append(f"  {each['of']} {name}{', running' if each['running'] else ''}:")
+            lines += [f"    {frame}" for frame in each["stack"]]
+        if worker.get("note"):
+            lines.append(f"  {worker['note']}")
     return tuple(harmless(line, MOST_LINE) for line in lines)

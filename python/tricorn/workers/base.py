@@ -28,6 +28,8 @@ from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typing_extensions import Self
 
     from tricorn.config.config import Config
@@ -301,6 +303,17 @@ class Worker(Contract, ABC):
         level = LEVELS.get(Scoreboard(self.spec.page).log_level)
         if change is not None and level is not None:
             change(level)
+
+    def calls(self) -> Sequence[tuple[int, object]]:
+        """What requests are known by that may wait on no thread, with their places."""
+        return ()
+
+    def tell_what_waits(self, frame: FrameType | None) -> None:
+        """In a signal handler: an operator asks for stacks."""
+        from tricorn.workers import waiting
+
+        if self.fds.stacks >= 0:
+            waiting.write(self.fds.stacks, self.calls(), Scoreboard(self.spec.page).requests(), frame)
 
     def _load(self) -> None:
         try:

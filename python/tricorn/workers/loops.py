@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,9 @@ class LoopWorker(Worker):
         self._started = self._loop.run(self._within_patience(self.start_up(), 0.0))
         if not self._started:
             self.log.warning("The application's startup is given up, since the worker leaves")
+
+    def calls(self) -> Sequence[tuple[int, object]]:
+        return () if self._server is None else self._server.calls()
 
     def in_child(self) -> None:
         if self._loop is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def told_by_arbiter() -> tuple[int, ...]:
     """Signals that have handlers in Python once a worker serves."""
-    return tuple(number for number in (LEVEL_SIGNAL,) if number is not None)
+    return tuple(number for number in (LEVEL_SIGNAL, WAITING_SIGNAL) if number is not None)
 
 
 def _realtime(offset: int) -> int | None:
@@ -46,6 +46,8 @@ STACKS_SIGNAL = _realtime(7) if hasattr(os, "memfd_create") else None
 """Sent by the arbiter only, when an operator asks."""
 LEVEL_SIGNAL = _realtime(8)
 """Sent by the arbiter: the level of the log stands in the worker's page."""
+WAITING_SIGNAL = _realtime(9) if STACKS_SIGNAL is not None else None
+"""Sent by the arbiter with STACKS_SIGNAL: Python adds what waits, when it runs."""
 
 
 def enable(messages: int, stacks: int = -1) -> None:
@@ -93,6 +95,9 @@ def obey(worker: Worker) -> None:
 
     signal.signal(LEVEL_SIGNAL, change_level)
     signal.siginterrupt(LEVEL_SIGNAL, False)  # C code of the application need not know
+    if WAITING_SIGNAL is not None:
+        signal.signal(WAITING_SIGNAL, lambda _, frame: worker.tell_what_waits(frame))
+        signal.siginterrupt(WAITING_SIGNAL, False)
 
 
 def disable() -> None:

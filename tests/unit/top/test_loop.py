@@ -125,7 +125,7 @@ worker 1 (pid 7)
   thread pool:
     File a
     File b
-worker 2 (pid 8): no thread of it is in the application
+worker 2 (pid 8): nothing of it is in the application
 """
     assert shown in typist.drawn[3]
     assert "main thread" not in typist.drawn[4]
