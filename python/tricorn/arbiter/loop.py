@@ -10,6 +10,7 @@ from tricorn.arbiter.bulletin import Bulletin
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.gauges import Gauges
 from tricorn.arbiter.history import History
+from tricorn.arbiter.lookups import Lookups
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
@@ -64,6 +65,7 @@ class Loop:
         self._history = History(effects, self._time.now())
         self._bulletin = Bulletin(effects)
         self._gauges = Gauges(effects, self._time.now())
+        self._lookups = Lookups(effects, self._time.now())
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -96,7 +98,12 @@ class Loop:
     def _wait(self) -> None:
         now, end = self._time.now(), self._state.next_deadline()
         soon = NEVER if end == NEVER else now + LONGEST_WAIT
-        looks = self._watcher.next_look(self._state), self._history.next_note(), self._gauges.next_look()
+        looks = (
+            self._watcher.next_look(self._state),
+            self._history.next_note(),
+            self._gauges.next_look(),
+            self._lookups.next_look(),
+        )
         deadline = min(end, soon, *looks, self._next_management)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
@@ -105,6 +112,8 @@ class Loop:
             deadline = min(deadline, now if control.listener.has_more() else control.listener.deadline())
             control.listener.register(poll)
         timeout = None if deadline == NEVER else max(0, deadline - now)
+        if self._lookups.descriptor >= 0:
+            poll.register(self._lookups.descriptor, select.POLLIN)
         handles = self._effects.processes.handles
         for handle in handles.values():
             if handle.open:
@@ -118,6 +127,7 @@ class Loop:
         self._events.extend(self._watcher.look(self._state, now))
         self._history.note(now)
         self._gauges.look(now)
+        self._lookups.look(now)
         if now >= self._state.next_deadline():
             self._events.append(Tick())
         if now >= self._next_management:
