@@ -197,19 +197,17 @@ def test_a_collector_whose_name_means_another_address_is_followed_without_a_relo
             statsd.close()
             syslog.close()
             where.write_text("127.0.0.2")
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
-                    for each, port in ((one, statsd.port), (other, syslog.port)):
-                        each.bind(("127.0.0.2", port))
-                        each.setblocking(False)
-                    for each in (one, other):
+            for port in (statsd.port, syslog.port):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+                    there.bind(("127.0.0.2", port))
+                    there.setblocking(False)
 
-                        def is_there(each: socket.socket = each) -> bool:
-                            server.get("/hello?there")
-                            try:
-                                return b"request" in (got := each.recv(2048)) or b"/hello?there" in got
-                            except BlockingIOError:
-                                return False
+                    def is_heard(there: socket.socket = there) -> bool:
+                        server.get("/hello?there")
+                        try:
+                            return b"request" in (got := there.recv(2048)) or b"/hello?there" in got
+                        except BlockingIOError:
+                            return False
 
-                        until(is_there, "messages come to the new address", within=60, every=0.2)
+                    until(is_heard, "messages come to the new address", within=60, every=0.2)
             assert server.worker_pids() == pids

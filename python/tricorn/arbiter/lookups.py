@@ -7,8 +7,8 @@ writes what it was told into a pipe:
     pipe readable ──▶ another address? ──▶ connect(2) the socket anew
 
 The arbiter, its workers and their cores have copies of one socket for datagrams. Connected anew by the arbiter it is so
-for all of them (connect(2)). A stream is each process's own: the arbiter has the new address, and workers that are forked
-from then on.
+for all of them (connect(2)). A stream is each process's own: the arbiter has the new address, and so have workers that
+are forked from then on.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Lookups:
 
 
 def _answer(outlet: Outlet, writer: int) -> NoReturn:
-    """In the child. It must hold nothing of the arbiter's: workers watch a pipe for its end, and ports would stay taken."""
+    """In the child. It holds nothing of the arbiter's: workers watch a pipe for its end, and ports would stay taken."""
     status = 1
     try:
         signal.alarm(ANSWER)

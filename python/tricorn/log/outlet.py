@@ -6,8 +6,8 @@
                        └──────────────────┘
 
 The same as `crates/tricorn-io/src/collectors` does for requests, for what Python code of the arbiter and the workers
-sends. A name is looked up when the log is made, and by the arbiter later (`arbiter/lookups.py`). A fork shares a socket for
-datagrams, and opens streams anew.
+sends. A name is looked up when the log is made, and by the arbiter later (`arbiter/lookups.py`). A fork shares a socket
+for datagrams, and opens streams anew.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Outlet:
                 self._disconnect()
             elif self.socket is not None:
                 with suppress(OSError):  # no way there now: the next lookup may know another
-                    self.socket.connect(self.address)
+                    self.socket.connect((place.host, place.port))
         return True
 
     def _connected(self) -> Socket:

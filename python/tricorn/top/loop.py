@@ -98,7 +98,7 @@ class Live:
             if ask.word == "stacks":
                 self._desk = replace(self._desk, pane=stacks(answer), scroll=0)
             else:
-                self._say(f"{ask.word}: the server does it")
+                self._say(f"{ask.word}: {harmless(outcome(ask.word, answer), MOST_LINE)}")
 
     def _lost(self, error: ControlError) -> None:
         """A connection without an answer may still get one later: that is another one's by then."""
@@ -111,6 +111,18 @@ class Live:
 
     def _say(self, sentence: str, *, is_bad: bool = False) -> None:
         self._desk = replace(self._desk, message=sentence, is_bad=is_bad)
+
+
+def outcome(word: str, answer: dict[str, Any]) -> str:
+    """What came of an action."""
+    match word:
+        case "cancel":
+            return f"the request is told to end. {answer.get('note', '')}".rstrip()
+        case "scale":
+            return f"{answer.get('workers')} workers are wanted, {answer.get('previous')} were before"
+        case "drain":
+            return f"worker with pid {answer.get('pid')} is replaced"
+    return "the new workers boot; the list of workers shows them"
 
 
 def stacks(answer: dict[str, Any]) -> tuple[str, ...]:

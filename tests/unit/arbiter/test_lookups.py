@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_it_is_asked_for_ever_more_rarely_while_the_answer_is_the_same(
         arbiter.lost += 1
         if arbiter.ask(float(now)):
             asked.append(now)
-    pauses = [after - before for before, after in zip(asked, asked[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(asked)]
     assert pauses[:4] == [10, 20, 40, 80]
     assert max(pauses) == LONGEST
     assert arbiter.said == []

@@ -105,7 +105,10 @@ def test_what_is_bad_is_marked() -> None:
 def test_a_question_a_message_and_a_pane_have_their_places() -> None:
     asked = keys.Ask("reload", {}, "reload: load configuration and code anew?")
     assert "reload: load configuration and code anew? (y/n)\n" in text(scene(question=asked), 80, 20)
-    assert text(scene(message="scale: the server does it"), 80, 20).splitlines()[-2] == "scale: the server does it"
+    assert (
+        text(scene(message="scale: 2 workers are wanted, 1 were before"), 80, 20).splitlines()[-2]
+        == "scale: 2 workers are wanted, 1 were before"
+    )
     long = text(scene(message="word " * 100), 80, 20).splitlines()[-5:]
     assert [len(line) for line in long[:4]] == [79] * 4
     assert long[4].startswith("? help")
