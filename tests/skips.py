@@ -48,7 +48,7 @@ def lacking() -> list[str]:
     if gunicorns_packages() is None:
         reasons.append("needs gunicorn itself: make test-reference")
     if sys.version_info < (3, 11):
-        reasons.append("needs a parser for TOML")
+        reasons += ["needs a parser for TOML", "needs grafana-foundation-sdk, which wants Python 3.11"]
     return reasons
 
 

@@ -189,6 +189,13 @@ class Scoreboard:
     def replaced(self) -> bool:
         """Whether that was ordered."""
 
+    def order_log_level(self, level: int) -> None:
+        """The level of the log that the worker's Python is to take, as `logging` numbers them; 0: as configured."""
+
+    @property
+    def log_level(self) -> int:
+        """What was ordered so."""
+
     def order_cancel(self, slot: int, started: int) -> None:
         """Has the worker's monitor end the call at this slot, if it is still the one that began then. One at a time."""
 
@@ -244,6 +251,9 @@ class Ledger:
     def note(self, pages: Any, size: int, group: Any) -> None:
         """Adds a sample of all workers at this moment to the history; each of the pages has `size` bytes."""
 
+    def post(self, text: bytes) -> bool:
+        """What workers tell of the server at `/status`, as JSON; False if it is too long, and what was there stays."""
+
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
 
@@ -292,6 +302,10 @@ class RunningRequest:
     @property
     def age(self) -> float:
         """Seconds since then."""
+
+    @property
+    def phase(self) -> str:
+        """`call`, `sending`, `body` (it waits for more of its body), `websocket`, `upgraded` (to another protocol)."""
 
     @property
     def text(self) -> str:
@@ -449,6 +463,9 @@ class GreenServer:
 
     def late_call(self) -> type[BaseException] | None:
         """What is to be raised in the calling greenlet if its request is late, and the application at it still."""
+
+    def calls(self) -> list[tuple[int, object]]:
+        """The greenlets of requests, with their places; with `request_timeout`, else they are not noted."""
 
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
@@ -628,6 +645,9 @@ class LoopServer:
 
     def late_call(self) -> type[BaseException] | None:
         """What is to be raised in the call that the loop is at if that is late."""
+
+    def calls(self) -> list[tuple[int, object]]:
+        """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
 
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""

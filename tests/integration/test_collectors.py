@@ -167,3 +167,47 @@ def test_a_logger_class_of_the_users_sends_its_own_and_each_metric_once(tmp_path
             statsd.wait(r"gunicorn\.log\.warning:1\|c\|@1\.0")
         asked = sum(line == "mine:2|c|@0.5" for line in statsd.lines)
         assert sum(line == "gunicorn.requests:1|c|@1.0" for line in statsd.lines) == asked
+
+
+NAMES = """\
+from tricorn.unpatched import socket
+asked = socket.getaddrinfo
+
+def getaddrinfo(host, port, *rest):
+    if host == 'collector':
+        host = open(PATH).read()
+    return asked(host, port, *rest)
+
+socket.getaddrinfo = getaddrinfo
+"""
+
+
+@pytest.mark.beyond_reference("it keeps the address of its start")
+def test_a_collector_whose_name_means_another_address_is_followed_without_a_reload(tmp_path: Path) -> None:
+    where = tmp_path / "address"
+    where.write_text("127.0.0.1")
+    with Collector() as statsd, Collector() as syslog:
+        config = f"PATH = {str(where)!r}\n{NAMES}statsd_host = 'collector:{statsd.port}'\nsyslog = True\n"
+        config += f"syslog_addr = 'udp://collector:{syslog.port}'\n"
+        with Site(config, fresh=True) as server:
+            pids = server.worker_pids()
+            assert server.get("/hello?here").status == 200
+            statsd.wait(r"gunicorn\.requests:1\|c\|@1\.0")
+            syslog.wait(r".*GET /hello\?here .*")
+            statsd.close()
+            syslog.close()
+            where.write_text("127.0.0.2")
+            for port in (statsd.port, syslog.port):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
+                    there.bind(("127.0.0.2", port))
+                    there.setblocking(False)
+
+                    def is_heard(there: socket.socket = there) -> bool:
+                        server.get("/hello?there")
+                        try:
+                            return b"request" in (got := there.recv(2048)) or b"/hello?there" in got
+                        except BlockingIOError:
+                            return False
+
+                    until(is_heard, "messages come to the new address", within=60, every=0.2)
+            assert server.worker_pids() == pids

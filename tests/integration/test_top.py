@@ -91,7 +91,7 @@ def test_a_table_of_one_interval(shop: Server) -> None:
     assert {int(line.split()[1]) for line in lines[3:5]} == set(shop.worker_pids())
     assert sorted(line.split()[5] for line in lines[3:5]) == ["0/4", "1/4"]
     assert lines[5] == "requests over 1 s:"
-    assert re.fullmatch(r"  [12]\.[0-3] +[0-9.]+ s  GET /hold\?year=2025", lines[6])
+    assert re.fullmatch(r"  [12]\.[0-3] +[0-9.]+ s  call      GET /hold\?year=2025", lines[6])
 
 
 def test_json_for_programs_until_they_have_seen_enough(shop: Server) -> None:
@@ -182,7 +182,7 @@ def test_the_screen(shop: Server, width: int, head: str, style: str) -> None:
         busy = 1 if re.search(ROW % (1, one, 1, "serving", 1), lines[at + 1]) else 0
         assert re.search(ROW % (1, one, 1, "serving", busy), lines[at + 1])
         assert re.search(ROW % (2, two, 1, "serving", 1 - busy), lines[at + 2])
-        assert re.match(r"  [12]\.[0-3] +[0-9.]+ s  GET /hold\?year=2025", lines[at + 4])
+        assert re.match(r"  [12]\.[0-3] +[0-9.]+ s  call      GET /hold\?year=2025", lines[at + 4])
         assert lines[-1].startswith("? help  q quit  Enter stacks")
         assert terminal.attributes() <= HARMLESS
         terminal.type(*(["Down"] if busy == 0 else []), "Enter")
@@ -237,7 +237,7 @@ def test_what_is_done_from_the_keyboard_is_asked_first() -> None:
         terminal.type("n")
         terminal.wait("^not done$")
         terminal.type("+", "y")
-        terminal.wait("^scale: the server does it$")
+        terminal.wait("^scale: 2 workers are wanted, 1 were before$")
         terminal.wait(r"2 of 2 workers")
         terminal.type("-", "y")
         terminal.wait(r"1 of 1 workers")

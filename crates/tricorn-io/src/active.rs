@@ -220,9 +220,10 @@ impl Active {
     }
 
     /// The application does not wait for more of the body: from now on the time is not the client's.
-    pub fn stop_reading(&mut self) {
+    pub fn stop_reading(&mut self, engine: &Engine) {
         if let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.awaits_body()) {
             exchange.body_came(0, clock::now());
+            engine.note_wait(exchange, false);
         }
     }
 

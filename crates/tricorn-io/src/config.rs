@@ -133,6 +133,8 @@ pub struct AdminPaths {
     pub metrics: Vec<u8>,
     /// A page for people; empty: there is none. What it shows is at [`LIVE`] behind it.
     pub page: Vec<u8>,
+    /// What the server and its workers are at is told at [`STATUS`].
+    pub status: bool,
     /// Whose questions are answered.
     pub allow: Trust,
     /// Labels of the metric `tricorn_info` and their values.
@@ -149,6 +151,9 @@ impl AdminPaths {
     }
 }
 
+/// Where the admin listener tells what the server is at.
+pub const STATUS: &[u8] = b"/status";
+
 /// Where the page of the admin listener finds its data, behind its own path.
 pub const LIVE: &[u8] = b"/live.json";
 
@@ -159,6 +164,7 @@ impl Default for AdminPaths {
             ready: b"/readyz".to_vec(),
             metrics: b"/metrics".to_vec(),
             page: b"/".to_vec(),
+            status: false,
             allow: Trust::everybody(),
             info: Vec::new(),
             application: None,

@@ -62,7 +62,9 @@ pub use rustix::net::SocketType;
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
 pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::outside;
-pub use scoreboard::{CancelOrder, DRAIN, ENTRY, NOT_READY, REPLACED, Scoreboard, TABLE, YIELD, page_bytes};
+pub use scoreboard::{
+    Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, YIELD, page_bytes,
+};
 pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;

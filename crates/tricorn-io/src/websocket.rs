@@ -18,7 +18,7 @@ use crate::exchange::room::Room;
 use crate::exchange::timers::{Due, Timer};
 use crate::exchange::{Exchange, Sent};
 use crate::reactor::Readiness;
-use crate::scoreboard::Word;
+use crate::scoreboard::{Phase, Word};
 use tricorn_proto::response::HeadInputs;
 use tricorn_proto::websocket::session::{Goodbye, Settings};
 use tricorn_proto::websocket::{ContextPool, Kind, Session, StepInput, Unsendable};
@@ -83,6 +83,7 @@ impl<M> WebSocket<M> {
         let now = clock::now();
         let exchange = &mut *io.exchange;
         let sent = exchange.switch(inputs);
+        io.engine.note_phase(exchange, Phase::WebSocket);
         let mut socket = WebSocket {
             session: Session::new(settings, now),
             readable: true,

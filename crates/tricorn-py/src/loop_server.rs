@@ -68,6 +68,11 @@ impl LoopServer {
         self.gateway.running(py)
     }
 
+    /// What calls under way are known by, with their slots: a task, or an object of the gateway.
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        self.gateway.calls(py)
+    }
+
     /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.
     fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
         let late = self.gateway.current(py)?.filter(|slot| self.engine.is_late_at(*slot));

@@ -232,6 +232,7 @@ fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::Admin
         paths.allow =
             Trust::parse(&given).map_err(|error| PyValueError::new_err(format!("core option admin_allow: {error}")))?;
     }
+    paths.status = options.optional("admin_status")?;
     paths.info = options.optional("info")?;
     paths.application = options.optional("app_metrics")?;
     Ok(paths)

@@ -6,7 +6,9 @@ use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use tricorn_io::clock::{SECOND, now, wall_micros};
 use tricorn_io::metrics::{FAMILIES, Sources, live};
-use tricorn_io::{CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, YIELD, outside};
+use tricorn_io::{
+    Call, CancelOrder, DRAIN, GROUP_BYTES, Group, GroupWord, LedgerWord, NOT_READY, REPLACED, YIELD, outside,
+};
 
 /// A worker's page. It keeps the buffer exported.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -33,6 +35,7 @@ pub struct RunningRequest {
     slot: usize,
     started: u64,
     age: f64,
+    phase: &'static str,
     text: String,
 }
 
@@ -83,6 +86,15 @@ impl Scoreboard {
     fn order(&self, not_ready: bool, drain: bool, yields: bool, replaced: bool) {
         let orders = [(not_ready, NOT_READY), (drain, DRAIN), (yields, YIELD), (replaced, REPLACED)];
         self.page.order(orders.iter().filter(|(given, _)| *given).map(|(_, order)| order).sum());
+    }
+
+    fn order_log_level(&self, level: u64) {
+        self.page.order_log_level(level);
+    }
+
+    #[getter]
+    fn log_level(&self) -> u64 {
+        self.page.log_level()
     }
 
     fn order_cancel(&self, slot: usize, started: u64) {
@@ -159,6 +171,11 @@ impl Ledger {
         let all: Vec<_> = (0..used).filter_map(page).collect();
         self.page.history().note(&live::sample(&Sources::of(&all, Some(self.page))));
         Ok(())
+    }
+
+    /// What the arbiter says of the server; whether there is room for it.
+    fn post(&self, text: &[u8]) -> bool {
+        self.page.bulletin().write(text)
     }
 
     fn publish(&self, target: u64, generation: u64) {
@@ -298,9 +315,9 @@ fn snapshot(page: outside::PageReader) -> PyResult<Option<Snapshot>> {
 }
 
 fn running(page: outside::PageReader) -> Vec<RunningRequest> {
-    let told = |(slot, started, text): (usize, u64, Vec<u8>)| {
+    let told = |Call { slot, started, phase, text }| {
         let text = String::from_utf8_lossy(&text).into_owned();
-        RunningRequest { slot, started, age: seconds_since(started), text }
+        RunningRequest { slot, started, age: seconds_since(started), phase: phase.name(), text }
     };
     page.calls().map(told).collect()
 }

@@ -36,6 +36,7 @@ from tricorn.arbiter.policy.commands import (
     Spawn,
     StartSuccessor,
     TellCancelled,
+    TellLogLevel,
     TellStacks,
     WorkersChanged,
 )
@@ -54,6 +55,7 @@ from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
 from tricorn.errors import TricornError
+from tricorn.log import Logger
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os, time
@@ -173,6 +175,10 @@ class Effects:
                     self.events.appendleft(Upgraded(pid))
             case ChangeLogLevel(level):
                 self.generation.log.change_level(level)
+            case TellLogLevel(nrs, level):
+                for nr in nrs:
+                    if nr in self.processes.handles:
+                        self.processes.handles[nr].order_log_level(Logger.LOG_LEVELS[level])
             case Answer(ticket, result):
                 self._answer(ticket, {"ok": True, "result": result})
             case Refuse(ticket, kind, sentence):

@@ -6,9 +6,11 @@ from contextlib import suppress
 from signal import Signals
 
 from tricorn.arbiter import hooks
+from tricorn.arbiter.bulletin import Bulletin
 from tricorn.arbiter.effects import Effects, Finished
 from tricorn.arbiter.gauges import Gauges
 from tricorn.arbiter.history import History
+from tricorn.arbiter.lookups import Lookups
 from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
@@ -61,7 +63,9 @@ class Loop:
         self._time = OwnTime()
         self._watcher = Watcher(effects, self._time.now())
         self._history = History(effects, self._time.now())
+        self._bulletin = Bulletin(effects)
         self._gauges = Gauges(effects, self._time.now())
+        self._lookups = Lookups(effects, self._time.now())
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -69,6 +73,7 @@ class Loop:
         effects.server.attach(effects.processes.workers, wakeup.ring, self._events.append)
 
     def run(self) -> Finished | Worker:
+        self._bulletin.look(self._state, self._time.now())  # before there is a worker to ask
         while True:
             asked = self._effects.server.take_request()
             if asked is not None:
@@ -87,12 +92,18 @@ class Loop:
                     if outcome is not None:
                         return outcome
             self._gauges.count_workers()
+            self._bulletin.look(self._state, self._time.now())
             self._wait()
 
     def _wait(self) -> None:
         now, end = self._time.now(), self._state.next_deadline()
         soon = NEVER if end == NEVER else now + LONGEST_WAIT
-        looks = self._watcher.next_look(self._state), self._history.next_note(), self._gauges.next_look()
+        looks = (
+            self._watcher.next_look(self._state),
+            self._history.next_note(),
+            self._gauges.next_look(),
+            self._lookups.next_look(),
+        )
         deadline = min(end, soon, *looks, self._next_management)
         poll = select.poll()
         poll.register(self._wakeup, select.POLLIN)
@@ -101,6 +112,8 @@ class Loop:
             deadline = min(deadline, now if control.listener.has_more() else control.listener.deadline())
             control.listener.register(poll)
         timeout = None if deadline == NEVER else max(0, deadline - now)
+        if self._lookups.descriptor >= 0:
+            poll.register(self._lookups.descriptor, select.POLLIN)
         handles = self._effects.processes.handles
         for handle in handles.values():
             if handle.open:
@@ -114,6 +127,7 @@ class Loop:
         self._events.extend(self._watcher.look(self._state, now))
         self._history.note(now)
         self._gauges.look(now)
+        self._lookups.look(now)
         if now >= self._state.next_deadline():
             self._events.append(Tick())
         if now >= self._next_management:

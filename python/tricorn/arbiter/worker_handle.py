@@ -11,7 +11,7 @@ from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
 from tricorn.unpatched import os, signal
-from tricorn.workers import watch
+from tricorn.workers import waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Message, Ready
 
@@ -72,6 +72,12 @@ class WorkerHandle:
         """Has its monitor end a call; what became of it is there a moment later (`take_cancelled`)."""
         Scoreboard(self.pages.page(self.page)).order_cancel(place, start)
 
+    def order_log_level(self, level: int) -> None:
+        """Its Python takes it when it runs again. Only for one that serves: before, the signal may have no handler."""
+        Scoreboard(self.pages.page(self.page)).order_log_level(level)
+        if watch.LEVEL_SIGNAL is not None:
+            self.send(watch.LEVEL_SIGNAL)
+
     def take_cancelled(self) -> Cancelled | None:
         """None if the monitor has not heard of it, and will not any more."""
         return Scoreboard(self.pages.page(self.page)).take_cancelled()
@@ -91,9 +97,18 @@ class WorkerHandle:
             os.ftruncate(self.stacks, 0)
             os.lseek(self.stacks, 0, os.SEEK_SET)  # the worker writes on from here: it has the same open file
             self.send(watch.STACKS_SIGNAL)
+            if watch.WAITING_SIGNAL is not None:
+                self.send(watch.WAITING_SIGNAL)
 
     def told_stacks(self, most: int) -> str:
-        return os.pread(self.stacks, most, 0).decode("utf-8", "replace") if self.stacks >= 0 else ""
+        if self.stacks < 0:
+            return ""
+        # What waits stands far behind it, and between them nothing.
+        return os.pread(self.stacks, most, 0).rstrip(b"\0").decode("utf-8", "replace")
+
+    def told_waiting(self) -> bytes:
+        """What its Python has written since; empty: it has not come to it."""
+        return os.pread(self.stacks, waiting.MOST_BYTES, waiting.OFFSET) if self.stacks >= 0 else b""
 
     def forget(self) -> None:
         """It is gone, or this process is another worker."""

@@ -22,10 +22,13 @@ def _text(word: str, result: Result) -> str:
         case "workers":
             return table(WORKERS, (_worker(row) for row in result["workers"])) or "No workers."
         case "requests":
-            rows = ((_call(row), row["pid"], f"{row['age']:.1f} s", row["text"]) for row in result["requests"])
+            rows = (
+                (_call(row), row["pid"], f"{row['age']:.1f} s", row.get("phase"), row["text"])
+                for row in result["requests"]
+            )
             left = result["count"] - len(result["requests"])
             more = f"\n(and {left} more)" if left else ""
-            return (table(("CALL", "PID", "AGE", "REQUEST"), rows) or "No requests.") + more
+            return (table(("CALL", "PID", "AGE", "PHASE", "REQUEST"), rows) or "No requests.") + more
         case "listeners":
             listeners = [(row["address"], row["type"], "") for row in result["listeners"]]
             return table(
@@ -83,13 +86,27 @@ def _call(row: Result) -> str:
 
 
 def _stacks(worker: Result) -> Iterable[str]:
-    idle = "" if worker["threads"] else ": no thread of it is in the application"
+    is_idle = not (worker["threads"] or worker.get("waiting"))
+    idle = ": nothing of it is in the application" if is_idle else ""
     yield f"Worker {worker['slot']} (pid {worker['pid']}){idle}"
     for request in worker["requests"]:
         yield f"  {request['age']:.1f} s  {request['text']}"
     for thread in worker["threads"]:
         yield f"  {'Main thread' if thread['main'] else 'Thread'} {thread['name'] or thread['thread']}:"
         yield from (f"    {frame}" for frame in thread["stack"])
+    for each in worker.get("waiting") or ():
+        yield f"  {_waiting(worker, each)}:"
+        yield from (f"    {frame}" for frame in each["stack"])
+    if worker.get("note"):
+        yield f"  {worker['note']}"
+
+
+def _waiting(worker: Result, each: Result) -> str:
+    what = "Task" if each["of"] == "task" else "Greenlet"
+    how = ", running" if each["running"] else ""
+    if each["place"] is None:
+        return f"{what} {each['name']}{how}"
+    return f"{what} of {worker['slot']}.{each['place']}@{each['start']} {each['text'] or ''}{how}"
 
 
 def _lines(result: Result, indent: str = "") -> Iterable[str]:

@@ -181,7 +181,7 @@ FORMS: dict[str, Form] = {
     "worker remove": Form("worker remove [N]", "As `scale -N`.", _scale_by("-")),
     "worker kill": Form("worker kill PID", "Ends a worker by TERM; it is replaced.", _kill),
     "ready": Form("ready on|off", "Whether readiness is answered with 200; requests are served.", _ready),
-    "log-level": Form("log-level LEVEL", "Of the arbiter, and of workers from their start.", _log_level),
+    "log-level": Form("log-level LEVEL", "Of the arbiter and of all workers, until the next reload.", _log_level),
     "reopen": Form("reopen", "Opens log files anew, as USR1.", _plain("reopen")),
     "upgrade": Form("upgrade", "Starts a successor of the server, as USR2.", _plain("upgrade")),
     "shutdown": Form("shutdown [graceful|quick]", "Ends the server, as TERM or INT.", _shutdown),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from tricorn.config.config import Config
+    from tricorn.log.outlet import Outlet
     from tricorn.log.stream import LogStream
 
 
@@ -189,6 +190,14 @@ class Logger:
 
     def _get_user(self, environ: Mapping[str, Any]) -> str | None:
         return basic_auth_user(environ.get("HTTP_AUTHORIZATION") or "")
+
+    # Collectors
+
+    def outlets(self) -> list[Outlet]:
+        """What leads to a collector, each once."""
+        handlers = [*self.error_handlers, *self.access_handlers]
+        found = {id(each.outlet): each.outlet for each in handlers if hasattr(each, "outlet")}
+        return list(found.values())
 
     # Files
 

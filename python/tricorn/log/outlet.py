@@ -6,7 +6,8 @@
                        └──────────────────┘
 
 The same as `crates/tricorn-io/src/collectors` does for requests, for what Python code of the arbiter and the workers
-sends. A name is looked up once, when the log is made; a fork shares a socket for datagrams, and opens streams anew.
+sends. A name is looked up when the log is made, and by the arbiter later (`arbiter/lookups.py`). A fork shares a socket
+for datagrams, and opens streams anew.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import errno
 from collections import deque
 from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
 
 from tricorn.config.collectors import Collector
 from tricorn.unpatched import _thread, os, select, socket, time
@@ -27,6 +30,30 @@ PATIENCE = 0.5
 
 
 Socket = socket.socket
+
+
+def _is_address(host: str, family: int) -> bool:
+    try:
+        socket.inet_pton(family, host)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+class Place(NamedTuple):
+    """What a name means."""
+
+    family: int
+    host: str
+    port: int
+
+
+def look_up(collector: Collector, family: int) -> Place:
+    """It waits for the system's resolver. Raises OSError."""
+    _, host, port = collector
+    kind = socket.SOCK_STREAM if collector.transport == "tcp" else socket.SOCK_DGRAM
+    found_family, *_, place = socket.getaddrinfo(host, port, family, kind)[0]
+    return Place(int(found_family), str(place[0]), int(place[1]))
 
 
 class Outlet:
@@ -45,7 +72,9 @@ class Outlet:
         self._keeps = keeps
         self._kept: deque[bytes] = deque()
         self._size = 0
-        self._family = socket.AF_UNIX
+        self._family: int = socket.AF_UNIX
+        self.family: int = socket.AF_UNSPEC
+        """Of addresses that its name may mean."""
         self._stream = False
         self._delay, self._retry_at = 0.0, 0.0
         self._pid = os.getpid()
@@ -58,6 +87,14 @@ class Outlet:
             self.trouble = error.strerror or str(error)
         if self._stream:
             self._has_room(PATIENCE)
+
+    @property
+    def has_name(self) -> bool:
+        """Whether its name may come to mean another address."""
+        host = self.collector.host
+        if self.collector.transport not in ("udp", "tcp") or host == "localhost":
+            return False
+        return not any(map(partial(_is_address, host), (socket.AF_INET, socket.AF_INET6)))
 
     @property
     def is_stream(self) -> bool:
@@ -154,15 +191,31 @@ class Outlet:
             return self.socket.send(message, flags)
 
     def _look_up(self, inet4: bool) -> None:
-        transport, host, port = self.collector
+        transport, host, _ = self.collector
         if transport not in ("udp", "tcp"):
             self.address = host
             return
-        kind = socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM
-        family = socket.AF_INET if inet4 and ":" not in host else socket.AF_UNSPEC
-        found = socket.getaddrinfo(host, port, family, kind)
-        self._family, *_, place = found[0]
-        self.address = (str(place[0]), int(place[1]))
+        self.family = socket.AF_INET if inet4 and ":" not in host else socket.AF_UNSPEC
+        self._take(look_up(self.collector, self.family))
+
+    def _take(self, place: Place) -> None:
+        # From now on of this family: a socket cannot change its own.
+        self.family = self._family = place.family
+        self.address = (place.host, place.port)
+
+    def move(self, place: Place) -> bool:
+        """Its name means this. Whether that is something else than before."""
+        if self.address == (place.host, place.port):
+            return False
+        with self._lock:
+            self._take(place)
+            self._delay = self._retry_at = 0.0
+            if self._stream:
+                self._disconnect()
+            elif self.socket is not None:
+                with suppress(OSError):  # no way there now: the next lookup may know another
+                    self.socket.connect((place.host, place.port))
+        return True
 
     def _connected(self) -> Socket:
         match self.collector.transport:

@@ -44,6 +44,9 @@ class Statsd(Logger):
             if complaint := self.outlet.complaint("statsd", "statsd_host"):
                 self.error_log.warning("%s", complaint)
 
+    def outlets(self) -> list[Outlet]:
+        return [*super().outlets(), *([] if self.outlet is None else [self.outlet])]
+
     @property
     def sock(self) -> socket.socket | None:
         return None if self.outlet is None else self.outlet.socket

@@ -38,6 +38,7 @@ def of(look: Look, changes: Changes, moment: float) -> dict[str, Any]:
                 "slot": one.request.slot,
                 "started": one.request.started,
                 "age": one.request.age,
+                "phase": one.request.phase,
                 "text": one.request.text,
             }
             for one in table.running(look, 0.0)

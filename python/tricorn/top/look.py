@@ -41,6 +41,8 @@ class Request(Record):
     """Monotonic nanoseconds: with the slot it says which call it is."""
     age: float
     text: str
+    phase: str = ""
+    """call, sending, body, websocket or upgraded."""
 
 
 class Memory(Record):

@@ -98,7 +98,7 @@ class Live:
             if ask.word == "stacks":
                 self._desk = replace(self._desk, pane=stacks(answer), scroll=0)
             else:
-                self._say(f"{ask.word}: the server does it")
+                self._say(f"{ask.word}: {harmless(outcome(ask.word, answer), MOST_LINE)}")
 
     def _lost(self, error: ControlError) -> None:
         """A connection without an answer may still get one later: that is another one's by then."""
@@ -113,14 +113,33 @@ class Live:
         self._desk = replace(self._desk, message=sentence, is_bad=is_bad)
 
 
+def outcome(word: str, answer: dict[str, Any]) -> str:
+    """What came of an action."""
+    match word:
+        case "cancel":
+            return f"the request is told to end. {answer.get('note', '')}".rstrip()
+        case "scale":
+            return f"{answer.get('workers')} workers are wanted, {answer.get('previous')} were before"
+        case "drain":
+            return f"worker with pid {answer.get('pid')} is replaced"
+    return "the new workers boot; the list of workers shows them"
+
+
 def stacks(answer: dict[str, Any]) -> tuple[str, ...]:
     """The lines of an answer to `stacks`."""
     lines: list[str] = []
     for worker in answer["workers"]:
-        idle = "" if worker["threads"] else ": no thread of it is in the application"
+        is_idle = not (worker["threads"] or worker.get("waiting"))
+        idle = ": nothing of it is in the application" if is_idle else ""
         lines.append(f"worker {worker['slot']} (pid {worker['pid']}){idle}")
         lines += [f"  {request['age']:.1f} s  {request['text']}" for request in worker["requests"]]
         for thread in worker["threads"]:
             lines.append(f"  {'main thread' if thread['main'] else 'thread'} {thread['name'] or thread['thread']}:")
             lines += [f"    {frame}" for frame in thread["stack"]]
+        for each in worker.get("waiting") or ():
+            name = each["name"] if each["place"] is None else f"{worker['slot']}.{each['place']} {each['text'] or ''}"
+            lines.append(f"  {each['of']} {name}{', running' if each['running'] else ''}:")
+            lines += [f"    {frame}" for frame in each["stack"]]
+        if worker.get("note"):
+            lines.append(f"  {worker['note']}")
     return tuple(harmless(line, MOST_LINE) for line in lines)

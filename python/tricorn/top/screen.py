@@ -183,7 +183,7 @@ def _requests(desk: Desk, requests: Sequence[Running], room: int) -> list[Line]:
 
 def _request_line(one: Running, mark: Mark | None) -> Line:
     where = f"{one.worker.entry.slot}.{one.request.slot}"
-    text = f"  {where:<6} {one.request.age:7.1f} s  {one.request.text}"
+    text = f"  {where:<6} {one.request.age:7.1f} s  {one.request.phase:<9} {one.request.text}"
     return (Span(text, "chosen" if mark == mark_of(one) else ""),)
 
 

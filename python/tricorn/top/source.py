@@ -140,7 +140,7 @@ class Source:
             figures=snapshot.figures,
             oldest_wait=snapshot.oldest_wait,
             counted=counted,
-            requests=tuple(Request(one.slot, one.started, one.age, harmless(one.text)) for one in requests),
+            requests=tuple(Request(one.slot, one.started, one.age, harmless(one.text), one.phase) for one in requests),
         )
 
 

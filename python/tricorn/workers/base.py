@@ -28,6 +28,8 @@ from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from typing_extensions import Self
 
     from tricorn.config.config import Config
@@ -288,11 +290,30 @@ class Worker(Contract, ABC):
         self._status = self._run_core(self._ready.core, self._ready.gateway)
 
     def _say_ready(self) -> None:
+        watch.obey(self)
         self._tell(Ready(stand_in=self.stands_in, kind=self.alias))
         self.is_serving = True
         self.spec.once.close()
         if not self._alive:
             self._ask_to_retire()
+
+    def change_log_level(self) -> None:
+        """To what the arbiter has written into the page. Loggers of other classes keep theirs."""
+        change = getattr(self.log, "change_level", None)
+        level = LEVELS.get(Scoreboard(self.spec.page).log_level)
+        if change is not None and level is not None:
+            change(level)
+
+    def calls(self) -> Sequence[tuple[int, object]]:
+        """What requests are known by that may wait on no thread, with their places."""
+        return ()
+
+    def tell_what_waits(self, frame: FrameType | None) -> None:
+        """In a signal handler: an operator asks for stacks."""
+        from tricorn.workers import waiting
+
+        if self.fds.stacks >= 0:
+            waiting.write(self.fds.stacks, self.calls(), Scoreboard(self.spec.page).requests(), frame)
 
     def _load(self) -> None:
         try:
@@ -432,6 +453,9 @@ def _most_requests(config: Config) -> int:
 
 
 CRASHED = 1
+
+LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
+"""Of the log, as `logging` numbers them."""
 
 NOT_LOADED = "The application cannot be loaded; its traceback is served until it can"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,7 +29,7 @@ from tricorn.workers.messages import Notice
 if TYPE_CHECKING:
     from tricorn.config.config import Config
     from tricorn.log import Logger
-    from tricorn.workers.native import Core, LoopClock, WsgiGateway
+    from tricorn.workers.native import Core, GreenServer, LoopClock, WsgiGateway
 
 
 class Event(Protocol):
@@ -94,6 +94,7 @@ class GreenWorker(Worker):
 
     hub = yields = True
     _hub: Hub | None = None
+    _server: GreenServer | None = None
     _connections: Connections | None = None
 
     @classmethod
@@ -167,7 +168,7 @@ class GreenWorker(Worker):
 
         hub = self._hub = self.make_hub()
         done = hub.event()
-        server = GreenServer(core, gateway, hub, done.set)
+        server = self._server = GreenServer(core, gateway, hub, done.set)
         watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
@@ -177,9 +178,13 @@ class GreenWorker(Worker):
                 done.wait()
         finally:
             hub.unwatch()
+            self._server = None
             server.close()
             if self._connections is not None:
                 self._connections.report()
+
+    def calls(self) -> Sequence[tuple[int, object]]:
+        return () if self._server is None else self._server.calls()
 
     def in_child(self) -> None:
         """The child has all greenlets, and the hub: it may wait. Only the greenlet that forked ends it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from tricorn.unpatched import os, signal
+from tricorn.workers import watch
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -135,5 +136,5 @@ def ignore_signals() -> None:
     The interpreter takes handlers away before it is gone: the QUIT that follows a Ctrl-C, or a second TERM,
     would kill a worker that has done everything right, and the log would say so.
     """
-    for number in OURS:
+    for number in (*OURS, *watch.told_by_arbiter()):
         signal.signal(number, signal.SIG_IGN)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +99,9 @@ class LoopWorker(Worker):
 
     def has_threads_left(self) -> bool:
         return offloading.is_busy()
+
+    def calls(self) -> Sequence[tuple[int, object]]:
+        return () if self._server is None else self._server.calls()
 
     def in_child(self) -> None:
         if self._loop is not None:

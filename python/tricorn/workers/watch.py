@@ -25,7 +25,13 @@ from tricorn import errors
 from tricorn.unpatched import os
 
 if TYPE_CHECKING:
+    from tricorn.workers.base import Worker
     from tricorn.workers.native import Core
+
+
+def told_by_arbiter() -> tuple[int, ...]:
+    """Signals that have handlers in Python once a worker serves."""
+    return tuple(number for number in (LEVEL_SIGNAL, WAITING_SIGNAL) if number is not None)
 
 
 def _realtime(offset: int) -> int | None:
@@ -38,6 +44,10 @@ STACK_SIGNAL = _realtime(5)
 LATE_SIGNAL = _realtime(6)
 STACKS_SIGNAL = _realtime(7) if hasattr(os, "memfd_create") else None
 """Sent by the arbiter only, when an operator asks."""
+LEVEL_SIGNAL = _realtime(8)
+"""Sent by the arbiter: the level of the log stands in the worker's page."""
+WAITING_SIGNAL = _realtime(9) if STACKS_SIGNAL is not None else None
+"""Sent by the arbiter with STACKS_SIGNAL: Python adds what waits, when it runs."""
 
 
 def enable(messages: int, stacks: int = -1) -> None:
@@ -72,12 +82,32 @@ def _make_room_for_signals() -> None:
         native.enlarge_signal_stack()
 
 
+def obey(worker: Worker) -> None:
+    """For the main thread of a worker that is about to serve: does what the arbiter asks of its Python.
+
+    Before it says that it serves: a signal without a handler would end it.
+    """
+    if LEVEL_SIGNAL is None:
+        return
+
+    def change_level(*_: object) -> None:
+        worker.spawn(worker.change_log_level)
+
+    signal.signal(LEVEL_SIGNAL, change_level)
+    signal.siginterrupt(LEVEL_SIGNAL, False)  # C code of the application need not know
+    if WAITING_SIGNAL is not None:
+        signal.signal(WAITING_SIGNAL, lambda _, frame: worker.tell_what_waits(frame))
+        signal.siginterrupt(WAITING_SIGNAL, False)
+
+
 def disable() -> None:
     """In a process that is no worker: `messages` may be anything there."""
     if STACK_SIGNAL is not None:
         faulthandler.unregister(STACK_SIGNAL)
     if STACKS_SIGNAL is not None:
         faulthandler.unregister(STACKS_SIGNAL)
+    for number in told_by_arbiter():
+        signal.signal(number, signal.SIG_DFL)
 
 
 def listen(core: Core, late_call: Callable[[], type[BaseException] | None] | None = None) -> None:

@@ -64,6 +64,12 @@ def sees_admin_page(directory: Path) -> None:
         assert (ask(port, "/"), ask(port, "/look/live.json")) == (404, 200)
 
 
+def sees_admin_status(directory: Path) -> None:
+    port = free_port()
+    with Site(f"admin_bind = '127.0.0.1:{port}'\nadmin_status = True\n"):
+        until(lambda: ask(port, "/status") == 200, "the status")
+
+
 def sees_metrics_app(directory: Path) -> None:
     port = free_port()
     environ = {"PROMETHEUS_MULTIPROC_DIR": str(directory / "metrics")}

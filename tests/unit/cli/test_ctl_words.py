@@ -113,4 +113,4 @@ def test_results_are_tables_and_lines() -> None:
 def test_a_terminal_is_told_nothing_by_others() -> None:
     request = {"slot": 1, "pid": 7, "age": 1.0, "text": "GET /\x1b]0;mine\x07\x9b2J"}
     shown = ctl_text.text("requests", {"requests": [request], "count": 1})
-    assert shown.splitlines()[1] == r"1     7    1.0 s  GET /\x1b]0;mine\x07\x9b2J"
+    assert shown.splitlines()[1] == r"1     7    1.0 s  -      GET /\x1b]0;mine\x07\x9b2J"

@@ -78,11 +78,15 @@ def busy_shop() -> tuple[Look, Look]:
     """The looks at the beginning and at the end of one second. Every number on the screen can be told apart."""
     quiet = tuple(Worker(entry(number), page(counted()), None) for number in (1, 2, 3, 4))
     before = look(100.0, *quiet, totals=counted())
-    slow = Request(2, 62_000_000_000, 38.1, "GET /report?year=2025")
+    slow = Request(2, 62_000_000_000, 38.1, "GET /report?year=2025", "sending")
     export = Request(
-        0, 96_000_000_000, 4.2, "POST /export/everything-that-there-is-in-this-shop-and-in-the-other-one-as-well"
+        0,
+        96_000_000_000,
+        4.2,
+        "POST /export/everything-that-there-is-in-this-shop-and-in-the-other-one-as-well",
+        "call",
     )
-    quick = Request(1, 99_900_000_000, 0.1, "GET /")
+    quick = Request(1, 99_900_000_000, 0.1, "GET /", "call")
     busy = (
         Worker(
             entry(1),

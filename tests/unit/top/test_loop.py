@@ -8,7 +8,7 @@ from typing import Any
 from tricorn.control.client import NoAnswer, NoServer, Refused
 from tricorn.top.keys import Desk
 from tricorn.top.look import Look
-from tricorn.top.loop import Live
+from tricorn.top.loop import Live, outcome
 from tricorn.top.screen import Line
 
 from tests.unit.top.made import busy_shop
@@ -85,15 +85,22 @@ def test_an_interval_later_there_are_rates() -> None:
 
 
 def test_an_action_is_done_when_it_was_agreed_to() -> None:
-    shop, typist = Shop(), Typist(None, "R", "n", "+", "y")
+    shop, typist = Shop(scale={"previous": 1, "workers": 2}), Typist(None, "R", "n", "+", "y")
     run(shop, typist)
     assert shop.asked == [("scale", {"workers": "+1"})]
     assert typist.said()[2:] == [
         "reload: load configuration and code anew? (y/n)",
         "not done",
         "one worker more? (y/n)",
-        "scale: the server does it",
+        "scale: 2 workers are wanted, 1 were before",
     ]
+
+
+def test_what_came_of_an_action_is_said() -> None:
+    note = "tricorn.RequestCancelled is raised in it."
+    assert outcome("cancel", {"status": "cancelled", "note": note}) == f"the request is told to end. {note}"
+    assert outcome("drain", {"status": "draining", "pid": 7}) == "worker with pid 7 is replaced"
+    assert outcome("reload", {"status": "reloading"}).startswith("the new workers boot")
 
 
 def test_what_the_server_refuses_is_said_in_its_words() -> None:
@@ -125,7 +132,7 @@ worker 1 (pid 7)
   thread pool:
     File a
     File b
-worker 2 (pid 8): no thread of it is in the application
+worker 2 (pid 8): nothing of it is in the application
 """
     assert shown in typist.drawn[3]
     assert "main thread" not in typist.drawn[4]

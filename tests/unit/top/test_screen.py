@@ -107,7 +107,10 @@ def test_what_is_bad_is_marked() -> None:
 def test_a_question_a_message_and_a_pane_have_their_places() -> None:
     asked = keys.Ask("reload", {}, "reload: load configuration and code anew?")
     assert "reload: load configuration and code anew? (y/n)\n" in text(scene(question=asked), 80, 20)
-    assert text(scene(message="scale: the server does it"), 80, 20).splitlines()[-2] == "scale: the server does it"
+    assert (
+        text(scene(message="scale: 2 workers are wanted, 1 were before"), 80, 20).splitlines()[-2]
+        == "scale: 2 workers are wanted, 1 were before"
+    )
     long = text(scene(message="word " * 100), 80, 20).splitlines()[-5:]
     assert [len(line) for line in long[:4]] == [79] * 4
     assert long[4].startswith("? help")
@@ -118,7 +121,7 @@ def test_a_question_a_message_and_a_pane_have_their_places() -> None:
 
 
 def test_many_workers_leave_room_for_requests_and_the_chosen_one_is_shown() -> None:
-    slow = tuple(Request(slot, slot, 10.0 + slot, f"GET /{slot}") for slot in range(50))
+    slow = tuple(Request(slot, slot, 10.0 + slot, f"GET /{slot}", "call") for slot in range(50))
     workers = [Worker(entry(number), page(counted(), requests=slow), None) for number in range(1, 65)]
     now = look(1.0, *workers, totals=counted())
     for chosen in (1, 30, 64):
@@ -127,7 +130,7 @@ def test_many_workers_leave_room_for_requests_and_the_chosen_one_is_shown() -> N
         assert "requests over 1 s:\n" in shown
         assert " more\n" in shown
     last = Mark(1, 0, 0)
-    assert ".0       10.0 s  GET /0\n" in text(Scene(now, change.between(None, now), Desk(mark=last)), 80, 24)
+    assert ".0       10.0 s  call      GET /0\n" in text(Scene(now, change.between(None, now), Desk(mark=last)), 80, 24)
 
 
 def test_no_escape_sequence_of_a_request_reaches_the_terminal() -> None:

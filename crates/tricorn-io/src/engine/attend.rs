@@ -69,11 +69,17 @@ impl Engine {
         let before = out.len();
         let incoming = exchange.receive(self.config(), out);
         let now = clock::now();
+        if exchange.awaits_body() && !matches!(incoming, Incoming::Wait) {
+            self.note_wait(exchange, false);
+        }
         match incoming {
             Incoming::Bytes { .. } => exchange.body_came(out.len() - before, now),
             Incoming::Wait => match exchange.await_body(self.config(), now) {
                 Awaited::Until { is_new: false, .. } => {}
-                Awaited::Until { due, is_new: true } => self.set_timer(exchange, Timer::Body, due),
+                Awaited::Until { due, is_new: true } => {
+                    self.note_wait(exchange, true);
+                    self.set_timer(exchange, Timer::Body, due);
+                }
                 Awaited::Late(refusal) => return Incoming::Refused(refusal),
             },
             Incoming::Gone | Incoming::Refused(_) => {}

@@ -7,6 +7,7 @@ use crate::clock;
 use crate::config::Failpoint;
 use crate::exchange::Exchange;
 use crate::reactor::WAKE;
+use crate::scoreboard::Phase;
 use crate::sys::fork::is_child;
 use std::sync::PoisonError;
 use tricorn_proto::access_log::Record;
@@ -55,6 +56,21 @@ impl Engine {
         if shared.logs.tell(record) && shared.waiting.watch.is_covering() {
             shared.waiting.alarm.ring();
         }
+    }
+
+    /// Lets others know what the call is at.
+    pub fn note_phase(&self, exchange: &Exchange, phase: Phase) {
+        self.shared.board.call_is_at(exchange.slot, phase);
+    }
+
+    /// The call waits for more of the body, or (false) does so no longer.
+    pub fn note_wait(&self, exchange: &Exchange, waits: bool) {
+        let phase = match waits {
+            true => Phase::Body,
+            false if exchange.request.reply.head_sent() => Phase::Sending,
+            false => Phase::Call,
+        };
+        self.note_phase(exchange, phase);
     }
 
     /// The app thread leaves, giving back the exchange it was at.

@@ -25,7 +25,7 @@ use crate::logs::Logs;
 use crate::one_queue::siblings::Siblings;
 use crate::reactor::{Chores, Listener, Protocol, Reactor, Runner, SlotReadiness, Surroundings, WAKE};
 use crate::scoreboard::group::GroupWord;
-use crate::scoreboard::{Scoreboard, Word};
+use crate::scoreboard::{Phase, Scoreboard, Word};
 use crate::sys::fork::is_child;
 use crate::sys::poll::Poller;
 use crate::sys::random_seed;
@@ -259,6 +259,8 @@ impl Engine {
     ) -> Sent {
         if exchange.wants_cork() {
             self.cork(exchange);
+        } else if !exchange.request.reply.head_sent() {
+            self.note_phase(exchange, Phase::Sending);
         }
         let sent = exchange.write(inputs, piece, keep);
         self.shared.waiting.slots[exchange.slot].progress.made(exchange.lane.output().last_piece());

@@ -3,6 +3,7 @@ use super::Engine;
 use crate::exchange::Exchange;
 use crate::exchange::lane::Descriptor;
 use crate::exchange::timers::Timers;
+use crate::scoreboard::Phase;
 
 impl Engine {
     /// From now on the socket is the application's: nothing happens to it until the exchange is over, and then it is closed.
@@ -17,6 +18,7 @@ impl Engine {
         exchange.lane.output().may_write();
         let slot = &self.shared.waiting.slots[exchange.slot];
         slot.progress.exempt(slot.calls());
+        self.note_phase(exchange, Phase::Upgraded);
         exchange.timers = Timers::default();
         let Descriptor::Own(socket) = exchange.lane.descriptor();
         self.shared.baton.take().reactor.let_go(exchange.lane.id(), socket)

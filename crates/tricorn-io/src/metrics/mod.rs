@@ -7,6 +7,7 @@ mod application;
 mod exposition;
 pub mod families;
 pub mod live;
+pub mod status;
 mod totals;
 
 pub use accept::negotiated;

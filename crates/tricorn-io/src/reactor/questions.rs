@@ -1,9 +1,9 @@
 //! What is asked on admin connections, and what it is answered.
 use super::admin_gate::AdminGate;
 use super::listener::Listener;
-use crate::config::AdminPaths;
+use crate::config::{AdminPaths, STATUS};
 use crate::exchange::responder::Field;
-use crate::metrics::{self, Sources, live};
+use crate::metrics::{self, Sources, live, status};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::Scoreboard;
 use std::borrow::Cow;
@@ -15,6 +15,7 @@ pub(super) enum Question {
     /// Nothing that takes a look: status and text.
     Simple(u16, &'static str),
     Metrics,
+    Status,
     Page,
     /// The data of the page, from this time on.
     Live(u64),
@@ -55,6 +56,7 @@ impl Question {
             Some(why) if is(&admin.ready) => Question::Simple(503, why),
             None if is(&admin.ready) => Question::Simple(200, "ready\n"),
             _ if is(&admin.metrics) => Question::Metrics,
+            _ if admin.status && path == STATUS => Question::Status,
             _ if is(&admin.page) => Question::Page,
             _ if admin.is_live(path) => Question::Live(since(head.query.of(bytes))),
             _ => return Question::Simple(404, "not found\n"),
@@ -72,6 +74,10 @@ impl Question {
             Question::Page => Answer { status: 200, kind: HTML, text: Cow::Borrowed(live::PAGE) },
             Question::Live(since) => {
                 let text = sight.sources(|sources| live::render(sources, since));
+                Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
+            }
+            Question::Status => {
+                let text = sight.sources(status::render);
                 Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
             }
             Question::Metrics => {

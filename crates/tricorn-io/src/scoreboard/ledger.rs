@@ -15,6 +15,7 @@
 //!
 //! There is one writer, the arbiter, and neither waits for the other: the word changes only if the arbiter has gone on.
 
+use super::bulletin::{self, Bulletin};
 use super::history::{self, History};
 use super::{CODES, COUNTERS, DISTINCT, QUEUE_TIME, Scoreboard, TABLE};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -67,13 +68,15 @@ const _: () = assert!(LedgerWord::Reloads as usize + RELOADS.len() <= super::PAG
 pub struct Ledger {
     /// The arbiter's words, and one copy.
     page: Scoreboard,
-    /// The other copy, and behind it the history.
+    /// The other copy; behind it the history and the bulletin.
     other: Scoreboard,
 }
 
 /// Its length in bytes.
-pub const LEDGER_BYTES: usize = 2 * COPY + history::WORDS * 8;
+pub const LEDGER_BYTES: usize = 2 * COPY + (history::WORDS + bulletin::WORDS) * 8;
 const COPY: usize = super::PAGE_WORDS * 8;
+/// Where the bulletin begins, behind the history.
+const BULLETIN: usize = super::PAGE_WORDS + history::WORDS;
 
 impl Ledger {
     /// `None` if the memory is too short.
@@ -98,7 +101,12 @@ impl Ledger {
 
     /// What all workers did in the last minutes.
     pub fn history(&self) -> History {
-        History::of(&self.other.words[super::PAGE_WORDS..])
+        History::of(&self.other.words[super::PAGE_WORDS..BULLETIN])
+    }
+
+    /// What the arbiter says of the server.
+    pub fn bulletin(&self) -> Bulletin {
+        Bulletin::of(&self.other.words[BULLETIN..BULLETIN + bulletin::WORDS])
     }
 
     /// The copy that counts, and the other one.

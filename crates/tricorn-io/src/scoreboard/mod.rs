@@ -13,6 +13,8 @@
 //! written: it is zero, and takes no memory.
 
 pub mod buckets;
+pub mod bulletin;
+mod call;
 mod cancel;
 mod counts;
 pub mod group;
@@ -22,6 +24,7 @@ pub mod outside;
 mod reader;
 
 pub use buckets::{BUCKETS, bucket_floor};
+pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
 
 use crate::sys::fds;
@@ -70,6 +73,8 @@ words! {
     Threads = 5, Own;
     /// Written by the arbiter: see [`NOT_READY`], [`DRAIN`], [`YIELD`] and [`REPLACED`].
     Orders = 6, Own;
+    /// The level of the log that an operator has asked for, as Python numbers them; 0: as configured. Written by the arbiter.
+    LogLevel = 7, Own;
     Connections = 8, Gauge;
     InFlight = 9, Gauge;
     Queued = 10, Gauge;
@@ -170,8 +175,10 @@ pub const YIELD: u64 = 4;
 pub const REPLACED: u64 = 8;
 
 /// The requests with the application, one entry for each that can run at once: start (monotonic nanoseconds, 0: none), length of the
-/// text, text (`METHOD target`), and a word to spare.
+/// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.
 pub const TABLE: usize = 448;
+/// What was said of a worker before it began its page.
+const KEPT: [Word; 3] = [Word::Orders, Word::LogLevel, Word::Databases];
 pub const ENTRY: usize = 16;
 /// Most bytes of a request's text.
 pub const TEXT: usize = 104;
@@ -280,7 +287,7 @@ impl Scoreboard {
     pub fn begin(&self, threads: usize) {
         let used = (self.entries() * ENTRY + TABLE).min(self.words.len());
         for (index, word) in self.words[..used].iter().enumerate() {
-            if index != Word::Orders as usize && index != Word::Databases as usize {
+            if !KEPT.iter().any(|kept| *kept as usize == index) {
                 word.store(0, Relaxed);
             }
         }
@@ -388,6 +395,13 @@ impl Scoreboard {
         entry[0].store(started, Release);
     }
 
+    /// What the call of this slot is at from now on. It is the call's own to say.
+    pub fn call_is_at(&self, slot: usize, phase: Phase) {
+        if let Some(entry) = self.used_entry(slot) {
+            entry[1].store(call::joined(call::length(entry[1].load(Relaxed)), phase), Relaxed);
+        }
+    }
+
     #[inline]
     pub fn call_ends(&self, slot: usize) {
         if let Some(entry) = self.used_entry(slot) {
@@ -403,21 +417,23 @@ impl Scoreboard {
 
     /// The text of the request at this place; `None` if there is none or it changed meanwhile.
     pub fn call_text(&self, slot: usize) -> Option<Vec<u8>> {
-        self.call(slot).map(|(_, text)| text)
+        self.call(slot).map(|call| call.text)
     }
 
-    /// The same, after the start of the call.
-    fn call(&self, slot: usize) -> Option<(u64, Vec<u8>)> {
+    /// All that is known of it.
+    fn call(&self, slot: usize) -> Option<Call> {
         let entry = self.used_entry(slot)?;
         // Relaxed, and a fence: the page may be mapped read-only (`outside.rs`).
         let started = entry[0].load(Relaxed);
         fence(Acquire);
-        let length = (entry[1].load(Relaxed) as usize).min(TEXT);
+        let second = entry[1].load(Relaxed);
+        let length = call::length(second).min(TEXT);
         let words = entry[2..2 + TEXT / 8].iter().map(|word| word.load(Relaxed).to_ne_bytes());
         let mut text: Vec<u8> = words.flatten().collect();
         text.truncate(length);
         fence(Acquire);
-        (started != 0 && entry[0].load(Relaxed) == started).then_some((started, text))
+        let is_same = started != 0 && entry[0].load(Relaxed) == started;
+        is_same.then(|| Call { slot, started, phase: Phase::of(second), text })
     }
 
     #[inline]
@@ -475,6 +491,24 @@ mod tests {
     }
 
     #[test]
+    fn a_phase_leaves_the_text_and_ends_with_its_call() {
+        let board = Scoreboard::private(2);
+        board.begin(2);
+        let seen = || board.calls().map(|call| (call.phase, call.text)).collect::<Vec<_>>();
+        board.call_begins(1, 7, [b"GET", b" ", b"/x"]);
+        for phase in [Phase::WebSocket, Phase::Body, Phase::Sending] {
+            board.call_is_at(1, phase);
+            assert_eq!(seen(), [(phase, b"GET /x".to_vec())]);
+        }
+        board.call_ends(1);
+        board.call_begins(1, 8, [b"PUT /", b"", b""]);
+        assert_eq!(seen(), [(Phase::Call, b"PUT /".to_vec())]);
+        board.call_is_at(0, Phase::Body);
+        board.call_is_at(9999, Phase::Body);
+        assert_eq!(seen().len(), 1);
+    }
+
+    #[test]
     fn entries_are_counted_from_the_first_use_on_and_nothing_beyond_is_looked_at() {
         let board = Scoreboard::private(1000);
         board.begin(1000);
@@ -515,9 +549,10 @@ mod tests {
         let board = Scoreboard::private(1);
         board.set(Word::Orders, DRAIN);
         board.set(Word::Databases, 3);
+        board.order_log_level(10);
         board.set(Word::Requests, 3);
         board.begin(1);
         assert!(board.orders_drain());
-        assert_eq!((board.get(Word::Databases), board.get(Word::Requests)), (3, 0));
+        assert_eq!((board.get(Word::Databases), board.get(Word::Requests), board.log_level()), (3, 0, 10));
     }
 }

@@ -7,7 +7,7 @@
 use super::buckets::EXPORTED;
 use super::group::{GROUP_BYTES, Group, GroupWord};
 use super::ledger::{EXITS, Ledger, LedgerWord, RELOADS};
-use super::{APP_TIME, BUCKETS, QUEUE_TIME, Scoreboard, TOTAL_TIME, bucket_floor};
+use super::{APP_TIME, BUCKETS, Call, QUEUE_TIME, Scoreboard, TOTAL_TIME, bucket_floor};
 
 /// A worker's page. Only what reads it can be called.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl PageReader {
         self.0.figures()
     }
 
-    pub fn calls(&self) -> impl Iterator<Item = (usize, u64, Vec<u8>)> {
+    pub fn calls(&self) -> impl Iterator<Item = Call> {
         self.0.calls()
     }
 

@@ -1,6 +1,7 @@
 //! What others than its core do with a page. They read it, also after its worker was killed, and write a few words.
 //!
 //! A page is read without stopping its writer, so that figures that belong together may be a request apart.
+use super::call::Call;
 use super::{
     APP_TIME, BUCKETS, ENTRY, MAGIC, QUEUE_TIME, Scoreboard, State, TABLE, TOTAL_TIME, VERSION, Word, bucket_floor,
 };
@@ -67,9 +68,9 @@ impl Scoreboard {
         Some(buckets.filter(|&(_, count)| count > 0))
     }
 
-    /// The calls that are under way: slot, start in nanoseconds, text.
-    pub fn calls(&self) -> impl Iterator<Item = (usize, u64, Vec<u8>)> {
-        (0..self.entries()).filter_map(|slot| self.call(slot).map(|(started, text)| (slot, started, text)))
+    /// The calls that are under way.
+    pub fn calls(&self) -> impl Iterator<Item = Call> {
+        (0..self.entries()).filter_map(|slot| self.call(slot))
     }
 
     /// When the call began that is under way for longest, of the first thousand; `None`: there is none.
@@ -80,6 +81,15 @@ impl Scoreboard {
     /// Replaces the orders by these, which are added up.
     pub fn order(&self, orders: u64) {
         self.set(Word::Orders, orders);
+    }
+
+    /// The level of the log that its Python is to take; 0: as configured.
+    pub fn order_log_level(&self, level: u64) {
+        self.set(Word::LogLevel, level);
+    }
+
+    pub fn log_level(&self) -> u64 {
+        self.get(Word::LogLevel)
     }
 
     /// How many connections to databases the worker holds, as far as it can tell.
@@ -190,6 +200,7 @@ static FIGURES: [(&str, Word); 45] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scoreboard::call::Phase;
     use crate::scoreboard::{COUNTERS, GAUGES};
 
     #[test]
@@ -237,7 +248,8 @@ mod tests {
         board.begin(2);
         board.call_begins(1, 7, [b"GET", b" /", b""]);
         board.set(Word::Entries, u64::MAX);
-        assert_eq!(board.calls().collect::<Vec<_>>(), [(1, 7, b"GET /".to_vec())]);
+        let call = Call { slot: 1, started: 7, phase: Phase::Call, text: b"GET /".to_vec() };
+        assert_eq!(board.calls().collect::<Vec<_>>(), [call]);
         board.call_ends(1);
         assert_eq!(board.calls().count(), 0);
     }

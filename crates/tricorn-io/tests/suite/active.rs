@@ -195,7 +195,7 @@ fn an_application_that_does_not_ask_for_the_body_leaves_the_client_its_time() {
     let mut scene = Scene::with(config, &post(6, "abc"), 2 * GRACE);
     assert!(!scene.active.take_first().is_empty());
     assert!(matches!(scene.read().0, Read::Wait { .. }));
-    scene.active.stop_reading();
+    scene.active.stop_reading(&scene.server.engine);
     scene.active.begin_grace(&scene.server.engine, Departure::Broken); // a later timer, to wait for
     let departure = until_some(|| {
         let effects = scene.next();

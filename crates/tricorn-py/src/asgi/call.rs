@@ -202,6 +202,10 @@ impl Call {
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 
+    pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.state().run.task(py)
+    }
+
     /// The request's body is not as it should be, or does not come: an answer, if there is none yet, and the end.
     pub fn refuse(&self, py: Python<'_>, refusal: &Refusal) -> PyResult<()> {
         let Some(mut exchange) = self.state().active.take() else { return Ok(()) };

@@ -224,6 +224,15 @@ impl Gateway for Asgi {
         self.ground.tasks.running(py)
     }
 
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        let task = |call: &Py<PyAny>| match call.bind(py).cast::<Call>() {
+            Ok(call) => call.get().task(py),
+            Err(_) => call.bind(py).cast::<Socket>().ok()?.get().task(py),
+        };
+        let entries = self.ground.shared.calls.entries(py);
+        entries.into_iter().filter_map(|(slot, call)| Some((slot, task(&call)?))).collect()
+    }
+
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         self.ground.tasks.cancel_all(py)
     }

@@ -45,7 +45,7 @@ impl Awaited for Receive {
         let mut state = call.state();
         let dropped: Vec<Py<PyAny>> = state.waits.receivers.extract_if(.., |waiting| waiting.is(future)).collect();
         if state.waits.receivers.is_empty() {
-            state.active.stop_reading();
+            state.active.stop_reading(&call.ground().shared.engine);
         }
         drop(state);
         drop(dropped);

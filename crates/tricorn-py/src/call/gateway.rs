@@ -156,6 +156,10 @@ impl Gateway for CallServer {
         self.ground.running()
     }
 
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        self.ground.shared.calls.entries(py)
+    }
+
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         let calls = self.ground.shared.calls.all(py);
         calls.iter().filter_map(|call| call.cast::<Call>().ok()).try_for_each(Call::client_left)

@@ -158,6 +158,12 @@ impl GreenServer {
         Ok(self.core.get().late_error(py, slot))
     }
 
+    /// The greenlets whose slots are known, with these.
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        let Ok(running) = self.running.try_borrow() else { return Vec::new() };
+        running.iter().map(|(slot, greenlet)| (*slot, greenlet.clone_ref(py))).collect()
+    }
+
     /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let parked = std::mem::take(&mut *self.parked.borrow_mut());

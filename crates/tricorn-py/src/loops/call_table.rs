@@ -35,6 +35,13 @@ impl CallTable {
         lock(&self.0).iter().flatten().map(|call| call.clone_ref(py).into_bound(py)).collect()
     }
 
+    /// The same, with their slots.
+    pub fn entries(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        let places = lock(&self.0);
+        let entry = |(slot, call): (usize, &Option<Py<PyAny>>)| Some((slot, call.as_ref()?.clone_ref(py)));
+        places.iter().enumerate().filter_map(entry).collect()
+    }
+
     /// The slot of the first that `is_it` takes for the one.
     pub fn find(&self, py: Python<'_>, is_it: impl Fn(&Bound<'_, PyAny>) -> bool) -> Option<usize> {
         lock(&self.0).iter().position(|call| call.as_ref().is_some_and(|call| is_it(call.bind(py))))

@@ -24,6 +24,8 @@ pub trait Gateway {
     }
     /// Calls that have not ended, answered or not.
     fn running(&self, py: Python<'_>) -> usize;
+    /// What those are known by that are told of their connections, with their slots.
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)>;
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
     /// Connections that would stay for ever are told to end: WebSockets, with this code.
     fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()>;

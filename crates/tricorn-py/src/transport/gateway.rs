@@ -124,6 +124,10 @@ impl Gateway for Transports {
         self.ground.running()
     }
 
+    fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        self.ground.shared.calls.entries(py)
+    }
+
     /// Every connection with a request under way is lost for its protocol.
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()> {
         for call in self.ground.shared.calls.all(py) {

@@ -53,7 +53,7 @@ impl Transport {
     fn pause_reading(&self) {
         let mut state = self.state();
         state.paused = true;
-        state.active.stop_reading();
+        state.active.stop_reading(&self.ground.shared.engine);
     }
 
     fn resume_reading(slf: &Bound<'_, Transport>) -> PyResult<()> {

@@ -8,7 +8,7 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
-use tricorn_io::{Engine, Exchange, Sent};
+use tricorn_io::{Engine, Exchange, Phase, Sent};
 use tricorn_proto::http1::{Part, ResponseParser};
 use tricorn_proto::response::{End, Fault};
 
@@ -164,6 +164,7 @@ impl Speech<'_, '_> {
                         sent = worse(sent, self.piece(0, 0));
                         waits = None;
                         self.exchange.lane.switch();
+                        self.engine.note_phase(self.exchange, Phase::Upgraded);
                         self.state.tunnel = true;
                         self.state.unread = self.engine.take_unread(self.exchange);
                         self.state.reading = Reading::Done;

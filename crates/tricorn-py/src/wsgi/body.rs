@@ -130,6 +130,9 @@ impl BodySource {
             state.at_hand.clear();
             match exchange.receive(engine.config(), &mut state.at_hand) {
                 Incoming::Bytes { last } => {
+                    if exchange.awaits_body() {
+                        engine.note_wait(exchange, false);
+                    }
                     exchange.body_came(state.at_hand.len(), now);
                     engine.progressed(exchange);
                     state.ended = last;
@@ -165,7 +168,11 @@ impl BodySource {
         let outcome = hub.wait_readable(py, socket.as_fd(), nanos);
         if outcome.is_err() {
             // The greenlet is told to do something else: from now on time is not the client's.
-            self.handle.get().with(|exchange| exchange.body_came(0, clock::now()));
+            let handle = self.handle.get();
+            handle.with(|exchange| {
+                exchange.body_came(0, clock::now());
+                handle.engine().note_wait(exchange, false);
+            });
         }
         outcome
     }
@@ -180,7 +187,12 @@ impl State {
             self.awaited = Some((exchange.slot(), socket));
         }
         match exchange.await_body(engine.config(), now) {
-            Awaited::Until { due, .. } => Ok(Look::Wait(due.saturating_sub(now))),
+            Awaited::Until { due, is_new } => {
+                if is_new {
+                    engine.note_wait(exchange, true);
+                }
+                Ok(Look::Wait(due.saturating_sub(now)))
+            }
             Awaited::Late(refusal) => {
                 exchange.body_came(0, now);
                 self.refuse(engine, exchange, &refusal);

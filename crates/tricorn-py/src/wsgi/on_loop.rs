@@ -71,6 +71,10 @@ impl Gateway for OnLoop {
         usize::from(self.slot.get().is_some())
     }
 
+    fn calls(&self, _py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
+        Vec::new() // one at a time, on the loop's thread
+    }
+
     fn cancel_all(&self, _py: Python<'_>) -> PyResult<()> {
         Ok(())
     }

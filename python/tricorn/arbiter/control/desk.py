@@ -114,6 +114,8 @@ class Desk:
                     client.follows = True
                     self._send(client, request, {"ok": True, "result": {}})
                 case Cancel() as wish:
+                    # First: whether the request runs is an answer, too.
+                    self._permit(client, request)
                     check(self._effects.processes.handles.get(wish.nr), wish)
                     return self._ask(client, request, wish)
                 case wish:
@@ -143,18 +145,22 @@ class Desk:
         wish: Wish,
         shape: Callable[[Mapping[str, object]], Mapping[str, object]] = dict,
     ) -> Asked:
-        from tricorn.arbiter.control.words import Refusal
-
-        generation = self._effects.generation
-        told = f"Control: {client.peer} asks: {_described(request)}"
-        if generation.config.control_read_only and not _may_act(client.peer):
-            generation.log.warning("%s; denied (control_read_only)", told)
-            raise Refusal("denied", f"{client.peer} may only look (control_read_only).")
-        generation.log.info("%s", told)
+        self._permit(client, request)
+        self._effects.generation.log.info("Control: %s asks: %s", client.peer, _described(request))
         self._last += 1
         self._tickets[self._last] = Ticket(client, request, shape)
         client.waits += 1
         return Asked(self._last, wish)
+
+    def _permit(self, client: Client, request: Request) -> None:
+        """Raises Refusal if the client may only look."""
+        from tricorn.arbiter.control.words import Refusal
+
+        generation = self._effects.generation
+        if generation.config.control_read_only and not _may_act(client.peer):
+            told = f"Control: {client.peer} asks: {_described(request)}"
+            generation.log.warning("%s; denied (control_read_only)", told)
+            raise Refusal("denied", f"{client.peer} may only look (control_read_only).")
 
     def _all(self) -> tuple[int, ...]:
         handles = self._effects.processes.handles.values()

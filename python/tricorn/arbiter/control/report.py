@@ -14,8 +14,10 @@ from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.config.config import DEFAULT
 from tricorn.config.registry import SETTINGS
 from tricorn.config.shown import shown
+from tricorn.log import Logger
 from tricorn.metrics.scoreboard import LAYOUT, Snapshot
 from tricorn.unpatched import socket, time
+from tricorn.workers import AUTO
 
 if TYPE_CHECKING:
     from tricorn.arbiter.effects import Effects
@@ -35,7 +37,7 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
         "pid": server.pid,
         "name": server.proc_name,
         "app": generation.app.app_uri,
-        "class": generation.worker_class.alias,
+        "class": _class(effects),
         "state": _phase_of(state),
         "ready": is_ready(state),
         "uptime": round(now - effects.began, 3),
@@ -50,10 +52,28 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
             "leaving": sum(isinstance(worker.phase, Leaving) for worker in state.workers.values()),
         },
         "listeners": [str(listener) for listener in generation.listeners],
+        "log_level": _log_level(generation.log),
         "successor": state.successor,
         "predecessor": effects.upgrade.parent,
     }
     return about if brief else about | _load(effects)
+
+
+def _class(effects: Effects) -> str:
+    """With `auto` what the newest worker has chosen, once one serves."""
+    kind = effects.generation.worker_class.alias
+    if kind != AUTO:
+        return kind
+    newest = max(
+        (each for each in effects.processes.handles.values() if each.kind), key=lambda each: each.nr, default=None
+    )
+    return kind if newest is None else newest.kind
+
+
+def _log_level(log: Logger) -> str | None:
+    """The one in force; a class of the user's may have others."""
+    level = getattr(log, "loglevel", None)
+    return next((name for name, number in Logger.LOG_LEVELS.items() if number == level), None)
 
 
 def _load(effects: Effects) -> Json:
@@ -91,21 +111,21 @@ def _phase_of(state: State) -> str:
 
 def workers(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
     handles = effects.processes.handles
-    rows = [_row(worker, handles.get(worker.nr), now, brief=brief) for worker in state.workers.values()]
+    rows = [worker(each, handles.get(each.nr), now, brief=brief) for each in state.workers.values()]
     return {"workers": sorted(rows, key=lambda row: (row["slot"] is None, row["slot"]))}
 
 
-def _row(worker: Worker, handle: WorkerHandle | None, now: float, *, brief: bool) -> Json:
+def worker(each: Worker, handle: WorkerHandle | None, now: float, *, brief: bool = False) -> Json:
     row: Json = {
         "slot": None if handle is None else handle.worker.slot,
-        "pid": worker.pid,
-        "nr": worker.nr,
-        "generation": worker.generation,
+        "pid": each.pid,
+        "nr": each.nr,
+        "generation": each.generation,
         "class": None if handle is None else handle.kind or handle.worker.alias,
-        "state": _state_of(worker),
-        "age": round(now - worker.started, 3),
-        "stuck": worker.stuck,
-        "note": _note_of(worker),
+        "state": _state_of(each),
+        "age": round(now - each.started, 3),
+        "stuck": each.stuck,
+        "note": _note_of(each),
     }
     seen = None if handle is None or brief else handle.snapshot()
     if seen is not None:
@@ -188,7 +208,7 @@ def requests(effects: Effects, older: float) -> Json:
             if request.age >= older:
                 age = round(request.age, 3)
                 row = {"slot": handle.worker.slot, "place": request.slot, "start": request.started, "age": age}
-                found.append({**row, "pid": handle.pid, "text": request.text})
+                found.append({**row, "pid": handle.pid, "phase": request.phase, "text": request.text})
     found.sort(key=lambda row: -float(row["age"]))  # type: ignore[arg-type]
     return {"requests": found[:MOST_REQUESTS], "count": len(found)}
 

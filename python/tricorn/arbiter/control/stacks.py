@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from tricorn.arbiter.worker_handle import WorkerHandle
@@ -16,6 +17,10 @@ MOST_TEXT = 64 << 10
 MOST_TOTAL = 512 << 10
 MOST_REQUESTS = 100
 
+ON_THREADS = ("sync", "gthread", "hosted")
+"""Classes whose requests are threads' all."""
+LATE = "Its Python has not run within 300 ms, so that greenlets and tasks are not told; the main thread holds them up."
+
 SERVER = f'File "{workers_path[0]}'
 """Frames from here on are the server's, and the same for every request."""
 
@@ -26,12 +31,45 @@ def stacks(handles: Sequence[WorkerHandle]) -> Json:
 
 
 def _of(handle: WorkerHandle, most: int) -> Json:
-    running = sorted(handle.requests(), key=lambda request: -request.age)[:MOST_REQUESTS]
+    requests = handle.requests()
+    running = sorted(requests, key=lambda request: -request.age)[:MOST_REQUESTS]
+    texts: dict[tuple[object, object], str] = {(each.slot, each.started): each.text for each in requests}
+    told = waiting(handle.told_waiting(), most)
+    for each in told or ():
+        each["text"] = texts.get((each["place"], each["start"]))
     return {
         "slot": handle.worker.slot,
         "pid": handle.pid,
         "threads": threads(handle.told_stacks(most)),
         "requests": [{"age": round(request.age, 3), "text": request.text} for request in running],
+        "waiting": told,
+        "note": LATE if told is None and handle.kind not in ON_THREADS else None,
+    }
+
+
+def waiting(data: bytes, most: int) -> list[Json] | None:
+    """Greenlets and tasks; None if Python has told nothing. A worker may write anything there."""
+    try:
+        told = json.loads(data)["stacks"]
+        found = [_waiting(each) for each in told]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+    while len(json.dumps(found)) > most:
+        del found[len(found) // 2 :]
+    return found
+
+
+def _waiting(each: Mapping[str, object]) -> Json:
+    stack, place, start = each["stack"], each["place"], each["start"]
+    if not isinstance(stack, list) or not isinstance(place, int | None) or not isinstance(start, int | None):
+        raise TypeError
+    return {
+        "of": str(each["of"]),
+        "name": str(each["name"]),
+        "place": place,
+        "start": start,
+        "running": each["running"] is True,
+        "stack": [str(line) for line in stack],
     }
 
 

@@ -140,6 +140,15 @@ class StartSuccessor(Record):
 
 
 class ChangeLogLevel(Record):
+    """Of the arbiter's log, and with it of workers that are forked from now on."""
+
+    level: Level
+
+
+class TellLogLevel(Record):
+    """Has workers that serve take this level."""
+
+    nrs: tuple[int, ...]
     level: Level
 
 
@@ -185,6 +194,7 @@ Command = (
     | Notify
     | StartSuccessor
     | ChangeLogLevel
+    | TellLogLevel
     | Answer
     | Refuse
     | Exit

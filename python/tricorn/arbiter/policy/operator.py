@@ -5,8 +5,18 @@ from __future__ import annotations
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving, pending, reloading, signals
-from tricorn.arbiter.policy.commands import Answer, ChangeLogLevel, Command, Kind, Log, Order, Refuse
-from tricorn.arbiter.policy.state import Decision, State
+from tricorn.arbiter.policy.commands import (
+    Answer,
+    ChangeLogLevel,
+    Command,
+    Kind,
+    Level,
+    Log,
+    Order,
+    Refuse,
+    TellLogLevel,
+)
+from tricorn.arbiter.policy.state import Decision, LevelAsked, State
 from tricorn.arbiter.policy.wishes import (
     Cancel,
     Drain,
@@ -44,7 +54,7 @@ def asked(state: State, ticket: int, wish: Wish, now: float) -> Decision:  # one
         case Welcome(on):
             return _welcome(state, ticket, on)
         case SetLogLevel(level):
-            return state, [ChangeLogLevel(level), Answer(ticket, {"level": level})]
+            return _log_level(state, ticket, level)
         case _:
             return _by_signal(state, ticket, wish, now)
 
@@ -128,6 +138,14 @@ def _stacks(state: State, ticket: int, nrs: tuple[int, ...], now: float) -> Deci
     if not ready:
         return _refuse(state, ticket, "No such worker serves yet.")
     return pending.wait_for_stacks(state, ticket, ready, now)
+
+
+def _log_level(state: State, ticket: int, level: Level) -> Decision:
+    """Those that boot are told when they serve: before, the signal may have no handler."""
+    state = replace(state, log_level=LevelAsked(level, state.generation))
+    nrs = tuple(nr for nr, worker in state.workers.items() if worker.served_since is not None)
+    told = [TellLogLevel(nrs, level)] if nrs else []
+    return state, [ChangeLogLevel(level), *told, Answer(ticket, {"level": level, "workers": len(nrs)})]
 
 
 def _welcome(state: State, ticket: int, on: bool) -> Decision:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from signal import Signals
 
 from tricorn.arbiter.policy import leaving, pending
-from tricorn.arbiter.policy.commands import Command, Commit, Log, Notify, Reload, Rollback, ServiceState
+from tricorn.arbiter.policy.commands import ChangeLogLevel, Command, Commit, Log, Notify, Reload, Rollback, ServiceState
 from tricorn.arbiter.policy.events import Reloaded
 from tricorn.arbiter.policy.state import Decision, State, Trial
 from tricorn.arbiter.policy.worker import Leaving, Worker
@@ -70,6 +70,8 @@ def roll_back(state: State, reason: str, now: float) -> Decision:
     commands: list[Command] = [log, Rollback(state.generation)]
     state = replace(state, generation=trial.previous, target=trial.target, policy=trial.policy, trial=None)
     state = replace(state, scaled=trial.scaled)
+    if state.log_level is not None:  # the configuration is that of before, and its workers have this level
+        commands.append(ChangeLogLevel(state.log_level.level))
     for worker in failing:
         state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)
         commands += told
@@ -82,7 +84,8 @@ def settle(state: State, now: float) -> Decision:
     if trial is None or state.serving(state.generation) < state.target:
         return state, []
     commands: list[Command] = [Commit(state.generation)]
-    state = replace(state, trial=None)
+    asked = state.log_level
+    state = replace(state, trial=None, log_level=asked if asked and asked.generation >= state.generation else None)
     for worker in list(state.workers.values()):
         if worker.generation != state.generation and not isinstance(worker.phase, Leaving):
             state, told = leaving.leave(state, worker.because("reload"), Signals.SIGTERM, now)

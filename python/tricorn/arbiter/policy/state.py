@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from tricorn.arbiter.policy.commands import Command
+from tricorn.arbiter.policy.commands import Command, Level
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 from tricorn.record import Record, replace
 
@@ -70,6 +70,14 @@ class Pending(Record):
     """Not the reload that is under way: it was asked for after that had begun."""
 
 
+class LevelAsked(Record):
+    """The level of the log that an operator has asked for."""
+
+    level: Level
+    generation: int
+    """The newest that it is for: a later one has that of its configuration."""
+
+
 class Awaited(Record):
     """What workers are about to do: write stacks, or end a call."""
 
@@ -120,6 +128,7 @@ class State(Record):
     """The number of workers that an operator has asked for: it outlives a reload that configures the same number."""
     unready: bool = False
     """An operator has readiness denied."""
+    log_level: LevelAsked | None = None
     pending: tuple[Pending, ...] = ()
     stacks: tuple[Awaited, ...] = ()
     cancels: tuple[Awaited, ...] = ()

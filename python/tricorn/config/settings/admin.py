@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Choice, Networks, UrlPath
+from tricorn.config.validators import Boolean, Choice, Networks, UrlPath
 
 
 class Admin(Section):
@@ -54,6 +54,16 @@ class Admin(Section):
         own=True,
         help="The path at which the admin listener shows a page with live figures and charts; empty: nowhere.",
         doc="It changes nothing, and shows neither paths nor addresses of requests. live.json beside it has its data.",
+    )
+
+    admin_status = Setting(
+        kind=Boolean(),
+        default=False,
+        core=True,
+        own=True,
+        help="Tell the state of the server and of each worker as JSON at /status of the admin listener.",
+        doc="It is what `tricorn ctl status` and `workers` say, without requests and addresses of clients. Nothing can "
+        "be changed there. See [Status](OPERATIONS.md#status).",
     )
 
     metrics_app = Setting(

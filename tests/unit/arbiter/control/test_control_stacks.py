@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tricorn.arbiter.control.stacks import SERVER, threads
+import json
+
+from tricorn.arbiter.control.stacks import SERVER, threads, waiting
 
 TEXT = f"""\
 Thread 0x00007f4deeffc6c0 [pool-1] (most recent call first):
@@ -41,3 +43,28 @@ def test_what_is_cut_off_or_no_stack_is_left_out() -> None:
     assert threads("") == []
     assert threads("rubbish\nThread here\nThread 0x") == []
     assert len(threads(TEXT[:150])) == 1
+
+
+def told(**more: object) -> bytes:
+    one = {"of": "task", "name": "Task-1", "place": 2, "start": 77, "running": False, "stack": ["File x", "File y"]}
+    return json.dumps({"stacks": [{**one, **more}], "left": 0}).encode()
+
+
+def test_what_waits_is_told_as_python_has_written_it() -> None:
+    (one,) = waiting(told(), 10_000) or ()
+    assert (one["of"], one["place"], one["start"], one["stack"]) == ("task", 2, 77, ["File x", "File y"])
+    (one,) = waiting(told(place=None, start=None), 10_000) or ()
+    assert one["place"] is None
+
+
+def test_python_that_has_not_come_and_rubbish_are_nothing() -> None:
+    for data in (b"", b"{", b"[]", b'{"stacks": 7}', b'{"stacks": [7]}', b"\xff", told(stack="x"), told(place="x")):
+        assert waiting(data, 10_000) is None, data
+    assert waiting(b'{"stacks": []}', 10_000) == []
+
+
+def test_an_answer_has_an_end() -> None:
+    many = json.dumps({"stacks": json.loads(told())["stacks"] * 1000}).encode()
+    found = waiting(many, 5000)
+    assert found is not None
+    assert 0 < len(json.dumps(found)) <= 5000

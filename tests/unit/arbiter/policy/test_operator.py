@@ -18,6 +18,7 @@ from tricorn.arbiter.policy.commands import (
     ReopenLogs,
     StartSuccessor,
     TellCancelled,
+    TellLogLevel,
     TellStacks,
     WorkersChanged,
 )
@@ -293,9 +294,42 @@ class TestCancel:
         assert it.state == before
 
 
+class TestTheLevelOfTheLog:
+    def test_workers_that_serve_are_told_at_once_and_others_when_they_do(self) -> None:
+        it = running(workers=2)
+        ask(it, Scale(3))
+        told = ask(it, SetLogLevel("debug"))
+        assert told == [
+            ChangeLogLevel("debug"),
+            TellLogLevel((1, 2), "debug"),
+            Answer(1, {"level": "debug", "workers": 2}),
+        ]
+        assert TellLogLevel((3,), "debug") in it.feel(Told(3, Ready()))
+
+    def test_the_workers_of_a_reload_have_that_of_their_configuration(self) -> None:
+        it = running(workers=1)
+        ask(it, SetLogLevel("debug"))
+        it.hang_up()
+        assert not any(isinstance(each, TellLogLevel) for each in it.feel(Told(2, Ready())))
+        assert it.state.log_level is None
+
+    def test_one_that_is_asked_for_while_a_reload_is_on_trial_holds(self) -> None:
+        it = running(workers=1)
+        it.hang_up()
+        ask(it, SetLogLevel("error"))
+        assert TellLogLevel((2,), "error") in it.feel(Told(2, Ready()))
+        assert it.state.log_level is not None
+
+    def test_a_reload_that_is_rolled_back_leaves_it(self) -> None:
+        it = running(workers=1)
+        ask(it, SetLogLevel("debug"))
+        it.hang_up()
+        assert ChangeLogLevel("debug") in it.feel(ChildExited(2, 1))
+        assert it.state.log_level is not None
+
+
 def test_the_rest_is_what_the_signals_do() -> None:
     it = running(workers=1)
-    assert ChangeLogLevel("debug") in ask(it, SetLogLevel("debug"))
     assert ReopenLogs() in ask(it, Reopen())
     assert StartSuccessor() in ask(it, Replace())
     it.feel(Upgraded(4711))

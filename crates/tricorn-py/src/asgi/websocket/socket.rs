@@ -232,8 +232,12 @@ impl Socket {
         self.cancel(py)
     }
 
+    pub fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.state().run.task(py)
+    }
+
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {
-        let task = self.state().run.task(py);
+        let task = self.task(py);
         task.map_or(Ok(()), |task| task.call_method0(py, intern!(py, "cancel")).map(drop))
     }
 

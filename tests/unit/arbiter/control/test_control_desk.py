@@ -1,0 +1,67 @@
+"""Who may ask for what, and in which order that is looked at."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tricorn.arbiter.control import desk as desks
+from tricorn.arbiter.control.desk import Desk
+from tricorn.arbiter.control.session import Request
+from tricorn.arbiter.policy.state import Policy, State
+from tricorn.unpatched import os
+
+STATE = State(1, Policy(30))
+
+
+class Listener:
+    def __init__(self, *requests: Request, uid: int) -> None:
+        self.client = SimpleNamespace(number=1, follows=False, waits=0, peer=SimpleNamespace(uid=uid))
+        self.clients = {1: self.client}
+        self.requests = [(self.client, request) for request in requests]
+        self.sent: list[dict[str, Any]] = []
+
+    def turn(self, ready: object, now: float) -> list[Any]:
+        return self.requests
+
+    def take_gone(self) -> list[int]:
+        return []
+
+    def send(self, client: object, message: dict[str, Any], descriptors: object = ()) -> None:
+        self.sent.append(message)
+
+
+def effects(*, read_only: bool) -> Any:
+    log = SimpleNamespace(warning=lambda *_: None, info=lambda *_: None)
+    config = SimpleNamespace(control_read_only=read_only)
+    worker = SimpleNamespace(slot=1, spec=SimpleNamespace(config=SimpleNamespace(request_timeout=60)))
+    running = SimpleNamespace(slot=2, started=77)
+    handle = SimpleNamespace(nr=1, pid=100, worker=worker, requests=lambda: [running])
+    return SimpleNamespace(
+        generation=SimpleNamespace(config=config, log=log), processes=SimpleNamespace(handles={1: handle})
+    )
+
+
+def asked(start: int, *, read_only: bool, uid: int) -> tuple[list[Any], list[dict[str, Any]]]:
+    request = Request(1, "cancel", {"slot": 1, "place": 2, "start": start})
+    listener = Listener(request, uid=uid)
+    desk = Desk(listener, effects(read_only=read_only))  # type: ignore[arg-type]
+    return desk.turn((), STATE, 0.0), listener.sent
+
+
+@pytest.mark.parametrize("start", [77, 78])
+def test_who_may_only_look_is_not_told_whether_a_request_runs(start: int) -> None:
+    events, sent = asked(start, read_only=True, uid=os.geteuid() + 1)
+    assert events == []
+    assert [answer["kind"] for answer in sent] == ["denied"]
+
+
+def test_who_may_act_is() -> None:
+    for read_only, uid in ((True, os.geteuid()), (False, os.geteuid() + 1)):
+        events, sent = asked(77, read_only=read_only, uid=uid)
+        assert (len(events), sent) == (1, [])
+        events, sent = asked(78, read_only=read_only, uid=uid)
+        assert events == []
+        assert "It has ended" in sent[0]["error"]
+    assert desks._may_act(SimpleNamespace(uid=0))  # type: ignore[arg-type]
