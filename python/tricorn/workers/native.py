@@ -152,6 +152,7 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "max_concurrency": MEASURED if config.max_concurrency == "auto" else config.max_concurrency,
         "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,
+        "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
         "forwarder_headers": list(config.forwarder_headers),
         "secure_scheme_headers": {} if config.trusted_proxy_headers else dict(config.secure_scheme_headers),
         "access_log": config.accesslog,

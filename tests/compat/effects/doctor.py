@@ -25,6 +25,7 @@ PYCURL = "class Curl:\n    def perform(self): pass\nclass CurlMulti:\n    def se
 IMPORTS = {"pycurl.py": PYCURL, "loud.py": "import pycurl\nfrom gallery import application\n"}
 BLOCKS = r"pycurl .* blocks the whole worker"
 HEALED = r"pycurl .* transfers are made by threads"
+HELD_UP = r"held up for 0\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
 
 
 def seconds(config: str, count: int = 6) -> float:
@@ -63,3 +64,14 @@ def sees_offload(directory: Path) -> None:
 
 def sees_offload_threads(directory: Path) -> None:
     assert seconds("offload = ['slow:wait']\noffload_threads = 1\n") > 1.7
+
+
+def sees_doctor_threshold(directory: Path) -> None:
+    files = {"slow.py": LIBRARY, "waits.py": APPLICATION}
+    for more, is_told in (("", True), ("doctor_threshold = 0\n", False), ("doctor = 'off'\n", False)):
+        with Site(f"worker_class = 'gevent'\n{more}", app="waits:application", files=files) as server:
+            for _ in range(3):
+                assert server.get("/").status == 204
+            if is_told:
+                server.log.wait(HELD_UP)
+            assert bool(server.log.matching(HELD_UP)) == is_told

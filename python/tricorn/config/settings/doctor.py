@@ -17,8 +17,8 @@ class Doctor(Section):
         help="What is done about libraries that block a greenlet worker: off, observe or heal.",
         doc="`observe` says in the log which of the imported libraries do, and what to do. With `heal` threads of the "
         "server make their calls, and the application is as it was ([what is healed, and "
-        "how](DOCTOR.md#cures)). `off` says nothing. Hooks that libraries have for it (psycopg2, grpcio) are used in "
-        "any case (`green_drivers`).",
+        "how](DOCTOR.md#cures)). `off` says nothing, of [stalls](DOCTOR.md#stalls) neither. Hooks that libraries have "
+        "for it (psycopg2, grpcio) are used in any case (`green_drivers`).",
     )
 
     doctor_threshold = Setting(
@@ -27,10 +27,10 @@ class Doctor(Section):
         core=True,
         own=True,
         help="Seconds that one call may hold up all others of a worker before the log says which; 0 switches it off.",
-        doc="For classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`): the log names the line "
-        "of the application, the system call and its peer, the C library, how long it took and how many requests waited "
-        "([how](DOCTOR.md#stalls)). Each line is told at once, and then at most every ten seconds. It begins with a "
-        "worker's second request, since the first one may import much.",
+        doc="For classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`): the log "
+        "names the line of the application, the system call and its peer, the C library, how long it took and how many "
+        "requests were there ([how](DOCTOR.md#stalls)). Each line is told at once, and then at most every ten seconds. "
+        "It begins with a worker's second request, since the first one may import much.",
     )
 
     cures: Setting[tuple[str, ...]] = Setting(
