@@ -715,7 +715,7 @@ def post_fork(server, worker):
     if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
         return
     try:
-        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.exporter.otlp.proto.http import no_such_exporter
     except Exception as e:
         server.log.warning("Failed to reinitialize OTel log provider: %s", e)
 """,

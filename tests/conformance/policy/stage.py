@@ -125,6 +125,7 @@ class Stage:
             body_min_rate=RATE,
             write_timeout=WRITE_SECONDS,
             response_buffering="off",
+            doctor="off",  # of a WSGI application that holds up a loop's thread it says so
             **more,
             **SETTINGS[kind],
         )
