@@ -68,6 +68,16 @@ def test_requests_that_give_way_hold_up_nothing(worker_class: str) -> None:
         assert not [line for line in server.log.matching(REPORT.pattern) if "work.py" in line[0]]
 
 
+def test_the_first_request_may_take_its_time() -> None:
+    with site("gevent") as server:
+        server.get("/blocks")
+        for _ in range(30):  # long enough for a report to come
+            server.get("/waits")
+        assert not server.log.matching(REPORT.pattern)
+        server.get("/blocks")
+        server.log.wait(REPORT.pattern)
+
+
 def test_it_can_be_switched_off() -> None:
     with site("gevent", "doctor_threshold = 0\n") as server:
         server.get("/waits")

@@ -10,6 +10,8 @@ ROOM = "tests/integration/doctor"
 OFFLOADING = "python/tricorn/offloading"
 CURES = "python/tricorn/green/cures"
 CHECK = "python/tricorn/doctor/check"
+IO = "crates/tricorn-io"
+STALLS = f"{IO}/src/monitor/stalls"
 HEALING = "tests/integration/drivers/test_healing.py"
 
 DOCTOR = (
@@ -148,5 +150,37 @@ DOCTOR = (
         "return min(quotas, default=None)",
         "return quotas[0] if quotas else None",
         ("tests/unit/doctor/check/test_cgroup.py -k smallest",),
+    ),
+    Fault(
+        "evidence_of_afterwards",
+        "what was seen when the loop had gone on is not told of what had held it up",
+        f"{STALLS}.rs",
+        "episode.end.is_none_or(|end| finding.at <= end)",
+        "true",
+        (f"{IO} lib stalls",),
+    ),
+    Fault(
+        "stalls_are_summed_up",
+        "what comes again within seconds is counted, and not told each time",
+        f"{STALLS}.rs",
+        "now.saturating_sub(kinds[index].told) < PAUSE",
+        "false",
+        (f"{IO} lib stalls",),
+    ),
+    Fault(
+        "the_first_request_may_import",
+        "nothing is told before a worker has answered a request",
+        "crates/tricorn-io/src/monitor/mod.rs",
+        "board.get(Word::Requests) > 0",
+        "true",
+        ("tests/integration/test_stalls.py -k first",),
+    ),
+    Fault(
+        "long_work_has_an_end",
+        "a stall is as long as the loop's own clock says",
+        "crates/tricorn-io/src/waiting/loop_time.rs",
+        "(since != 0 && (since..end).contains(&moment)).then_some(end)",
+        "None",
+        (f"{IO} lib loop_time",),
     ),
 )
