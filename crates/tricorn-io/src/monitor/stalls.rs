@@ -9,6 +9,7 @@ use super::examiner::{Examiner, Finding};
 use crate::clock::{MILLI, SECOND};
 use crate::sys::signals::ThreadId;
 use std::fmt::Write;
+use tricorn_doctor::{Thread, Verdict};
 
 /// How long what comes again is only counted.
 const PAUSE: u64 = 10 * SECOND;
@@ -18,6 +19,8 @@ const LASTING: u64 = 5 * SECOND;
 const PATIENCE: u64 = SECOND;
 /// Different stalls that are told apart.
 const KINDS: usize = 64;
+/// The share of processor time, wanted time included, of a thread that waits.
+const RESTS: f64 = 0.1;
 /// Most bytes of a notice and of what it is about: both are in one line of a pipe.
 const TEXT: usize = 1800;
 const KEY: usize = 400;
@@ -206,7 +209,7 @@ fn text(episode: &Episode, finding: &Finding, length: u64, before: Option<&Kind>
         std::process::id(),
         if episode.end.is_some() { "was" } else { "is" },
         seconds(length),
-        finding.thread.sentence
+        verdict(&finding.thread)
     );
     if !finding.source.is_empty() {
         let stop = if finding.source.ends_with('.') { "" } else { "." };
@@ -224,6 +227,19 @@ fn text(episode: &Episode, finding: &Finding, length: u64, before: Option<&Kind>
     cut(text.chars().map(|each| if each.is_control() { ' ' } else { each }), TEXT)
 }
 
+/// What the look says of the thread. It was at one thing all the time: where its system call changed from one reading to the
+/// next (a library that waits in slices), and it used no processor, it waited.
+fn verdict(thread: &Thread) -> String {
+    if thread.verdict != Verdict::Undecided || thread.cpu + thread.queued > RESTS {
+        return thread.sentence.clone();
+    }
+    let library = thread.native.library.as_ref().map(|library| format!(", in {}", library.name)).unwrap_or_default();
+    let place = thread.application.as_ref();
+    let place =
+        place.map(|frame| format!(", at {}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
+    format!("Blocked: it waits, and not for a processor{library}{place}.")
+}
+
 fn cut(characters: impl Iterator<Item = char>, bytes: usize) -> String {
     let mut text: String = characters.take(bytes).collect();
     while text.len() > bytes {
@@ -235,7 +251,7 @@ fn cut(characters: impl Iterator<Item = char>, bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tricorn_doctor::{Library, Native, PyFrame, Thread, ThreadGil, Verdict};
+    use tricorn_doctor::{Library, Native, PyFrame, ThreadGil};
 
     const THREAD: ThreadId = 7;
 
@@ -389,6 +405,16 @@ mod tests {
         assert!(told.len() <= TEXT && told.len() > TEXT - 2);
         finding.thread.sentence.clear();
         assert!(text(&episode, &finding, SECOND, None).contains("The line: a b ."));
+    }
+
+    #[test]
+    fn a_thread_that_waits_in_slices_is_blocked() {
+        let mut seen = Thread { verdict: Verdict::Undecided, ..thread(3) };
+        let said = "Blocked: it waits, and not for a processor, in librdkafka, at my app.py:3 in pay.";
+        assert_eq!(verdict(&seen), said);
+        seen.queued = 0.4;
+        assert_eq!(verdict(&seen), seen.sentence);
+        assert_eq!(verdict(&thread(3)), thread(3).sentence);
     }
 
     #[test]
