@@ -45,7 +45,9 @@ def _frameworks() -> list[Line]:
         ("tornado", "tornado", "tornado-web"),
         ("sanic", "asgi", "sanic"),
     ):
-        application, servers = f"benches.apps.{name}:app", (f"tricorn {worker_class} -w 1", own)
+        # The libraries' own servers have no limits.
+        ours = f"tricorn {worker_class} -w 1 --worker-connections 3000 {UNLIMITED}"
+        application, servers = f"benches.apps.{name}:app", (ours, own)
         found.append(Line(f"{name}-constant", f"{name}: a constant, 64 connections, one worker", application, servers))
         found.append(_users(f"{name}-io", f"{name}: a request waits for 1 s, one worker", application, servers, "/io"))
     return found

@@ -303,7 +303,10 @@ def _one_round(start: _Start, stage: Stage, server: Server) -> Round:
     times = split.read(ports.admin)
     if not load["answered"]:
         kinds = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count)
-        raise DidNotServe(f"answered no request under load ({kinds or 'none was sent'}): {server.said()}")
+        complaint = server.complained()
+        raise DidNotServe(
+            f"answered no request under load ({kinds or 'none was sent'}){f': {complaint}' if complaint else ''}"
+        )
     if not stage.kept and stage.connections == 1:
         progress.alone[name] = load["latency"]["mean"]
     elif not stage.kept:
