@@ -1143,7 +1143,7 @@ def pre_request(worker, req):
 def post_request(worker, req, *args):
     s = StringIO()
     worker.profile.disable()
-    pstats.Stats(worker.profile, stream=s).sort_stats("cumulative").print_stats(20)
+    pstats.Stats(worker.profile, stream=s).sort_stats("cumulative").print_stats(200)
     worker.log.info("[%s] URI %s took %s", req.method, req.uri, "application" in s.getvalue())
 """,
         log=r"\[GET\] URI / took True",
