@@ -450,6 +450,9 @@ class GreenServer:
     def descriptors(self) -> tuple[int, int]:
         """What the hub is to watch for reading, and to call `poll` for."""
 
+    def when_slow(self, call: Callable[[], object]) -> None:
+        """What is to be called, once and in the hub, when something has held it up."""
+
     @property
     def made(self) -> int:
         """How many greenlets were made so far."""

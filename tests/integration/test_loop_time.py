@@ -106,6 +106,7 @@ def measured(request: pytest.FixtureRequest) -> Iterator[Measured]:
     port = free_port()
     config = f"worker_class = {request.param!r}\nasgi_loop = 'asyncio'\nadmin_bind = '127.0.0.1:{port}'\n"
     with Site(config, app=f"work:{NAMES[request.param]}", files={"work.py": APPLICATIONS}) as site:
+        assert site.get("/blocks").status == 200, "hubs of greenlets keep their time from the first such call on"
         yield Measured(site, ("127.0.0.1", port))
 
 

@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from greenlet import GreenletExit, getcurrent
@@ -172,7 +173,7 @@ class GreenWorker(Worker):
         watch.listen(core, server.late_call)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
-        hub.keep_time(LoopClock(core))
+        server.when_slow(partial(hub.keep_time, LoopClock(core)))  # it costs the hub two calls a turn
         try:
             with forked.fence():
                 done.wait()

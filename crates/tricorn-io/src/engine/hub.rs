@@ -132,6 +132,12 @@ impl Engine {
         }
     }
 
+    /// Whether something has had to wait for the event loop.
+    #[inline]
+    pub fn was_missed(&self) -> bool {
+        self.shared.waiting.hub().is_some_and(|hub| hub.time.is_missed())
+    }
+
     /// The event loop begins to wait for events.
     #[inline]
     pub fn loop_waits(&self) {

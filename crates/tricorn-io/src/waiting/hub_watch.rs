@@ -41,6 +41,7 @@ impl HubWatch {
         }
         self.look_for_it(waiting, hub, now);
         if self.is_missed(now) && !hub.time.is_kept() {
+            hub.time.note_missed();
             self.absence.goes_on(hub.thread(), waiting.board, now);
         }
         Seen {

@@ -16,7 +16,7 @@ use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::processor;
 use crate::sys::signals::{self, ThreadId};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 
 /// How often a reader looks again whose words were changed meanwhile.
 const LOOKS: usize = 16;
@@ -25,9 +25,11 @@ const LONG: u64 = 10 * MILLI;
 /// How often an absence is accounted for while it lasts.
 const ACCOUNT: u64 = 100 * MILLI;
 
-/// Written by the loop's thread alone.
+/// Written by the loop's thread alone, but for `missed`.
 #[derive(Debug, Default)]
 pub struct LoopTime {
+    /// Something has waited for the loop for longer than a moment: its time is worth being kept.
+    missed: AtomicBool,
     /// Odd while the words below change.
     version: AtomicU64,
     /// When the loop's time began to be kept; 0: it is not.
@@ -58,6 +60,15 @@ impl LoopTime {
             self.waited.store(0, Relaxed);
             self.works_since.store(now, Relaxed);
         });
+    }
+
+    pub fn note_missed(&self) {
+        self.missed.store(true, Relaxed);
+    }
+
+    #[inline]
+    pub fn is_missed(&self) -> bool {
+        self.missed.load(Relaxed)
     }
 
     /// Whether the loop says when it waits.

@@ -35,6 +35,8 @@ use tricorn_io::clock::{self, MILLI};
 
 /// How long requests are begun one after another before other greenlets get their turn.
 const TURN: u64 = MILLI;
+/// A turn so long holds up what else the hub has to do.
+const SLOW: u64 = 10 * MILLI;
 /// Most greenlets that are kept for later.
 const PARKED: usize = 256;
 
@@ -73,6 +75,8 @@ pub struct GreenServer {
     /// With `request_timeout`: which greenlet has which slot.
     running: RefCell<FxHashMap<usize, Py<PyAny>>>,
     made: Cell<u64>,
+    /// Called once, when the hub was held up for the first time.
+    when_slow: RefCell<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
@@ -107,6 +111,7 @@ impl GreenServer {
             polls: Cell::new(false),
             running: RefCell::default(),
             made: Cell::new(0),
+            when_slow: RefCell::default(),
         })
     }
 
@@ -114,6 +119,11 @@ impl GreenServer {
     #[getter]
     fn descriptors(&self) -> PyResult<(RawFd, RawFd)> {
         self.service.descriptors()
+    }
+
+    /// What is to be called, once and in the hub, when something has held it up.
+    fn when_slow(&self, call: Py<PyAny>) {
+        *self.when_slow.borrow_mut() = Some(call);
     }
 
     /// How many greenlets were made so far.
@@ -178,7 +188,8 @@ impl GreenServer {
     fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
         let py = slf.py();
         self.sort(py)?;
-        let end = clock::now() + TURN;
+        let begun = clock::now();
+        let end = begun + TURN;
         while self.engine.look() {
             self.raise_in_late_calls(py);
             while self.engine.has_more() {
@@ -194,7 +205,16 @@ impl GreenServer {
         if !self.engine.rest() || !self.unsure.borrow().is_empty() {
             self.engine.ring_hub();
         }
-        Ok(())
+        self.notice_slowness(py, begun)
+    }
+
+    #[inline]
+    fn notice_slowness(&self, py: Python<'_>, begun: u64) -> PyResult<()> {
+        if self.when_slow.borrow().is_none() || !self.engine.was_missed() && clock::now() - begun < SLOW {
+            return Ok(());
+        }
+        let call = self.when_slow.borrow_mut().take();
+        call.map_or(Ok(()), |call| call.call0(py).map(drop))
     }
 
     /// Gives control to a greenlet until it waits, or has nothing more to do.
