@@ -263,7 +263,8 @@ fn an_open_model_sees_a_stall_as_its_clients_would() {
     // Four clients in a closed model are hardly hit: that is what coordinated omission means.
     let pace = "{\"closed\": {\"connections\": 4, \"pace\": 250}}";
     let omitting = stalling(Instant::now()).run(pace, "{\"seconds\": 1}", "");
-    assert!(omitting.latency["p99"] < 0.03, "{omitting:?}");
+    // At most four requests of each stall; a busy machine makes fewer of the others, so that the last hundredth may be theirs.
+    assert!(omitting.latency["p95"] < 0.03, "{omitting:?}");
 }
 
 #[test]
