@@ -45,6 +45,11 @@ pub fn fault(name: &str) -> bool {{
 """
 
 
+PROTO = "tricorn-proto"
+IMPORT = "\n#[allow(unused_imports)]\nuse tricorn_proto::fault;\n"
+"""Crates above it share its switch; one that does not stand on it has its own."""
+
+
 class Misfit(Exception):
     """A row and its file do not go together."""
 
@@ -95,6 +100,11 @@ def is_rust(fault: Fault) -> bool:
     return fault.path.endswith(".rs")
 
 
+def faulty_crates() -> list[str]:
+    """Crates that have a fault, and the one that has the switch of the others."""
+    return sorted({Path(fault.path).parts[1] for fault in FAULTS if is_rust(fault)} | {PROTO})
+
+
 def switched(fault: Fault) -> str:
     """Rust that is either: an expression in parentheses, or a statement."""
     choice = f'if crate::fault("{fault.name}") {{ {fault.after} }} else {{ {fault.before} }}'
@@ -130,12 +140,11 @@ def put_switches() -> None:
         text = texts[fault.path]
         start = place(fault, text)
         texts[fault.path] = text[:start] + switched(fault) + text[start + len(fault.before) :]
-    texts["crates/tricorn-proto/src/lib.rs"] = (ROOT / "crates/tricorn-proto/src/lib.rs").read_text() + SWITCH
-    for crate in ("io", "load", "py"):
-        path = f"crates/tricorn-{crate}/src/lib.rs"
-        texts[path] = (
-            texts.get(path, (ROOT / path).read_text()) + "\n#[allow(unused_imports)]\nuse tricorn_proto::fault;\n"
-        )
+    for crate in faulty_crates():
+        path = f"crates/{crate}/src/lib.rs"
+        needs_proto = PROTO in (ROOT / f"crates/{crate}/Cargo.toml").read_text()
+        switch = IMPORT if needs_proto and crate != PROTO else SWITCH
+        texts[path] = texts.get(path, (ROOT / path).read_text()) + switch
     for path, text in texts.items():
         write(TREE / path, text.encode(), 0o644)
 
@@ -157,7 +166,8 @@ def build() -> None:
     cargo("build", "--release", "-p", "tricorn-py")
     core = TREE / f"python/tricorn/_core{sysconfig.get_config_var('EXT_SUFFIX')}"
     write(core, (SCRATCH / "target/release/libtricorn_py.so").read_bytes(), 0o755)
-    cargo("test", "--no-run", "-p", "tricorn-proto", "-p", "tricorn-io", "-p", "tricorn-load")
+    tested = {Path(test.split(" ")[0]).name for fault in FAULTS for test in fault.tests if test.startswith("crates/")}
+    cargo("test", "--no-run", *(word for crate in sorted(tested) for word in ("-p", crate)))
 
 
 def cargo(*arguments: str) -> None:
