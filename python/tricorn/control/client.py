@@ -28,6 +28,8 @@ MOST_DESCRIPTORS = 8
 
 PROBE = 0.5
 """Seconds to find out whether a server listens on a socket."""
+MOMENT = 0.05
+"""Seconds after which a refusal is asked again: a server that begins has the name of its socket before it listens."""
 
 
 class ControlError(Exception):
@@ -97,6 +99,17 @@ class Pages:
         return memoryview(self.region)[number * self.size : (number + 1) * self.size]
 
 
+def _connected(path: str, timeout: float) -> socket.socket:
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(timeout or None)
+        sock.connect(path)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
 class Control:
     """A connection. It is used by one thread, and asks one thing at a time."""
 
@@ -108,12 +121,13 @@ class Control:
         self._buffer = bytearray()
         self._descriptors: list[int] = []
         self._last = 0
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(timeout or None)
         try:
-            self._socket.connect(self.path)
+            try:
+                self._socket = _connected(self.path, timeout)
+            except ConnectionRefusedError:
+                time.sleep(MOMENT)
+                self._socket = _connected(self.path, timeout)
         except OSError as error:
-            self._socket.close()
             raise NoServer(f"No server answers at {self.path}: {error.strerror or error}.") from None
 
     @classmethod

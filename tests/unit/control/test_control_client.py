@@ -167,3 +167,13 @@ def test_pages_that_do_not_fit_their_answer_are_refused_and_their_descriptors_cl
     for descriptor in descriptors:
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(descriptor)
+
+
+def test_a_server_that_begins_to_listen_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "ctl"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        with pytest.raises(NoServer, match="refused"):
+            Control.connect(path)
+        monkeypatch.setattr(client.time, "sleep", lambda _: server.listen())
+        Control.connect(path).close()

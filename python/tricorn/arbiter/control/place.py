@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from tricorn.control.places import IN_RUNTIME_DIRECTORY, SUFFIX, Place, automatic, refusal
-from tricorn.unpatched import os, socket
+from tricorn.unpatched import os, socket, time
 
 AUTO = "auto"
 
@@ -23,6 +23,8 @@ MOST_SWEPT = 100
 
 PROBE = 0.2
 """Seconds to find out whether a server listens on a socket that is there already."""
+MOMENT = 0.05
+"""Seconds after which a server that has just begun listens: bind(2) makes the name, and listen(2) follows."""
 
 
 class Log(Protocol):
@@ -121,7 +123,7 @@ def _sweep(directory: str) -> None:
         if pid and not _is_process(pid):
             # One of another container may share the directory, so that a server is gone only if none listens.
             with suppress(OSError):
-                _remove_stale(os.path.join(directory, f"{pid}{SUFFIX}"))
+                _remove_stale(os.path.join(directory, f"{pid}{SUFFIX}"), looks=1)
 
 
 def _is_process(pid: int) -> bool:
@@ -160,21 +162,32 @@ def _bind(path: str, mode: int) -> Bound:
         raise
 
 
-def _remove_stale(path: str) -> None:
-    """Removes the socket of a server that was killed. OSError if there is anything else."""
+def _remove_stale(path: str, looks: int = 2) -> None:
+    """Removes the socket of a server that was killed. OSError if there is anything else.
+
+    A second look finds the server that had just begun at the first one. With many names there is no time for it.
+    """
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(errno.EEXIST, f"{path} exists and is no socket")
     except FileNotFoundError:
         return
+    for look in range(looks):
+        if look:
+            time.sleep(MOMENT)
+        if not _is_refused(path):
+            raise OSError(errno.EADDRINUSE, "another server listens on it")
+    os.unlink(path)
+
+
+def _is_refused(path: str) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(PROBE)
         try:
             probe.connect(path)
         except ConnectionRefusedError:
-            os.unlink(path)
-            return
-    raise OSError(errno.EADDRINUSE, "another server listens on it")
+            return True
+    return False
 
 
 def _link(bound: Bound, place: Place, name: str | None) -> str | None:

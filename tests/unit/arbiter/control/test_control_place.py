@@ -210,3 +210,13 @@ def test_a_name_comes_back_from_a_successor_that_is_gone(places: Places, tmp_pat
 def test_a_name_that_is_no_file_name_has_none(places: Places, tmp_path: Path, name: str) -> None:
     assert places.bind(name=name) is not None
     assert len(list((tmp_path / f"tricorn-{UID}").iterdir())) == 1
+
+
+def test_a_server_that_has_just_begun_keeps_its_name(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = places.root / "ctl"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(path))
+        monkeypatch.setattr(place.time, "sleep", lambda _: other.listen())
+        assert places.bind(str(path)) is None
+        assert path.exists()
+    assert "another server listens on it" in places.log[-1]
