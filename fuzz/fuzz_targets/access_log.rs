@@ -32,6 +32,7 @@ fuzz_target!(|data: &[u8]| {
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
+        call_time: None,
         environ: &lookup,
     };
     let mut out = Vec::new();

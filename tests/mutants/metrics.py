@@ -44,6 +44,22 @@ METRICS = (
         (f"{IO} lib ledger",),
     ),
     Fault(
+        "marks_are_of_one_call",
+        "what a thread had come to in an earlier call says nothing of this one",
+        f"{SRC}/waiting/mark.rs",
+        "self.call.load(Acquire) != call",
+        "self.call.load(Acquire) == 0",
+        (f"{IO} lib mark",),
+    ),
+    Fault(
+        "waits_of_calls_count",
+        "what calls on threads have waited is counted",
+        f"{SRC}/reactor/write.rs",
+        "u64::from(split.blocked) * 1000",
+        "0",
+        ("tests/integration/test_call_time.py -k sleeps",),
+    ),
+    Fault(
         "admin_allow",
         "only addresses in admin_allow are answered",
         f"{SRC}/reactor/admin.rs",

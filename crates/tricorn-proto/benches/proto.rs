@@ -132,6 +132,7 @@ fn access_line() {
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
+        call_time: None,
         outcome: Some(Outcome::Ok),
         environ: &|_| None,
     };

@@ -35,6 +35,7 @@ pub fn access_object<'py>(atoms: &Bound<'py, PyDict>, time: &str) -> PyResult<Bo
         pid: std::process::id(),
         request_id: &atoms.text("{tricorn.request_id}e")?,
         queue_micros: queued.map(|seconds| (seconds * 1e6).round() as u64),
+        call_time: None,
         outcome: None,
         environ: &|_| None,
     };

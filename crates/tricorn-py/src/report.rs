@@ -68,6 +68,7 @@ impl Reporter {
             pid: self.pid,
             request_id: request.reply.request_id(),
             queue_micros: line.called.then_some(exchange.timing.queue / 1000),
+            call_time: exchange.call_time(),
             outcome: Some(exchange.outcome()),
             environ: line.environ,
         };

@@ -192,7 +192,8 @@ def test_figures_stand_where_the_documents_have_them() -> None:
     page = begun()
     page[8:16] = memoryview(struct.pack("8Q", *range(8, 16))).cast("Q")
     page[16:31] = memoryview(struct.pack("15Q", *range(16, 31))).cast("Q")
-    page[37:39] = memoryview(struct.pack("2Q", 37, 38)).cast("Q")
+    page[31] = 31
+    page[37:40] = memoryview(struct.pack("3Q", 37, 38, 39)).cast("Q")
     page[40:46] = memoryview(struct.pack("6Q", *range(40, 46))).cast("Q")
     page[47:62] = memoryview(struct.pack("15Q", *range(47, 62))).cast("Q")
     names = {
@@ -200,7 +201,8 @@ def test_figures_stand_where_the_documents_have_them() -> None:
         14: "response_bytes response_disk_bytes",
         16: "accepted requests refused head_timeouts body_timeouts write_timeouts idle_closes evicted client_gone",
         25: "spooled app_errors bytes_in bytes_out rescues log_lost",
-        37: "loop_work_nanoseconds loop_blocked_nanoseconds",
+        31: "call_blocked_nanoseconds",
+        37: "loop_work_nanoseconds loop_blocked_nanoseconds call_delayed_nanoseconds",
         40: "handed_over taken_over queue_full queue_late left_queue databases",
         47: "leaving stuck late head_bytes heads_shed body_disk_bytes unforwarded cpu_nanoseconds slot generation",
         57: "messages_in messages_out syslog_lost statsd_lost resident_bytes",

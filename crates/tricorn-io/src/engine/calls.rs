@@ -4,7 +4,7 @@ use super::baton::Core;
 use super::lifecycle::Stage;
 use super::shared::Shared;
 use crate::clock;
-use crate::config::Failpoint;
+use crate::config::{Failpoint, TICK};
 use crate::exchange::Exchange;
 use crate::reactor::WAKE;
 use crate::scoreboard::Phase;
@@ -55,6 +55,16 @@ impl Engine {
         let shared = &*self.shared;
         if shared.logs.tell(record) && shared.waiting.watch.is_covering() {
             shared.waiting.alarm.ring();
+        }
+    }
+
+    /// The call is over, on the thread that made it: what its time was used for, if the monitor has seen it last.
+    #[inline]
+    pub fn split_call(&self, exchange: &mut Exchange) {
+        let timing = &exchange.timing;
+        if timing.answered.saturating_sub(timing.started) >= TICK && self.shared.waiting.calls_hold_threads() {
+            let slot = &self.shared.waiting.slots[exchange.slot];
+            exchange.request.times.call = slot.mark.split(slot.calls(), slot.thread(), timing.started);
         }
     }
 

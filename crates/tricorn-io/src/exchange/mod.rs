@@ -43,7 +43,7 @@ use responder::Responder;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use timers::Timers;
-use tricorn_proto::access_log::Outcome;
+use tricorn_proto::access_log::{CallTime, Outcome};
 use tricorn_proto::http1::Receiver;
 use tricorn_proto::message::{RefusalKind, status};
 use tricorn_proto::response::{End, Fault, HeadInputs};
@@ -186,6 +186,11 @@ impl Exchange {
     /// Microseconds since the request's first byte, for the access log.
     pub fn micros(&self, now: u64) -> u64 {
         now.saturating_sub(self.request.times.first_byte) / 1000
+    }
+
+    /// What the call's time was used for, as far as that of a thread is known.
+    pub fn call_time(&self) -> Option<CallTime> {
+        self.request.times.call
     }
 
     /// What the outbox may hold.

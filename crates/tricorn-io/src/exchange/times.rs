@@ -1,5 +1,7 @@
 //! When things happened to a request (monotonic nanoseconds; 0: not yet).
 
+use tricorn_proto::access_log::CallTime;
+
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Times {
     pub first_byte: u64,
@@ -10,4 +12,6 @@ pub struct Times {
     pub waits_since: u64,
     /// Length of the body when it last grew, and when that was.
     pub body_mark: (u64, u64),
+    /// What the time of its call was used for. Here, since an exchange is not to grow.
+    pub call: Option<CallTime>,
 }

@@ -88,7 +88,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 48] = [
+pub static FAMILIES: [Family; 50] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -112,6 +112,8 @@ pub static FAMILIES: [Family; 48] = [
     row(Counter, "cpu_seconds", "", "Processor time of all workers.", Nanoseconds(Word::Cpu)),
     row(Counter, "loop_work_seconds", "", "Time in which event loops did not wait for events (gevent, eventlet, event loops; uvloop: while requests wait for it).", SomeNanoseconds(Word::LoopWorked)),
     row(Counter, "loop_blocked_seconds", "", "Of that, time in which they neither computed nor wanted a processor: calls that hold up all others.", SomeNanoseconds(Word::LoopBlocked)),
+    row(Counter, "call_blocked_seconds", "", "Time in which calls on threads neither computed nor wanted a processor (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallBlocked)),
+    row(Counter, "call_delayed_seconds", "", "Time in which calls on threads wanted a processor and had none (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallDelayed)),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
     row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),

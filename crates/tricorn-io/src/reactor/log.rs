@@ -84,6 +84,7 @@ impl Log {
             pid: std::process::id(),
             request_id: named.unwrap_or_default(),
             queue_micros: (request.times.waits_since > 0).then(|| since(request.times.waits_since)),
+            call_time: None,
             outcome: Some(outcome),
             environ: &|_| None,
         };

@@ -134,6 +134,10 @@ impl Reactor {
         board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));
         board.observe(scoreboard::APP_TIME, timing.answered.saturating_sub(timing.started));
         board.observe(scoreboard::TOTAL_TIME, now.saturating_sub(request.times.first_byte));
+        if let Some(split) = request.times.call {
+            board.add(Word::CallBlocked, u64::from(split.blocked) * 1000);
+            board.add(Word::CallDelayed, u64::from(split.delayed) * 1000);
+        }
         if let Some(nanos) = timing.gil() {
             board.observe_gil(nanos);
         }

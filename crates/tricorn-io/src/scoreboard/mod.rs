@@ -103,11 +103,14 @@ words! {
     Rescues = 29, Counter;
     /// Lines of the access log that were lost.
     LogLost = 30, Counter;
+    /// What calls on threads were blocked, and wanted a processor in vain; in nanoseconds, without their first moments.
+    CallBlocked = 31, Counter;
     /// Five words: responses with status 1xx … 5xx.
     StatusClass = 32, Counter * 5;
     /// What the event loop of a hub worked, by the clock, and what it was blocked meanwhile; in nanoseconds.
     LoopWorked = 37, Counter;
     LoopBlocked = 38, Counter;
+    CallDelayed = 39, Counter;
     /// Connections handed over to siblings and taken over from them, each with a request.
     HandedOver = 40, Counter;
     TakenOver = 41, Counter;

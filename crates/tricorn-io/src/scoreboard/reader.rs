@@ -149,7 +149,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 45] = [
+static FIGURES: [(&str, Word); 47] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -192,6 +192,8 @@ static FIGURES: [(&str, Word); 45] = [
     ("cpu_nanoseconds", Word::Cpu),
     ("loop_work_nanoseconds", Word::LoopWorked),
     ("loop_blocked_nanoseconds", Word::LoopBlocked),
+    ("call_blocked_nanoseconds", Word::CallBlocked),
+    ("call_delayed_nanoseconds", Word::CallDelayed),
     ("resident_bytes", Word::Resident),
     ("slot", Word::Slot),
     ("generation", Word::Generation),

@@ -21,6 +21,7 @@ mod hub_watch;
 pub mod lateness;
 pub mod loop_time;
 mod manner;
+mod mark;
 pub mod progress;
 mod seen;
 pub mod sleeper;

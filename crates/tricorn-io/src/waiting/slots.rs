@@ -1,5 +1,6 @@
 //! Slots: what the others see of each call under way, and the one of each app thread to be parked at.
 use super::lateness::Lateness;
+use super::mark::Mark;
 use super::progress::Progress;
 use crate::exchange::claim::Claim;
 use crate::exchange::cork::Cork;
@@ -74,6 +75,8 @@ pub struct Slot {
     pub claim: Arc<Claim>,
     pub lateness: Lateness,
     pub progress: Progress,
+    /// What a call that lasts is split by.
+    pub mark: Mark,
 }
 
 impl Slot {

@@ -1,6 +1,7 @@
 //! Whether the threads get on: what the monitor sees of their calls.
 use super::manner::Waiting;
 use super::seen::{PREEMPTED, Seen, is_calm, is_young};
+use super::slots::Slot;
 use crate::config::TICK;
 use crate::sys::processor;
 
@@ -10,26 +11,31 @@ pub struct ThreadsWatch {
     seen: Vec<u32>,
     /// Its processor time when its call, by its number, was last found stuck.
     worked: Vec<(u32, u64)>,
+    /// The call that was marked last (`mark.rs`).
+    marked: Vec<u32>,
     /// The count of rounds, if an app thread was expected then.
     rounds: Option<u64>,
 }
 
 impl ThreadsWatch {
     pub fn new(slots: usize) -> ThreadsWatch {
-        ThreadsWatch { seen: vec![0; slots], worked: vec![(0, 0); slots], rounds: None }
+        ThreadsWatch { seen: vec![0; slots], worked: vec![(0, 0); slots], marked: vec![0; slots], rounds: None }
     }
 
     /// Whether some thread is in the same call as at the last tick, or has not got to what it came back for.
     pub fn look(&mut self, waiting: &Waiting, now: u64, elapsed: u64, rounds: impl FnOnce() -> u64) -> Seen {
         let mut found = Seen::default();
         let (mut ended, mut all_young) = (0, true);
-        for (index, (slot, seen)) in waiting.slots.iter().zip(&mut self.seen).enumerate() {
+        for (index, slot) in waiting.slots.iter().enumerate().take(self.seen.len()) {
             let calls = slot.calls();
-            let before = std::mem::replace(seen, calls);
+            let before = std::mem::replace(&mut self.seen[index], calls);
             ended += u64::from(calls.wrapping_sub(before) / 2);
             if calls % 2 == 1 {
                 found.is_busy = true;
-                found.is_stuck |= calls == before;
+                if calls == before {
+                    found.is_stuck = true;
+                    self.mark(index, slot, calls);
+                }
                 all_young &= waiting.running(index).is_none_or(|(_, started)| is_young(now.saturating_sub(started)));
             }
         }
@@ -38,6 +44,13 @@ impl ThreadsWatch {
         found.is_busy |= is_coming;
         found.is_stuck |= self.waits_for_gil(is_coming, rounds);
         found
+    }
+
+    /// Notes what the thread of a call that lasts has come to, once.
+    fn mark(&mut self, index: usize, slot: &Slot, call: u32) {
+        if std::mem::replace(&mut self.marked[index], call) != call {
+            slot.mark.set(call, slot.thread());
+        }
     }
 
     /// An app thread came back from the wait for events a tick ago, and has not got to them.

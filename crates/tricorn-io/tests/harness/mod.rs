@@ -48,6 +48,7 @@ pub fn record<'a>(environ: &'a dyn Fn(&str) -> Option<Vec<u8>>) -> Record<'a> {
         pid: 0,
         request_id: b"",
         queue_micros: None,
+        call_time: None,
         outcome: None,
         environ,
     }

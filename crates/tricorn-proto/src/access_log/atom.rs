@@ -27,6 +27,9 @@ pub(super) enum Atom {
     Pid,
     RequestId,
     QueueMicros,
+    Computed,
+    Blocked,
+    Delayed,
     Outcome,
     TraceId,
     SpanId,
@@ -91,6 +94,9 @@ impl Atom {
                 Some(micros) => number(out, micros),
                 None => out.push(b'-'),
             },
+            Atom::Computed => micros(record.call_time.map(|time| time.computed), out),
+            Atom::Blocked => micros(record.call_time.map(|time| time.blocked), out),
+            Atom::Delayed => micros(record.call_time.map(|time| time.delayed), out),
             Atom::Outcome => match record.outcome {
                 Some(outcome) => outcome.render(out),
                 None => out.push(b'-'),
@@ -106,6 +112,13 @@ impl Atom {
 
 pub(super) fn number(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn micros(micros: Option<u32>, out: &mut Vec<u8>) {
+    match micros {
+        Some(micros) => number(out, micros),
+        None => out.push(b'-'),
+    }
 }
 
 fn or_dash(out: &mut Vec<u8>, text: &[u8]) {
@@ -194,7 +207,7 @@ fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
 }
 
 #[rustfmt::skip]
-static ATOMS: [(&str, Atom, &str); 24] = [
+static ATOMS: [(&str, Atom, &str); 27] = [
     ("h", Atom::Remote, "remote address"),
     ("l", Atom::Nothing, "always -"),
     ("u", Atom::User, "user name of Basic authentication"),
@@ -216,6 +229,9 @@ static ATOMS: [(&str, Atom, &str); 24] = [
     ("p", Atom::Pid, "process id"),
     ("request_id", Atom::RequestId, "request id"),
     ("queue_time", Atom::QueueMicros, "wait before the application in microseconds"),
+    ("cpu_time", Atom::Computed, "what its thread computed in microseconds"),
+    ("blocked_time", Atom::Blocked, "what its thread waited in microseconds"),
+    ("delayed_time", Atom::Delayed, "what its thread was kept from a processor in microseconds"),
     ("outcome", Atom::Outcome, "what became of the request"),
     ("trace_id", Atom::TraceId, "trace of its traceparent"),
     ("span_id", Atom::SpanId, "span of its traceparent"),

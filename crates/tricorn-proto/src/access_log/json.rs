@@ -29,6 +29,17 @@ pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
         Some(micros) => number(out, micros),
         None => out.extend_from_slice(b"null"),
     }
+    if let Some(time) = record.call_time {
+        let parts = [
+            (&b",\"cpu_us\":"[..], time.computed),
+            (b",\"blocked_us\":", time.blocked),
+            (b",\"delayed_us\":", time.delayed),
+        ];
+        for (label, micros) in parts {
+            out.extend_from_slice(label);
+            number(out, micros);
+        }
+    }
     for (label, name) in FIELDS {
         out.extend_from_slice(label);
         match find_field(record, name) {

@@ -12,7 +12,7 @@ mod record;
 pub use basic_auth::user;
 pub use escape::push as escape;
 pub use outcome::Outcome;
-pub use record::Record;
+pub use record::{CallTime, Record};
 
 use atom::Atom;
 

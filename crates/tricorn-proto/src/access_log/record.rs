@@ -2,6 +2,16 @@
 use super::Outcome;
 use crate::message::{FieldList, RequestHead};
 
+/// What a thread's call was used for, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallTime {
+    pub computed: u32,
+    /// The thread waited for something, and did not want a processor.
+    pub blocked: u32,
+    /// The thread wanted a processor, and had none.
+    pub delayed: u32,
+}
+
 /// One finished (or refused) request, as the log sees it.
 pub struct Record<'a> {
     pub head: &'a RequestHead,
@@ -20,6 +30,8 @@ pub struct Record<'a> {
     pub request_id: &'a [u8],
     /// Microseconds it waited before the application was called; `None`: it was not.
     pub queue_micros: Option<u64>,
+    /// What the time of its call was used for; `None`: it is not known.
+    pub call_time: Option<CallTime>,
     /// What became of it; `None`: it is not known.
     pub outcome: Option<Outcome>,
     /// `%({NAME}e)s`: looks an environ key up.

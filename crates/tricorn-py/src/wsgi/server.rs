@@ -296,6 +296,7 @@ impl Server {
             Err(error) => self.failed(py, &mut exchange, error),
         }
         exchange.conclude();
+        self.engine.split_call(&mut exchange);
         if exchange.has_rest() {
             let engine = &*self.engine;
             py.detach(|| engine.keep_rest(&mut exchange));
