@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tricorn.control.client import Control
 
 from tests.harness import GREEN_CLASSES, Server
+from tests.harness.deadline import until
 from tests.harness.needs import needs
 
 KAFKA_FLUSH = Path(__file__).resolve().parents[2] / "examples" / "kafka_flush"
@@ -18,6 +22,8 @@ RTT = 0.2
 SECONDS = 3
 
 needs("confluent_kafka", "flask")
+
+import confluent_kafka  # noqa: E402
 
 
 def example(worker_class: str, *extra: str) -> Server:
@@ -51,6 +57,33 @@ def test_an_unrelated_request_and_the_flushes_themselves_are_faster_with_the_cur
         assert set(figures["statuses"]) == {"200"}
     assert healed_pings["latency"]["p99"] < pings["latency"]["p99"] / 4
     assert healed_flushes["rate"] > 2 * flushes["rate"]
+
+
+def test_the_log_says_it_all_within_the_first_second_of_load(tmp_path: Path) -> None:
+    needs("gevent")
+    socket = tmp_path / "control"
+    with example("gevent", "--control-socket", str(socket)) as server, ThreadPoolExecutor(20) as pool:
+        serving = set(server.worker_pids())
+        while serving:  # of a worker that has answered nothing yet nothing is told
+            serving -= {answer["pid"] for answer in pool.map(lambda _: server.get("/flush").json(), range(2))}
+        began = time.time()
+        answers = list(pool.map(lambda _: server.get("/flush").json(), range(20)))
+        assert all(answer["left"] == 0 for answer in answers)
+        with Control.connect(socket) as control:
+            until(lambda: control.ask("stalls")["stalls"], "a stall is kept")
+            report = control.ask("stalls", records=True)
+    (row,) = [row for row in report["stalls"] if row["c_function"] == "rd_kafka_flush"]
+    assert row["file"].endswith("app.py")
+    assert "producer.flush(" in row["source"]
+    assert row["library_version"] == confluent_kafka.libversion()[0]
+    assert row["package"] == {"name": "confluent-kafka", "version": confluent_kafka.version()}
+    assert row["blocked"] >= 0.9
+    assert "poll(0)" in row["cure"]
+    first = min(record["time"] for record in report["records"] if record["time"] >= began)
+    assert first - began <= 1.0
+    (line, *_) = server.log.matching(rf"held up for .*rd_kafka_flush.*librdkafka {row['library_version']} .*flush\(.*")
+    assert "poll(0)" in line[0]
+    assert "--doctor heal" in line[0]
 
 
 @GREEN_CLASSES

@@ -45,8 +45,10 @@ def names_it(worker_class: str, loop: str) -> None:
         said = found[3]
         assert "work.py:6 in blocks" in said
         assert "The line: C.usleep(" in said
+        assert re.search(r"BLOCKED_SYSCALL: blocked (9\d|100) %", said), said
+        assert "Cure: " in said, said
         assert re.search(r"Blocked in the system call (clock_)?nanosleep", said), said
-        assert re.search(r"The last to begin: GET /blocks", said), said
+        assert re.search(r"The (request|last to begin): GET /blocks", said), said
 
 
 @pytest.mark.parametrize("worker_class", each("gevent", "asgi"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter, deque
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tricorn.arbiter import hooks
 from tricorn.arbiter.control.desk import Desk
@@ -24,6 +24,7 @@ from tricorn.arbiter.policy.commands import (
     Exit,
     Log,
     LogReady,
+    NoteStall,
     Notify,
     Order,
     OrderCancel,
@@ -61,6 +62,10 @@ from tricorn.record import Record
 from tricorn.unpatched import os, time
 from tricorn.workers import watch
 from tricorn.workers.base import Worker
+from tricorn.workers.stall import Stall
+
+if TYPE_CHECKING:
+    from tricorn.arbiter.stalls.keeper import Stalls
 
 
 class Finished(Record):
@@ -89,6 +94,8 @@ class Effects:
         self.exits: Counter[str] = Counter()
         """Why workers have ended, and how often."""
         self.reloads: Counter[str] = Counter()
+        self.stalls: Stalls | None = None
+        """Since the first one."""
         self._pidfiles = pidfiles
         self._scaled: int | None = None
         """The number of workers that an operator has asked for."""
@@ -153,6 +160,8 @@ class Effects:
                 getattr(self.generation.log, level)("%s", text)
             case LogReady(workers):
                 self.generation.log.info("%s", self.generation.describe(workers))
+            case NoteStall(nr, stall):
+                self._note_stall(nr, stall)
             case CloseListeners():
                 # Not those of probes: that a worker is leaving is what they are to be told.
                 close(self.generation.listeners)
@@ -215,6 +224,22 @@ class Effects:
                     yields=order.yields,
                     replaced=order.replaced,
                 )
+
+    def _note_stall(self, nr: int, stall: Stall) -> None:
+        from tricorn.arbiter.stalls.keeper import Held, Stalls
+
+        handle, generation = self.processes.handles.get(nr), self.generation
+        if handle is None:
+            return
+        if self.stalls is None:
+            self.stalls = Stalls()
+        kind = handle.kind or handle.worker.alias
+        held = Held(handle.pid, handle.worker.slot, kind, generation.config.doctor, handle.libraries)
+        record, line = self.stalls.take(stall, held, time.monotonic(), time.time())
+        if line is not None:
+            generation.log.warning("%s", line, extra={"stall": record})
+        if self.control is not None:
+            self.control.announce({"event": "stall", "nr": nr, **record})
 
     # Generations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,7 +13,7 @@ from tricorn.record import Record
 from tricorn.unpatched import os, signal
 from tricorn.workers import waiting, watch
 from tricorn.workers.base import Worker
-from tricorn.workers.messages import Decoder, Message, Ready
+from tricorn.workers.messages import Decoder, Libraries, Message, Ready
 
 READ_SIZE = 4096
 
@@ -38,6 +38,8 @@ class WorkerHandle:
     open: bool = True
     kind: str = ""
     """The worker's class, once it serves."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """Versions of C libraries in it."""
 
     def receive(self) -> list[Message]:
         """What the worker has said since; closes the pipe at its end."""
@@ -55,6 +57,8 @@ class WorkerHandle:
         for message in messages:
             if isinstance(message, Ready):
                 self.kind = message.kind
+            elif isinstance(message, Libraries):
+                self.libraries = message.versions
         return messages
 
     def snapshot(self) -> Snapshot | None:

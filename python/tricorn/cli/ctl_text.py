@@ -34,6 +34,8 @@ def _text(word: str, result: Result) -> str:
             return table(
                 ("ADDRESS", "TYPE", ""), listeners + [(r["address"], r["type"], "admin") for r in result["admin"]]
             )
+        case "stalls":
+            return stalls(result)
         case "stacks":
             return "\n".join(line for worker in result["workers"] for line in _stacks(worker))
         case "config":
@@ -54,6 +56,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head))]
     lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in [head, *cells])
     return "\n".join(line.rstrip() for line in lines)
+
+
+def stalls(result: Result) -> str:
+    """A block for each kind: what it costs and where it is, what was seen, the cure."""
+    if not result["stalls"]:
+        since = "in the last minute" if result["since"] == "minute" else "since the start"
+        why = ": nothing looks for it (doctor = off)" if result.get("doctor") == "off" else ""
+        return f"Nothing has held up an event loop or a hub {since}{why}."
+    return "\n\n".join(_stall(number, row) for number, row in enumerate(result["stalls"], 1))
+
+
+def _stall(number: int, row: Result) -> str:
+    total, package = row["total"], row["package"]
+    place = f"{row['file']}:{row['line'] or '?'} in {row['function']}" if row["file"] else "no line of the application"
+    library = " ".join(filter(None, (row["library"], row["library_version"])))
+    if row["c_function"]:
+        library += f" ({row['c_function']})"
+    if package is not None:
+        library = f"{library} of {package['name']} {package['version']}".strip()
+    lines = (
+        f"{number}. {total['request_seconds']:.1f} request-seconds: {total['count']} times, {total['seconds']:.1f} s. "
+        f"{row['verdict']}, blocked {row['blocked'] * 100:.0f} %",
+        f"   {place}: {row['source']}" if row["source"] else f"   {place}",
+        f"   {library}" if library else "",
+        f"   Cure: {row['cure']} ({row['link']})",
+    )
+    return "\n".join(filter(None, lines))
 
 
 def duration(seconds: float) -> str:

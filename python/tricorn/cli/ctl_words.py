@@ -108,6 +108,16 @@ def _cancel(rest: list[str]) -> Asking:
     return Asking("cancel", {"slot": _number([worker]), "place": _number([place]), "start": _number([start])})
 
 
+def _stalls(rest: list[str]) -> Asking:
+    arguments: dict[str, object] = {"records": True} if _take(rest, "--records") else {}
+    if rest:
+        flag, value = rest if len(rest) == 2 else _one(rest).split("=", 1) if "=" in rest[0] else ("", "")
+        if flag != "--since" or value not in ("start", "minute"):
+            raise Usage
+        arguments["since"] = value
+    return Asking("stalls", arguments)
+
+
 def _kill(rest: list[str]) -> Asking:
     return Asking("kill", {"pid": _number(rest)})
 
@@ -168,6 +178,9 @@ FORMS: dict[str, Form] = {
         _switch("config", "--changed", "changed"),
     ),
     "health": Form("health", "Exit status 0 if the server serves, else 1.", _plain("health")),
+    "stalls": Form(
+        "stalls [--since start|minute] [--records]", "What has held up event loops, the most expensive first.", _stalls
+    ),
     "events": Form("events", "Follows what happens, a line for each.", _plain("events")),
     "reload": Form(
         "reload [--wait]",

@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-
-CHECK = "check"
+from collections.abc import Callable, Sequence
 
 USAGE = """\
-usage: tricorn doctor --pid PID [--native] [--seconds S] [--json]
+usage: tricorn doctor [PID | --pidfile FILE | -s SOCKET | -n NAME] [--since start|minute] [--watch [S]] [--json]
+       tricorn doctor --pid PID [--native] [--seconds S] [--json]
        tricorn doctor check [--json] [--connect] [settings...] APP
 
+   (none)   what holds up the workers of a running server, and the cure
    --pid    what each thread of a running process does: tricorn doctor --pid PID --help
    check    what can be known of an application and its settings without load: tricorn doctor check --help
 """
 
 
 def main(words: Sequence[str]) -> int:
-    if words[:1] == [CHECK]:
-        import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
-        from tricorn.cli import doctor_check
+    if words[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(USAGE)
+        return 0
+    command = COMMANDS.get(words[0]) if words else None
+    if command is not None:
+        return command(words[1:])
+    if any(word in ("-p", "--pid") or word.startswith("--pid=") for word in words):
+        return _look(words)
+    from tricorn.cli import doctor_live
 
-        return doctor_check.main(words[1:])
-    asked = words[:1] in (["-h"], ["--help"])
-    if asked or not words:
-        (sys.stdout if asked else sys.stderr).write(USAGE)
-        return 0 if asked else 2
+    return doctor_live.main(words)
+
+
+def _check(words: Sequence[str]) -> int:
+    import tricorn.unpatched  # noqa: F401  (first of all: a configuration file may patch)
+    from tricorn.cli import doctor_check
+
+    return doctor_check.main(words)
+
+
+def _look(words: Sequence[str]) -> int:
     from tricorn.cli import doctor_look
 
     return doctor_look.main(words)
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"check": _check}
+"""By the first word."""

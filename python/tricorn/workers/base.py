@@ -21,10 +21,10 @@ from tricorn.errors import AppImportError, BootError, ConfigError, ExitCode, Tri
 from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import Record
 from tricorn.unpatched import os
-from tricorn.workers import boot_failure, ending, notifier, watch
+from tricorn.workers import boot_failure, ending, libraries, notifier, watch
 from tricorn.workers.contract import Contract
 from tricorn.workers.handlers import HANDLED, Handlers, changed_by, ignore_signals
-from tricorn.workers.messages import BootFailed, Changed, Level, Message, Notice, Ready, Retire, encode
+from tricorn.workers.messages import BootFailed, Changed, Level, Libraries, Message, Notice, Ready, Retire, encode
 from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 if TYPE_CHECKING:
@@ -291,6 +291,8 @@ class Worker(Contract, ABC):
 
     def _say_ready(self) -> None:
         watch.obey(self)
+        if found := libraries.versions():
+            self._tell(Libraries(found))
         self._tell(Ready(stand_in=self.stands_in, kind=self.alias))
         self.is_serving = True
         self.spec.once.close()

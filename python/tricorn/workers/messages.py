@@ -5,6 +5,8 @@
     retire <reason>
     changed <path>
     notice <level> <subject> <text>                    for the log: what all workers would say alike, and one should
+    stall <JSON>                                       the native monitor: the event loop was held up (`stall`)
+    libraries <JSON>                                   versions of C libraries, as their modules tell them
     stuck <limit> <slot> <age in ms> <METHOD target>   the native monitor: a call is older than a limit allows,
                                                        or (`cancel`) an operator wants it to end
     Stack (most recent call first):                    faulthandler's C handler, on the thread that is stuck
@@ -18,10 +20,14 @@ of the scoreboard.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from tricorn.record import Record
+from tricorn.workers import stall
+from tricorn.workers.stall import Stall
 
 TEXT_BYTES = 2048
 """Most bytes of a reason, a path or a request in a line."""
@@ -73,6 +79,12 @@ class Notice(Record):
     """With it the text may differ, and is logged from time to time."""
 
 
+class Libraries(Record):
+    """Of the worker's process, once its application is loaded."""
+
+    versions: Mapping[str, str]
+
+
 class Stuck(Record):
     """A call is older, or has made no progress for longer, than the setting `limit` allows; told once for each.
 
@@ -99,7 +111,7 @@ class StackLines(Record):
     lines: tuple[str, ...]
 
 
-Message = Ready | BootFailed | Retire | Changed | Notice | Stuck | StackLines
+Message = Ready | BootFailed | Retire | Changed | Notice | Libraries | Stall | Stuck | StackLines
 
 
 def encode(message: Message) -> bytes:
@@ -117,6 +129,10 @@ def encode(message: Message) -> bytes:
             # A path may have spaces; in the line it has none.
             about = b"?".join(os.fsencode(subject).split())[:SUBJECT_BYTES]
             return b"notice %s %s %s\n" % (level.encode(), about or _NONE, _line(text.encode("utf-8", "replace")))
+        case Libraries(versions):
+            return b"libraries %s\n" % _line(json.dumps(dict(versions)).encode())
+        case Stall():
+            raise TypeError("stalls are told by the native monitor")
         case Stuck(limit, slot, age, request, stack):
             first = b"stuck %s %d %d %s\n" % (limit.encode(), slot, round(age * 1000), _line(os.fsencode(request)))
             return first + (encode(StackLines(stack)) if stack else b"") + b"stuck-end %d\n" % slot
@@ -205,6 +221,10 @@ def _decode(line: bytes) -> Message | None:
         return Changed(os.fsdecode(line.removeprefix(b"changed ")))
     if line.startswith(b"retire "):
         return Retire(_text(line.removeprefix(b"retire ")))
+    if line.startswith(b"stall "):
+        return stall.parse(line.removeprefix(b"stall "))
+    if line.startswith(b"libraries "):
+        return _libraries(line.removeprefix(b"libraries "))
     match line.split(b" ", 3):
         case [b"notice", level, subject, text] if level in _LEVELS:
             return Notice(_LEVELS[level], _text(text), "" if subject == _NONE else os.fsdecode(subject))
@@ -214,6 +234,17 @@ def _decode(line: bytes) -> Message | None:
         case [b"boot-failed", code, reason] if code.isdigit():
             return BootFailed(int(code), _text(reason))
     return None
+
+
+def _libraries(data: bytes) -> Libraries | None:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    versions = {name[:64]: version[:64] for name, version in found.items() if isinstance(version, str)}
+    return Libraries({name: version for name, version in versions.items() if version.isprintable()})
 
 
 def _text(raw: bytes) -> str:

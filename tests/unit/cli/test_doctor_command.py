@@ -17,11 +17,9 @@ from tests.harness.interpreter import python
 from tests.harness.pythons import interpreter
 
 
-def test_without_a_word_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor_command.main([]) == 2
+def test_the_help_says_which_words_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor_command.main(["--help"]) == 0
-    told = capsys.readouterr()
-    assert told.out == told.err == doctor_command.USAGE
+    assert capsys.readouterr().out == doctor_command.USAGE
 
 
 @pytest.mark.parametrize("words", [["--pid", "0"], ["--pid", "x"], ["--pid", "1", "--seconds", "0"], ["app:app"]])

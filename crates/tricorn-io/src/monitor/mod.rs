@@ -12,6 +12,7 @@
 mod examiner;
 mod life;
 mod orphan;
+mod stall_record;
 mod stalls;
 mod usage;
 pub mod watchdog;
@@ -23,11 +24,11 @@ use crate::engine::shared::Shared;
 use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
-use crate::sys::signals;
+use crate::sys::{processor, signals};
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::{Eye, Seen};
 use rustix::fd::{AsFd, BorrowedFd};
-use stalls::{Scene, Stalls};
+use stalls::{Scene, Stalls, Witness};
 use std::sync::atomic::Ordering;
 use usage::Usage;
 use watchdog::Watchdog;
@@ -81,6 +82,27 @@ pub fn run(shared: &Shared) {
     }
     shared.board.set(Word::Cpu, clock::process_cpu());
     monitor.resign();
+}
+
+/// What stalls are told of a hub, and of its thread.
+struct Seeing<'m> {
+    eye: &'m Eye,
+    shared: &'m Shared,
+}
+
+impl Witness for Seeing<'_> {
+    fn end_of(&self, moment: u64) -> Option<u64> {
+        self.eye.end_of(&self.shared.waiting, moment)
+    }
+
+    fn request(&self) -> (String, bool) {
+        let text = self.eye.last_begun(&self.shared.waiting);
+        (String::from_utf8_lossy(&text).into_owned(), self.shared.board.get(Word::InFlight) == 1)
+    }
+
+    fn used(&self, thread: signals::ThreadId) -> Option<(u64, u64)> {
+        Some((processor::time_of(thread)?, processor::delay_of(thread)?))
+    }
 }
 
 struct Monitor<'s> {
@@ -256,11 +278,9 @@ impl Monitor<'_> {
 
     /// Looks whether an event loop is held up.
     fn look_for_stalls(&mut self, now: u64) {
-        let (scene, shared, eye) = (self.scene(now), self.shared, &self.eye);
-        let end_of = |moment| eye.end_of(&shared.waiting, moment);
-        let name = || String::from_utf8_lossy(&eye.last_begun(&shared.waiting)).into_owned();
-        if let Some((subject, text)) = self.stalls.look(scene, end_of, name) {
-            self.watchdog.warn(&subject, &text);
+        let scene = self.scene(now);
+        if let Some(line) = self.stalls.look(scene, &Seeing { eye: &self.eye, shared: self.shared }) {
+            self.watchdog.tell(line);
         }
     }
 

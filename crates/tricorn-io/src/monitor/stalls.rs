@@ -1,29 +1,21 @@
-//! What holds up an event loop for longer than `doctor_threshold`: one report for each time, and few of what comes again.
+//! What holds up an event loop for longer than `doctor_threshold`: one record for each time.
 //!
 //! ```text
-//!   at the same for the threshold ──▶ the examiner looks ──▶ the loop goes on ──▶ report: how long, what, where, what waited
+//!   at the same for the threshold ──▶ the examiner looks ──▶ the loop goes on ──▶ record: how long, what, where, what waited
 //! ```
 //!
-//! A report is a notice for the error log. What comes again within [`PAUSE`] is summed up in the next one.
+//! The arbiter makes a line of the log of it, sums up what comes again, and keeps it (`python/tricorn/arbiter/stalls`).
 use super::examiner::{Examiner, Finding};
+use super::stall_record::{self, Held, Shares};
 use crate::clock::{MILLI, SECOND};
 use crate::sys::signals::ThreadId;
-use std::fmt::Write;
-use tricorn_doctor::{Thread, Verdict};
 
-/// How long what comes again is only counted.
-const PAUSE: u64 = 10 * SECOND;
-/// A stall that lasts for so long is told before it is over.
-const LASTING: u64 = 5 * SECOND;
+/// A stall that lasts for so long is told before it is over, and once more at its end.
+const LASTING: u64 = 700 * MILLI;
 /// How long a report waits for the look that was asked for.
 const PATIENCE: u64 = SECOND;
-/// Different stalls that are told apart.
-const KINDS: usize = 64;
-/// The share of processor time, wanted time included, of a thread that waits.
-const RESTS: f64 = 0.1;
-/// Most bytes of a notice and of what it is about: both are in one line of a pipe.
-const TEXT: usize = 1800;
-const KEY: usize = 400;
+/// The shares of an episode are told where it was seen for so long; else those of the look.
+const SEEN: u64 = 20 * MILLI;
 
 /// What the monitor sees at a moment.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +27,16 @@ pub(super) struct Scene {
     pub requests: u64,
 }
 
+/// What the monitor can ask when it matters.
+pub(super) trait Witness {
+    /// When what the loop was at at a moment was over.
+    fn end_of(&self, moment: u64) -> Option<u64>;
+    /// The request that began last, and whether it is the only one.
+    fn request(&self) -> (String, bool);
+    /// Nanoseconds that a thread has had a processor, and waited for one.
+    fn used(&self, thread: ThreadId) -> Option<(u64, u64)>;
+}
+
 #[derive(Debug)]
 pub(super) struct Stalls {
     /// 0: nothing is looked for.
@@ -44,7 +46,6 @@ pub(super) struct Stalls {
     episode: Option<Episode>,
     /// Over, and not told yet.
     waiting: Option<Episode>,
-    kinds: Vec<Kind>,
 }
 
 /// One time that the loop was held up.
@@ -56,21 +57,49 @@ struct Episode {
     end: Option<u64>,
     /// Most requests that were there besides the one that held up the loop.
     delayed: u64,
-    /// The request that had begun last.
-    name: String,
+    /// The request that had begun last, and whether it is the one that holds up the loop.
+    request: (String, bool),
     finding: Option<Finding>,
-    told: bool,
+    /// How much of it was told while it went on.
+    told: u64,
+    /// What the thread had used when it was first seen, and when it was last.
+    used: [Option<Used>; 2],
 }
 
-/// The same again and again.
-#[derive(Debug)]
-struct Kind {
-    key: String,
-    told: u64,
-    /// Since then: how often, for how long, and that times the requests that waited.
-    count: u64,
-    length: u64,
-    waited: u64,
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    at: u64,
+    computed: u64,
+    queued: u64,
+}
+
+impl Episode {
+    fn shares(&self, finding: &Finding) -> Shares {
+        let [Some(first), Some(last)] = self.used else { return Shares::of_look(&finding.thread) };
+        let length = last.at.saturating_sub(first.at);
+        if length < SEEN {
+            return Shares::of_look(&finding.thread);
+        }
+        let part = |now: u64, then: u64| now.saturating_sub(then) as f64 / length as f64;
+        Shares::new(part(last.computed, first.computed), part(last.queued, first.queued))
+    }
+
+    fn line(&self, finding: &Finding, now: u64) -> Vec<u8> {
+        let held = Held {
+            length: self.end.unwrap_or(now).saturating_sub(self.since),
+            told: self.told,
+            ongoing: self.end.is_none(),
+            request: (&self.request.0, self.request.1),
+            delayed: self.delayed,
+            shares: self.shares(finding),
+        };
+        stall_record::line(held, finding)
+    }
+
+    fn see(&mut self, now: u64, used: Option<(u64, u64)>) {
+        let used = used.map(|(computed, queued)| Used { at: now, computed, queued });
+        self.used = [self.used[0].or(used), used.or(self.used[1])];
+    }
 }
 
 impl Stalls {
@@ -79,24 +108,18 @@ impl Stalls {
     }
 
     fn with(threshold: u64, examiner: Examiner) -> Stalls {
-        Stalls { threshold, examiner, number: 0, episode: None, waiting: None, kinds: Vec::new() }
+        Stalls { threshold, examiner, number: 0, episode: None, waiting: None }
     }
 
-    /// Looks at the loop. `end_of`: when what it was at at a moment was over; `name`: of the request that began last. A notice
-    /// for the log, and what it is about in a word.
-    pub fn look(
-        &mut self,
-        scene: Scene,
-        end_of: impl Fn(u64) -> Option<u64>,
-        name: impl Fn() -> String,
-    ) -> Option<(String, String)> {
+    /// Looks at the loop: a line for the arbiter.
+    pub fn look(&mut self, scene: Scene, witness: &impl Witness) -> Option<Vec<u8>> {
         if self.threshold == 0 {
             return None;
         }
         while let Some(finding) = self.examiner.take() {
             self.found(finding);
         }
-        self.follow(scene, end_of, name);
+        self.follow(scene, witness);
         self.tell(scene.now)
     }
 
@@ -110,49 +133,59 @@ impl Stalls {
         }
     }
 
-    fn follow(&mut self, scene: Scene, end_of: impl Fn(u64) -> Option<u64>, name: impl Fn() -> String) {
+    fn follow(&mut self, scene: Scene, witness: &impl Witness) {
         let Scene { now, held_up, requests } = scene;
         let delayed = requests.saturating_sub(1);
         if let Some(mut episode) = self.episode.take() {
-            if held_up.is_some_and(|(since, _)| since == episode.since) {
+            if let Some((since, thread)) = held_up
+                && since == episode.since
+            {
+                episode.see(now, witness.used(thread));
                 episode.delayed = episode.delayed.max(delayed);
                 self.episode = Some(episode);
                 return;
             }
-            episode.end = Some(end_of(episode.since).unwrap_or(now));
+            episode.end = Some(witness.end_of(episode.since).unwrap_or(now));
             if episode.finding.as_ref().is_some_and(|finding| episode.end < Some(finding.at)) {
                 episode.finding = None;
             }
-            if !episode.told {
-                self.waiting = Some(episode);
-            }
+            self.waiting = Some(episode);
         }
         if let Some((since, thread)) = held_up
             && now.saturating_sub(since) >= self.threshold
         {
             self.number += 1;
             self.examiner.ask(self.number, thread);
-            let (number, name) = (self.number, name());
-            self.episode = Some(Episode { number, since, end: None, delayed, name, finding: None, told: false });
+            let mut episode = Episode {
+                number: self.number,
+                since,
+                end: None,
+                delayed,
+                request: witness.request(),
+                finding: None,
+                told: 0,
+                used: [None; 2],
+            };
+            episode.see(now, witness.used(thread));
+            self.episode = Some(episode);
         }
     }
 
-    fn tell(&mut self, now: u64) -> Option<(String, String)> {
-        let lasts = |episode: &&mut Episode| !episode.told && now.saturating_sub(episode.since) >= LASTING;
-        if let Some(episode) = self.episode.as_mut().filter(lasts)
-            && episode.finding.is_some()
-        {
-            episode.told = true;
-            return note(&mut self.kinds, episode, now);
+    fn tell(&mut self, now: u64) -> Option<Vec<u8>> {
+        if let Some(episode) = self.waiting.take() {
+            let late = episode.end.is_some_and(|end| now.saturating_sub(end) >= PATIENCE);
+            match &episode.finding {
+                Some(finding) => return Some(episode.line(finding, now)),
+                None if late => {} // it was over before it could be looked at
+                None => self.waiting = Some(episode),
+            }
         }
-        let episode = self.waiting.as_ref()?;
-        let late = episode.end.is_some_and(|end| now.saturating_sub(end) >= PATIENCE);
-        if episode.finding.is_none() && !late {
-            return None;
-        }
-        // Without a finding it was over before it could be looked at.
-        let episode = self.waiting.take()?;
-        note(&mut self.kinds, &episode, now)
+        let episode = self.episode.as_mut().filter(|episode| episode.told == 0)?;
+        let length = now.saturating_sub(episode.since);
+        let finding = episode.finding.as_ref().filter(|_| length >= LASTING)?;
+        let line = episode.line(finding, now);
+        episode.told = length;
+        Some(line)
     }
 
     /// In how many nanoseconds there may be something to do.
@@ -168,97 +201,43 @@ impl Stalls {
     }
 }
 
-/// Counts it, and makes a notice of it unless the same was told a moment ago.
-fn note(kinds: &mut Vec<Kind>, episode: &Episode, now: u64) -> Option<(String, String)> {
-    let finding = episode.finding.as_ref()?;
-    let key = key_of(finding);
-    let length = episode.end.unwrap_or(now).saturating_sub(episode.since);
-    let known = kinds.iter().position(|kind| kind.key == key);
-    let before = match known {
-        Some(index) if now.saturating_sub(kinds[index].told) < PAUSE => {
-            let kind = &mut kinds[index];
-            kind.count += 1;
-            kind.length = kind.length.saturating_add(length);
-            kind.waited = kind.waited.saturating_add(length.saturating_mul(episode.delayed));
-            return None;
-        }
-        Some(index) => Some(kinds.remove(index)),
-        None if kinds.len() >= KINDS => {
-            kinds.remove(0);
-            None
-        }
-        None => None,
-    };
-    let text = text(episode, finding, length, before.as_ref());
-    kinds.push(Kind { key: key.clone(), told: now, count: 0, length: 0, waited: 0 });
-    Some((key, text))
-}
-
-/// Where the application is, and in which library: what makes two stalls the same.
-fn key_of(finding: &Finding) -> String {
-    let place = finding.thread.application.as_ref().map(|frame| format!("{}:{}", frame.file, frame.line));
-    let library = finding.thread.native.library.as_ref().map(|library| library.name.as_str()).unwrap_or_default();
-    let key = format!("stall:{}:{library}", place.unwrap_or_default());
-    cut(key.chars().map(|each| if each.is_whitespace() || each.is_control() { '_' } else { each }), KEY)
-}
-
-fn text(episode: &Episode, finding: &Finding, length: u64, before: Option<&Kind>) -> String {
-    let seconds = |nanos: u64| nanos as f64 / SECOND as f64;
-    let mut text = format!(
-        "The event loop of worker (pid:{}) {} held up for {:.2} s by one call. {}",
-        std::process::id(),
-        if episode.end.is_some() { "was" } else { "is" },
-        seconds(length),
-        verdict(&finding.thread)
-    );
-    if !finding.source.is_empty() {
-        let stop = if finding.source.ends_with('.') { "" } else { "." };
-        let _ = write!(text, " The line: {}{stop}", finding.source);
-    }
-    if episode.delayed > 0 {
-        let sum = seconds(length.saturating_mul(episode.delayed));
-        let _ = write!(text, " Other requests at that time: {} ({sum:.1} request-seconds).", episode.delayed);
-    }
-    let _ = write!(text, " The last to begin: {}.", episode.name);
-    if let Some(Kind { count, length, waited, .. }) = before.filter(|kind| kind.count > 0) {
-        let (length, waited) = (seconds(*length), seconds(*waited));
-        let _ = write!(text, " Since this was told last: {count} times, {length:.1} s, {waited:.1} request-seconds.");
-    }
-    cut(text.chars().map(|each| if each.is_control() { ' ' } else { each }), TEXT)
-}
-
-/// What the look says of the thread. It was at one thing all the time: where its system call changed from one reading to the
-/// next (a library that waits in slices), and it used no processor, it waited.
-fn verdict(thread: &Thread) -> String {
-    if thread.verdict != Verdict::Undecided || thread.cpu + thread.queued > RESTS {
-        return thread.sentence.clone();
-    }
-    let library = thread.native.library.as_ref().map(|library| format!(", in {}", library.name)).unwrap_or_default();
-    let place = thread.application.as_ref();
-    let place =
-        place.map(|frame| format!(", at {}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
-    format!("Blocked: it waits, and not for a processor{library}{place}.")
-}
-
-fn cut(characters: impl Iterator<Item = char>, bytes: usize) -> String {
-    let mut text: String = characters.take(bytes).collect();
-    while text.len() > bytes {
-        text.pop();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tricorn_doctor::{Library, Native, PyFrame, ThreadGil};
+    use serde_json::Value;
+    use tricorn_doctor::{Library, Native, PyFrame, Thread, ThreadGil, Verdict};
 
     const THREAD: ThreadId = 7;
 
     /// A loop, and what is told of it, in virtual time.
     struct Watched {
         stalls: Stalls,
-        told: Vec<String>,
+        told: Vec<Value>,
+    }
+
+    /// A thread that computes for a tenth of the time.
+    struct Virtual {
+        now: u64,
+        end: Option<u64>,
+    }
+
+    impl Witness for Virtual {
+        fn end_of(&self, _: u64) -> Option<u64> {
+            self.end
+        }
+
+        fn request(&self) -> (String, bool) {
+            ("GET /pay".into(), false)
+        }
+
+        fn used(&self, _: ThreadId) -> Option<(u64, u64)> {
+            Some((self.now / 10, 0))
+        }
+    }
+
+    fn record_of(line: &[u8]) -> Value {
+        let json = line.strip_prefix(b"stall ").and_then(|rest| rest.strip_suffix(b"\n")).expect("a line");
+        serde_json::from_slice(json).expect("JSON")
     }
 
     impl Watched {
@@ -270,8 +249,8 @@ mod tests {
         fn at(&mut self, now: u64, held_up: Option<u64>, requests: u64, end: Option<u64>) {
             let held_up = held_up.map(|since| (since * MILLI, THREAD));
             let scene = Scene { now: now * MILLI, held_up, requests };
-            let end_of = |_| end.map(|end| end * MILLI);
-            self.told.extend(self.stalls.look(scene, end_of, || "GET /pay".into()).map(|(_, text)| text));
+            let line = self.stalls.look(scene, &Virtual { now: now * MILLI, end: end.map(|end| end * MILLI) });
+            self.told.extend(line.map(|line| record_of(&line)));
         }
 
         fn finds(&mut self, line: i32, at: u64) {
@@ -327,15 +306,18 @@ mod tests {
         let mut it = Watched::new();
         it.at(101, Some(1), 3, None);
         it.finds(14, 140);
-        it.at(150, Some(1), 10, None);
+        it.at(151, Some(1), 10, None);
         it.at(320, None, 0, Some(301));
         it.at(330, None, 0, None);
-        let pid = std::process::id();
-        let text = format!(
-            "The event loop of worker (pid:{pid}) was held up for 0.30 s by one call. Blocked at app.py:14 in pay. The line: \
-             p.flush(). Other requests at that time: 9 (2.7 request-seconds). The last to begin: GET /pay."
+        let [record] = it.told.as_slice() else { panic!("one is told: {:?}", it.told) };
+        let told = |name: &str| &record[name];
+        assert_eq!((told("duration"), told("added"), told("ongoing")), (&0.3.into(), &0.3.into(), &false.into()));
+        assert_eq!(
+            (told("verdict"), told("line"), told("source")),
+            (&"BLOCKED_SYSCALL".into(), &14.into(), &"p.flush()".into())
         );
-        assert_eq!(it.told, [text]);
+        assert_eq!((told("delayed"), told("request"), told("sure")), (&9.into(), &"GET /pay".into(), &false.into()));
+        assert_eq!((told("computed"), told("queued")), (&0.1.into(), &0.0.into()), "of the time that was seen");
     }
 
     #[test]
@@ -357,69 +339,25 @@ mod tests {
     }
 
     #[test]
-    fn the_same_again_is_summed_up() {
+    fn each_time_is_told() {
         let mut it = Watched::new();
         it.stall(1000, 14);
         it.stall(2000, 14);
-        it.stall(3000, 14);
-        it.stall(4000, 15);
-        assert_eq!(it.told.len(), 2, "another line is told at once: {:?}", it.told);
-        it.stall(12_000, 14);
-        let sum = "Since this was told last: 2 times, 0.4 s, 0.4 request-seconds.";
-        assert!(it.told[2].ends_with(sum), "{:?}", it.told);
-        it.stall(23_000, 14);
-        assert!(it.told[3].ends_with("GET /pay."), "{:?}", it.told);
+        assert_eq!(it.told.len(), 2, "{:?}", it.told);
     }
 
     #[test]
-    fn what_lasts_is_told_meanwhile_and_once() {
+    fn what_lasts_is_told_meanwhile_and_at_its_end() {
         let mut it = Watched::new();
         it.at(101, Some(1), 1, None);
         it.finds(14, 140);
-        it.at(4000, Some(1), 1, None);
+        it.at(650, Some(1), 1, None);
         assert!(it.told.is_empty());
-        it.at(5001, Some(1), 1, None);
+        it.at(701, Some(1), 1, None);
         it.at(9000, Some(1), 1, None);
-        it.at(9500, None, 0, None);
-        assert_eq!(it.told.len(), 1);
-        assert!(it.told[0].contains(" is held up for 5.00 s"), "{:?}", it.told);
-    }
-
-    #[test]
-    fn different_stalls_are_forgotten_in_their_order() {
-        let mut it = Watched::new();
-        for line in 0..KINDS as i32 + 5 {
-            it.stall(1000 * (line as u64 + 1), line);
-        }
-        assert_eq!(it.stalls.kinds.len(), KINDS);
-        assert!(it.stalls.kinds[0].key.contains(":5:"));
-    }
-
-    #[test]
-    fn a_notice_is_one_line_that_a_pipe_takes_whole() {
-        let mut finding = Finding { number: 1, thread: thread(3), source: "a\nb\u{1b}".into(), at: 0 };
-        finding.thread.sentence = "ü".repeat(3000);
-        let name = "GET /".into();
-        let episode = Episode { number: 1, since: 0, end: None, delayed: 0, name, finding: None, told: false };
-        let told = text(&episode, &finding, SECOND, None);
-        assert!(told.len() <= TEXT && told.len() > TEXT - 2);
-        finding.thread.sentence.clear();
-        assert!(text(&episode, &finding, SECOND, None).contains("The line: a b ."));
-    }
-
-    #[test]
-    fn a_thread_that_waits_in_slices_is_blocked() {
-        let mut seen = Thread { verdict: Verdict::Undecided, ..thread(3) };
-        let said = "Blocked: it waits, and not for a processor, in librdkafka, at my app.py:3 in pay.";
-        assert_eq!(verdict(&seen), said);
-        seen.queued = 0.4;
-        assert_eq!(verdict(&seen), seen.sentence);
-        assert_eq!(verdict(&thread(3)), thread(3).sentence);
-    }
-
-    #[test]
-    fn subjects_are_single_words() {
-        let finding = Finding { number: 1, thread: thread(3), source: String::new(), at: 0 };
-        assert_eq!(key_of(&finding), "stall:my_app.py:3:librdkafka");
+        it.at(9501, None, 0, None);
+        let told: Vec<_> = it.told.iter().map(|told| (&told["duration"], &told["added"], &told["ongoing"])).collect();
+        let expected = [(&0.7.into(), &0.7.into(), &true.into()), (&9.5.into(), &8.8.into(), &false.into())];
+        assert_eq!(told, expected);
     }
 }

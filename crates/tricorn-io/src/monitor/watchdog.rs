@@ -30,8 +30,8 @@ use std::collections::VecDeque;
 
 /// How long a thread may take to write its stack.
 const STACK_TIME: u64 = 200 * MILLI;
-/// Most warnings that wait.
-const NOTICES: usize = 8;
+/// Most lines that wait.
+const NOTICES: usize = 32;
 /// How long a call that is over `request_timeout` may take to clean up before its client is answered without it.
 const GRACE: u64 = 1000 * MILLI;
 
@@ -128,10 +128,10 @@ impl Watchdog {
         self.open.is_some() || !self.reports.is_empty() || !self.notices.is_empty()
     }
 
-    /// Has the arbiter log a warning, unless many wait already.
-    pub fn warn(&mut self, subject: &str, text: &str) {
+    /// Tells the arbiter a line, unless many wait already.
+    pub fn tell(&mut self, line: Vec<u8>) {
         if self.notices.len() < NOTICES {
-            self.notices.push_back(format!("notice warning {subject} {text}\n").into_bytes());
+            self.notices.push_back(line);
         }
     }
 

@@ -71,11 +71,11 @@ impl Eye {
         Some((watch.held_up_since(hub)?, hub.thread()))
     }
 
-    /// The request that a hub has begun last.
+    /// The request that a hub has begun last; empty: it is over.
     pub fn last_begun(&self, waiting: &Waiting) -> Vec<u8> {
         match &waiting.manner {
             Manner::Threads => Vec::new(),
-            Manner::Hub(hub) => waiting.name_of_stuck(hub),
+            Manner::Hub(hub) => waiting.last_begun(hub).unwrap_or_default(),
         }
     }
 

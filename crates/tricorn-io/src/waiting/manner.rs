@@ -288,10 +288,14 @@ impl Waiting {
         }
     }
 
+    /// The request that a hub has begun last, while it runs.
+    pub fn last_begun(&self, hub: &Hub) -> Option<Vec<u8>> {
+        self.board.call_text(hub.last.load(Ordering::Relaxed))
+    }
+
     /// What the log calls the work that holds up the hub.
     pub fn name_of_stuck(&self, hub: &Hub) -> Vec<u8> {
-        let last = hub.last.load(Ordering::Relaxed);
-        let mut text = self.board.call_text(last).unwrap_or_else(|| b"the event loop".to_vec());
+        let mut text = self.last_begun(hub).unwrap_or_else(|| b"the event loop".to_vec());
         let others = self.board.get(Word::InFlight).saturating_sub(1);
         if others > 0 {
             text.extend_from_slice(format!(" (the last of {} requests under way to begin)", others + 1).as_bytes());

@@ -77,6 +77,11 @@ class Desk:
         became = None if handle is None else handle.take_cancelled()
         self.answer(ticket, answer(handle, became))
 
+    def announce(self, happening: Json) -> None:
+        """To the clients that follow."""
+        for client in [client for client in self.listener.clients.values() if client.follows]:
+            self.listener.send(client, happening)
+
     def tell(self, before: State, event: Event, after: State, commands: Sequence[Command]) -> None:
         """What happens, to the clients that follow."""
         followers = [client for client in self.listener.clients.values() if client.follows]
@@ -197,6 +202,8 @@ class Desk:
                 return report.requests(effects, read.older), ()
             case "config":
                 return report.config(effects, only_changed=read.changed), ()
+            case "stalls":
+                return report.stalls(effects, read.since, records=read.records), ()
             case "health":
                 if reason := report.ailment(state):
                     raise Refusal("refused", reason)

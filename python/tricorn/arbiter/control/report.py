@@ -22,6 +22,7 @@ from tricorn.workers import AUTO
 if TYPE_CHECKING:
     from tricorn.arbiter.effects import Effects
     from tricorn.arbiter.sockets import Listener
+    from tricorn.arbiter.stalls.keeper import Since
 
 Json = dict[str, object]
 
@@ -211,6 +212,18 @@ def requests(effects: Effects, older: float) -> Json:
                 found.append({**row, "pid": handle.pid, "phase": request.phase, "text": request.text})
     found.sort(key=lambda row: -float(row["age"]))  # type: ignore[arg-type]
     return {"requests": found[:MOST_REQUESTS], "count": len(found)}
+
+
+def stalls(effects: Effects, since: Since, *, records: bool) -> Json:
+    """What has held up the workers, the most expensive first."""
+    kept = effects.stalls
+    if kept is None:
+        nothing = {"count": 0, "seconds": 0.0, "request_seconds": 0.0}
+        found: Json = {"since": since, "stalls": [], "forgotten": nothing}
+    else:
+        found = kept.report(since, time.monotonic())
+    found["doctor"] = effects.generation.config.doctor
+    return found | {"records": kept.records() if kept is not None else []} if records else found
 
 
 MOST_REQUESTS = 1000

@@ -31,7 +31,7 @@ MOST_NUMBER = 1 << 31
 MOST_MOMENT = (1 << 64) - 1
 """Nanoseconds."""
 
-Look = Literal["status", "workers", "listeners", "stats", "pages", "requests", "config", "health"]
+Look = Literal["status", "workers", "listeners", "stats", "pages", "requests", "config", "health", "stalls"]
 """What is answered at once, of what is known."""
 
 Find = Callable[[str, int], int | None]
@@ -52,6 +52,10 @@ class Read(Record):
     """`requests`: only those that have run for so many seconds."""
     brief: bool = False
     """`status` and `workers`: without what stands in the pages, for readers that have these."""
+    since: Literal["start", "minute"] = "start"
+    """`stalls`: summed up over this time."""
+    records: bool = False
+    """`stalls`: with the last ones, each by itself."""
     changed: bool = False
     """`config`: only what is not as it is without any configuration."""
 
@@ -135,6 +139,13 @@ def _stacks(given: Given) -> Stacks:
     return Stacks((given.worker("slot"),) if "slot" in given.arguments else given.everyone())
 
 
+def _stalls(given: Given) -> Read:
+    match given.arguments.get("since", "start"):
+        case "start" | "minute" as since:
+            return Read("stalls", since=since, records=given.flag("records"))
+    raise given.refusal("since", "start or minute")
+
+
 def _cancel(given: Given) -> Cancel:
     return Cancel(given.worker("slot"), given.number("place"), given.number("start", most=MOST_MOMENT))
 
@@ -162,6 +173,7 @@ _WORDS: dict[str, _Word] = {
     "health": _word(lambda given: Read("health")),
     "requests": _word(lambda given: Read("requests", older=given.seconds("older")), "older"),
     "config": _word(lambda given: Read("config", changed=given.flag("changed")), "changed"),
+    "stalls": _word(_stalls, "since", "records"),
     "events": _word(lambda given: Follow()),
     "reload": _word(lambda given: ReloadAll(given.flag("wait")), "wait"),
     "scale": _word(_scale, "workers"),

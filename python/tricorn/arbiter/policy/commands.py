@@ -8,6 +8,7 @@ from signal import Signals
 from typing import Literal
 
 from tricorn.record import Record
+from tricorn.workers.stall import Stall
 
 Level = Literal["debug", "info", "warning", "error", "critical"]
 
@@ -81,6 +82,13 @@ class Order(Record):
 class Log(Record):
     level: Level
     text: str
+
+
+class NoteStall(Record):
+    """Keeps what has held up the loop of a worker, and logs it from time to time."""
+
+    nr: int
+    stall: Stall
 
 
 class LogReady(Record):
@@ -185,6 +193,7 @@ Command = (
     | Order
     | Log
     | LogReady
+    | NoteStall
     | CloseListeners
     | ReopenLogs
     | Reload

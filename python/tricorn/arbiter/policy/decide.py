@@ -16,7 +16,7 @@ from tricorn.arbiter.policy import (
     retiring,
     signals,
 )
-from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, Order, Spawn
+from tricorn.arbiter.policy.commands import Command, Exit, Log, LogReady, NoteStall, Order, Spawn
 from tricorn.arbiter.policy.events import (
     Asked,
     ChildExited,
@@ -39,7 +39,18 @@ from tricorn.arbiter.policy.events import (
 from tricorn.arbiter.policy.state import Decision, State, Stopping
 from tricorn.arbiter.policy.worker import Booting, Leaving, Retiring, Serving, Worker
 from tricorn.record import replace
-from tricorn.workers.messages import BootFailed, Changed, Message, Notice, Ready, Retire, StackLines, Stuck
+from tricorn.workers.messages import (
+    BootFailed,
+    Changed,
+    Libraries,
+    Message,
+    Notice,
+    Ready,
+    Retire,
+    StackLines,
+    Stuck,
+)
+from tricorn.workers.stall import Stall
 
 
 def decide(state: State, event: Event, now: float) -> Decision:
@@ -106,6 +117,10 @@ def _told(state: State, worker: Worker, message: Message, now: float) -> Decisio
             return reloading.code_changed(state, worker, path)
         case Notice():
             return notices.noticed(state, worker, message, now)
+        case Stall():
+            return state, [NoteStall(worker.nr, message)]
+        case Libraries():
+            return state, []  # who holds the pipe has kept it
 
 
 def _on_time(state: State, now: float) -> Decision:

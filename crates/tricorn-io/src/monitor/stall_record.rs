@@ -1,0 +1,192 @@
+//! One time that an event loop was held up, as a line of JSON for the arbiter: facts, and no advice.
+//!
+//! The line fits into what a pipe takes whole (PIPE_BUF). Where its texts are too long for that they are cut, all at the same length.
+use super::examiner::Finding;
+use crate::clock::SECOND;
+use serde_json::{Map, Value, json};
+use tricorn_doctor::{Thread, Verdict};
+
+/// Most bytes of a line: less than PIPE_BUF, which the arbiter takes for a line's greatest length, too.
+const LINE: usize = 4000;
+/// Most bytes of a text, from attempt to attempt. With the last one the line is short enough, whatever stands in it.
+const TEXTS: [usize; 4] = [700, 300, 120, 30];
+/// The share of processor time, wanted time included, of a thread that waits.
+const RESTS: f64 = 0.1;
+
+/// Of an episode's time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    pub computed: f64,
+    /// Wanted a processor, and got none.
+    pub queued: f64,
+}
+
+impl Shares {
+    pub fn new(computed: f64, queued: f64) -> Shares {
+        let computed = computed.clamp(0.0, 1.0);
+        Shares { computed, queued: queued.clamp(0.0, 1.0 - computed) }
+    }
+
+    pub fn of_look(thread: &Thread) -> Shares {
+        Shares::new(thread.cpu, thread.queued)
+    }
+}
+
+/// What the monitor knows of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Held<'e> {
+    /// Nanoseconds until now, and how many of them were told before.
+    pub length: u64,
+    pub told: u64,
+    pub ongoing: bool,
+    /// The request that had begun last, and whether it is the one that holds up the loop.
+    pub request: (&'e str, bool),
+    /// Most requests that were there besides.
+    pub delayed: u64,
+    pub shares: Shares,
+}
+
+pub(super) fn line(held: Held<'_>, finding: &Finding) -> Vec<u8> {
+    let mut line = Vec::new();
+    for most in TEXTS {
+        line = format!("stall {}\n", Value::Object(record(held, finding, most))).into_bytes();
+        if line.len() < LINE {
+            break;
+        }
+    }
+    line
+}
+
+fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
+    let thread = &finding.thread;
+    let text = |text: &str| Value::from(cut(text, most));
+    let round = |value: f64| (value * 1e4).round() / 1e4;
+    let seconds = |nanos: u64| round(nanos as f64 / SECOND as f64);
+    let (verdict, sentence) = judged(thread);
+    let place = thread.application.as_ref();
+    let library = thread.native.library.as_ref();
+    let call = thread.call.as_ref();
+    let peer = call.and_then(|call| call.descriptors.first()).map_or("", |descriptor| &descriptor.what);
+    let fields = [
+        ("duration", seconds(held.length).into()),
+        ("added", seconds(held.length.saturating_sub(held.told)).into()),
+        ("again", (held.told > 0).into()),
+        ("ongoing", held.ongoing.into()),
+        ("verdict", json!(verdict)),
+        ("sentence", text(&sentence)),
+        ("computed", round(held.shares.computed).into()),
+        ("queued", round(held.shares.queued).into()),
+        ("file", place.map_or(Value::Null, |frame| text(&frame.file))),
+        ("line", place.map_or(0, |frame| frame.line.max(0)).into()),
+        ("function", text(place.map_or("", |frame| &frame.function))),
+        ("source", text(&finding.source)),
+        ("library", text(library.map_or("", |library| &library.name))),
+        ("library_path", text(library.map_or("", |library| &library.path))),
+        ("c_function", text(library.and_then(|library| library.function.as_deref()).unwrap_or_default())),
+        ("extension", text(extension(thread))),
+        ("call", text(call.map_or("", |call| &call.name))),
+        ("peer", text(peer)),
+        ("request", text(held.request.0)),
+        ("sure", held.request.1.into()),
+        ("delayed", held.delayed.into()),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The module for Python that has called into the library: its package is what the application imports.
+fn extension(thread: &Thread) -> &str {
+    let is_module = |path: &str| path.contains(".cpython-") || path.contains(".abi3.");
+    thread.native.frames.iter().map(|frame| frame.path.as_str()).find(|path| is_module(path)).unwrap_or_default()
+}
+
+/// What the look says of the thread. It was at one thing all the time: where its system call changed from one reading to the
+/// next (a library that waits in slices), and it used no processor, it waited.
+fn judged(thread: &Thread) -> (Verdict, String) {
+    if thread.verdict != Verdict::Undecided || thread.cpu + thread.queued > RESTS {
+        return (thread.verdict, thread.sentence.clone());
+    }
+    let library = thread.native.library.as_ref().map(|library| format!(", in {}", library.name)).unwrap_or_default();
+    let place = thread.application.as_ref();
+    let place =
+        place.map(|frame| format!(", at {}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
+    (Verdict::BlockedSyscall, format!("Blocked: it waits, and not for a processor{library}{place}."))
+}
+
+/// At most so many bytes, and no control characters.
+fn cut(text: &str, most: usize) -> String {
+    let mut cut = String::new();
+    for each in text.chars() {
+        if cut.len() + each.len_utf8() > most {
+            break;
+        }
+        cut.push(if each.is_control() { ' ' } else { each });
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tricorn_doctor::{Library, Native, NativeFrame, PyFrame, ThreadGil};
+
+    pub fn thread() -> Thread {
+        Thread {
+            tid: 7,
+            name: "python".into(),
+            main: true,
+            state: 'S',
+            cpu: 0.0,
+            queued: 0.0,
+            verdict: Verdict::Undecided,
+            sentence: "Runs and waits by turns.".into(),
+            python: Vec::new(),
+            application: Some(PyFrame { file: "my app.py".into(), function: "pay".into(), line: 3 }),
+            native: Native {
+                library: Some(Library { name: "librdkafka".into(), path: "/l.so".into(), function: None }),
+                ..Native::default()
+            },
+            call: None,
+            wait_channel: String::new(),
+            gil: ThreadGil::default(),
+            moving: false,
+        }
+    }
+
+    #[test]
+    fn a_thread_that_waits_in_slices_is_blocked() {
+        let mut seen = thread();
+        let said = "Blocked: it waits, and not for a processor, in librdkafka, at my app.py:3 in pay.";
+        assert_eq!(judged(&seen), (Verdict::BlockedSyscall, said.to_owned()));
+        seen.queued = 0.4;
+        assert_eq!(judged(&seen), (Verdict::Undecided, seen.sentence.clone()));
+    }
+
+    #[test]
+    fn a_line_fits_into_the_pipe_whatever_stands_in_it() {
+        let long = "\"ü\\\n".repeat(900);
+        let mut seen = thread();
+        seen.sentence.clone_from(&long);
+        seen.cpu = 1.0;
+        seen.application = Some(PyFrame { file: long.clone(), function: long.clone(), line: -1 });
+        seen.native.library = Some(Library { name: long.clone(), path: long.clone(), function: Some(long.clone()) });
+        let finding = Finding { number: 1, thread: seen, source: long.clone(), at: 0 };
+        let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
+        let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
+        let line = line(held, &finding);
+        assert!(line.len() < LINE && line.len() > LINE / 4, "{}", line.len());
+        assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
+        let record: Value = serde_json::from_slice(&line[b"stall ".len()..]).expect("JSON");
+        assert_eq!((&record["line"], &record["queued"]), (&0.into(), &0.0.into()));
+    }
+
+    #[test]
+    fn the_module_that_calls_into_the_library_is_told() {
+        let mut seen = thread();
+        let frame =
+            |path: &str| NativeFrame { address: 0, path: path.into(), function: None, offset: 0, certain: true };
+        seen.native.frames =
+            vec![frame("/libc.so"), frame("/l.so"), frame("/p/cimpl.cpython-311.so"), frame("/x.abi3.so")];
+        assert_eq!(extension(&seen), "/p/cimpl.cpython-311.so");
+        assert_eq!(extension(&thread()), "");
+    }
+}

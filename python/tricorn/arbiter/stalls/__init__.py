@@ -1,0 +1,9 @@
+"""What holds up the workers: kept, summed up, and told with its cure.
+
+    owner     which library is it, of which version, and whose?
+    advice    the cure, by library, worker class and verdict
+    words     the sentence for the log, made of the record
+    keeper    records, sums since the start and by minute, and what is logged when
+
+Nothing of this is loaded before the first stall.
+"""

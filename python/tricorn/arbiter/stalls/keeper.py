@@ -1,0 +1,155 @@
+"""The stalls of all workers: the last ones, and sums of what is the same, since the start and by minute."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from tricorn.arbiter.stalls.advice import cure_of
+from tricorn.arbiter.stalls.owner import Owners, version_of
+from tricorn.arbiter.stalls.words import Sums, line
+from tricorn.record import Record
+from tricorn.workers.stall import Stall
+
+SCHEMA = "tricorn-stall/1"
+
+Json = dict[str, Any]
+Since = Literal["start", "minute"]
+
+KEPT = 256
+"""Records, and kinds of stalls."""
+MINUTES = 10
+MINUTE = 60
+PAUSE = 10.0
+"""Seconds for which what comes again is only counted."""
+
+
+class Held(Record):
+    """Which worker was held up, and what is known of it."""
+
+    pid: int
+    slot: int
+    kind: str
+    """Its class."""
+    doctor: str
+    """The setting of this name."""
+    libraries: Mapping[str, str]
+    """Versions of C libraries, as modules have told them."""
+
+
+class _Kind:
+    """The same again and again."""
+
+    def __init__(self) -> None:
+        self.record: Json = {}
+        self.sums = Sums()
+        self.minutes: deque[tuple[int, Sums]] = deque(maxlen=MINUTES + 1)
+        self.untold = Sums()
+        self.told: float | None = None
+        self.unfinished: int | None = None
+        """The worker of which a stall was logged that went on: its end is logged, too."""
+
+    def add(self, stall: Stall, now: float) -> None:
+        minute, count = int(now // MINUTE), 0 if stall.again else 1
+        cost = stall.added, stall.request_seconds, count
+        self.sums = self.sums.plus(*cost)
+        if not self.minutes or self.minutes[-1][0] != minute:
+            self.minutes.append((minute, Sums()))
+        self.minutes[-1] = minute, self.minutes[-1][1].plus(*cost)
+        self.untold = self.untold.plus(*cost)
+
+    def within(self, since: Since, now: float) -> Sums:
+        """`minute`: the one that runs, and the one before, of which a part is older."""
+        if since == "start":
+            return self.sums
+        total, first = Sums(), int(now // MINUTE) - 1
+        for minute, sums in self.minutes:
+            if minute >= first:
+                total = total.and_more(sums)
+        return total
+
+
+class Stalls:
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, int, str], _Kind] = {}
+        self._records: deque[Json] = deque(maxlen=KEPT)
+        self._owners = Owners()
+        self._dropped = Sums()
+        """Of kinds that are forgotten."""
+
+    def take(self, stall: Stall, held: Held, now: float, time: float) -> tuple[Json, str | None]:
+        """The record, and a line for the log unless the same was told a moment ago. `time` is that of the day."""
+        key = stall.place.file, stall.place.line, stall.native.library
+        kind = self._kinds.get(key)
+        if kind is None:
+            self._make_room()
+            kind = self._kinds[key] = _Kind()
+        before = kind.untold
+        kind.add(stall, now)
+        record = self._record(stall, held, time) | {"repeats": kind.sums.count - 1}
+        kind.record = record
+        self._records.append(record)
+        ends = stall.again and kind.unfinished == held.pid
+        if not ends and kind.told is not None and now - kind.told < PAUSE:
+            return record, None
+        kind.told, kind.untold = now, Sums()
+        kind.unfinished = held.pid if stall.ongoing else None
+        return record, line(record, before)
+
+    def report(self, since: Since, now: float) -> Json:
+        """What costs most comes first."""
+        rows = []
+        for kind in self._kinds.values():
+            sums = kind.within(since, now)
+            if sums.count or sums.seconds:
+                rows.append({**kind.record, "total": sums.as_json()})
+        rows.sort(key=lambda row: (-row["total"]["request_seconds"], -row["total"]["seconds"]))
+        forgotten = self._dropped.as_json() if since == "start" else Sums().as_json()
+        return {"since": since, "stalls": rows, "forgotten": forgotten}
+
+    def records(self) -> list[Json]:
+        """The last ones, oldest first."""
+        return list(self._records)
+
+    def _record(self, stall: Stall, held: Held, time: float) -> Json:
+        native, place = stall.native, stall.place
+        package = self._owners.of(native.path) or self._owners.of(native.extension)
+        cure = cure_of(stall, held.kind, held.doctor, package)
+        return {
+            "schema": SCHEMA,
+            "time": round(time, 3),
+            "pid": held.pid,
+            "slot": held.slot,
+            "class": held.kind,
+            "duration": stall.duration,
+            "ongoing": stall.ongoing,
+            "verdict": stall.verdict,
+            "sentence": stall.sentence,
+            "blocked": round(stall.blocked, 4),
+            "computed": stall.computed,
+            "queued": stall.queued,
+            "file": place.file or None,
+            "line": place.line or None,
+            "function": place.function or None,
+            "source": place.source,
+            "library": native.library or None,
+            "library_version": version_of(native.library, native.path, held.libraries) or None,
+            "package": None if package is None else {"name": package.name, "version": package.version},
+            "c_function": native.function or None,
+            "call": native.call or None,
+            "peer": native.peer or None,
+            "request": stall.request,
+            "sure": stall.sure,
+            "delayed": stall.delayed,
+            "request_seconds": round(stall.duration * stall.delayed, 4),
+            "cure": cure.text,
+            "link": cure.link,
+        }
+
+    def _make_room(self) -> None:
+        if len(self._kinds) >= KEPT:
+            least = min(
+                self._kinds, key=lambda key: (self._kinds[key].sums.request_seconds, self._kinds[key].told or 0)
+            )
+            self._dropped = self._dropped.and_more(self._kinds.pop(least).sums)

@@ -1,0 +1,78 @@
+"""The report on a running server, for people; and what its workers' figures come to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tricorn.cli import ctl_text
+
+WIDTH = 30
+"""Characters of a bar."""
+MOST_REQUESTS = 10
+
+WORK, BLOCKED = "loop_work_nanoseconds", "loop_blocked_nanoseconds"
+
+Row = Mapping[str, Any]
+
+
+def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[dict[str, Any]]:
+    """How each worker has spent the time: `blocked` and `computed` of an event loop, else `busy` threads; shares."""
+    earlier = {row["nr"]: row.get("figures") or {} for row in before}
+    found = []
+    for row in now:
+        figures, then = row.get("figures") or {}, earlier.get(row["nr"], {})
+        gauge: dict[str, Any] = {name: row[name] for name in ("slot", "pid", "class", "state")}
+        gauge |= {"in_flight": figures.get("in_flight"), "blocked": None, "computed": None, "busy": None}
+        if figures.get(WORK) and seconds > 0:
+            work, blocked = (
+                max(0.0, min(1.0, (figures.get(name, 0) - then.get(name, 0)) / 1e9 / seconds))
+                for name in (WORK, BLOCKED)
+            )
+            gauge |= {"blocked": round(blocked, 4), "computed": round(max(0.0, work - blocked), 4)}
+        elif row.get("threads") and row["class"] in THREADS:
+            gauge["busy"] = round(min(1.0, figures["in_flight"] / row["threads"]), 4)
+        found.append(gauge)
+    return found
+
+
+THREADS = ("sync", "gthread")
+"""Classes whose requests have a thread each."""
+
+
+def text(report: Row) -> str:
+    blocks = [
+        ctl_text.stalls(report),
+        "\n".join(_bars(report["workers"])),
+        "\n".join(_requests(report)),
+    ]
+    if report["stacks"]:
+        blocks.append(ctl_text.text("stacks", {"workers": report["stacks"]}))
+    return "\n\n".join(blocks)
+
+
+def _bars(workers: Sequence[Row]) -> Iterator[str]:
+    yield "Workers (# blocked, = computed or wanted a processor):"
+    for row in workers:
+        who = f"  {row['slot']} (pid {row['pid']}, {row['class']}, {row['state']})"
+        if row["blocked"] is not None:
+            shares = f"blocked {row['blocked'] * 100:.0f} %, work {(row['blocked'] + row['computed']) * 100:.0f} %"
+            yield f"{who} [{_bar(row['blocked'], row['computed'])}] {shares}"
+        elif row["busy"] is not None:
+            yield f"{who} [{_bar(0.0, row['busy'])}] {row['busy'] * 100:.0f} % of the threads are busy"
+        else:
+            yield f"{who} nothing measured yet"
+
+
+def _bar(first: float, second: float) -> str:
+    hashes = round(first * WIDTH)
+    signs = min(WIDTH - hashes, round(second * WIDTH))
+    return "#" * hashes + "=" * signs + "." * (WIDTH - hashes - signs)
+
+
+def _requests(report: Row) -> Iterator[str]:
+    running = report["requests"]
+    if not running:
+        yield "No requests run."
+        return
+    yield ctl_text.text("requests", {"requests": running[:MOST_REQUESTS], "count": report["count"]})

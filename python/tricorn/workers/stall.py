@@ -1,0 +1,113 @@
+"""What a worker's monitor tells of one time that its event loop was held up: facts, and nothing is believed untried."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tricorn.record import Record
+
+
+class Place(Record):
+    """The innermost line of the application; without a file it is not known."""
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    source: str = ""
+
+
+class Native(Record):
+    """What of native code was on the stack; empty: not known."""
+
+    library: str = ""
+    path: str = ""
+    function: str = ""
+    extension: str = ""
+    """The file of the module for Python that has called into the library."""
+    call: str = ""
+    """The system call."""
+    peer: str = ""
+
+
+class Stall(Record):
+    duration: float
+    added: float
+    """Seconds of it that were not told before."""
+    again: bool
+    """It was told while it went on, and this is its end."""
+    ongoing: bool
+    verdict: str
+    sentence: str
+    computed: float
+    """Share of its time."""
+    queued: float
+    """Share in which it wanted a processor and got none."""
+    place: Place
+    native: Native
+    request: str
+    sure: bool
+    """It is the only request, so that it holds up the loop; else the last to begin."""
+    delayed: int
+    """Other requests at that time."""
+
+    @property
+    def blocked(self) -> float:
+        return max(0.0, 1.0 - self.computed - self.queued)
+
+    @property
+    def request_seconds(self) -> float:
+        return self.added * self.delayed
+
+
+TEXT = 1024
+"""Most characters of a text."""
+MOST = 1e9
+"""Of seconds, and of requests."""
+
+
+def parse(data: bytes) -> Stall | None:
+    """None: no monitor has written this."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    verdict = _text(found, "verdict")
+    place = Place(_text(found, "file"), int(_number(found, "line")), _text(found, "function"), _text(found, "source"))
+    names = "library", "library_path", "c_function", "extension", "call", "peer"
+    return Stall(
+        duration=_number(found, "duration"),
+        added=_number(found, "added"),
+        again=found.get("again") is True,
+        ongoing=found.get("ongoing") is True,
+        verdict=verdict if _VERDICT.fullmatch(verdict) else "UNDECIDED",
+        sentence=_text(found, "sentence"),
+        computed=min(1.0, _number(found, "computed")),
+        queued=min(1.0, _number(found, "queued")),
+        place=place,
+        native=Native(*(_text(found, name) for name in names)),
+        request=_text(found, "request"),
+        sure=found.get("sure") is True,
+        delayed=int(_number(found, "delayed")),
+    )
+
+
+_VERDICT = re.compile(r"[A-Z][A-Z_]{0,39}")
+
+
+def _text(found: Mapping[str, Any], name: str) -> str:
+    value = found.get(name)
+    return "".join(each if each.isprintable() else " " for each in value[:TEXT]) if isinstance(value, str) else ""
+
+
+def _number(found: Mapping[str, Any], name: str) -> float:
+    value = found.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0.0
+    # A whole number may have more digits than a float has room for.
+    return min(max(0, value), MOST) if isinstance(value, int) or math.isfinite(value) else 0.0

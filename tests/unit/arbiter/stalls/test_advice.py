@@ -1,0 +1,51 @@
+"""The cure fits the library, the class and the verdict."""
+
+from __future__ import annotations
+
+import pytest
+from tricorn.arbiter.stalls.advice import cure_of
+
+from tests.unit.arbiter.stalls.made import KAFKA, stall
+
+
+def cure(verdict: str = "BLOCKED_SYSCALL", kind: str = "gevent", doctor: str = "observe", source: str = "x()") -> str:
+    return cure_of(stall(verdict=verdict, source=source), kind, doctor, None).text
+
+
+def test_a_known_library_has_its_own() -> None:
+    found = cure_of(stall(), "gevent", "observe", KAFKA)
+    assert "poll(0)" in found.text
+    assert found.text.endswith("--doctor heal.")
+    assert found.link == "docs/DOCTOR.md#blocked_syscall"
+    assert "--doctor heal" not in cure_of(stall(), "eventlet", "heal", KAFKA).text
+    assert "AIOProducer" in cure_of(stall(), "asgi", "observe", KAFKA).text
+
+
+def test_the_systems_own_library_is_known_by_its_driver() -> None:
+    assert "poll(0)" in cure_of(stall(library="librdkafka"), "gevent", "observe", None).text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind", "expected"),
+    [
+        ("BLOCKED_SYSCALL", "gevent", "tricorn.offload;"),
+        ("BLOCKED_SYSCALL", "asgi", "await tricorn.offload"),
+        ("LOCK_WAIT", "gevent", "lock"),
+        ("CPU_PYTHON", "asgi", "more workers"),
+        ("CPU_NATIVE_GIL", "gevent", "more workers"),
+        ("STARVED", "gevent", "Fewer workers"),
+        ("GIL_VICTIM", "gevent", "holds the GIL"),
+        ("SOMETHING_NEW", "asgi", "tricorn doctor --pid"),
+    ],
+)
+def test_each_verdict_has_one(verdict: str, kind: str, expected: str) -> None:
+    assert expected in cure(verdict, kind)
+
+
+def test_a_sleep_in_a_coroutine_is_awaited() -> None:
+    assert "await asyncio.sleep" in cure(kind="asgi", source="time.sleep(1)")
+    assert "asyncio" not in cure(kind="gevent", source="time.sleep(1)")
+
+
+def test_a_library_that_computes_is_not_cured_by_threads() -> None:
+    assert "processes do" in cure_of(stall(verdict="CPU_NATIVE_GIL"), "gevent", "observe", KAFKA).text
