@@ -31,7 +31,7 @@ MOST_NUMBER = 1 << 31
 MOST_MOMENT = (1 << 64) - 1
 """Nanoseconds."""
 
-Look = Literal["status", "workers", "listeners", "stats", "pages", "requests", "config", "health"]
+Look = Literal["status", "workers", "listeners", "stats", "pages", "requests", "config", "health", "slow"]
 """What is answered at once, of what is known."""
 
 Find = Callable[[str, int], int | None]
@@ -161,6 +161,7 @@ _WORDS: dict[str, _Word] = {
     "pages": _word(lambda given: Read("pages")),
     "health": _word(lambda given: Read("health")),
     "requests": _word(lambda given: Read("requests", older=given.seconds("older")), "older"),
+    "slow": _word(lambda given: Read("slow")),
     "config": _word(lambda given: Read("config", changed=given.flag("changed")), "changed"),
     "events": _word(lambda given: Follow()),
     "reload": _word(lambda given: ReloadAll(given.flag("wait")), "wait"),
