@@ -436,8 +436,8 @@ class Core:
     def reopen_logs(self) -> None:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
 
-Sample: TypeAlias = tuple[int, Sequence[tuple[str, int, str]]]
-Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[Sample]]
+_Sample: TypeAlias = tuple[int, Sequence[tuple[str, int, str]]]
+_Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[_Sample]]
 
 @final
 class GreenServer:
@@ -473,7 +473,7 @@ class GreenServer:
     def calls(self) -> list[tuple[int, object]]:
         """The greenlets of requests, with their places; none without `request_timeout` or `profile_after`."""
 
-    def sample_with(self, function: Sampling) -> None:
+    def sample_with(self, function: _Sampling) -> None:
         """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
 
     def close(self) -> None:
@@ -658,7 +658,7 @@ class LoopServer:
     def calls(self) -> list[tuple[int, object]]:
         """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
 
-    def sample_with(self, function: Sampling) -> None:
+    def sample_with(self, function: _Sampling) -> None:
         """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
 
     def cancel_all(self) -> None:

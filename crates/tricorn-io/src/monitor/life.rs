@@ -5,7 +5,6 @@ use crate::engine::shared::Shared;
 use crate::monitor;
 use crate::scoreboard::State;
 use crate::sys::fork::is_child;
-use crate::tails;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{MutexGuard, PoisonError};
@@ -26,7 +25,7 @@ impl Engine {
             let shared = self.shared.clone();
             // Without it nothing but the profile is missing.
             if let Ok(handle) =
-                std::thread::Builder::new().name("tricorn-tails".into()).spawn(move || tails::run(&shared))
+                std::thread::Builder::new().name("tricorn-tails".into()).spawn(move || monitor::sampler::run(&shared))
             {
                 self.shared.waiting.tails.keep_thread(handle);
             }

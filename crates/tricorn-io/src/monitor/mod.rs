@@ -12,6 +12,7 @@
 mod examiner;
 mod life;
 mod orphan;
+mod sampler;
 mod stalls;
 mod usage;
 pub mod watchdog;

@@ -1,9 +1,9 @@
 //! The thread that looks at requests which take long. It sleeps while none is under way.
-use super::plan::Plan;
-use super::{Frames, REPORTS, SHARE, lock};
 use crate::clock;
 use crate::engine::shared::Shared;
 use crate::sys::signals;
+use crate::waiting::tails::plan::Plan;
+use crate::waiting::tails::{Frames, REPORTS, SHARE, lock};
 use rustix::fd::OwnedFd;
 use rustix::io;
 use std::collections::HashMap;

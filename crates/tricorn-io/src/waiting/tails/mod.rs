@@ -9,12 +9,11 @@
 //!
 //! * `plan.rs`: which requests are looked at, and when; virtual time. `routes.rs`: what is kept, and its bounds.
 //! * `route.rs`: what a route is. `counts.rs`: how many requests were not slow.
-//! * `sampler.rs`: the thread.
-mod counts;
-mod plan;
+//! * `monitor/sampler.rs`: the thread.
+pub mod counts;
+pub mod plan;
 mod route;
 mod routes;
-mod sampler;
 
 use crate::clock::{self, MILLI};
 use crate::scoreboard::{Scoreboard, Word};
@@ -27,34 +26,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use tricorn_doctor::PyFrame;
 
-pub use sampler::run;
-
 /// The innermost first.
 pub type Frames = Vec<PyFrame>;
 
 /// What the sampler, the hub and the calls tell each other.
 pub struct Tails {
     /// How long a request runs before it is looked at; 0: none is.
-    after: u64,
-    alarm: Arc<Alarm>,
-    sleeper: Sleeper,
-    counts: Counts,
-    asks: AtomicBool,
+    pub after: u64,
+    pub alarm: Arc<Alarm>,
+    pub sleeper: Sleeper,
+    pub counts: Counts,
+    pub asks: AtomicBool,
     /// Places whose frames the hub is to tell.
-    wanted: Mutex<Vec<usize>>,
-    told: Mutex<Vec<Told>>,
+    pub wanted: Mutex<Vec<usize>>,
+    pub told: Mutex<Vec<Told>>,
     /// Nanoseconds that the hub has spent on it.
-    spent: AtomicU64,
+    pub spent: AtomicU64,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What a hub has told of a place: when the call there began, and where it was.
 #[derive(Debug)]
 pub struct Told {
-    place: usize,
-    started: u64,
-    at: u64,
-    frames: Frames,
+    pub place: usize,
+    pub started: u64,
+    pub at: u64,
+    pub frames: Frames,
 }
 
 impl Tails {
@@ -143,11 +140,11 @@ impl Tails {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The share of a processor that the sampler may have is one in so many.
-const SHARE: u64 = 100;
+pub const SHARE: u64 = 100;
 /// Between two reports, at least.
-const REPORTS: u64 = 500 * MILLI;
+pub const REPORTS: u64 = 500 * MILLI;

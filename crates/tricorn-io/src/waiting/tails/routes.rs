@@ -75,7 +75,7 @@ impl Routes {
         }
     }
 
-    /// Forgets what is old, and what nobody has any more.
+    /// Forgets what is old, and stacks that no route has any more.
     pub fn fade(&mut self, now: u64, counts: &Counts) {
         if self.halved == 0 {
             self.halved = now;

@@ -184,7 +184,7 @@ mod tests {
     fn what_the_samples_weigh_is_the_time_that_was_seen() {
         let mut plan = Plan::new(AFTER);
         run(&mut plan, SECOND, 300 * MILLI);
-        let report = plan.routes.report(&crate::tails::counts::Counts::default(), 0);
+        let report = plan.routes.report(&crate::waiting::tails::counts::Counts::default(), 0);
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
         let route = &report["routes"][0];
         assert_eq!(route["route"], "GET /a/{}");
