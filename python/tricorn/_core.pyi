@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, final
+from typing import Any, Literal, TypeAlias, TypeVar, final
 
 _T = TypeVar("_T")
 
@@ -436,6 +436,9 @@ class Core:
     def reopen_logs(self) -> None:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
 
+_Sample: TypeAlias = tuple[int, Sequence[tuple[str, int, str]]]
+_Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[_Sample]]
+
 @final
 class GreenServer:
     """Serves requests on greenlets of the calling thread's hub, up to as many as the core has room for.
@@ -468,7 +471,10 @@ class GreenServer:
         """What is to be raised in the calling greenlet if its request is late, and the application at it still."""
 
     def calls(self) -> list[tuple[int, object]]:
-        """The greenlets of requests, with their places; with `request_timeout`, else they are not noted."""
+        """The greenlets of requests, with their places; none without `request_timeout` or `profile_after`."""
+
+    def sample_with(self, function: _Sampling) -> None:
+        """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
 
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
@@ -651,6 +657,9 @@ class LoopServer:
 
     def calls(self) -> list[tuple[int, object]]:
         """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
+
+    def sample_with(self, function: _Sampling) -> None:
+        """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
 
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""

@@ -17,6 +17,12 @@ pub fn process_cpu() -> u64 {
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
+/// Processor time of the calling thread, in nanoseconds.
+pub fn thread_cpu() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
 /// Microseconds since 1970.
 pub fn wall_micros() -> u64 {
     let wall = clock_gettime(ClockId::Realtime);

@@ -71,6 +71,10 @@ pub struct Config {
     pub timeout: u64,
     /// How long an event loop may be held up before what holds it up is told; 0: nothing is looked for.
     pub doctor_threshold: u64,
+    /// How long a call may take before it is looked at where it is; 0: none is.
+    pub profile_after: u64,
+    /// The file into which is written what was found.
+    pub profile: Option<Arc<OwnedFd>>,
     /// Time an application call may take before it is ended; 0: as long as it likes.
     pub request_timeout: u64,
     /// Requests after which the arbiter is told that this worker should be replaced; 0: never.

@@ -70,4 +70,6 @@ pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
 pub use sys::fork::{exit_at_once, is_child};
+pub use tricorn_doctor::PyFrame;
+pub use waiting::tails::Frames;
 pub use websocket::{WebSocket, WebSocketBuffers, WebSocketIo};

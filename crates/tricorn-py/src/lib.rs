@@ -46,6 +46,7 @@ mod options;
 mod panics;
 mod pieces;
 mod report;
+mod samples;
 mod scoreboard;
 mod service;
 mod stack;

@@ -8,6 +8,7 @@ use crate::call::{CallGateway, CallServer};
 use crate::core::Core;
 use crate::loops::Gateway;
 use crate::panics::{self, Panicked};
+use crate::samples::Samples;
 use crate::service::Service;
 use crate::transport::{TransportGateway, Transports};
 use crate::wsgi::{OnLoop, WsgiGateway};
@@ -29,6 +30,7 @@ pub struct LoopServer {
     engine: Arc<Engine>,
     gateway: Box<dyn Gateway>,
     service: Service,
+    samples: Samples,
 }
 
 #[pymethods]
@@ -54,7 +56,7 @@ impl LoopServer {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
         let service = Service::join(engine.clone(), done, gateway.most())?;
-        Ok(LoopServer { core: core.clone().unbind(), service, engine, gateway })
+        Ok(LoopServer { core: core.clone().unbind(), service, engine, gateway, samples: Samples::new() })
     }
 
     /// The descriptors to be watched for reading.
@@ -71,6 +73,11 @@ impl LoopServer {
     /// What calls under way are known by, with their slots: a task, or an object of the gateway.
     fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
         self.gateway.calls(py)
+    }
+
+    /// What tells where tasks wait.
+    fn sample_with(&self, py: Python<'_>, function: Py<PyAny>) {
+        self.samples.tell_with(py, function);
     }
 
     /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.
@@ -106,6 +113,7 @@ impl LoopServer {
 
 impl LoopServer {
     fn take_turn(&self, py: Python<'_>) -> PyResult<()> {
+        self.samples.tell(py, &self.engine, || self.gateway.calls(py));
         let end = clock::now() + TURN;
         while self.engine.look() {
             for slot in self.engine.take_late() {

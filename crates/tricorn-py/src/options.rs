@@ -95,6 +95,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
         doctor_threshold: options.optional_seconds("doctor_threshold")?,
+        profile_after: options.optional_seconds("profile_after")?,
+        profile: options.pipe("profile")?,
         request_timeout: options.optional_seconds("request_timeout")?,
         max_requests: options.optional("max_requests")?,
         queue_limit: options.optional("queue_limit")?,

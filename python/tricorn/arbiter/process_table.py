@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from signal import Signals
+from typing import NamedTuple
 
 from tricorn.arbiter import hooks, reuse_port
 from tricorn.arbiter.channel import SharedChannel
@@ -17,7 +18,7 @@ from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.sockets import Listener
-from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_stacks
+from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_file
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn.unpatched import os
@@ -27,6 +28,18 @@ from tricorn.workers.spec import WorkerFds, WorkerSpec
 
 NAMED = 10
 """Most requests of a worker that is gone that the log names: the oldest."""
+
+
+class Files(NamedTuple):
+    """Files without a name that a worker writes and the arbiter reads; -1 where the system has none."""
+
+    stacks: int
+    profile: int
+
+    def close(self) -> None:
+        for file in self:
+            if file >= 0:
+                os.close(file)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -78,22 +91,21 @@ class ProcessTable:
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
-        stacks = open_stacks()
+        files = Files(open_file("stacks"), open_file("profile"))
         try:
             forked = fork(self.signals)
         except OSError as error:
             pages.give_back(number)
-            if stacks >= 0:
-                os.close(stacks)
+            files.close()
             return SpawnFailed(command.nr, error.strerror or str(error))
         if forked.pid == 0:
             for listener in others:
                 listener.socket.close()
-            self._after_fork(worker, generation, forked.messages, stacks)
+            self._after_fork(worker, generation, forked.messages, files)
             return worker
         self.ledger.spawned()
         worker.pid = forked.pid
-        handle = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number, stacks)
+        handle = WorkerHandle(command.nr, worker, forked.pid, forked.messages, pages, number, *files)
         self.handles[command.nr] = handle
         return Spawned(command.nr, forked.pid, int.from_bytes(os.urandom(4), "big") / 2**32)
 
@@ -124,7 +136,7 @@ class ProcessTable:
         taken = {handle.worker.slot for handle in self.handles.values()}
         return next(slot for slot in itertools.count(1) if slot not in taken)
 
-    def _after_fork(self, worker: Worker, generation: Generation, messages: int, stacks: int) -> None:
+    def _after_fork(self, worker: Worker, generation: Generation, messages: int, files: Files) -> None:
         """In the child: closes what is the arbiter's, takes what is the worker's."""
         for handle in self.handles.values():
             handle.forget()
@@ -146,7 +158,8 @@ class ProcessTable:
                 channel=self._share_channel(worker),
                 start_listening=partial(reuse_port.start_listening, own, generation.config.backlog),
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
-                stacks=stacks,
+                stacks=files.stacks,
+                profile=files.profile,
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ class WorkerHandle:
     """The number of its page of the scoreboard."""
     stacks: int = -1
     """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
+    profile: int = -1
+    """A file into which it writes what its slow requests did; -1 where there is none."""
     decoder: Decoder = field(default_factory=Decoder)
     open: bool = True
     kind: str = ""
@@ -114,20 +117,39 @@ class WorkerHandle:
         """What its Python has written since; empty: it has not come to it."""
         return os.pread(self.stacks, waiting.MOST_BYTES, waiting.OFFSET) if self.stacks >= 0 else b""
 
+    def told_profile(self) -> bytes:
+        """What its sampler has written last; empty: nothing yet. The head says which of two areas counts."""
+        for _ in range(TURNS) if self.profile >= 0 else ():
+            head = os.pread(self.profile, 16, 0)
+            if len(head) < 16:
+                break
+            turn, length = (int.from_bytes(head[at : at + 8], sys.byteorder) for at in (0, 8))
+            text = os.pread(self.profile, min(length, PROFILE_AREA), PROFILE_HEAD + turn % 2 * PROFILE_AREA)
+            if os.pread(self.profile, 16, 0) == head:
+                return text
+        return b""
+
     def forget(self) -> None:
         """It is gone, or this process is another worker."""
         self.close()
-        stacks, self.stacks = self.stacks, -1
-        if stacks >= 0:
-            os.close(stacks)
+        files, self.stacks, self.profile = (self.stacks, self.profile), -1, -1
+        for file in files:
+            if file >= 0:
+                os.close(file)
 
 
-def open_stacks() -> int:
+PROFILE_HEAD, PROFILE_AREA = 4096, 256 << 10
+"""As `crates/tricorn-io/src/tails/sampler.rs` has them."""
+TURNS = 4
+"""How often a report is read that is replaced meanwhile."""
+
+
+def open_file(name: str) -> int:
     """A file without a name; -1 where the system has none."""
     if not hasattr(os, "memfd_create"):
         return -1
     try:
-        return os.memfd_create("tricorn-stacks", os.MFD_CLOEXEC)
+        return os.memfd_create(f"tricorn-{name}", os.MFD_CLOEXEC)
     except OSError:
         return -1
 

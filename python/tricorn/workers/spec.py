@@ -69,6 +69,8 @@ class WorkerFds(Record):
     """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
     stacks: int = -1
     """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
+    profile: int = -1
+    """A file for what its slow requests did, which the arbiter reads (`arbiter.control.slow`)."""
 
     def has_no_arbiter(self) -> bool:
         """Whether the arbiter's end of `life` is closed."""

@@ -29,6 +29,8 @@ MOST = 200
 """Stacks."""
 MOST_FRAMES = 40
 MOST_BYTES = 256 << 10
+MOST_TASKS = 2000
+"""That are looked through for those of requests, in a sample."""
 OUTER = 5
 """In so many of the outermost frames, less one, the application is: those below it are a library's."""
 
@@ -52,6 +54,49 @@ def write(descriptor: int, calls: Sequence[tuple[int, object]], running: Sequenc
         del found[len(found) // 2 :]
     os.pwrite(descriptor, data, OFFSET)
     os.ftruncate(descriptor, OFFSET + len(data))  # an answer that came too late may have been longer
+
+
+def samples(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, list[tuple[str, int, str]]]]:
+    """Where the requests at these places wait, the innermost frame first. Called by the hub."""
+    wanted = set(places)
+    found = []
+    others = False
+    for place, each in calls:
+        if place not in wanted:
+            continue
+        if hasattr(each, "gr_frame"):
+            frames = list(_frames(each.gr_frame))
+        elif hasattr(each, "get_coro"):
+            frames = list(_awaits(each.get_coro()))[::-1]
+        else:
+            others = True
+            continue
+        found.append((place, _plain(frames)))
+    if others:
+        found += _samples_by_task(wanted - {place for place, _ in found}, calls)
+    return found
+
+
+def _samples_by_task(
+    wanted: set[int], calls: Sequence[tuple[int, object]]
+) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
+    """Of a library whose requests are known by another object than their task."""
+    import asyncio
+
+    places = {id(each): place for place, each in calls if place in wanted}
+    found: dict[int, list[FrameType]] = {}
+    for task in list(asyncio.all_tasks())[:MOST_TASKS]:
+        place = _place_by_objects(task, places)
+        if place is not None:
+            frames = list(_awaits(task.get_coro()))[::-1]
+            # aiohttp has two tasks for a request: one that waits for the other.
+            found[place] = max(found.get(place, []), frames, key=len)
+    for place, frames in found.items():
+        yield place, _plain(frames)
+
+
+def _plain(frames: Sequence[FrameType]) -> list[tuple[str, int, str]]:
+    return [(each.f_code.co_filename, each.f_lineno or 0, each.f_code.co_name) for each in frames[:MOST_FRAMES]]
 
 
 def _greenlets(calls: Sequence[tuple[int, object]], running: Sequence[RunningRequest], now: Any) -> Iterator[Json]:

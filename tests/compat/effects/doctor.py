@@ -6,7 +6,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.harness import Site
+from tricorn.control.client import Control
+
+from tests.harness import Site, until
 
 LIBRARY = """
 import ctypes
@@ -64,6 +66,24 @@ def sees_offload(directory: Path) -> None:
 
 def sees_offload_threads(directory: Path) -> None:
     assert seconds("offload = ['slow:wait']\noffload_threads = 1\n") > 1.7
+
+
+def sees_profile_after(directory: Path) -> None:
+    socket = directory / "ctl"
+    for more, slow in (("", 1), ("profile_after = 5\n", 0), ("profile_after = 0\n", 0), ("doctor = 'off'\n", 0)):
+        files = {"slow.py": LIBRARY, "waits.py": APPLICATION}
+        config = f"control_socket = {str(socket)!r}\n{more}"
+        with Site(config, app="waits:application", files=files) as server:
+            assert server.get("/").status == 204
+            if slow:
+                until(lambda: profiles(socket), "the request is noted", every=0.1)
+            assert bool(profiles(socket)) == bool(slow)
+
+
+def profiles(socket: Path) -> list[object]:
+    with Control.connect(socket, timeout=10) as control:
+        found: list[object] = control.ask("slow")["workers"]
+    return found
 
 
 def sees_doctor_threshold(directory: Path) -> None:

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct PyFrame {
     pub file: String,
     pub function: String,

@@ -174,6 +174,7 @@ impl Shared {
 
     #[inline]
     fn end_call(&self, core: &mut Core, slot: usize) {
+        self.waiting.tails.ends(self.board, slot);
         self.board.call_ends(slot);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }

@@ -78,6 +78,7 @@ impl Shared {
         let alarms = [
             self.waiting.kick.as_fd(),
             self.waiting.alarm.as_fd(),
+            self.waiting.tails.alarm().as_fd(),
             self.waiting.signals.reader(),
             self.waiting.signals.writer(),
         ];
@@ -87,7 +88,7 @@ impl Shared {
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
             [&channel.receive, &channel.send, &channel.wakeup].iter().for_each(|fd| each(fd.as_raw_fd()));
         }
-        let pipes = [&self.config.life, &self.config.messages];
+        let pipes = [&self.config.life, &self.config.messages, &self.config.profile];
         pipes.into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
     }
 }

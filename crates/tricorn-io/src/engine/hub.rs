@@ -15,6 +15,7 @@
 use super::Engine;
 use super::baton::Core;
 use super::shared::Shared;
+use crate::Frames;
 use crate::clock;
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
@@ -164,6 +165,22 @@ impl Engine {
         let Some(hub) = self.shared.waiting.hub() else { return Vec::new() };
         let late = std::mem::take(&mut *hub.late());
         late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.slot).collect()
+    }
+
+    /// The places of the calls whose frames the hub is to tell ([`Engine::tell_samples`]).
+    #[inline]
+    pub fn take_sample_order(&self) -> Option<Vec<usize>> {
+        self.shared.waiting.tails.take_order()
+    }
+
+    /// Whether frames will be asked for.
+    pub fn takes_samples(&self) -> bool {
+        self.shared.waiting.tails.is_on()
+    }
+
+    /// Where calls wait, the innermost frame first, and how many nanoseconds it took to find that out.
+    pub fn tell_samples(&self, found: Vec<(usize, Frames)>, spent: u64) {
+        self.shared.waiting.tails.tell(self.shared.board, found, spent);
     }
 
     /// This hub knows where late calls are ([`Engine::tell_stack`]).

@@ -12,6 +12,7 @@
 mod examiner;
 mod life;
 mod orphan;
+mod sampler;
 mod stall_record;
 mod stalls;
 mod usage;

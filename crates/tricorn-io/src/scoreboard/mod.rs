@@ -28,7 +28,7 @@ pub use call::{Call, Phase};
 pub use cancel::{CancelOrder, Cancelled};
 
 use crate::sys::fds;
-use buckets::{COARSE, bucket};
+pub use buckets::{COARSE, bucket, coarse};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
@@ -416,6 +416,22 @@ impl Scoreboard {
     #[inline]
     pub fn call_started(&self, slot: usize) -> u64 {
         self.used_entry(slot).map_or(0, |entry| entry[0].load(Acquire))
+    }
+
+    /// When each call began that is under way, by its place.
+    pub fn starts(&self) -> impl Iterator<Item = (usize, u64)> {
+        (0..self.entries()).map(|slot| (slot, self.call_started(slot))).filter(|(_, started)| *started != 0)
+    }
+
+    /// The text of the request at this place, and its length, without an allocation. On the thread that ends the call: the text does not change meanwhile.
+    pub fn call_line(&self, slot: usize) -> Option<([u8; TEXT], usize)> {
+        let entry = self.used_entry(slot)?;
+        let second = entry[1].load(Relaxed);
+        let mut text = [0; TEXT];
+        for (bytes, word) in text.as_chunks_mut::<8>().0.iter_mut().zip(&entry[2..]) {
+            *bytes = word.load(Relaxed).to_ne_bytes();
+        }
+        Some((text, call::length(second).min(TEXT)))
     }
 
     /// The text of the request at this place; `None` if there is none or it changed meanwhile.

@@ -7,6 +7,7 @@ use super::progress::Silence;
 use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
+use super::tails::Tails;
 use super::watch::Watch;
 use crate::clock::MILLI;
 use crate::config::Config;
@@ -40,6 +41,8 @@ pub struct Waiting {
     pub sleeper: Arc<Sleeper>,
     pub signals: WakePipe,
     pub watch: Watch,
+    /// Where the requests are that take long.
+    pub tails: Tails,
     /// The slot of the main thread, if it is an app thread.
     main_slot: AtomicUsize,
     pub(super) manner: Manner,
@@ -68,6 +71,7 @@ impl Waiting {
         } else {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
+        let tails = Tails::new(if config.profile.is_some() { config.profile_after } else { 0 })?;
         Ok(Waiting {
             config,
             board,
@@ -80,6 +84,7 @@ impl Waiting {
             sleeper: Arc::new(Sleeper::new(sleeper)),
             signals: WakePipe::new()?,
             watch: Watch::new(),
+            tails,
             main_slot: AtomicUsize::new(usize::MAX),
             manner,
         })
@@ -130,6 +135,7 @@ impl Waiting {
             Manner::Threads => self.wake_monitor(),
             Manner::Hub(hub) => self.hub_began(hub, slot, started),
         }
+        self.tails.began(started);
     }
 
     #[inline]

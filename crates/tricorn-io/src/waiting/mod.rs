@@ -27,6 +27,7 @@ mod seen;
 pub mod sleeper;
 pub mod slots;
 pub mod streams;
+pub mod tails;
 mod threads;
 pub mod watch;
 

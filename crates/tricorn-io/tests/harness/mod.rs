@@ -160,6 +160,8 @@ pub fn config() -> Config {
         allocate: None,
         timeout: 0,
         doctor_threshold: 0,
+        profile_after: 0,
+        profile: None,
         request_timeout: 0,
         queue_limit: 0,
         queue_timeout: 0,

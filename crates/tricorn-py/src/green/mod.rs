@@ -18,6 +18,7 @@ mod task;
 use crate::core::Core;
 use crate::functions::Definition;
 use crate::panics;
+use crate::samples::Samples;
 use crate::service::Service;
 use crate::stack::stack_from;
 use crate::wsgi::{CallOptions, Hub, Server, Wait, WsgiGateway};
@@ -72,8 +73,9 @@ pub struct GreenServer {
     dismisses: Cell<bool>,
     /// `poll` runs: it starts what there is to be started.
     polls: Cell<bool>,
-    /// With `request_timeout`: which greenlet has which slot.
+    /// With `request_timeout` or `profile_after`: which greenlet has which slot.
     running: RefCell<FxHashMap<usize, Py<PyAny>>>,
+    samples: Samples,
     made: Cell<u64>,
     /// Called once, when the hub was held up for the first time.
     when_slow: RefCell<Option<Py<PyAny>>>,
@@ -110,6 +112,7 @@ impl GreenServer {
             dismisses: Cell::new(false),
             polls: Cell::new(false),
             running: RefCell::default(),
+            samples: Samples::new(),
             made: Cell::new(0),
             when_slow: RefCell::default(),
         })
@@ -124,6 +127,11 @@ impl GreenServer {
     /// What is to be called, once and in the hub, when something has held it up.
     fn when_slow(&self, call: Py<PyAny>) {
         *self.when_slow.borrow_mut() = Some(call);
+    }
+
+    /// What tells where greenlets wait.
+    fn sample_with(&self, py: Python<'_>, function: Py<PyAny>) {
+        self.samples.tell_with(py, function);
     }
 
     /// How many greenlets were made so far.
@@ -187,6 +195,7 @@ impl GreenServer {
 impl GreenServer {
     fn take_turn(&self, slf: &Bound<'_, GreenServer>) -> PyResult<()> {
         let py = slf.py();
+        self.samples.tell(py, &self.engine, || self.calls(py));
         self.sort(py)?;
         let begun = clock::now();
         let end = begun + TURN;

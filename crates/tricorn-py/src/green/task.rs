@@ -30,7 +30,7 @@ struct Task {
     call: Option<Begun>,
     /// How many held the greenlet when its request began.
     holders: isize,
-    /// With `request_timeout`: what its request is known by among those that run.
+    /// With `request_timeout` or `profile_after`: what its request is known by among those that run.
     slot: Option<usize>,
     /// Answered: goes back when the next one is asked for.
     done: Option<Box<Exchange>>,
@@ -139,7 +139,7 @@ impl GreenServer {
 
     fn begin(&self, py: Python<'_>, task: &mut Task, exchange: Box<Exchange>) -> PyResult<Next> {
         task.holders = holders_of(task.me.bind(py));
-        if self.engine.config().request_timeout > 0 {
+        if self.engine.config().request_timeout > 0 || self.engine.takes_samples() {
             self.running.borrow_mut().insert(exchange.slot(), task.me.clone_ref(py));
             task.slot = Some(exchange.slot());
         }
@@ -164,7 +164,7 @@ impl GreenServer {
 
     /// The application has returned.
     fn end(&self, py: Python<'_>, task: &mut Task, call: Begun, outcome: PyResult<Option<End>>) -> PyResult<Next> {
-        let has_limit = task.slot.is_some();
+        let has_limit = self.engine.config().request_timeout > 0;
         let mut was_late = false;
         let exchange = self.server.end(py, call, outcome, |engine, slot| {
             was_late = has_limit && engine.is_late_at(slot);

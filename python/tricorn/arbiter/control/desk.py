@@ -185,7 +185,7 @@ class Desk:
         self.listener.send(client, {"id": request.id, **answer}, descriptors)
 
     def _look(self, read: Read, state: State, now: float) -> tuple[Json, tuple[int, ...]]:
-        from tricorn.arbiter.control import report
+        from tricorn.arbiter.control import report, slow
         from tricorn.arbiter.control.words import Refusal
 
         effects = self._effects
@@ -200,6 +200,8 @@ class Desk:
                 return report.stats(state, effects, now), ()
             case "requests":
                 return report.requests(effects, read.older), ()
+            case "slow":
+                return slow.slow(list(effects.processes.handles.values())), ()
             case "config":
                 return report.config(effects, only_changed=read.changed), ()
             case "stalls":

@@ -33,6 +33,18 @@ class Doctor(Section):
         "It begins with a worker's second request, since the first one may import much.",
     )
 
+    profile_after = Setting(
+        kind=Seconds(),
+        default=0.05,
+        core=True,
+        own=True,
+        help="Seconds after which a request is looked at where it is, for tricorn doctor slow; 0 switches it off.",
+        doc="While a request takes longer, its Python frames are noted every 10 ms, later less often: of its thread, "
+        "greenlet or task. `tricorn doctor slow` tells for each route what the slow requests did that the usual ones "
+        "did not ([how](DOCTOR.md#slow-requests)). Requests that are faster are not looked at. With `doctor = off` "
+        "none is.",
+    )
+
     cures: Setting[tuple[str, ...]] = Setting(
         flags=("--cure",),
         action=Action.APPEND,

@@ -1,0 +1,150 @@
+//! Tail profiles: where the requests were that took longer than `profile_after`.
+//!
+//! ```text
+//!   a request begins ─rings, if none is under way─▶ sampler (a thread): plan ──▶ frames of the thread: read from memory, without the GIL
+//!                                                     │                    └──▶ frames of a greenlet or task that waits: the hub
+//!   a request ends early ──▶ counts (one in 13)       ▼                         is rung for, and tells them when it comes
+//!                                    └────────────▶ routes ──▶ a file without a name, which the arbiter reads
+//! ```
+//!
+//! * `plan.rs`: which requests are looked at, and when; virtual time. `routes.rs`: what is kept, and its bounds.
+//! * `route.rs`: what a route is. `counts.rs`: how many requests were not slow.
+//! * `monitor/sampler.rs`: the thread.
+pub mod counts;
+pub mod plan;
+mod route;
+mod routes;
+
+use crate::clock::{self, MILLI};
+use crate::scoreboard::{Scoreboard, Word};
+use crate::sys::wake::Alarm;
+use crate::waiting::sleeper::Sleeper;
+use counts::{Counts, ONE_IN};
+use rustix::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use tricorn_doctor::PyFrame;
+
+/// The innermost first.
+pub type Frames = Vec<PyFrame>;
+
+/// What the sampler, the hub and the calls tell each other.
+pub struct Tails {
+    /// How long a request runs before it is looked at; 0: none is.
+    pub after: u64,
+    pub alarm: Arc<Alarm>,
+    pub sleeper: Sleeper,
+    pub counts: Counts,
+    pub asks: AtomicBool,
+    /// Places whose frames the hub is to tell.
+    pub wanted: Mutex<Vec<usize>>,
+    pub told: Mutex<Vec<Told>>,
+    /// Nanoseconds that the hub has spent on it.
+    pub spent: AtomicU64,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What a hub has told of a place: when the call there began, and where it was.
+#[derive(Debug)]
+pub struct Told {
+    pub place: usize,
+    pub started: u64,
+    pub at: u64,
+    pub frames: Frames,
+}
+
+impl Tails {
+    pub fn new(after: u64) -> io::Result<Tails> {
+        let alarm = Arc::new(Alarm::new()?);
+        Ok(Tails {
+            after,
+            sleeper: Sleeper::new(alarm.clone()),
+            alarm,
+            counts: Counts::default(),
+            asks: AtomicBool::new(false),
+            wanted: Mutex::default(),
+            told: Mutex::default(),
+            spent: AtomicU64::new(0),
+            thread: Mutex::default(),
+        })
+    }
+
+    /// A call has begun, and stands on the scoreboard.
+    #[inline]
+    pub fn began(&self, started: u64) {
+        if self.after > 0 {
+            // The sampler that does not see the call is seen by it lying down.
+            fence(Ordering::SeqCst);
+            self.sleeper.wake_by(started.saturating_add(self.after));
+        }
+    }
+
+    /// The call at this place is about to end. Under the baton.
+    #[inline]
+    pub fn ends(&self, board: Scoreboard, place: usize) {
+        if self.after > 0 && board.get(Word::Requests).is_multiple_of(ONE_IN) {
+            self.count(board, place);
+        }
+    }
+
+    #[cold]
+    fn count(&self, board: Scoreboard, place: usize) {
+        let started = board.call_started(place);
+        if started == 0 || clock::now().saturating_sub(started) >= self.after {
+            return;
+        }
+        if let Some((line, length)) = board.call_line(place) {
+            self.counts.add(route::hash(&line[..length]));
+        }
+    }
+
+    /// The hub has come: the places whose frames it is to tell.
+    #[inline]
+    pub fn take_order(&self) -> Option<Vec<usize>> {
+        if !self.asks.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.asks.store(false, Ordering::Relaxed);
+        Some(std::mem::take(&mut *lock(&self.wanted)))
+    }
+
+    /// What the hub has found, in so many nanoseconds.
+    pub fn tell(&self, board: Scoreboard, found: Vec<(usize, Frames)>, spent: u64) {
+        let at = clock::now();
+        let found =
+            found.into_iter().map(|(place, frames)| Told { place, started: board.call_started(place), at, frames });
+        lock(&self.told).extend(found);
+        self.spent.fetch_add(spent, Ordering::Relaxed);
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.after > 0
+    }
+
+    pub fn keep_thread(&self, handle: JoinHandle<()>) {
+        *lock(&self.thread) = Some(handle);
+    }
+
+    /// Ends the sampler, once the engine is closed.
+    pub fn end(&self) {
+        self.alarm.ring();
+        if let Some(handle) = lock(&self.thread).take() {
+            let _ = handle.join(); // a panic of it costs the profile only
+        }
+    }
+
+    /// Its descriptor, which has to be made quiet in a child of the application.
+    pub fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The share of a processor that the sampler may have is one in so many.
+pub const SHARE: u64 = 100;
+/// Between two reports, at least.
+pub const REPORTS: u64 = 500 * MILLI;

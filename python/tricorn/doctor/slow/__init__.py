@@ -1,0 +1,1 @@
+"""Why the slow requests of a route were slow: what they did that the usual ones did not."""
