@@ -23,10 +23,27 @@ impl Descriptors {
     pub fn describe(&mut self, fd: i32) -> String {
         let Ok(link) = fs::read_link(format!("/proc/{}/fd/{fd}", self.pid)) else { return String::new() };
         let link = link.to_string_lossy().into_owned();
+        if link == "anon_inode:[eventpoll]" {
+            return self.watched(fd).unwrap_or(link);
+        }
         if !link.starts_with("socket:") {
             return link;
         }
         self.socket(fd).unwrap_or(link)
+    }
+
+    /// What an epoll watches, if that is little: of a loop's it would be every connection.
+    fn watched(&self, fd: i32) -> Option<String> {
+        let text = fs::read_to_string(format!("/proc/{}/fdinfo/{fd}", self.pid)).ok()?;
+        let targets: Vec<i32> = targets(&text).take(MOST_WATCHED + 1).collect();
+        if targets.is_empty() || targets.len() > MOST_WATCHED {
+            return None;
+        }
+        let described = targets.into_iter().map(|target| match self.socket(target) {
+            Some(socket) => Some(socket),
+            None => Some(fs::read_link(format!("/proc/{}/fd/{target}", self.pid)).ok()?.to_string_lossy().into_owned()),
+        });
+        Some(format!("an epoll of {}", described.collect::<Option<Vec<_>>>()?.join(" and ")))
     }
 
     fn socket(&self, fd: i32) -> Option<String> {
@@ -42,6 +59,13 @@ impl Descriptors {
         describe_socket(unsafe { BorrowedFd::borrow_raw(copy.as_raw_fd()) })
     }
 }
+
+/// `tfd:       8 events: 19 data: …` for each that is watched (proc_pid_fdinfo(5)).
+fn targets(text: &str) -> impl Iterator<Item = i32> {
+    text.lines().filter_map(|line| line.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok())
+}
+
+const MOST_WATCHED: usize = 3;
 
 fn describe_socket(fd: BorrowedFd<'_>) -> Option<String> {
     use rustix::net::{SocketType, sockopt};
@@ -120,6 +144,23 @@ mod tests {
         let file = std::fs::File::open("/dev/null").expect("there");
         assert_eq!(descriptors.describe(file.as_raw_fd()), "/dev/null");
         assert_eq!(descriptors.describe(-1), "");
+    }
+
+    #[test]
+    fn of_an_epoll_it_is_told_what_it_watches() {
+        use rustix::event::epoll;
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll");
+        let mut descriptors = Descriptors::new(std::process::id());
+        assert_eq!(descriptors.describe(poll.as_raw_fd()), "anon_inode:[eventpoll]", "it watches nothing");
+        let clients: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(address).expect("connects")).collect();
+        for (number, client) in clients.iter().enumerate() {
+            epoll::add(&poll, client, epoll::EventData::new_u64(0), epoll::EventFlags::IN).expect("added");
+            let told = descriptors.describe(poll.as_raw_fd());
+            let few = format!("an epoll of {}", vec![format!("TCP to {address}"); number + 1].join(" and "));
+            assert_eq!(told, if number < MOST_WATCHED { few } else { "anon_inode:[eventpoll]".into() });
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@
 mod calls;
 mod descriptors;
 mod elf;
+mod glances;
 mod images;
 mod look;
 mod maps;

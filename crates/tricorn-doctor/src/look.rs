@@ -6,17 +6,18 @@
 //! ```
 use crate::calls::{self, Described};
 use crate::descriptors::Descriptors;
+use crate::glances::Glances;
 use crate::images::Images;
 use crate::maps::Maps;
 use crate::memory::Memory;
 use crate::naming;
 use crate::native::Stacks;
 use crate::procfs::{self, Call, Times};
-use crate::python::frames::{self, Codes, PlaceNow, Walked, Walks};
+use crate::python::frames::{self, Codes, Walked, Walks};
 use crate::python::runtime::{GilState, PyThread, Runtime, Unreadable};
 use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
 use crate::trouble::Trouble;
-use crate::verdict::{self, CallEvidence, Evidence, GilEvidence, Held, PositionEvidence};
+use crate::verdict::{self, CallEvidence, Evidence, GilEvidence};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -32,15 +33,6 @@ pub struct Doctor {
     pub walks: Walks,
 }
 
-/// What one thread did at each glance.
-#[derive(Default)]
-struct Glances {
-    places: Vec<Option<PlaceNow>>,
-    /// How often the GIL was looked at, and how often this thread had it.
-    gil_seen: usize,
-    gil_held: usize,
-}
-
 /// What is known of a thread before it is judged.
 struct Gathered {
     tid: u32,
@@ -48,6 +40,8 @@ struct Gathered {
     cpu: f64,
     queued: f64,
     inside: Inside,
+    /// Its system call was another one at each reading.
+    in_slices: bool,
     wait_channel: String,
     python: Option<PyThread>,
     walked: Walked,
@@ -85,12 +79,19 @@ impl Doctor {
         let before = self.times()?;
         let begin = Instant::now();
         let mut glances = HashMap::new();
-        for _ in 0..GLANCES {
-            self.glance(&mut glances);
-            std::thread::sleep(window / GLANCES as u32);
+        let mut after = before.clone();
+        for _ in 0..ROUNDS {
+            for _ in 0..GLANCES {
+                self.glance(&mut glances);
+                self.glance_closer(&mut glances);
+                std::thread::sleep(window / GLANCES as u32);
+            }
+            after = self.times()?;
+            if !self.is_deceptive(&glances, &before, &after, begin.elapsed()) {
+                break;
+            }
         }
         let elapsed = begin.elapsed();
-        let after = self.times()?;
         let py_threads = self.python_threads();
         let gils = self.gils(&py_threads);
         let inner = self.inner_numbers(&after);
@@ -147,32 +148,74 @@ impl Doctor {
             let held = |gil: Option<GilState>| gil.map(|gil| gil.locked && gil.holder == thread.state);
             let first = held(runtime.gil(&self.memory, thread.interpreter));
             of_thread.places.push(frames::place(runtime, &self.memory, thread.state));
+            let collects = runtime.collects(&self.memory, thread.interpreter);
             let second = held(runtime.gil(&self.memory, thread.interpreter));
             of_thread.gil_seen += usize::from(first.is_some() && second.is_some());
             of_thread.gil_held += usize::from(first == Some(true) && second == Some(true));
+            of_thread.collected += usize::from(collects && first == Some(true) && second == Some(true));
         }
+    }
+
+    /// Tells one long call from many short ones at the same place: a loop around a short call is seldom seen elsewhere.
+    fn glance_closer(&self, glances: &mut HashMap<u64, Glances>) {
+        let Ok(runtime) = &self.runtime else { return };
+        for (&state, of_thread) in glances.iter_mut() {
+            for _ in 0..CLOSE_GLANCES {
+                if !of_thread.keeps_still() {
+                    break;
+                }
+                // All of them are the same so far, so that the first is enough.
+                of_thread.places.truncate(1);
+                of_thread.places.push(frames::place(runtime, &self.memory, state));
+            }
+        }
+    }
+
+    /// A thread that has the GIL was always at the same place, and may have been there since its processor was taken from it.
+    fn is_deceptive(
+        &self,
+        glances: &HashMap<u64, Glances>,
+        before: &HashMap<u32, Times>,
+        after: &HashMap<u32, Times>,
+        elapsed: Duration,
+    ) -> bool {
+        self.python_threads().iter().any(|thread| {
+            let (running, queued) = shares(before.get(&thread.tid), after.get(&thread.tid), elapsed);
+            queued >= CONTENDED && running > 0.0 && glances.get(&thread.state).is_some_and(Glances::keeps_still)
+        })
     }
 
     fn gather(&mut self, tid: u32, python: Option<PyThread>, gil: Option<GilState>, times: (f64, f64)) -> Gathered {
         let mut inside = self.inside(tid, gil);
         let mut walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
+        // What was read of the calls that are over.
+        let mut slices: Vec<Inside> = Vec::new();
+        let (cpu, queued) = times;
+        // A thread that has just woken up is in no call, and may wait for a processor until the next one.
+        let woke = |inside: &Inside| inside.call == Call::Running && cpu < 0.5;
+        let first = procfs::times(self.pid, tid);
         // A thread that waits for the GIL asks again every 5 ms: a look in between two waits finds the same stack.
         for _ in 1..ATTEMPTS {
-            if inside.call.is_same(&procfs::call(self.pid, tid)) {
+            if woke(&inside) {
+                std::thread::sleep(NEXT_CALL);
+            } else if inside.call.is_same(&procfs::call(self.pid, tid)) {
                 break;
             }
-            inside = self.inside(tid, gil);
+            slices.push(std::mem::replace(&mut inside, self.inside(tid, gil)));
             walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
         }
-        if !inside.call.is_same(&procfs::call(self.pid, tid)) {
-            // What was read of its stack was of no one moment.
-            inside =
-                Inside { call: Call::Unknown, described: None, native: Native::without(MOVED), waits_for_gil: false };
+        // The kernel counts what a thread waits for a processor when it gets one: of this one nothing is counted yet.
+        let has_none = woke(&inside) && slices.iter().all(woke) && first == procfs::times(self.pid, tid);
+        let queued = if has_none { 1.0 - cpu } else { queued };
+        let had_call = slices.iter().any(|slice| slice.described.is_some());
+        let in_slices = (woke(&inside) && had_call) || !inside.call.is_same(&procfs::call(self.pid, tid));
+        if in_slices {
+            slices.push(inside);
+            inside = one_of(slices);
         }
-        let (cpu, queued) = times;
         let wait_channel = procfs::wait_channel(self.pid, tid);
         let state = procfs::state(self.pid, tid);
-        Gathered { tid, state, cpu, queued, inside, wait_channel, python, walked }
+        Gathered { tid, state, cpu, queued, inside, in_slices, wait_channel, python, walked }
     }
 
     /// The system call that a thread is in, and its native stack.
@@ -261,12 +304,14 @@ impl Doctor {
             // Where the interpreter is not known, each thread may be one of it.
             is_python: each.python.is_some() || self.runtime.is_err(),
             call: each.inside.described.as_ref().map(call_evidence),
+            in_slices: each.in_slices,
+            collects: seen.is_some_and(Glances::collects),
             gil: GilEvidence {
-                held: seen.map(held).unwrap_or_default(),
+                held: seen.map(Glances::held).unwrap_or_default(),
                 waits: each.inside.waits_for_gil,
                 holder: holder.map(|(_, words)| words.clone()).unwrap_or_default(),
             },
-            position: seen.map(position).unwrap_or_default(),
+            position: seen.map(Glances::position).unwrap_or_default(),
             at: application.as_ref().map(short).unwrap_or_default(),
             library: each
                 .inside
@@ -293,7 +338,7 @@ impl Doctor {
             python: each.walked.frames,
             application,
             native: each.inside.native,
-            call: each.inside.described,
+            call: each.inside.described.filter(|_| !each.in_slices),
             wait_channel: each.wait_channel,
             gil: ThreadGil { holds, waits: each.inside.waits_for_gil },
         }
@@ -330,6 +375,20 @@ impl Doctor {
     }
 }
 
+/// Of calls that are over: the last one, and the library that was found on each stack. A single stack was of no one moment.
+fn one_of(slices: Vec<Inside>) -> Inside {
+    let mut library: Option<Library> = None;
+    let mut is_same = true;
+    for found in slices.iter().filter_map(|slice| slice.native.library.as_ref()) {
+        is_same &= library.as_ref().is_none_or(|before| before.path == found.path);
+        library = Some(found.clone());
+    }
+    let native = Native { library: library.filter(|_| is_same), ..Native::without(MOVED) };
+    let waits_for_gil = slices.iter().any(|slice| slice.waits_for_gil);
+    let described = slices.into_iter().rev().find_map(|slice| slice.described);
+    Inside { call: Call::Unknown, described, native, waits_for_gil }
+}
+
 fn call_evidence(call: &Described) -> CallEvidence {
     let peers: Vec<String> = call
         .descriptors
@@ -350,21 +409,6 @@ fn in_lock(each: &Gathered, call: &str) -> bool {
     // A library that waits on a futex of its own is called through no lock of Python.
     let innermost = || each.walked.frames.first().is_some_and(|frame| frame.file.ends_with("/threading.py"));
     call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
-}
-
-fn held(glances: &Glances) -> Held {
-    match (glances.gil_seen, glances.gil_held) {
-        (0, _) => Held::Unknown,
-        (_, 0) => Held::Never,
-        (seen, held) if seen == held => Held::Always,
-        _ => Held::Sometimes,
-    }
-}
-
-fn position(glances: &Glances) -> PositionEvidence {
-    let Some(Some(first)) = glances.places.first() else { return PositionEvidence::Unknown };
-    let still = |place: &Option<PlaceNow>| place.is_some_and(|place| place == *first && !place.jumps);
-    if glances.places.iter().all(still) { PositionEvidence::Still } else { PositionEvidence::Moved }
 }
 
 fn application(walked: &Walked) -> Option<frames::PyFrame> {
@@ -421,8 +465,17 @@ fn own_tid() -> u32 {
 /// How often each thread is glanced at within a look.
 const GLANCES: usize = 8;
 
+/// How often the window is begun again for a thread that waits for a processor for such a share of it.
+const ROUNDS: usize = 4;
+const CONTENDED: f64 = 0.2;
+
+/// How often, at each glance, a thread is looked at again that has the GIL and seems to be in one call. They are spread over the
+/// look, since a thread whose processor is taken away stands still.
+const CLOSE_GLANCES: usize = 32;
+
 /// How often a thread is looked at that goes on while it is looked at.
 const ATTEMPTS: usize = 5;
+const NEXT_CALL: Duration = Duration::from_millis(1);
 
 const NOTHING: &str = "The kernel does not tell what system call it is in.";
 const RUNNING: &str = "It ran: without ptrace(2) the kernel does not tell the stack of a thread that runs.";

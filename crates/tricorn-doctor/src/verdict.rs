@@ -15,6 +15,8 @@ pub enum Verdict {
     CpuNative,
     /// In native code that keeps the GIL.
     CpuNativeGil,
+    /// Collects garbage: Python's own collector, which keeps the GIL.
+    GcPause,
     /// Waits for the GIL, which another thread has.
     GilVictim,
     LockWait,
@@ -40,6 +42,10 @@ pub struct Evidence {
     pub is_python: bool,
     /// The system call it is in.
     pub call: Option<CallEvidence>,
+    /// The call was another one at each reading: one of those that it waits in.
+    pub in_slices: bool,
+    /// The interpreter's collector was at work, and this thread had the GIL.
+    pub collects: bool,
     pub gil: GilEvidence,
     pub position: PositionEvidence,
     /// `shop/orders.py:14 in pay`: the innermost Python frame.
@@ -103,6 +109,7 @@ fn decide(evidence: &Evidence) -> Verdict {
         Evidence { gil: GilEvidence { waits: true, .. }, .. } => GilVictim,
         _ if evidence.queued >= 0.5 && evidence.running < evidence.queued * 0.25 => Starved,
         Evidence { is_python: false, .. } => Native,
+        Evidence { collects: true, .. } if busy => GcPause,
         _ if busy => match (evidence.position, evidence.gil.held) {
             (PositionEvidence::Moved, _) => CpuPython,
             (PositionEvidence::Still, Held::Always) => CpuNativeGil,
@@ -110,12 +117,21 @@ fn decide(evidence: &Evidence) -> Verdict {
             _ => Undecided,
         },
         Evidence { call: None, .. } => Undecided,
+        // It goes on in between: only where its Python frame stays is that one wait.
+        Evidence { in_slices: true, position, in_own_poll: false, .. }
+            if *position != PositionEvidence::Still || evidence.running + evidence.queued > RESTS =>
+        {
+            Undecided
+        }
         Evidence { gil: GilEvidence { held: Held::Always, .. }, .. } => BlockedHoldingGil,
         Evidence { in_own_poll: true, .. } => Idle,
         Evidence { in_lock: true, .. } => LockWait,
         _ => BlockedSyscall,
     }
 }
+
+/// The share of processor time, wanted time included, of a thread that only waits.
+const RESTS: f64 = 0.1;
 
 fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
     let at = |before: &str| if evidence.at.is_empty() { String::new() } else { format!("{before}{}", evidence.at) };
@@ -128,6 +144,11 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
     });
     let percent = |share: f64| (share * 100.0).clamp(0.0, 100.0).round();
     match verdict {
+        Verdict::BlockedSyscall if evidence.in_slices => format!(
+            "Blocked: it waits in many short system calls, one of them {call}{}{}.",
+            library(", called by "),
+            at(", from ")
+        ),
         Verdict::BlockedSyscall => {
             let gil = if evidence.gil.held == Held::Unknown { "" } else { "; the GIL is free of it" };
             format!("Blocked in the system call {call}{}{}{gil}.", library(", called by "), at(", from "))
@@ -142,6 +163,10 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
         Verdict::CpuNativeGil => format!(
             "Computes in native code{} with the GIL held: no other Python thread of the process can run.",
             at(" called at ")
+        ),
+        Verdict::GcPause => format!(
+            "Collects garbage (Python's collector, with the GIL held){}: no other Python thread of the process can run.",
+            at(", begun at ")
         ),
         Verdict::GilVictim if evidence.gil.holder.is_empty() => format!("Waits for the GIL{}.", at(", at ")),
         Verdict::GilVictim => format!("Waits for the GIL{}; it is held by {}.", at(", at "), evidence.gil.holder),
@@ -238,6 +263,27 @@ mod tests {
             ("not of Python", with(waiting(), |e| e.is_python = false), Native),
             ("stopped", with(waiting(), |e| e.is_stopped = true), Stopped),
             ("neither nor", with(waiting(), |e| e.call = None), Undecided),
+            ("waits in slices", with(waiting(), |e| e.in_slices = true), BlockedSyscall),
+            (
+                "goes on between slices",
+                with(waiting(), |e| (e.in_slices, e.position) = (true, PositionEvidence::Moved)),
+                Undecided,
+            ),
+            ("works between slices", with(waiting(), |e| (e.in_slices, e.running) = (true, 0.3)), Undecided),
+            (
+                "an idle loop that wakes often",
+                with(waiting(), |e| {
+                    (e.in_slices, e.in_own_poll, e.position) = (true, true, PositionEvidence::Moved);
+                }),
+                Idle,
+            ),
+            ("a collection", with(computing(Still, Held::Always), |e| e.collects = true), GcPause),
+            ("a collection in a loop", with(computing(Moved, Held::Always), |e| e.collects = true), GcPause),
+            (
+                "a finalizer that waits",
+                with(waiting(), |e| (e.collects, e.gil.held) = (true, Held::Sometimes)),
+                BlockedSyscall,
+            ),
         ];
         for (name, evidence, expected) in rows {
             assert_eq!(judge(&evidence).0, expected, "{name}");

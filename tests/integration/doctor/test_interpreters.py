@@ -93,6 +93,21 @@ def test_a_loop_of_one_instruction_is_no_call(tmp_path: Path, python: str) -> No
         patient.computing("CPU_PYTHON")
 
 
+def test_a_loop_around_a_short_call_is_no_call(tmp_path: Path, python: str) -> None:
+    with Patient(tmp_path, "import time\nwhile time.thread_time() < 1e9: pass  # here\n", python=python) as patient:
+        patient.computing("CPU_PYTHON")
+
+
+def test_garbage_that_is_collected(tmp_path: Path, python: str) -> None:
+    code = """
+    import gc
+    rubbish = [[] for _ in range(1_000_000)]
+    while True: gc.collect()  # here
+    """
+    with Patient(tmp_path, code, python=python) as patient:
+        patient.computing("GC_PAUSE")
+
+
 def test_a_call_that_holds_the_gil_and_its_victim(tmp_path: Path, python: str) -> None:
     code = """
     import ctypes, threading, time

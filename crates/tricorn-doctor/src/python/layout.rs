@@ -20,6 +20,8 @@ pub struct Interpreters {
     pub head: u64,
     pub next: u64,
     pub threads: u64,
+    /// An int that is 1 while garbage is collected (`gc.collecting`).
+    pub collecting: u64,
 }
 
 /// `struct _gil_runtime_state`.
@@ -136,7 +138,7 @@ const GIL_SIZE: u64 = 32 + 2 * (size_of::<libc::pthread_cond_t>() + size_of::<li
 pub fn of_version(minor: u8) -> Option<Layout> {
     Some(match minor {
         10 => Layout {
-            interpreters: Interpreters { head: 32, next: 0, threads: 8 },
+            interpreters: Interpreters { head: 32, next: 0, threads: 8, collecting: 616 + 200 },
             gil: gil(GilAt::Runtime(352)),
             thread: Thread { next: 8, interpreter: 16, ident: 176, native: None, frame: 24, cframe: None },
             frame: Frame { size: 112, previous: 24, code: 32, position: Position::Index(96), owner: None },
@@ -153,7 +155,7 @@ pub fn of_version(minor: u8) -> Option<Layout> {
             text: TEXT_310,
         },
         11 => Layout {
-            interpreters: Interpreters { head: 40, next: 0, threads: 16 },
+            interpreters: Interpreters { head: 40, next: 0, threads: 16, collecting: 648 + 200 },
             gil: gil(GilAt::Runtime(360)),
             thread: Thread { next: 8, interpreter: 16, ident: 152, native: Some(160), frame: 8, cframe: Some(56) },
             frame: Frame { size: 72, previous: 48, code: 32, position: Position::Pointer(56), owner: Some((69, 3)) },
@@ -170,7 +172,7 @@ pub fn of_version(minor: u8) -> Option<Layout> {
             text: TEXT_310,
         },
         12 => Layout {
-            interpreters: Interpreters { head: 40, next: 0, threads: 72 },
+            interpreters: Interpreters { head: 40, next: 0, threads: 72, collecting: 112 + 200 },
             gil: gil(GilAt::Interpreter(384)),
             thread: Thread { next: 8, interpreter: 16, ident: 136, native: Some(144), frame: 0, cframe: Some(56) },
             frame: Frame { size: 72, previous: 8, code: 0, position: Position::Pointer(56), owner: Some((70, 3)) },
@@ -227,7 +229,12 @@ pub fn of_debug_offsets(bytes: &[u8]) -> Option<(u8, Layout)> {
         size: GIL_SIZE,
     };
     let layout = Layout {
-        interpreters: Interpreters { head: small(5)?, next: small(8)?, threads: small(9)? },
+        interpreters: Interpreters {
+            head: small(5)?,
+            next: small(8)?,
+            threads: small(9)?,
+            collecting: small(fields.gil - 4)? + small(fields.ascii + 2)?,
+        },
         gil,
         thread: Thread {
             next: small(fields.thread + 2)?,
@@ -269,14 +276,14 @@ pub fn of_debug_offsets(bytes: &[u8]) -> Option<(u8, Layout)> {
 }
 
 struct Fields {
-    /// `ceval_gil`, and `gil_runtime_state` with three more behind it.
+    /// `ceval_gil`, and `gil_runtime_state` with three more behind it; `gc` stands four words before it.
     gil: usize,
     thread: usize,
     frame: usize,
     code: usize,
     object: usize,
     bytes: usize,
-    /// `asciiobject_size`.
+    /// `asciiobject_size`, and behind it the size of `gc` and its `collecting`.
     ascii: usize,
 }
 
@@ -307,6 +314,7 @@ mod tests {
             (5, 632),
             (8, 7264),
             (9, 7344),
+            (10, 7400),
             (14, 16),
             (15, 1000),
             (17, 1016),
@@ -333,7 +341,8 @@ mod tests {
             (66, 32),
             (68, 32),
             (69, 16),
-            (70, 40), // objects
+            (70, 40),  // objects
+            (72, 200), // the collector
         ];
         for (index, value) in known {
             words[index] = value;
@@ -345,7 +354,7 @@ mod tests {
     fn an_interpreter_that_tells_its_offsets_is_believed() {
         let (minor, layout) = of_debug_offsets(&debug_offsets()).expect("they are those of 3.13");
         assert_eq!(minor, 13);
-        assert_eq!(layout.interpreters, Interpreters { head: 632, next: 7264, threads: 7344 });
+        assert_eq!(layout.interpreters, Interpreters { head: 632, next: 7264, threads: 7344, collecting: 7600 });
         assert_eq!(layout.gil, Gil { at: GilAt::Interpreter(16), holder: 8, locked: 16, size: GIL_SIZE });
         assert_eq!(layout.thread.native, Some(160));
         assert_eq!(layout.frame.position, Position::Pointer(56));

@@ -176,6 +176,11 @@ impl Runtime {
         matches!(locked, -1..=1).then_some(GilState { locked: locked == 1, holder, start, end: start + gil.size })
     }
 
+    /// Whether an interpreter collects garbage at this moment.
+    pub fn collects(&self, memory: &Memory, interpreter: u64) -> bool {
+        memory.int(interpreter + self.layout.interpreters.collecting) == Some(1)
+    }
+
     /// The GIL of each interpreter that has threads.
     pub fn gils(&self, memory: &Memory, threads: &[PyThread]) -> HashMap<u64, GilState> {
         let interpreters: HashSet<u64> = threads.iter().map(|thread| thread.interpreter).collect();

@@ -1,0 +1,203 @@
+"""Each way to hold up a worker, under each class: the verdict, the line, the library and how long it took.
+
+gevent and asyncio have all rows. The other classes have `SOME`, and with TRICORN_WHOLE_TABLE=1 all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.harness import Site
+from tests.harness.classes import each
+from tests.harness.deadline import PATIENCE
+from tests.integration.doctor import held_up
+
+SOURCE = Path(held_up.__file__)
+LINE = re.compile(r"\[WARNING\] The event loop of worker \(pid:\d+\) was held up for ([\d.]+) s by one call\. (.*)")
+ATTEMPTS = 3
+"""What is over before it could be looked at is not told: a busy machine may be late."""
+NAMES = {"gevent": "wsgi", "eventlet": "wsgi", "asgi": "asgi", "tornado": "tornado()"}
+GREEN = ("gevent", "eventlet")
+
+
+@dataclass(frozen=True)
+class Case:
+    says: str
+    """What the sentence begins with."""
+    library: str = ""
+    not_under: tuple[str, ...] = ()
+    """Where nothing is held up by it: the library is patched there, or made so."""
+    inner: str = ""
+    """Another line that may be named besides the one that is marked."""
+    beside: Callable[[Path], AbstractContextManager[object]] = nullcontext
+
+
+def busy_processor(_: Path) -> AbstractContextManager[object]:
+    return burning()
+
+
+@contextmanager
+def burning() -> Iterator[None]:
+    first = min(os.sched_getaffinity(0))
+    burn = f"import os, time; os.sched_setaffinity(0, {{{first}}})\nend = time.monotonic() + 0.8\nprint(flush=True)\n"
+    burn += "while time.monotonic() < end: pass"
+    process = subprocess.Popen([sys.executable, "-c", burn], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    with (directory / "locked").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        timer = threading.Timer(held_up.SECONDS + 0.1, fcntl.flock, (file, fcntl.LOCK_UN))
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.join()
+
+
+BLOCKED = r"Blocked(: it waits in many short system calls|, in libsqlite3| in the system call|: it waits)"
+CASES = {
+    "sleeps": Case(r"Blocked in the system call (clock_nanosleep|select|pselect6)", not_under=GREEN),
+    "psycopg2_connects": Case(r"Blocked in the system call p?poll on TCP to 127.0.0.1:", "libpq"),
+    "psycopg_connects": Case(r"Blocked in the system call (p?poll|epoll_p?wait) on .*TCP to 127.0.0.1:", "", GREEN),
+    "flushes": Case(BLOCKED, "librdkafka"),
+    "transfers": Case(r"Blocked in the system call p?poll", "libcurl"),
+    "waits_for_sqlite": Case(BLOCKED, "libsqlite3"),
+    "waits_for_file": Case(r"Blocked in the system call flock", beside=locked),
+    "waits_for_lock": Case(r"Waits for a lock of Python"),
+    "waits_for_pool": Case(r"Waits for a lock of Python", not_under=GREEN),
+    "matches": Case(r"Computes in native code called at .* with the GIL held"),
+    "computes": Case(r"Runs Python code", inner="computes"),
+    "asks_the_time": Case(r"Runs Python code"),
+    "compresses": Case(r"Computes in native code called at .*; other Python threads can run"),
+    "keeps_the_gil": Case(r"Blocked in the system call (clock_)?nanosleep .* with the GIL held"),
+    "another_keeps_the_gil": Case(r"Waits for the GIL, at .*; it is held by thread \d+ .*, at .* in .*keeps"),
+    "collects": Case(r"Collects garbage"),
+    "starves": Case(r"Could run, but got no processor for \d+ % of the time", beside=busy_processor),
+}
+
+
+SOME = ("psycopg2_connects", "flushes", "waits_for_lock", "computes", "keeps_the_gil", "collects")
+"""What a class may make a difference to: one row of each kind."""
+
+
+def test_each_function_of_the_application_has_a_row() -> None:
+    assert set(held_up.CASES) == {*CASES, "ready"}
+
+
+@contextmanager
+def silent_server() -> Iterator[int]:
+    """Takes connections, says nothing, and closes each after a while."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def one(connection: socket.socket) -> None:
+        with connection:
+            time.sleep(held_up.SECONDS)
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=one, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+def rows() -> list[object]:
+    """A class and what holds it up: row by row, so that a server is started once."""
+    classes = ("gevent", "eventlet", "asgi-asyncio", "asgi-uvloop", "tornado")
+    found: list[object] = []
+    for name in classes:
+        alias = name.partition("-")[0]
+        is_whole = name in ("gevent", "asgi-asyncio") or os.environ.get("TRICORN_WHOLE_TABLE") == "1"
+        cases = [case for case in (CASES if is_whole else SOME) if alias not in CASES[case].not_under]
+        (parameter,) = each(name)
+        assert isinstance(parameter, type(pytest.param()))
+        found += [pytest.param(name, case, marks=parameter.marks, id=f"{name}-{case}") for case in cases]
+    return found
+
+
+@pytest.fixture(scope="module")
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, Path]]:
+    worker_class, _, loop = request.param.partition("-")
+    directory = tmp_path_factory.mktemp("held_up")
+    config = f"worker_class = {worker_class!r}\nasgi_loop = {loop or 'asyncio'!r}\n"
+    if worker_class in GREEN:
+        config += "green_drivers = False\n"  # psycopg2 gets no callback that lets others go on
+    app = f"held_up:{NAMES[worker_class]}"
+    with silent_server() as port:
+        (directory / "port").write_text(str(port))
+        environ = {"HELD_UP": str(directory)}
+        with Site(config, app=app, files={"held_up.py": SOURCE.read_text()}, env=environ, fresh=True) as server:
+            server.get("/ready")
+            yield server, directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.mark.parametrize(("stage", "name"), rows(), indirect=["stage"])
+def test_it_is_told(stage: tuple[Site, Path], name: str) -> None:
+    server, directory = stage
+    case = CASES[name]
+    told = told_of(server, directory, name, case)
+    assert told is not None, f"nothing was told of it: {server.log.text[-3000:]}"
+    length, said, took = told
+    assert re.match(case.says, said), said
+    assert case.library in said, said
+    assert f"held_up.py:{line_of(name)} in {name}" in said or f" in {case.inner or '-'}" in said, said
+    assert 0.8 * took - 0.02 <= length <= 1.2 * took + 0.05, (length, took)
+
+
+def told_of(server: Site, directory: Path, name: str, case: Case) -> tuple[float, str, float] | None:
+    """How long it took by the log, what the log says of it, and how long it took by the application's clock."""
+    for _ in range(ATTEMPTS):
+        before = len(server.log.matching(LINE.pattern))
+        with case.beside(directory):
+            took = json.loads(server.get(f"/{name}").body)
+        deadline = time.monotonic() + min(PATIENCE, 2)
+        while time.monotonic() < deadline:
+            for found in server.log.matching(LINE.pattern)[before:]:
+                if re.search(rf" in {name}\b|{name}\.<locals>", found[2]):
+                    return float(found[1]), found[2], took
+            server.get("/ready")  # which a report of the worker may come with
+    return None
+
+
+def line_of(name: str) -> int:
+    """The line of a function that is marked, or its first."""
+    lines = SOURCE.read_text().splitlines()
+    first = lines.index(f"def {name}() -> None:")
+    marked = (number for number, line in enumerate(lines[first:], first + 1) if "  # here" in line)
+    return next(marked)
