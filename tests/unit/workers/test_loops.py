@@ -46,6 +46,8 @@ class LoopServer:
 
     def late_call(self) -> None: ...
 
+    def sample_with(self, look: Callable[..., object]) -> None: ...
+
     def running(self) -> int:
         LoopServer.calls -= 1
         return max(LoopServer.calls, 0)
