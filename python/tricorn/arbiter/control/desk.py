@@ -185,36 +185,41 @@ class Desk:
         self.listener.send(client, {"id": request.id, **answer}, descriptors)
 
     def _look(self, read: Read, state: State, now: float) -> tuple[Json, tuple[int, ...]]:
+        from tricorn.arbiter.control import report
+        from tricorn.arbiter.control.words import Refusal
+
+        if read.look != "pages":
+            return self._tell_of(read, state, now), ()
+        answer, descriptors = report.pages(state, self._effects)
+        if min(descriptors) < 0:
+            raise Refusal("refused", "The pages cannot be sealed here (Linux 5.1 can), so none are handed out.")
+        return answer, descriptors
+
+    def _tell_of(self, read: Read, state: State, now: float) -> Json:
         from tricorn.arbiter.control import report, slow
         from tricorn.arbiter.control.words import Refusal
 
         effects = self._effects
         match read.look:
             case "status":
-                return report.status(state, effects, now, brief=read.brief), ()
+                return report.status(state, effects, now, brief=read.brief)
             case "workers":
-                return report.workers(state, effects, now, brief=read.brief), ()
+                return report.workers(state, effects, now, brief=read.brief)
             case "listeners":
-                return report.listeners(effects), ()
+                return report.listeners(effects)
             case "stats":
-                return report.stats(state, effects, now), ()
+                return report.stats(state, effects, now)
             case "requests":
-                return report.requests(effects, read.older), ()
+                return report.requests(effects, read.older)
             case "slow":
-                return slow.slow(list(effects.processes.handles.values())), ()
+                return slow.slow(list(effects.processes.handles.values()))
             case "config":
-                return report.config(effects, only_changed=read.changed), ()
+                return report.config(effects, only_changed=read.changed)
             case "stalls":
-                return report.stalls(effects, read.since, records=read.records), ()
-            case "health":
-                if reason := report.ailment(state):
-                    raise Refusal("refused", reason)
-                return {"healthy": True}, ()
-            case "pages":
-                answer, descriptors = report.pages(state, effects)
-                if min(descriptors) < 0:
-                    raise Refusal("refused", "The pages cannot be sealed here (Linux 5.1 can), so none are handed out.")
-                return answer, descriptors
+                return report.stalls(effects, read.since, records=read.records)
+        if reason := report.ailment(state):
+            raise Refusal("refused", reason)
+        return {"healthy": True}
 
 
 def _may_act(peer: Peer) -> bool:

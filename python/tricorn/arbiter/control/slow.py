@@ -19,13 +19,12 @@ def slow(handles: Sequence[WorkerHandle]) -> Json:
     room = MOST_TOTAL
     for handle in handles:
         text = handle.told_profile()
-        told = _told(text)
-        if told is None:
+        if len(text) > room:
+            left.append(handle.worker.slot)  # not read: the arbiter has others to look after
             continue
         room -= len(text)
-        if room < 0:
-            left.append(handle.worker.slot)
-        else:
+        told = _told(text)
+        if told is not None:
             workers.append({"slot": handle.worker.slot, "pid": handle.pid, "profile": told})
     return {"workers": workers, "left": left}
 
