@@ -74,6 +74,8 @@ def _of_verdict(verdict: str, kind: str) -> str:
             return "Threads do not help, processes do: more workers, or a process of its own for this work."
         case "GIL_VICTIM":
             return "The thread that holds the GIL is what to cure: move its work into a process of its own."
+        case "GC_PAUSE":
+            return "gc.freeze() once the application is loaded, and a larger threshold for the oldest generation."
         case "STARVED":
             return "Fewer workers on this machine, or more processors or quota for them."
     return f"tricorn doctor --pid shows what the worker does; what waits can wait in a thread: {offload}."

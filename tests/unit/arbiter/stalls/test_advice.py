@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from tricorn.arbiter.stalls.advice import cure_of
 
@@ -34,6 +37,7 @@ def test_the_systems_own_library_is_known_by_its_driver() -> None:
         ("CPU_PYTHON", "asgi", "more workers"),
         ("CPU_NATIVE_GIL", "gevent", "more workers"),
         ("STARVED", "gevent", "Fewer workers"),
+        ("GC_PAUSE", "asgi", "gc.freeze()"),
         ("GIL_VICTIM", "gevent", "holds the GIL"),
         ("SOMETHING_NEW", "asgi", "tricorn doctor --pid"),
     ],
@@ -49,3 +53,15 @@ def test_a_sleep_in_a_coroutine_is_awaited() -> None:
 
 def test_a_library_that_computes_is_not_cured_by_threads() -> None:
     assert "processes do" in cure_of(stall(verdict="CPU_NATIVE_GIL"), "gevent", "observe", KAFKA).text
+
+
+def test_the_page_has_a_part_for_each_verdict() -> None:
+    page = (Path(__file__).parents[4] / "docs/DOCTOR.md").read_text()
+    table = page[page.index("### The verdicts") :].partition("\n\n`CPU`")[0]
+    verdicts = set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE))
+    helps = page[page.index("### What helps") :].partition("\n## ")[0]
+    harmless = {"IDLE", "NATIVE", "STOPPED"}  # nothing holds up a loop there
+    assert len(verdicts) > 10
+    assert set(re.findall(r"^#### (.*)$", helps, re.MULTILINE)) == verdicts - harmless
+    for verdict in verdicts - harmless - {"UNDECIDED"}:
+        assert "tricorn doctor --pid" not in cure(verdict), f"{verdict} has a cure of its own"
