@@ -66,11 +66,16 @@ impl Plan {
                 next = Some(next.map_or(begins, |next| next.min(begins)));
                 continue;
             }
-            // Also to notice when it ends.
-            next = Some(next.map_or(now + STEP, |next| next.min(now + STEP)));
-            if self.followed.contains_key(&place) {
+            // Also to notice when it ends. A stream that lasts for hours is no reason to wake up every moment.
+            let mut again = now + pause(age);
+            if let Some(each) = self.followed.get(&place) {
+                if each.count < MOST_SAMPLES && each.next > now {
+                    again = again.min(each.next);
+                }
+                next = Some(next.map_or(again, |next| next.min(again)));
                 continue;
             }
+            next = Some(next.map_or(again, |next| next.min(again)));
             if self.followed.len() >= MOST_FOLLOWED {
                 self.late += 1;
             } else if let Some(line) = line(place) {
@@ -98,12 +103,12 @@ impl Plan {
     pub fn sampled(&mut self, now: u64, (place, started): (usize, u64), frames: Frames) {
         let Some(each) = self.followed.get_mut(&place).filter(|each| each.started == started) else { return };
         let weight = now.saturating_sub(std::mem::replace(&mut each.last, now));
-        each.next = now + STEP.max(now.saturating_sub(started) / 8);
+        each.next = now + pause(now.saturating_sub(started));
         each.count += 1;
         if frames.is_empty() {
             return;
         }
-        let stack = self.routes.kept(frames);
+        let Some(stack) = self.routes.kept(frames) else { return };
         match each.samples.iter_mut().find(|(known, _)| *known == stack) {
             Some((_, sum)) => *sum += weight,
             None => each.samples.push((stack, weight)),
@@ -130,6 +135,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// Between two looks at a request of this age.
+fn pause(age: u64) -> u64 {
+    STEP.max(age / 8)
 }
 
 #[cfg(test)]
@@ -208,5 +218,21 @@ mod tests {
         plan.look(SECOND + AFTER, &[(0, SECOND)], line);
         plan.sampled(SECOND + AFTER, (0, SECOND + 1), frames());
         assert_eq!(plan.followed[&0].count, 0);
+    }
+
+    #[test]
+    fn what_lasts_is_looked_at_more_and_more_seldom() {
+        let mut plan = Plan::new(AFTER);
+        let (mut now, mut looks) = (SECOND, 0);
+        while now < 3600 * SECOND {
+            let due = plan.look(now, &[(0, SECOND)], line);
+            for place in due.places {
+                plan.sampled(now, (place, SECOND), frames());
+            }
+            now = due.next.expect("it is under way");
+            looks += 1;
+        }
+        assert!((MOST_SAMPLES..2 * MOST_SAMPLES + 40).contains(&looks), "{looks}");
+        assert_eq!((plan.followed[&0].count, plan.late), (MOST_SAMPLES, 0));
     }
 }

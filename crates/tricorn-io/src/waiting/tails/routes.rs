@@ -13,6 +13,8 @@ use tricorn_doctor::PyFrame;
 pub const MOST_ROUTES: usize = 64;
 /// Stacks of a route.
 pub const MOST_STACKS: usize = 100;
+/// Stacks of all routes, and of requests that are followed.
+pub const MOST_KNOWN: usize = 1000;
 /// Innermost frames of a stack.
 pub const MOST_FRAMES: usize = 40;
 /// After so long what is known counts half.
@@ -42,15 +44,21 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// A stack, of which there is one however many requests have it.
-    pub fn kept(&mut self, mut frames: Frames) -> Arc<[PyFrame]> {
+    /// A stack, of which there is one however many requests have it. `None`: there is no room for another.
+    pub fn kept(&mut self, mut frames: Frames) -> Option<Arc<[PyFrame]>> {
         frames.truncate(MOST_FRAMES);
         if let Some(known) = self.known.get(frames.as_slice()) {
-            return known.clone();
+            return Some(known.clone());
+        }
+        if self.known.len() >= MOST_KNOWN {
+            self.forget_unused();
+            if self.known.len() >= MOST_KNOWN {
+                return None;
+            }
         }
         let kept: Arc<[PyFrame]> = frames.into();
         self.known.insert(kept.clone());
-        kept
+        Some(kept)
     }
 
     /// A request that took so long is over.
@@ -92,6 +100,10 @@ impl Routes {
             route.stacks.retain(|_, weights| weights.iter().any(|weight| *weight > MILLI));
         }
         self.routes.retain(|_, route| route.requests.iter().any(|count| *count > 0));
+        self.forget_unused();
+    }
+
+    fn forget_unused(&mut self) {
         self.known.retain(|stack| Arc::strong_count(stack) > 1);
     }
 
@@ -150,7 +162,7 @@ mod tests {
     fn routes_and_stacks_have_a_bound_and_what_has_no_room_is_counted() {
         let (mut routes, counts) = (Routes::default(), Counts::default());
         for line in 0..2 * MOST_STACKS as i32 {
-            let stack = routes.kept(frames(line));
+            let stack = routes.kept(frames(line)).expect("room");
             routes.add((1, "GET /"), 300 * MILLI, &[(stack, 10 * MILLI)]);
         }
         for hash in 2..1000 {
@@ -167,7 +179,7 @@ mod tests {
     fn what_is_old_counts_half_and_is_gone_at_last() {
         let (mut routes, counts) = (Routes::default(), Counts::default());
         counts.add(1);
-        let stack = routes.kept(frames(3));
+        let stack = routes.kept(frames(3)).expect("room");
         for _ in 0..4 {
             routes.add((1, "GET /"), 300 * MILLI, &[(stack.clone(), 10 * MILLI)]);
         }
@@ -183,5 +195,18 @@ mod tests {
         routes.fade(1 + 3 * HALF, &counts);
         assert!(routes.routes.is_empty());
         assert!(routes.known.is_empty());
+    }
+
+    #[test]
+    fn stacks_that_nobody_has_make_room_and_those_in_use_do_not() {
+        let mut routes = Routes::default();
+        for line in 0..2 * MOST_KNOWN as i32 {
+            assert!(routes.kept(frames(line)).is_some());
+        }
+        assert!(routes.known.len() <= MOST_KNOWN);
+        let used: Vec<_> = (0..MOST_KNOWN as i32).map(|line| routes.kept(frames(-line))).collect();
+        assert!(used.iter().all(Option::is_some));
+        assert!(routes.kept(frames(i32::MAX)).is_none());
+        assert!(routes.kept(frames(-5)).is_some(), "that is known");
     }
 }
