@@ -1,6 +1,7 @@
 //! The thread that looks at requests which take long. It sleeps while none is under way.
 use crate::clock;
 use crate::engine::shared::Shared;
+use crate::scoreboard::Word;
 use crate::sys::signals;
 use crate::waiting::tails::plan::Plan;
 use crate::waiting::tails::{Frames, REPORTS, SHARE, lock};
@@ -17,9 +18,9 @@ const HEAD: u64 = 4096;
 pub fn run(shared: &Shared) {
     signals::block_others();
     let Some(file) = shared.config.profile.as_deref() else { return };
-    let mut sampler =
-        Sampler { shared, plan: Plan::new(shared.waiting.tails.after), doctor: None, opening: 0, reported: 0, turn: 0 };
-    let mut spent = 0;
+    let after = shared.waiting.tails.after;
+    let mut sampler = Sampler { shared, plan: Plan::new(after), doctor: None, opening: 0, reported: 0, turn: 0 };
+    let (mut spent, mut ended) = (0, 0);
     while !shared.life.is_closed() {
         let (tails, began) = (&shared.waiting.tails, clock::thread_cpu());
         tails.sleeper.lie_down();
@@ -31,7 +32,10 @@ pub fn run(shared: &Shared) {
         let began = began + std::mem::take(&mut sampler.opening);
         let cost = clock::thread_cpu().saturating_sub(began) + hub.saturating_sub(std::mem::replace(&mut spent, hub));
         let rest = if sampler.plan.changed || next.is_some() { cost * (SHARE - 1) } else { 0 };
-        let dues = [next, report].into_iter().flatten().min().map(|due| due.max(now + rest));
+        // While requests come and go this thread looks in time for those to come, and none of them has to ring for it.
+        let before = std::mem::replace(&mut ended, shared.board.get(Word::Requests));
+        let others = (ended != before).then_some(now + after);
+        let dues = [next, report, others].into_iter().flatten().min().map(|due| due.max(now + rest));
         tails.sleeper.sleep_until(dues);
         tails.alarm.wait([None; 2], None, dues.map(|due| due.saturating_sub(clock::now())));
         tails.sleeper.get_up();
