@@ -207,14 +207,20 @@ class Desk:
             case "stalls":
                 return report.stalls(effects, read.since, records=read.records), ()
             case "health":
-                if reason := report.ailment(state):
-                    raise Refusal("refused", reason)
-                return {"healthy": True}, ()
+                return _health(report.ailment(state)), ()
             case "pages":
                 answer, descriptors = report.pages(state, effects)
                 if min(descriptors) < 0:
                     raise Refusal("refused", "The pages cannot be sealed here (Linux 5.1 can), so none are handed out.")
                 return answer, descriptors
+
+
+def _health(ailment: str | None) -> Json:
+    from tricorn.arbiter.control.words import Refusal
+
+    if ailment:
+        raise Refusal("refused", ailment)
+    return {"healthy": True}
 
 
 def _may_act(peer: Peer) -> bool:
