@@ -182,15 +182,38 @@ mod tests {
 
     #[test]
     fn what_the_samples_weigh_is_the_time_that_was_seen() {
+        for (length, expected) in [(300 * MILLI, 200..=260), (20 * SECOND, 17_000..=20_000)] {
+            let mut plan = Plan::new(AFTER);
+            run(&mut plan, SECOND, length);
+            let report = plan.routes.report(&crate::waiting::tails::counts::Counts::default(), 0);
+            let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+            let route = &report["routes"][0];
+            assert_eq!(route["route"], "GET /a/{}");
+            let seen = route["stacks"][0]["milliseconds"].as_array().into_iter().flatten();
+            let seen: u64 = seen.filter_map(serde_json::Value::as_u64).sum();
+            assert!(expected.contains(&seen), "{seen} ms");
+        }
+    }
+
+    #[test]
+    fn a_request_ends_also_where_the_next_one_has_its_place() {
         let mut plan = Plan::new(AFTER);
-        run(&mut plan, SECOND, 300 * MILLI);
-        let report = plan.routes.report(&crate::waiting::tails::counts::Counts::default(), 0);
-        let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
-        let route = &report["routes"][0];
-        assert_eq!(route["route"], "GET /a/{}");
-        let seen = route["stacks"][0]["milliseconds"].as_array().into_iter().flatten();
-        let seen: u64 = seen.filter_map(serde_json::Value::as_u64).sum();
-        assert!((200..=260).contains(&seen), "{seen} ms");
+        let (first, second) = (SECOND, 2 * SECOND);
+        plan.look(first + AFTER, &[(0, first)], line);
+        assert!(!plan.changed);
+        plan.look(second + AFTER, &[(0, second)], line);
+        assert!(plan.changed, "the first one is over");
+        assert_eq!(plan.started(0), Some(second));
+    }
+
+    #[test]
+    fn a_look_that_comes_late_is_counted() {
+        let mut plan = Plan::new(AFTER);
+        plan.look(SECOND + AFTER, &[(0, SECOND)], line);
+        plan.look(SECOND + AFTER + 2 * STEP, &[(0, SECOND)], line);
+        assert_eq!(plan.late, 0);
+        plan.look(SECOND + AFTER + 3 * STEP, &[(0, SECOND)], line);
+        assert_eq!(plan.late, 1);
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub const MOST_ROUTES: usize = 64;
 pub const MOST_STACKS: usize = 100;
 /// Innermost frames of a stack.
 pub const MOST_FRAMES: usize = 40;
+/// Stacks that routes (65 of 100) and requests under way (64 of 64 samples) may hold; and room, so that the others are seldom
+/// looked for.
+const MOST_KNOWN: usize = 12_288;
 /// After so long what is known counts half.
 const HALF: u64 = 600 * SECOND;
 /// Bytes of the report.
@@ -47,6 +50,9 @@ impl Routes {
         frames.truncate(MOST_FRAMES);
         if let Some(known) = self.known.get(frames.as_slice()) {
             return known.clone();
+        }
+        if self.known.len() >= MOST_KNOWN {
+            self.forget();
         }
         let kept: Arc<[PyFrame]> = frames.into();
         self.known.insert(kept.clone());
@@ -92,6 +98,11 @@ impl Routes {
             route.stacks.retain(|_, weights| weights.iter().any(|weight| *weight > MILLI));
         }
         self.routes.retain(|_, route| route.requests.iter().any(|count| *count > 0));
+        self.forget();
+    }
+
+    /// Leaves out stacks that no route and no request has any more.
+    fn forget(&mut self) {
         self.known.retain(|stack| Arc::strong_count(stack) > 1);
     }
 
@@ -157,10 +168,44 @@ mod tests {
             routes.add((hash, "GET /many"), 60 * MILLI, &[]);
         }
         assert!(routes.routes.len() <= MOST_ROUTES + 1);
+        assert_eq!(routes.routes[&1].stacks.len(), MOST_STACKS);
         let first = routes.routes[&1].told(1, &counts, MOST_STACKS);
         assert_eq!(first["stacks"].as_array().map(Vec::len), Some(MOST_STACKS));
         assert_eq!(first["lost_milliseconds"], 10 * MOST_STACKS as u64);
         assert!(routes.report(&counts, 0).len() <= MOST_BYTES);
+    }
+
+    #[test]
+    fn stacks_without_a_route_have_a_bound() {
+        let mut routes = Routes::default();
+        let held = routes.kept(frames(-1));
+        for line in 0..3 * MOST_KNOWN as i32 {
+            routes.kept(frames(line));
+        }
+        assert!(routes.known.len() <= MOST_KNOWN);
+        assert!(Arc::ptr_eq(&held, &routes.kept(frames(-1))), "what is held is known");
+    }
+
+    #[test]
+    fn a_report_that_would_be_too_long_has_the_heaviest_stacks_and_the_rest_in_sum() {
+        let (mut routes, counts) = (Routes::default(), Counts::default());
+        for line in 0..MOST_STACKS as i32 {
+            let stack = routes.kept(frames(line).into_iter().cycle().take(2 * MOST_FRAMES).collect());
+            assert_eq!(stack.len(), MOST_FRAMES);
+            for hash in 1..=16 {
+                routes.add((hash, "GET /"), 300 * MILLI, &[(stack.clone(), (1 + line as u64) * MILLI)]);
+            }
+        }
+        assert!(routes.report(&counts, 0).len() <= MOST_BYTES);
+        let sum = |value: &Value| value.as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>();
+        let whole = (1..=MOST_STACKS as u64).sum::<u64>();
+        for route in report(&routes, &counts)["routes"].as_array().into_iter().flatten() {
+            let stacks: Vec<&Value> = route["stacks"].as_array().into_iter().flatten().collect();
+            assert!((1..MOST_STACKS).contains(&stacks.len()));
+            assert_eq!(sum(&stacks[0]["milliseconds"]), MOST_STACKS as u64, "the heaviest");
+            let told: u64 = stacks.iter().map(|stack| sum(&stack["milliseconds"])).sum();
+            assert_eq!(Some(whole - told), route["lost_milliseconds"].as_u64());
+        }
     }
 
     #[test]
