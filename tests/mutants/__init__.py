@@ -11,6 +11,7 @@ from tests.mutants.metrics import METRICS
 from tests.mutants.processes import PROCESSES
 from tests.mutants.protocol import PROTOCOL
 from tests.mutants.reactor import REACTOR
+from tests.mutants.tails import SLOW_REQUESTS
 from tests.mutants.top import LIVE_VIEW
 from tests.mutants.workers import WORKERS
 
@@ -24,5 +25,6 @@ FAULTS: tuple[Fault, ...] = (
     *CONTROL_SOCKET,
     *LIVE_VIEW,
     *DOCTOR,
+    *SLOW_REQUESTS,
     *WORKERS,
 )

@@ -103,7 +103,7 @@ impl Sampler<'_> {
         if self.reported > 0 && now < self.reported + REPORTS {
             return Some(self.reported + REPORTS);
         }
-        let text = self.plan.routes.report(&self.shared.waiting.tails.counts, self.plan.late);
+        let text = self.plan.report(&self.shared.waiting.tails.counts);
         let turn = self.turn + 1;
         let mut head = turn.to_ne_bytes().to_vec();
         head.extend((text.len() as u64).to_ne_bytes());

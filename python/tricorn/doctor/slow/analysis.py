@@ -1,7 +1,8 @@
 """Slow and usual requests of each route, out of what the workers have noted. Pure.
 
 A request is *slow* if it is among the slowest per cent of its route: the boundary is the lower edge of the bucket of
-durations in which that per cent begins. Of requests that ended before `profile_after` it is known only that they did.
+durations in which that per cent begins. Of requests that ended before `profile_after` it is known only that they did:
+a line at which slow ones were for no longer than that may be one that all requests have.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def analyse(answer: Mapping[str, Any], wanted: str | None = None) -> Report:
     for worker in answer["workers"]:
         profile = worker["profile"]
         try:
-            told = [_read(each) for each in profile["routes"]]
+            told = [_read(each, float(profile["after"]) / 1000) for each in profile["routes"]]
             late += int(profile["late"])
         except (LookupError, TypeError, ValueError, AttributeError):
             continue
@@ -92,12 +93,15 @@ class _Sum:
     def __init__(self, name: str) -> None:
         self.name = name
         self.early = 0
+        self.after = 0.0
+        """Seconds that one of those may have been at any line."""
         self.lost = 0.0
         self.requests = [0] * len(EDGES)
         self.stacks: dict[Stack, list[float]] = {}
 
     def add(self, other: _Sum) -> None:
         self.early += other.early
+        self.after = max(self.after, other.after)
         self.lost += other.lost
         self.requests = [a + b for a, b in zip(self.requests, other.requests, strict=True)]
         for stack, weights in other.stacks.items():
@@ -105,9 +109,9 @@ class _Sum:
             self.stacks[stack] = [a + b for a, b in zip(before, weights, strict=True)]
 
 
-def _read(told: Mapping[str, Any]) -> _Sum:
+def _read(told: Mapping[str, Any], after: float) -> _Sum:
     found = _Sum(str(told["route"]))
-    found.early = int(told["early"])
+    found.early, found.after = int(told["early"]), after
     found.lost = float(told["lost_milliseconds"]) / 1000
     found.requests = _numbers(told["requests"])
     for each in told["stacks"]:
@@ -138,7 +142,8 @@ def _route(total: _Sum) -> Route:
         seen += of_slow
         if of_slow > 0:
             lines.append(Line(stack, of_slow / max(slow, 1), of_usual / max(usual, 1)))
-    least = SHARE * seen / max(slow, 1)
+    # Where requests that ended early were is not known: it may have been here.
+    least = max(SHARE * seen / max(slow, 1), total.after * total.early / max(usual, 1))
     lines = sorted((line for line in lines if line.more > least), key=lambda line: (-line.more, line.stack[-1].file))
     return Route(total.name, requests, slow, EDGES[first], tuple(lines), seen, total.lost)
 

@@ -21,7 +21,7 @@ def stack(line: int, **values: int) -> dict[str, Any]:
 
 def answer(*stacks: dict[str, Any], early: int = 0, workers: int = 1, **values: int) -> dict[str, Any]:
     route = {"route": "GET /", "early": early, "requests": row(**values), "stacks": stacks, "lost_milliseconds": 0}
-    profile = {"schema": "tricorn-tails/1", "late": 3, "routes": [route]}
+    profile = {"schema": "tricorn-tails/1", "after": 50, "late": 3, "routes": [route]}
     return {"workers": [{"slot": number, "pid": number, "profile": profile} for number in range(workers)]}
 
 
@@ -42,6 +42,14 @@ def test_what_usual_requests_do_as_well_is_no_reason() -> None:
     [route] = analyse(answer(both, slow, usual=90, slow=2)).routes
     assert [(line.stack[-1].line, round(line.more, 3)) for line in route.lines] == [(7, 0.2)]
     assert [frame.function for frame in route.lines[0].stack] == ["outer", "inner"]
+
+
+def test_a_line_that_early_requests_may_have_been_at_is_no_reason() -> None:
+    perhaps, slow = stack(5, slow=80), stack(7, slow=600)
+    [route] = analyse(answer(perhaps, slow, early=98, slow=2)).routes
+    assert [line.stack[-1].line for line in route.lines] == [7], "40 ms: early ones may have taken 50 there"
+    [route] = analyse(answer(perhaps, slow, early=20, usual=78, slow=2)).routes
+    assert [line.stack[-1].line for line in route.lines] == [7, 5], "most of the others were looked at, and not there"
 
 
 def test_workers_are_added_up_and_rubbish_is_left_out() -> None:

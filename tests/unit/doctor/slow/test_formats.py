@@ -16,7 +16,7 @@ from tests.unit.doctor.slow.test_analysis import answer, stack
 
 
 def report() -> Report:
-    return analyse(answer(stack(7, slow=400), stack(9, slow=100), early=98, slow=2))
+    return analyse(answer(stack(7, slow=400), stack(9, slow=100), usual=98, slow=2))
 
 
 def test_text_names_line_and_callers() -> None:

@@ -148,3 +148,46 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub const SHARE: u64 = 100;
 /// Between two reports, at least.
 pub const REPORTS: u64 = 500 * MILLI;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_counted_as_early_if_it_is_not_slow() {
+        let board = Scoreboard::private(1);
+        board.begin(1);
+        board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
+        let route = route::hash(b"GET /a");
+        for (after, counted) in [(u64::MAX, ONE_IN), (1, 0)] {
+            let tails = Tails::new(after).expect("a descriptor");
+            while clock::now() <= board.call_started(0) + 1 {}
+            tails.ends(board, 0);
+            assert_eq!(tails.counts.of(route), counted);
+        }
+    }
+
+    #[test]
+    fn one_request_of_so_many_is_counted() {
+        let board = Scoreboard::private(1);
+        board.begin(1);
+        board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
+        let tails = Tails::new(u64::MAX).expect("a descriptor");
+        for requests in 0..5 * ONE_IN {
+            board.set(Word::Requests, requests);
+            tails.ends(board, 0);
+        }
+        assert_eq!(tails.counts.of(route::hash(b"GET /a")), 5 * ONE_IN);
+    }
+
+    #[test]
+    fn what_a_hub_has_told_goes_with_the_request_that_runs_then() {
+        let board = Scoreboard::private(1);
+        board.begin(1);
+        board.call_begins(0, 7, [b"GET", b" ", b"/a"]);
+        let tails = Tails::new(1).expect("a descriptor");
+        tails.tell(board, vec![(0, Vec::new())], 5);
+        assert_eq!(lock(&tails.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
+        assert_eq!(tails.spent.load(Ordering::Relaxed), 5);
+    }
+}

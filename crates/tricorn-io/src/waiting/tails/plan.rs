@@ -4,6 +4,7 @@
 //!   under way for `after` ──▶ followed: a sample each 10 ms, later each eighth of its age ──▶ over: its route has the samples
 //! ```
 use super::Frames;
+use super::counts::Counts;
 use super::route;
 use super::routes::Routes;
 use crate::clock::MILLI;
@@ -80,9 +81,8 @@ impl Plan {
                 self.late += 1;
             } else if let Some(line) = line(place) {
                 let (hash, name) = (route::hash(&line), route::name(&line));
-                let last = now.saturating_sub(STEP);
-                let samples = Vec::new();
-                let new = Followed { started, hash, name, last, next: now, count: 0, samples };
+                // The first sample stands for all the time before it.
+                let new = Followed { started, hash, name, last: started, next: now, count: 0, samples: Vec::new() };
                 self.followed.insert(place, new);
             }
         }
@@ -113,6 +113,10 @@ impl Plan {
             Some((_, sum)) => *sum += weight,
             None => each.samples.push((stack, weight)),
         }
+    }
+
+    pub fn report(&self, counts: &Counts) -> Vec<u8> {
+        self.routes.report(counts, self.after, self.late)
     }
 
     /// When the request at this place began, if it is followed.
@@ -192,15 +196,38 @@ mod tests {
 
     #[test]
     fn what_the_samples_weigh_is_the_time_that_was_seen() {
+        for (length, expected) in [(300 * MILLI, 260..=300), (20 * SECOND, 17_000..=20_000)] {
+            let mut plan = Plan::new(AFTER);
+            run(&mut plan, SECOND, length);
+            let report = plan.report(&Counts::default());
+            let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+            let route = &report["routes"][0];
+            assert_eq!(route["route"], "GET /a/{}");
+            let seen = route["stacks"][0]["milliseconds"].as_array().into_iter().flatten();
+            let seen: u64 = seen.filter_map(serde_json::Value::as_u64).sum();
+            assert!(expected.contains(&seen), "{seen} ms");
+        }
+    }
+
+    #[test]
+    fn a_request_ends_also_where_the_next_one_has_its_place() {
         let mut plan = Plan::new(AFTER);
-        run(&mut plan, SECOND, 300 * MILLI);
-        let report = plan.routes.report(&crate::waiting::tails::counts::Counts::default(), 0);
-        let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
-        let route = &report["routes"][0];
-        assert_eq!(route["route"], "GET /a/{}");
-        let seen = route["stacks"][0]["milliseconds"].as_array().into_iter().flatten();
-        let seen: u64 = seen.filter_map(serde_json::Value::as_u64).sum();
-        assert!((200..=260).contains(&seen), "{seen} ms");
+        let (first, second) = (SECOND, 2 * SECOND);
+        plan.look(first + AFTER, &[(0, first)], line);
+        assert!(!plan.changed);
+        plan.look(second + AFTER, &[(0, second)], line);
+        assert!(plan.changed, "the first one is over");
+        assert_eq!(plan.started(0), Some(second));
+    }
+
+    #[test]
+    fn a_look_that_comes_late_is_counted() {
+        let mut plan = Plan::new(AFTER);
+        plan.look(SECOND + AFTER, &[(0, SECOND)], line);
+        plan.look(SECOND + AFTER + 2 * STEP, &[(0, SECOND)], line);
+        assert_eq!(plan.late, 0);
+        plan.look(SECOND + AFTER + 3 * STEP, &[(0, SECOND)], line);
+        assert_eq!(plan.late, 1);
     }
 
     #[test]

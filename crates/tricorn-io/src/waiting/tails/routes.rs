@@ -50,11 +50,12 @@ impl Routes {
         if let Some(known) = self.known.get(frames.as_slice()) {
             return Some(known.clone());
         }
-        if self.known.len() >= MOST_KNOWN {
+        let is_full = |routes: &Routes| routes.known.len() >= MOST_KNOWN;
+        if is_full(self) {
             self.forget_unused();
-            if self.known.len() >= MOST_KNOWN {
-                return None;
-            }
+        }
+        if is_full(self) {
+            return None;
         }
         let kept: Arc<[PyFrame]> = frames.into();
         self.known.insert(kept.clone());
@@ -107,11 +108,13 @@ impl Routes {
         self.known.retain(|stack| Arc::strong_count(stack) > 1);
     }
 
-    pub fn report(&self, counts: &Counts, late: u64) -> Vec<u8> {
+    /// `after`: what ended earlier is `early`, and nothing else is known of it.
+    pub fn report(&self, counts: &Counts, after: u64, late: u64) -> Vec<u8> {
         let mut most = MOST_STACKS;
         loop {
             let routes: Vec<Value> = self.routes.iter().map(|(hash, route)| route.told(*hash, counts, most)).collect();
-            let text = json!({"schema": "tricorn-tails/1", "late": late, "routes": routes}).to_string();
+            let text = json!({"schema": "tricorn-tails/1", "after": after / MILLI, "late": late, "routes": routes})
+                .to_string();
             if text.len() <= MOST_BYTES || most == 0 {
                 return text.into_bytes();
             }
@@ -155,7 +158,7 @@ mod tests {
     }
 
     fn report(routes: &Routes, counts: &Counts) -> Value {
-        serde_json::from_slice(&routes.report(counts, 0)).expect("JSON")
+        serde_json::from_slice(&routes.report(counts, 50 * MILLI, 0)).expect("JSON")
     }
 
     #[test]
@@ -172,7 +175,7 @@ mod tests {
         let first = routes.routes[&1].told(1, &counts, MOST_STACKS);
         assert_eq!(first["stacks"].as_array().map(Vec::len), Some(MOST_STACKS));
         assert_eq!(first["lost_milliseconds"], 10 * MOST_STACKS as u64);
-        assert!(routes.report(&counts, 0).len() <= MOST_BYTES);
+        assert!(routes.report(&counts, 50 * MILLI, 0).len() <= MOST_BYTES);
     }
 
     #[test]
@@ -208,5 +211,27 @@ mod tests {
         assert!(used.iter().all(Option::is_some));
         assert!(routes.kept(frames(i32::MAX)).is_none());
         assert!(routes.kept(frames(-5)).is_some(), "that is known");
+    }
+
+    #[test]
+    fn a_report_that_would_be_too_long_has_the_heaviest_stacks_and_the_rest_in_sum() {
+        let (mut routes, counts) = (Routes::default(), Counts::default());
+        for line in 0..MOST_STACKS as i32 {
+            let stack = routes.kept(frames(line).into_iter().cycle().take(2 * MOST_FRAMES).collect()).expect("room");
+            assert_eq!(stack.len(), MOST_FRAMES);
+            for hash in 1..=16 {
+                routes.add((hash, "GET /"), 300 * MILLI, &[(stack.clone(), (1 + line as u64) * MILLI)]);
+            }
+        }
+        assert!(routes.report(&counts, 50 * MILLI, 0).len() <= MOST_BYTES);
+        let sum = |value: &Value| value.as_array().into_iter().flatten().filter_map(Value::as_u64).sum::<u64>();
+        let whole = (1..=MOST_STACKS as u64).sum::<u64>();
+        for route in report(&routes, &counts)["routes"].as_array().into_iter().flatten() {
+            let stacks: Vec<&Value> = route["stacks"].as_array().into_iter().flatten().collect();
+            assert!((1..MOST_STACKS).contains(&stacks.len()));
+            assert_eq!(sum(&stacks[0]["milliseconds"]), MOST_STACKS as u64, "the heaviest");
+            let told: u64 = stacks.iter().map(|stack| sum(&stack["milliseconds"])).sum();
+            assert_eq!(Some(whole - told), route["lost_milliseconds"].as_u64());
+        }
     }
 }
