@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.harness import GREEN_CLASSES, Site, until
+from tests.harness import GREEN_CLASSES, Site, each, until
 from tests.harness.needs import needs
+from tests.harness.scrape import scrape
+from tests.harness.server import free_port
 
 LIBRARY = """
 import ctypes, os
@@ -81,10 +87,12 @@ def test_others_are_answered_meanwhile(worker_class: str) -> None:
 
 @GREEN_CLASSES
 def test_the_limit_of_a_request_holds_and_the_thread_that_is_left_is_told(worker_class: str) -> None:
-    with site(worker_class, "request_timeout = 1") as server:
+    told = Told()
+    with site(worker_class, "request_timeout = 1", told.line) as server:
         began = time.monotonic()
         assert server.get("/20").status == 504
         assert time.monotonic() - began < 10
+        assert told(calls_total=1, abandoned_total=1, threads=1, busy=1), told.now()
         server.log.wait(r"slow:wait goes on in its thread although its request waits no longer")
         assert server.get("/ping").status == 200
 
@@ -116,6 +124,61 @@ def test_on_an_event_loop_it_is_awaited_and_the_setting_says_that_it_has_no_effe
         assert slow.status == 0
         assert slow.join() == 200
         server.log.wait(r"offload \(from .*\) has no effect under asgi: code on an event loop has to await")
+
+
+class Told:
+    """What /metrics says of calls in threads."""
+
+    def __init__(self) -> None:
+        self._admin = ("127.0.0.1", free_port())
+        self.line = f"admin_bind = '127.0.0.1:{self._admin[1]}'"
+
+    def now(self) -> dict[str, float]:
+        samples = scrape(self._admin).items()
+        return {name.removeprefix("offload_"): count for (name, _), count in samples if name.startswith("offload_")}
+
+    def __call__(self, **expected: int) -> bool:
+        """Whether it is this, apart from `seconds_total`. What is left out is zero."""
+        now = self.now()
+        now.pop("seconds_total", None)
+        return now == expected
+
+
+@pytest.mark.parametrize("worker_class", each("gevent", "eventlet", "asgi"))
+def test_what_threads_do_is_told_to_the_call(worker_class: str, tmp_path: Path) -> None:
+    told, socket = Told(), str(tmp_path / "control")
+    lines = (told.line, f"control_socket = {socket!r}", "offload_threads = 2")
+    app = ASGI if worker_class == "asgi" else WSGI
+    with site(worker_class, *lines, app=app) as server, ThreadPoolExecutor(3) as pool:
+        assert server.get("/ping").status == 200
+        assert told.now() == {}, "nothing was offloaded, and no thread is there"
+        began = time.monotonic()
+        asked = [pool.submit(server.get, "/2") for _ in range(3)]
+        until(lambda: told(calls_total=2, threads=2, busy=2, waiting=1), "two threads are busy, and a call waits")
+        assert {each.result().status for each in asked} == {200}
+        for _ in range(4):
+            assert server.get("/0.05").status == 200
+        assert told(calls_total=7, threads=2), told.now()
+        seconds = told.now()["seconds_total"]
+        assert 3 * 2 + 4 * 0.05 <= seconds <= 2 * (time.monotonic() - began)
+
+        def doctor(*words: str) -> str:
+            command = [sys.executable, "-m", "tricorn", "doctor", "-s", socket, *words]
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+        (worker,) = json.loads(doctor("--json"))["workers"]
+        assert worker["offload"] == {
+            "calls": 7,
+            "seconds": round(seconds, 3),
+            "abandoned": 0,
+            "threads": 2,
+            "busy": 0,
+            "waiting": 0,
+        }
+        assert f"Calls in threads: 7 ({seconds:.1f} s that would have held up the others), 0 under way" in doctor()
+        os.kill(server.worker_pid(), signal.SIGKILL)
+        until(lambda: told(calls_total=7), "its threads are gone, and what they did stays")
+        assert told.now()["seconds_total"] == seconds
 
 
 @pytest.mark.parametrize(

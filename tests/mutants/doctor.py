@@ -239,4 +239,20 @@ DOCTOR = (
         "None",
         (f"{IO} lib loop_time",),
     ),
+    Fault(
+        "uncounted_threads",
+        "what threads do for greenlets and coroutines is counted, and a call whose caller left once",
+        "python/tricorn/offloading/call.py",
+        "                board.page().offload_abandoned()\n",
+        "",
+        ("tests/integration/test_offload.py -k limit",),
+    ),
+    Fault(
+        "waits_for_ever",
+        "a call that a thread has begun waits no longer",
+        f"{IO}/src/scoreboard/reader.rs",
+        "        self.lower(Word::OffloadWaiting, 1);\n",
+        "",
+        ("tests/integration/test_offload.py -k told_to",),
+    ),
 )

@@ -82,6 +82,26 @@ impl Scoreboard {
         self.page.count_databases(count);
     }
 
+    fn offload_waits(&self, change: i64) {
+        self.page.offload_waits(change);
+    }
+
+    fn offload_begins(&self) {
+        self.page.offload_begins();
+    }
+
+    fn offload_ends(&self, nanoseconds: u64) {
+        self.page.offload_ends(nanoseconds);
+    }
+
+    fn offload_abandoned(&self) {
+        self.page.offload_abandoned();
+    }
+
+    fn offload_threads(&self, change: i64) {
+        self.page.offload_threads(change);
+    }
+
     #[pyo3(signature = (*, not_ready = false, drain = false, yields = false, replaced = false))]
     fn order(&self, not_ready: bool, drain: bool, yields: bool, replaced: bool) {
         let orders = [(not_ready, NOT_READY), (drain, DRAIN), (yields, YIELD), (replaced, REPLACED)];

@@ -24,6 +24,7 @@ def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[di
         figures, then = row.get("figures") or {}, earlier.get(row["nr"], {})
         gauge: dict[str, Any] = {name: row[name] for name in ("slot", "pid", "class", "state")}
         gauge |= {"in_flight": figures.get("in_flight"), "blocked": None, "computed": None, "busy": None}
+        gauge["offload"] = _offload(figures) if figures.get("offload_calls") else None
         if figures.get(WORK) and seconds > 0:
             work, blocked = (
                 max(0.0, min(1.0, (figures.get(name, 0) - then.get(name, 0)) / 1e9 / seconds))
@@ -34,6 +35,12 @@ def gauges(before: Sequence[Row], now: Sequence[Row], seconds: float) -> list[di
             gauge["busy"] = round(min(1.0, figures["in_flight"] / row["threads"]), 4)
         found.append(gauge)
     return found
+
+
+def _offload(figures: Row) -> dict[str, float]:
+    """What native threads did for its greenlets and coroutines since it began, and are at."""
+    counts = {name: figures[f"offload_{name}"] for name in ("calls", "abandoned", "threads", "busy", "waiting")}
+    return counts | {"seconds": round(figures["offload_nanoseconds"] / 1e9, 3)}
 
 
 THREADS = ("sync", "gthread")
@@ -62,6 +69,14 @@ def _bars(workers: Sequence[Row]) -> Iterator[str]:
             yield f"{who} [{_bar(0.0, row['busy'])}] {row['busy'] * 100:.0f} % of the threads are busy"
         else:
             yield f"{who} nothing measured yet"
+    offloads = [row["offload"] for row in workers if row["offload"] is not None]
+    if offloads:
+        total = {name: sum(each[name] for each in offloads) for name in offloads[0]}
+        yield (
+            f"Calls in threads: {total['calls']:,} ({total['seconds']:,.1f} s that would have held up the others), "
+            f"{total['busy']} under way in {total['threads']} threads, {total['waiting']} waiting, "
+            f"{total['abandoned']} abandoned"
+        )
 
 
 def _bar(first: float, second: float) -> str:

@@ -1,6 +1,7 @@
 """Blocking calls on native threads of their own, while greenlets and coroutines go on: `tricorn.offload`.
 
     pool     threads, and lines of calls
+    board    where a worker says what they do
     call     one call, and what passes between caller and thread
     hubs     how a greenlet or a coroutine waits
 
@@ -17,10 +18,11 @@ from functools import partial, wraps
 from types import ModuleType
 from typing import Any, Literal, TypeVar, overload
 
+from tricorn.offloading import board
 from tricorn.offloading import call as calls
 from tricorn.offloading.call import bring, counts
 from tricorn.offloading.hubs import Hub, hub_of
-from tricorn.offloading.pool import Lane, Line, Pin, Pool
+from tricorn.offloading.pool import Lane, Line, Pin, Pool, pools
 from tricorn.record import Record
 from tricorn.unpatched import os, time
 
@@ -30,6 +32,7 @@ __all__ = [
     "How",
     "bring",
     "brought",
+    "count_on",
     "figures",
     "leave_pin",
     "offload",
@@ -112,6 +115,11 @@ def settle(alias: str, threads: int, tell: Callable[..., object]) -> None:
 
 def set_threads(most: int) -> None:
     _process.shared.size = most
+
+
+def count_on(page: board.Page) -> None:
+    """What threads do from now on is told there."""
+    board.use(page, sum(pool.figures().threads for pool in pools()))
 
 
 def is_busy() -> bool:

@@ -22,6 +22,7 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
+from tricorn.offloading import board
 from tricorn.offloading.hubs import Coroutine, Hub, Waits, Wakes
 from tricorn.offloading.pool import Line
 from tricorn.unpatched import _thread, time
@@ -113,6 +114,7 @@ class Call:
         self._made = time.monotonic()
         self._result: Any = None
         self._error: BaseException | None = None
+        board.page().offload_waits(1)
 
     # By the thread
 
@@ -121,6 +123,8 @@ class Call:
             if self._was_left:
                 return
             self._has_begun = True
+            board.page().offload_begins()
+        began = time.monotonic_ns()
         self.waited = time.monotonic() - self._made
         before = getattr(_here, "call", None)
         _here.call = self
@@ -132,6 +136,8 @@ class Call:
             _here.call = before
         with _lock:
             self._is_done = True
+            # One inside another, by the thread that waits for its visit, is part of that one's time.
+            board.page().offload_ends(time.monotonic_ns() - began if before is None else 0)
             counts.abandoned -= self._was_left
             if self._was_left:
                 self._result = self._error = None
@@ -170,8 +176,11 @@ class Call:
 
     def leave(self) -> None:
         with _lock:
+            if not (self._has_begun or self._was_left):
+                board.page().offload_waits(-1)
             self._was_left = True
             if self.is_abandoned:
+                board.page().offload_abandoned()
                 counts.abandoned += 1
                 counts.abandoned_ever += 1
             left, self._messages = self._messages, deque()
@@ -211,6 +220,7 @@ def by_greenlet(function: Callable[[], Any], line: Line, hub: Hub, tell: Callabl
     if visit is not None and _is_same(_lines[me], line):
         visit.submit(call)
     elif not line.submit(call):
+        call.leave()
         return function()
     try:
         return _follow(call, waiter, me)
@@ -260,6 +270,7 @@ async def by_coroutine(function: Callable[[], Any], line: Line) -> Any:
     waiter = Coroutine(asyncio.get_running_loop())
     call = Call(function, line, waiter)
     if not line.submit(call):
+        call.leave()
         return function()
     try:
         while True:

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
+from tricorn.offloading import board
 from tricorn.record import Record
 from tricorn.unpatched import _thread, os, time
 
@@ -110,8 +111,12 @@ class Pool:
             _thread.start_new_thread(self._work, ())
         except RuntimeError:  # a limit of the system, or the interpreter is about to end
             return False
-        self._threads += 1
+        self._count(1)
         return True
+
+    def _count(self, change: int) -> None:
+        self._threads += change
+        board.page().offload_threads(change)
 
     def _work(self) -> None:
         park = _thread.allocate_lock()
@@ -133,7 +138,7 @@ class Pool:
                     self._busy += 1
                     return self._jobs.popleft()[1]
                 if self._is_closed or is_one_too_many:
-                    self._threads -= 1
+                    self._count(-1)
                     return None
                 self._parked.append(park)
             if park.acquire(timeout=self._idle_seconds):
@@ -141,7 +146,7 @@ class Pool:
             with self._lock:
                 if park in self._parked:
                     self._parked.remove(park)
-                    self._threads -= 1
+                    self._count(-1)
                     return None
             park.acquire()  # it was woken just then
 

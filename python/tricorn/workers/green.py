@@ -145,6 +145,7 @@ class GreenWorker(Worker):
         patching.watch_forks()
         config = self.spec.config
         offloading.settle(self.alias, config.offload_threads, self.log.warning)
+        offloading.count_on(Scoreboard(self.spec.page))
         if config.green_drivers:
             self._connections = Connections(Scoreboard(self.spec.page), self._refused, self._call_later)
             self.patch_drivers(Notices(self), config, self._connections)

@@ -86,6 +86,7 @@ class LoopWorker(Worker):
         self.log.debug("Using event loop: %s", "that of the application" if self.made_loop else kind)
         self._at_once = asyncio.Event()
         offloading.set_threads(self.spec.config.offload_threads)
+        offloading.count_on(Scoreboard(self.spec.page))
 
     def give_up(self) -> None:
         if self._loop is not None:

@@ -88,7 +88,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 50] = [
+pub static FAMILIES: [Family; 56] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -114,6 +114,9 @@ pub static FAMILIES: [Family; 50] = [
     row(Counter, "loop_blocked_seconds", "", "Of that, time in which they neither computed nor wanted a processor: calls that hold up all others.", SomeNanoseconds(Word::LoopBlocked)),
     row(Counter, "call_blocked_seconds", "", "Time in which calls on threads neither computed nor wanted a processor (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallBlocked)),
     row(Counter, "call_delayed_seconds", "", "Time in which calls on threads wanted a processor and had none (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallDelayed)),
+    row(Counter, "offload_calls", "", "Calls that native threads made for greenlets and coroutines (healed drivers, tricorn.offload).", SomeCounts(&[("", Word::OffloadCalls)])),
+    row(Counter, "offload_seconds", "", "Time that those took that are over: it would have held up the others of their worker.", SomeNanoseconds(Word::OffloadTime)),
+    row(Counter, "offload_abandoned", "", "Calls that went on when their request waited no longer.", SomeCounts(&[("", Word::OffloadAbandoned)])),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
     row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),
@@ -133,6 +136,9 @@ pub static FAMILIES: [Family; 50] = [
     row(Gauge, "listen_backlog", "listener", "Connections that wait in the kernel to be accepted (TCP without reuse_port).", Backlog),
     row(Gauge, "listen_backlog_limit", "listener", "How many may wait there: backlog, cut to net.core.somaxconn.", BacklogLimit),
     row(Gauge, "database_connections", "", "Connections to databases that green workers hold.", SomeSum(Word::Databases)),
+    row(Gauge, "offload_threads", "", "Native threads there are for such calls.", SomeSum(Word::OffloadThreads)),
+    row(Gauge, "offload_busy", "", "Such calls that are under way.", SomeSum(Word::OffloadBusy)),
+    row(Gauge, "offload_waiting", "", "Such calls that wait for a thread, or for the one before of the same object.", SomeSum(Word::OffloadWaiting)),
     row(Gauge, "memory_bytes", "of", "Memory of unfinished heads, of request bodies, and of responses that slow clients have not taken.", Sums(&[("heads", Word::HeadBytes), ("bodies", Word::BodyBytes), ("responses", Word::ResponseBytes)])),
     row(Gauge, "disk_bytes", "of", "Request bodies and responses on disk.", Sums(&[("bodies", Word::DiskBytes), ("responses", Word::ResponseDiskBytes)])),
     row(Gauge, "start_time_seconds", "", "When the arbiter began, in seconds since 1970.", StartTime),

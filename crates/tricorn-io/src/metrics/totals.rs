@@ -2,7 +2,7 @@
 
 use crate::scoreboard::buckets::COARSE;
 use crate::scoreboard::ledger::Ledger;
-use crate::scoreboard::{COUNTERS, GAUGES, QUEUE_TIME, Scoreboard, State, Word};
+use crate::scoreboard::{COUNTERS, GAUGES, Scoreboard, State, TABLE, Word};
 use tricorn_proto::message::RefusalKind;
 
 /// A histogram in the exported buckets, and its sum in nanoseconds.
@@ -13,7 +13,7 @@ const STATUSES: usize = 64;
 
 pub(super) struct Totals {
     /// Sums of the single words: of counters over all workers that ever were, of gauges over those there are.
-    words: [u64; QUEUE_TIME],
+    words: [u64; TABLE],
     /// By where they begin.
     durations: Vec<(usize, Durations)>,
     pub gil: Durations,
@@ -55,7 +55,7 @@ impl Totals {
 
     fn new(histograms: &[usize]) -> Totals {
         Totals {
-            words: [0; QUEUE_TIME],
+            words: [0; TABLE],
             durations: histograms.iter().map(|start| (*start, ([0; COARSE], 0))).collect(),
             gil: ([0; COARSE], 0),
             codes: Vec::new(),

@@ -153,6 +153,15 @@ words! {
     Cancel = 62, Own;
     /// The slot of that call; when the order was taken, what became of it.
     CancelSlot = 63, Own;
+    /// What native threads do for greenlets and coroutines (`tricorn.offload`), written by this worker's Python, by any
+    /// thread ([`Scoreboard::raise`]): calls that they began, nanoseconds of those that ended, calls whose callers
+    /// left meanwhile; threads, calls under way, calls that wait for their turn.
+    OffloadCalls = 442, Counter;
+    OffloadTime = 443, Counter;
+    OffloadAbandoned = 444, Counter;
+    OffloadThreads = 445, Gauge;
+    OffloadBusy = 446, Gauge;
+    OffloadWaiting = 447, Gauge;
 }
 
 pub const QUEUE_TIME: usize = 64;
@@ -181,7 +190,17 @@ pub const REPLACED: u64 = 8;
 /// text and above it the phase (`call.rs`), text (`METHOD target`), and a word to spare.
 pub const TABLE: usize = 448;
 /// What was said of a worker before it began its page.
-const KEPT: [Word; 3] = [Word::Orders, Word::LogLevel, Word::Databases];
+const KEPT: [Word; 9] = [
+    Word::Orders,
+    Word::LogLevel,
+    Word::Databases,
+    Word::OffloadCalls,
+    Word::OffloadTime,
+    Word::OffloadAbandoned,
+    Word::OffloadThreads,
+    Word::OffloadBusy,
+    Word::OffloadWaiting,
+];
 pub const ENTRY: usize = 16;
 /// Most bytes of a request's text.
 pub const TEXT: usize = 104;
@@ -211,21 +230,22 @@ const fn count(role: Role) -> usize {
     sum
 }
 
-/// The single words that only grow. Besides them all from [`QUEUE_TIME`] to the table of requests does.
+/// The single words that only grow. Besides them all from [`QUEUE_TIME`] to the last of [`CODES`] does.
 pub static COUNTERS: [usize; count(Role::Counter)] = indices(Role::Counter);
 /// Those that are summed over the workers there are.
 pub static GAUGES: [usize; count(Role::Gauge)] = indices(Role::Gauge);
 
-/// Words come in order, and do not overlap one another or the histograms.
+/// Words come in order, and do not overlap one another, or what lies between the first and the last of them.
 const fn are_apart() -> bool {
     let (mut end, mut row) = (0, 0);
     while row < WORDS.len() {
-        if WORDS[row].0 < end {
+        let (first, words, _) = WORDS[row];
+        if first < end || (first + words > QUEUE_TIME && first < CODES + DISTINCT) {
             return false;
         }
-        (end, row) = (WORDS[row].0 + WORDS[row].1, row + 1);
+        (end, row) = (first + words, row + 1);
     }
-    end <= QUEUE_TIME
+    end <= TABLE
 }
 
 // Words, histograms and entries do not overlap.

@@ -101,6 +101,32 @@ impl Scoreboard {
         self.set(Word::Databases, count);
     }
 
+    /// A call of a greenlet or a coroutine waits for its turn to be made by a native thread, or does so no longer.
+    pub fn offload_waits(&self, change: i64) {
+        self.raise(Word::OffloadWaiting, change.cast_unsigned());
+    }
+
+    pub fn offload_begins(&self) {
+        self.lower(Word::OffloadWaiting, 1);
+        self.raise(Word::OffloadBusy, 1);
+        self.raise(Word::OffloadCalls, 1);
+    }
+
+    pub fn offload_ends(&self, nanoseconds: u64) {
+        self.lower(Word::OffloadBusy, 1);
+        self.raise(Word::OffloadTime, nanoseconds);
+    }
+
+    /// Its caller has left in the middle of it.
+    pub fn offload_abandoned(&self) {
+        self.raise(Word::OffloadAbandoned, 1);
+    }
+
+    /// How many threads there are for such calls has changed.
+    pub fn offload_threads(&self, change: i64) {
+        self.raise(Word::OffloadThreads, change.cast_unsigned());
+    }
+
     /// How many requests the worker has begun.
     pub fn begun(&self) -> u64 {
         if self.get(Word::Magic) == MAGIC { self.get(Word::Requests) + self.get(Word::InFlight) } else { 0 }
@@ -130,7 +156,8 @@ impl Scoreboard {
 
     /// The worker of this page is gone: no other counts on its threads, or waits for those that waited there.
     pub fn vacate(&self) {
-        for word in [Word::Free, Word::Oldest, Word::Databases] {
+        let threads = [Word::OffloadThreads, Word::OffloadBusy, Word::OffloadWaiting];
+        for word in [Word::Free, Word::Oldest, Word::Databases].into_iter().chain(threads) {
             self.set(word, 0);
         }
         if self.get(Word::Magic) == MAGIC {
@@ -149,7 +176,7 @@ static STATES: [(State, &str); 4] = [
 static HISTOGRAMS: [(&str, usize); 3] = [("queue", QUEUE_TIME), ("application", APP_TIME), ("total", TOTAL_TIME)];
 
 #[rustfmt::skip]
-static FIGURES: [(&str, Word); 47] = [
+static FIGURES: [(&str, Word); 53] = [
     ("connections", Word::Connections),
     ("in_flight", Word::InFlight),
     ("queued", Word::Queued),
@@ -195,6 +222,12 @@ static FIGURES: [(&str, Word); 47] = [
     ("call_blocked_nanoseconds", Word::CallBlocked),
     ("call_delayed_nanoseconds", Word::CallDelayed),
     ("resident_bytes", Word::Resident),
+    ("offload_calls", Word::OffloadCalls),
+    ("offload_nanoseconds", Word::OffloadTime),
+    ("offload_abandoned", Word::OffloadAbandoned),
+    ("offload_threads", Word::OffloadThreads),
+    ("offload_busy", Word::OffloadBusy),
+    ("offload_waiting", Word::OffloadWaiting),
     ("slot", Word::Slot),
     ("generation", Word::Generation),
 ];
