@@ -90,8 +90,8 @@ def test_a_body_for_which_there_is_no_memory_costs_no_worker(worker_class: str) 
     with Server(worker_class=worker_class, **options) as server, server.connect() as wire, server.connect() as other:
         worker = server.worker_pid()
         assert wire.get("/pid").text == other.get("/pid").text == str(worker)
-        threads = {"sync": 2, "gthread": 6}[worker_class]
-        until(lambda: proc.threads(worker) == threads, "all its threads are there, the monitor among them")
+        threads = {"sync": 3, "gthread": 7}[worker_class]
+        until(lambda: proc.threads(worker) == threads, "all its threads are there, monitor and sampler, too")
         with short_of_memory(worker, 8 * MIB):
             wire.send(b"POST /hello HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % big)
             sending = threading.Thread(target=_send, args=(wire, b"x" * big), daemon=True)

@@ -21,16 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tricorn.arbiter.stalls.keeper import PAUSE
 
-from tests.harness import Site
+from tests.harness import Site, until
 from tests.harness.classes import each
 from tests.harness.deadline import PATIENCE
 from tests.integration.doctor import held_up
 
 SOURCE = Path(held_up.__file__)
 LINE = re.compile(r"\[WARNING\] The event loop of worker \(pid:\d+\) was held up for ([\d.]+) s by one call\. (.*)")
-ATTEMPTS = 3
+ATTEMPTS = 4
 """What is over before it could be looked at is not told: a busy machine may be late."""
+STARVED = " STARVED: "
 NAMES = {"gevent": "wsgi", "eventlet": "wsgi", "asgi": "asgi", "tornado": "tornado()"}
 GREEN = ("gevent", "eventlet")
 
@@ -174,24 +176,38 @@ def test_it_is_told(stage: tuple[Site, Path], name: str) -> None:
     told = told_of(server, directory, name, case)
     assert told is not None, f"nothing was told of it: {server.log.text[-3000:]}"
     length, said, took = told
+    assert 0.8 * took - 0.02 <= length <= 1.2 * took + 0.05, (length, took)
+    assert f"held_up.py:{line_of(name)} in {name}" in said or f" in {case.inner or '-'}" in said, said
+    if STARVED in said and name != "starves":
+        return  # other work of this machine has had its processor each time: that is told, and true
     assert re.match(case.says, said), said
     assert case.library in said, said
-    assert f"held_up.py:{line_of(name)} in {name}" in said or f" in {case.inner or '-'}" in said, said
-    assert 0.8 * took - 0.02 <= length <= 1.2 * took + 0.05, (length, took)
 
 
 def told_of(server: Site, directory: Path, name: str, case: Case) -> tuple[float, str, float] | None:
     """How long it took by the log, what the log says of it, and how long it took by the application's clock."""
-    for _ in range(ATTEMPTS):
-        before = len(server.log.matching(LINE.pattern))
-        with case.beside(directory):
-            took = json.loads(server.get(f"/{name}").body)
-        deadline = time.monotonic() + min(PATIENCE, 2)
-        while time.monotonic() < deadline:
-            for found in server.log.matching(LINE.pattern)[before:]:
-                if re.search(rf" in {name}\b|{name}\.<locals>", found[2]):
-                    return float(found[1]), found[2], took
-            server.get("/ready")  # which a report of the worker may come with
+    told = None
+    for attempt in range(ATTEMPTS):
+        within = PATIENCE / 6 if attempt == ATTEMPTS - 1 else 2
+        told = one_told(server, directory, name, case, within) or told
+        if told is not None and (name == "starves" or STARVED not in told[1]):
+            break
+        if told is not None:
+            again = time.monotonic() + PAUSE  # until then the same is only counted
+            until(lambda again=again: time.monotonic() > again, "the pause is over", within=2 * PAUSE, every=0.5)
+    return told
+
+
+def one_told(server: Site, directory: Path, name: str, case: Case, within: float) -> tuple[float, str, float] | None:
+    before = len(server.log.matching(LINE.pattern))
+    with case.beside(directory):
+        took = json.loads(server.get(f"/{name}").body)
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        for found in server.log.matching(LINE.pattern)[before:]:
+            if re.search(rf" in {name}\b|{name}\.<locals>", found[2]):
+                return float(found[1]), found[2], took
+        server.get("/ready")  # which a report of the worker may come with
     return None
 
 
