@@ -443,15 +443,14 @@ impl Scoreboard {
         (0..self.entries()).map(|slot| (slot, self.call_started(slot))).filter(|(_, started)| *started != 0)
     }
 
-    /// The text of the request at this place, and its length, without an allocation. On the thread that ends the call: the text does not change meanwhile.
+    /// The text of the request at this place, and its length, without an allocation: for the thread that ends the call.
     pub fn call_line(&self, slot: usize) -> Option<([u8; TEXT], usize)> {
         let entry = self.used_entry(slot)?;
-        let second = entry[1].load(Relaxed);
         let mut text = [0; TEXT];
         for (bytes, word) in text.as_chunks_mut::<8>().0.iter_mut().zip(&entry[2..]) {
             *bytes = word.load(Relaxed).to_ne_bytes();
         }
-        Some((text, call::length(second).min(TEXT)))
+        Some((text, call::length(entry.get(1)?.load(Relaxed)).min(TEXT)))
     }
 
     /// The text of the request at this place; `None` if there is none or it changed meanwhile.
