@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tricorn.cli import ctl_text
+from tricorn.cli import ctl_text, values
 from tricorn.cli import doctor_live_text as live_text
 from tricorn.control import client
 from tricorn.control.client import Control, ControlError, NoServer, Refused
@@ -88,7 +88,9 @@ def look(control: Control, since: str) -> dict[str, Any]:
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser("tricorn doctor", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     which = flags.add_mutually_exclusive_group()
-    which.add_argument("server", metavar="PID", nargs="?", type=_pid, help="the server with this process (its arbiter)")
+    which.add_argument(
+        "server", metavar="PID", nargs="?", type=values.pid, help="the server with this process (its arbiter)"
+    )
     which.add_argument("--pidfile", metavar="FILE", help="the server that has written this file")
     which.add_argument("-s", "--socket", metavar="SOCKET", help=f"its control socket (${client.VARIABLE})")
     which.add_argument("-n", "--name", metavar="NAME", help="the server with this proc_name")
@@ -97,7 +99,14 @@ def parser() -> argparse.ArgumentParser:
     )
     how = flags.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="one report, and the end (the default)")
-    how.add_argument("--watch", metavar="S", nargs="?", type=_seconds, const=2.0, help="a report each S seconds (2)")
+    how.add_argument(
+        "--watch",
+        metavar="S",
+        nargs="?",
+        type=values.seconds(LOOK, MOST_DELAY),
+        const=2.0,
+        help="a report each S seconds (2)",
+    )
     flags.add_argument("--json", action="store_true", help="print a line of JSON for each report")
     return flags
 
@@ -122,25 +131,8 @@ def _socket(given: argparse.Namespace) -> str:
 
 def _read(pidfile: str) -> int:
     try:
-        return _pid(Path(pidfile).read_text("ascii").strip())
+        return values.pid(Path(pidfile).read_text("ascii").strip())
     except OSError as error:
         raise NoServer(f"The pidfile {pidfile} cannot be read: {error.strerror}.") from None
     except (ValueError, argparse.ArgumentTypeError):
         raise NoServer(f"{pidfile} is no pidfile: a number was expected in it.") from None
-
-
-def _pid(text: str) -> int:
-    pid = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else 0
-    if not 0 < pid < 1 << 31:
-        raise argparse.ArgumentTypeError(f"a process has a number from 1 on, not {text!r}")
-    return pid
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not LOOK <= seconds <= MOST_DELAY:
-        raise argparse.ArgumentTypeError(f"from {LOOK} to {MOST_DELAY:.0f} seconds, not {text!r}")
-    return seconds

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
 from collections.abc import Sequence
 
+from tricorn.cli import values
 from tricorn.cli.ctl_text import printable
 from tricorn.doctor.engine import SECONDS, DoctorError, look
 from tricorn.doctor.source import Sources
@@ -48,31 +48,14 @@ def main(words: Sequence[str]) -> int:
 
 def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser("tricorn doctor", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    flags.add_argument("-p", "--pid", metavar="PID", type=_pid, required=True, help="the process to look at")
+    flags.add_argument("-p", "--pid", metavar="PID", type=values.pid, required=True, help="the process to look at")
     flags.add_argument("--json", action="store_true", help="print all that was found, as JSON")
     flags.add_argument("--native", action="store_true", help="show native stacks wholly, and threads without Python")
     flags.add_argument(
         "--seconds",
         metavar="S",
-        type=_seconds,
+        type=values.seconds(0.01, LONGEST),
         default=SECONDS,
         help=f"how long the look takes (default: {SECONDS}): processor time is that of this time",
     )
     return flags
-
-
-def _pid(text: str) -> int:
-    pid = int(text) if text.isascii() and text.isdecimal() else 0
-    if not 0 < pid < 1 << 31:
-        raise argparse.ArgumentTypeError(f"a process has a number from 1 on, not {text!r}")
-    return pid
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.01 <= seconds <= LONGEST:
-        raise argparse.ArgumentTypeError(f"from 0.01 to {LONGEST} seconds, not {text!r}")
-    return seconds
