@@ -161,7 +161,10 @@ class Effects:
             case LogReady(workers):
                 self.generation.log.info("%s", self.generation.describe(workers))
             case NoteStall(nr, stall):
-                self._note_stall(nr, stall)
+                try:
+                    self._note_stall(nr, stall)
+                except Exception:  # what is told of a worker is no reason to end the service
+                    self.generation.log.exception("A stall cannot be told (this is a defect of tricorn).")
             case CloseListeners():
                 # Not those of probes: that a worker is leaving is what they are to be told.
                 close(self.generation.listeners)
