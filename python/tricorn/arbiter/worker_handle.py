@@ -139,7 +139,7 @@ class WorkerHandle:
 
 
 PROFILE_HEAD, PROFILE_AREA = 4096, 256 << 10
-"""As `crates/tricorn-io/src/tails/sampler.rs` has them."""
+"""As `crates/tricorn-io/src/monitor/sampler.rs` has them."""
 TURNS = 4
 """How often a report is read that is replaced meanwhile."""
 

@@ -40,7 +40,7 @@ def _find(path: str) -> Package | None:
     for root in file.parents[:ANCESTORS]:
         try:
             lists = [each for each in root.iterdir() if each.name.endswith(".dist-info")]
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a worker has told a path with a NUL
             continue
         if not lists:
             continue

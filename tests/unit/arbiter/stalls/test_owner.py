@@ -33,3 +33,7 @@ def test_the_version_is_the_modules_word_or_the_files_name(tmp_path: Path) -> No
     assert version_of("libpq", str(link), {}) == "5.15"
     assert version_of("libpq", str(link), {"libpq": "17.2"}) == "17.2"
     assert version_of("librdkafka", "/x/librdkafka-1.so.1", {}) == ""
+
+
+def test_a_path_that_is_none_has_no_owner() -> None:
+    assert Owners().of("/no\0thing/here.so") is None
