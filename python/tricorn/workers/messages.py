@@ -237,11 +237,8 @@ def _decode(line: bytes) -> Message | None:
 
 
 def _libraries(data: bytes) -> Libraries | None:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
+    found = stall.json_object(data)
+    if found is None:
         return None
     versions = {name[:64]: version[:64] for name, version in found.items() if isinstance(version, str)}
     return Libraries({name: version for name, version in versions.items() if version.isprintable()})

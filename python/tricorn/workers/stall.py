@@ -69,13 +69,19 @@ MOST = 1e9
 """Of seconds, and of requests."""
 
 
-def parse(data: bytes) -> Stall | None:
-    """None: no monitor has written this."""
+def json_object(data: bytes) -> dict[str, Any] | None:
+    """None: it is none."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    return found if isinstance(found, dict) else None
+
+
+def parse(data: bytes) -> Stall | None:
+    """None: no monitor has written this."""
+    found = json_object(data)
+    if found is None:
         return None
     verdict = _text(found, "verdict")
     place = Place(_text(found, "file"), int(_number(found, "line")), _text(found, "function"), _text(found, "source"))
