@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tricorn.bench.servers import ASGI, WSGI
+from tricorn.load import Sample
 
-from benches.harness.open_loop import Clients, Outcome, Planned
-from benches.harness.process import DidNotServe
+from benches.harness.load import Due, singly
+from benches.harness.process import DidNotServe, Server
 from benches.harness.servers import Figures, Found, serving, spent
 from benches.one_queue import theory
 
@@ -32,56 +33,45 @@ def summary(waits: Sequence[float]) -> Figures:
     }
 
 
-def run(line: str, found: Found, trace: theory.Trace, arguments: argparse.Namespace) -> tuple[Figures, list[Outcome]]:
+def run(line: str, found: Found, trace: theory.Trace, arguments: argparse.Namespace) -> tuple[Figures, list[Sample]]:
     """The connections are opened by requests of their own, so that the server has them all before the run begins."""
     interface = ASGI if line.startswith("uvicorn") else WSGI
     path = "/compute" if interface == ASGI else "/work"
     opening = planned(opening_of(arguments.connections, arguments.service, arguments.seed), path)
     application = f"benches.apps.{interface.lower()}:app"
-    with (
-        serving(line, application, found, interface) as server,
-        Clients(server.port, arguments.connections) as clients,
-    ):
-        opened = Counter(outcome.status for outcome in clients.open_all(opening))
-        if set(opened) != {200}:
-            raise DidNotServe(f"answered {dict(opened)} while connections were opened")
-        overhead = baseline(clients, path)
-        opened_before, before = clients.opened, spent(server)
-        outcomes = clients.run(planned(trace, path))
+    with serving(line, application, found, interface) as server:
+        overhead = baseline(server, path)
+        before = spent(server)
+        outcomes, reopened = singly(server.port, opening, planned(trace, path))
         cpu = spent(server) - before
-        reopened = clients.opened - opened_before
     pairs = zip(outcomes, trace.services, strict=True)
-    served = [(outcome, service) for outcome, service in pairs if outcome.status == 200]
+    served = [(outcome, service) for outcome, service in pairs if outcome.ended == 200]
     if not served:
         raise DidNotServe(f"answered none of {len(outcomes)} requests")
-    late = sorted(outcome.late for outcome in outcomes if not outcome.held_up)
+    late = sorted(outcome.late for outcome in outcomes if not outcome.held)
     return {
         **summary([outcome.latency - service for outcome, service in served]),
         "failed": len(outcomes) - len(served),
         "overhead ms": overhead * 1e3,
-        "CPU ms/req": cpu / len(outcomes) * 1e3,
+        "CPU ms/req": cpu / (len(opening) + len(outcomes)) * 1e3,
         "busiest worker": max(Counter(outcome.body for outcome, _ in served).values()) / len(served),
-        "found none free": sum(outcome.held_up for outcome in outcomes),
+        "found none free": sum(outcome.held for outcome in outcomes),
         "reopened": reopened,
         "late p99": theory.quantile(late, 0.99) * 1e3 if late else 0.0,
     }, outcomes
 
 
-def baseline(clients: Clients, path: str) -> float:
+def baseline(server: Server, path: str) -> float:
     """What an idle server adds to the service time, network and wake-ups of both sides included; the median."""
     service = BASELINE_SERVICE / 1e6
-    plan = [
-        Planned(number * 2 * service, f"{path}?us={BASELINE_SERVICE}", number / BASELINE_REQUESTS)
-        for number in range(BASELINE_REQUESTS)
-    ]
-    return statistics.median(outcome.latency - service for outcome in clients.run(plan))
+    dues = [(number * 2 * service, f"{path}?us={BASELINE_SERVICE}") for number in range(BASELINE_REQUESTS)]
+    outcomes, _ = singly(server.port, dues[:GROUP], dues)
+    return statistics.median(outcome.latency - service for outcome in outcomes)
 
 
-def planned(trace: theory.Trace, path: str) -> list[Planned]:
-    return [
-        Planned(arrival, f"{path}?us={round(service * 1e6)}", pick)
-        for arrival, service, pick in zip(trace.arrivals, trace.services, trace.picks, strict=True)
-    ]
+def planned(trace: theory.Trace, path: str) -> list[Due]:
+    pairs = zip(trace.arrivals, trace.services, strict=True)
+    return [(arrival, f"{path}?us={round(service * 1e6)}") for arrival, service in pairs]
 
 
 def opening_of(connections: int, mean_service: float, seed: int) -> theory.Trace:

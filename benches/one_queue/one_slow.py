@@ -46,7 +46,7 @@ def one_round(line: str, found: Found, arguments: argparse.Namespace) -> Figures
 def with_slow(trace: theory.Trace) -> tuple[theory.Trace, int]:
     place = bisect.bisect(trace.arrivals, SLOW_AT)
     columns = [list(column) for column in trace]
-    for column, value in zip(columns, (SLOW_AT, SLOW, 0.5), strict=True):
+    for column, value in zip(columns, (SLOW_AT, SLOW), strict=True):
         column.insert(place, value)
     return theory.Trace(*columns), place
 
@@ -55,7 +55,7 @@ def waits(line: str, found: Found, trace: theory.Trace, arguments: argparse.Name
     """The wait of each request in seconds, None for what was not answered."""
     _, outcomes = measure.run(line, found, trace, arguments)
     return [
-        outcome.latency - service if outcome.status == 200 else None
+        outcome.latency - service if outcome.ended == 200 else None
         for outcome, service in zip(outcomes, trace.services, strict=True)
     ]
 

@@ -18,25 +18,23 @@ __all__ = ["Trace", "erlang_c", "mean_wait", "one_queue", "poisson", "quantile",
 
 
 class Trace(NamedTuple):
-    """Seconds. `picks` are in [0, 1): which of the free connections the request takes."""
+    """Seconds."""
 
     arrivals: list[float]
     services: list[float]
-    picks: list[float]
 
 
 def poisson(load: float, servers: int, mean_service: float, seconds: float, seed: int) -> Trace:
     """Poisson arrivals at `load` of the capacity, with exponential service times in whole microseconds."""
     random_of = random.Random(f"{seed} {load}")
     rate = load * servers / mean_service
-    arrivals, services, picks = [], [], []
+    arrivals, services = [], []
     now = random_of.expovariate(rate)
     while now < seconds:
         arrivals.append(now)
         services.append(max(1, round(random_of.expovariate(1e-6 / mean_service))) / 1e6)
-        picks.append(random_of.random())
         now += random_of.expovariate(rate)
-    return Trace(arrivals, services, picks)
+    return Trace(arrivals, services)
 
 
 def one_queue(trace: Trace, servers: int) -> list[float]:

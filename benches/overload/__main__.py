@@ -11,13 +11,12 @@ import argparse
 import json
 import random
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from benches.harness import report, svg
-from benches.harness.open_loop import Clients, Planned
-from benches.harness.process import ROOT, DidNotServe, become_generator
+from benches.harness.load import Due, singly
+from benches.harness.process import ROOT, become_generator
 from benches.harness.servers import Figures, Found, in_turns, serving, spent, table
 from benches.one_queue.__main__ import GRANIAN, LINES
 from benches.one_queue.measure import GROUP
@@ -51,20 +50,14 @@ def main() -> int:
     promised = judge.Promised(arguments.capacity, arguments.queue_timeout + arguments.service)
 
     def one_round(line: str, found: Found) -> Figures:
-        fields = b"Connection: close\r\n" if arguments.fresh else b""
-        openings = [Planned(number / OPENINGS_PER_SECOND, "/work?us=0", 0.0) for number in range(arguments.connections)]
-        with (
-            serving(line, "benches.apps.wsgi:app", found) as server,
-            Clients(server.port, arguments.connections, arguments.patience, fields) as clients,
-        ):
-            opened = Counter(outcome.status for outcome in clients.open_all(openings))
-            if set(opened) != {200}:
-                raise DidNotServe(f"answered {dict(opened)} while connections were opened")
+        opening = [(number / OPENINGS_PER_SECOND, "/work?us=0") for number in range(arguments.connections)]
+        with serving(line, "benches.apps.wsgi:app", found) as server:
             before = spent(server)
-            outcomes = clients.run(planned)
+            asked = {"timeout": arguments.patience, "keep_alive": not arguments.fresh}
+            outcomes, _ = singly(server.port, opening, planned, **asked)
             cpu = spent(server) - before
         figures = judge.judge(outcomes, phases, promised)
-        return {**figures, "CPU ms/req": cpu * 1e3 / len(outcomes)}
+        return {**figures, "CPU ms/req": cpu * 1e3 / (len(opening) + len(outcomes))}
 
     found = in_turns(lines(arguments), arguments, one_round)
     title = f"{arguments.overload:g} times the capacity for {arguments.seconds:g} s"
@@ -97,9 +90,9 @@ def lines(arguments: argparse.Namespace) -> dict[str, str]:
     }
 
 
-def plan(arguments: argparse.Namespace, phases: judge.Phases) -> list[Planned]:
+def plan(arguments: argparse.Namespace, phases: judge.Phases) -> list[Due]:
     random_of = random.Random(arguments.seed)
-    planned: list[Planned] = []
+    planned: list[Due] = []
     path = f"/work?us={round(arguments.service * 1e6)}"
     now = 0.0
     while True:
@@ -107,7 +100,7 @@ def plan(arguments: argparse.Namespace, phases: judge.Phases) -> list[Planned]:
         now += random_of.expovariate(load * arguments.capacity)
         if now >= phases.over:
             return planned
-        planned.append(Planned(now, path, random_of.random()))
+        planned.append((now, path))
 
 
 def plot(folder: Path) -> int:

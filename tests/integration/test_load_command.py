@@ -53,6 +53,19 @@ def test_a_unix_socket_and_json(pool: Pool) -> None:
     assert server.calls() == before + 60
 
 
+def test_a_line_for_each_answer(pool: Pool) -> None:
+    server = pool.get()
+    done = tricorn("load", "-o", "csv", "-n", "30", "-c", "3", f"http://127.0.0.1:{server.port}/hello")
+    header, *lines = done.stdout.splitlines()
+    assert header.startswith("response-time,DNS+dialup,DNS,Request-write,")
+    assert len(lines) == 30, done.stderr
+    rows = [line.split(",") for line in lines]
+    assert {row[6] for row in rows} == {"200"}
+    for row in rows:
+        whole, *parts = (float(figure) for figure in row[:6])
+        assert abs(whole - sum(parts)) < 0.0004
+
+
 def test_a_proxy_gets_the_whole_url(pool: Pool) -> None:
     """The server answers as a proxy would, for a host that is nowhere."""
     server = pool.get()

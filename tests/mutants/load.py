@@ -50,4 +50,20 @@ LOAD = (
         (f"{HTTP} what_comes_before",),
         at="span: Span {\n                counted: ",
     ),
+    Fault(
+        "samples_say_what_was_held",
+        "a sample tells that its request was due while all connections were busy",
+        f"{CRATE}/src/open.rs",
+        "Arrival { is_held: true, ..arrival }",
+        "arrival",
+        (f"{HTTP} a_sample_tells_that",),
+    ),
+    Fault(
+        "all_are_opened_first",
+        "the first requests open all connections, though some rest",
+        f"{CRATE}/src/open.rs",
+        "self.opens_all && count < self.most",
+        "false",
+        (f"{HTTP} first_requests_open_all",),
+    ),
 )

@@ -14,8 +14,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use tricorn_proto::http1::{Left, Part, ResponseParser};
 
 use crate::address::Address;
+use crate::clock::Clock;
 use crate::poller::{Interest, Poller};
 use crate::request::Prepared;
+use crate::samples::Notes;
 use crate::tally::Failure;
 
 pub struct Client {
@@ -29,6 +31,8 @@ pub struct Client {
     parser: ResponseParser,
     answer: Answer,
     pub task: Task,
+    /// Only if there are samples.
+    notes: Option<Box<Notes>>,
 }
 
 /// What the head of the answer says. The parser keeps it only until the body comes.
@@ -59,6 +63,8 @@ pub struct Task {
     /// When it was sent, and from when its time runs.
     pub begun: u64,
     pub redirects: u8,
+    /// It was due while all connections were busy.
+    pub is_held: bool,
 }
 
 /// What became of a step.
@@ -78,6 +84,7 @@ pub enum Step {
 /// What a client's steps need, and what they count.
 pub struct Line<'a> {
     pub poller: &'a Poller,
+    pub clock: &'a Clock,
     pub token: usize,
     pub address: &'a Address,
     pub prepared: &'a [Prepared],
@@ -86,16 +93,17 @@ pub struct Line<'a> {
     pub moved: &'a mut Moved,
 }
 
-/// Bytes.
+/// Bytes, and connections.
 #[derive(Debug, Default)]
 pub struct Moved {
+    pub opened: u64,
     pub sent: u64,
     pub received: u64,
     pub body: u64,
 }
 
 impl Client {
-    pub fn new(number: usize) -> Client {
+    pub fn new(number: usize, takes_notes: bool) -> Client {
         Client {
             number,
             state: State::Closed,
@@ -104,7 +112,13 @@ impl Client {
             parser: ResponseParser::default(),
             answer: Answer::default(),
             task: Task::default(),
+            notes: takes_notes.then(Box::default),
         }
+    }
+
+    /// What it noted of its request.
+    pub fn notes(&self) -> Option<&Notes> {
+        self.notes.as_deref()
     }
 
     pub fn is_busy(&self) -> bool {
@@ -128,6 +142,9 @@ impl Client {
     pub fn ask(&mut self, task: Task, line: &mut Line<'_>) -> Step {
         self.task = task;
         self.is_begun = false;
+        if let Some(notes) = &mut self.notes {
+            notes.begin();
+        }
         self.parser.begin(line.prepared[task.request as usize].method);
         match std::mem::replace(&mut self.state, State::Closed) {
             State::Resting(socket) => {
@@ -142,6 +159,7 @@ impl Client {
         self.is_reused = false;
         match line.address.open(self.number) {
             Ok(socket) => {
+                line.moved.opened += 1;
                 self.state = State::Sending(socket, 0);
                 self.send(line, Some(Interest::Reading))
             }
@@ -188,6 +206,9 @@ impl Client {
             let rest = if *done < head.len() { &head[*done..] } else { &body[*done - head.len()..] };
             match send(&*socket, rest, SendFlags::NOSIGNAL) {
                 Ok(count) => {
+                    if let Some(notes) = self.notes.as_mut().filter(|_| *done == 0 && !self.is_reused) {
+                        notes.connected = line.clock.now();
+                    }
                     *done += count;
                     line.moved.sent += count as u64;
                 }
@@ -211,6 +232,9 @@ impl Client {
         }
         if is_sent && let State::Sending(socket, _) = std::mem::replace(&mut self.state, State::Closed) {
             self.state = State::Waiting(socket);
+            if let Some(notes) = &mut self.notes {
+                notes.written = line.clock.now();
+            }
         }
         Step::Pending
     }
@@ -228,6 +252,9 @@ impl Client {
                 Left::Complete => self.finish(false),
                 Left::Unsaid | Left::Cut => self.lost(Errno::CONNRESET),
             };
+        }
+        if let Some(notes) = self.notes.as_mut().filter(|_| !self.is_begun) {
+            notes.first = line.clock.now();
         }
         self.is_begun = true;
         line.moved.received += length as u64;
@@ -250,7 +277,12 @@ impl Client {
                         return self.finish(false);
                     }
                 }
-                Part::Body(range) => line.moved.body += range.len() as u64,
+                Part::Body(range) => {
+                    line.moved.body += range.len() as u64;
+                    if let Some(notes) = &mut self.notes {
+                        notes.take(&line.buffer[at - taken..at][range]);
+                    }
+                }
                 Part::End => {
                     let keeps = line.keeps_alive && at == length && self.answer.persists;
                     return self.finish(keeps);

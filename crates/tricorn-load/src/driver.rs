@@ -8,11 +8,12 @@ use std::time::Duration;
 use crate::client::{Client, Line, Moved, Step, Task};
 use crate::clock::{Clock, MILLISECOND, SECOND, Usage, nanoseconds};
 use crate::closed::Closed;
-use crate::open::Open;
+use crate::open::{Arrival, Open};
 use crate::plan::{Model, Plan};
 use crate::poller::{Events, Poller};
 use crate::pool::Pool;
 use crate::request::{Redirects, Requests, share};
+use crate::samples::{Recorder, Samples};
 use crate::tally::{Count, Failure, Tally};
 
 /// What a thread and the one that started it tell each other.
@@ -32,6 +33,7 @@ pub struct Done {
     pub usage: Usage,
     /// When its last answer came, or when it gave up waiting for more.
     pub ended: u64,
+    pub samples: Option<Samples>,
 }
 
 pub struct Driver<'a> {
@@ -50,6 +52,7 @@ pub struct Driver<'a> {
     redirects: Redirects,
     left: Left,
     tally: Tally,
+    recorder: Option<Recorder>,
 }
 
 /// Nanoseconds from the start of the run.
@@ -108,12 +111,13 @@ impl<'a> Driver<'a> {
                 timeout: if timeout > 0.0 { nanoseconds(timeout) } else { u64::MAX },
             },
             poller: Poller::new()?,
-            pool: Pool::new(requests, plan.connection.keep_alive),
+            pool: Pool::new(requests, plan.connection.keep_alive, plan.samples > 0),
             model,
             timers: BinaryHeap::new(),
             redirects: Redirects::default(),
             left: Left { to_begin, under_way: 0, last_answer: 0 },
             tally: Tally::new()?,
+            recorder: (plan.samples > 0).then(|| Recorder::new(warmup, share(plan.samples, thread, threads))),
         };
         if let Model::Closed(closed) = &plan.model {
             for number in (thread..closed.connections).step_by(threads) {
@@ -140,8 +144,7 @@ impl<'a> Driver<'a> {
             if !is_counting && now >= self.span.counted {
                 is_counting = true;
                 before = Usage::now();
-                self.pool.moved = Moved::default();
-                self.tally.clear();
+                self.forget();
             }
             let has_more = self.begin_due(now);
             if now >= next_sweep {
@@ -166,7 +169,11 @@ impl<'a> Driver<'a> {
             }
         }
         let ended = self.conclude();
-        Ok(Done { usage: Usage::now().since(before), ended: ended.saturating_sub(self.span.counted) })
+        Ok(Done {
+            usage: Usage::now().since(before),
+            ended: ended.saturating_sub(self.span.counted),
+            samples: self.recorder.map(Recorder::into_samples),
+        })
     }
 
     fn is_over(&mut self, now: u64) -> bool {
@@ -237,7 +244,7 @@ impl<'a> Driver<'a> {
                 self.tally.lags.record(now - due);
             }
             self.left.to_begin -= u64::from(now >= self.span.counted);
-            self.begin(client, request, now, now);
+            self.begin(client, Arrival { due: now, request, is_held: false }, now);
         }
     }
 
@@ -251,7 +258,7 @@ impl<'a> Driver<'a> {
             };
             self.left.to_begin -= u64::from(arrival.due >= self.span.counted);
             let origin = self.pool.prepared[arrival.request as usize].origin;
-            let client = match open.take(origin) {
+            let client = match open.take(origin, self.pool.clients.len()) {
                 Some(client) => client,
                 None if open.may_add_client(self.pool.clients.len()) => {
                     let number = self.pool.clients.len() * self.threads.1 + self.threads.0;
@@ -266,7 +273,7 @@ impl<'a> Driver<'a> {
             if arrival.due >= self.span.counted {
                 self.tally.lags.record(now - arrival.due);
             }
-            self.begin(client, arrival.request, arrival.due, now);
+            self.begin(client, arrival, now);
         }
         true
     }
@@ -277,27 +284,27 @@ impl<'a> Driver<'a> {
             let Kind::Open(open) = &mut self.model else { return false };
             let Some((client, arrival)) = open.match_held() else { return false };
             let now = self.clock.now();
-            self.begin(client, arrival.request, arrival.due, now);
+            self.begin(client, arrival, now);
         }
         true
     }
 
     /// Sends a request now that was due then.
     #[inline]
-    fn begin(&mut self, client: u32, request: u32, due: u64, now: u64) {
+    fn begin(&mut self, client: u32, Arrival { due, request, is_held }: Arrival, now: u64) {
         if due >= self.span.counted {
             self.tally.count(Count::Sent, 1);
             self.tally.count(Count::Late, u64::from(now - due > MILLISECOND));
         }
         self.left.under_way += 1;
-        let task = Task { request, due, begun: now, redirects: 0 };
+        let task = Task { request, due, begun: now, redirects: 0, is_held };
         let step = self.step(client, |client, line| client.ask(task, line));
         self.settle(client, step, now);
     }
 
     #[inline]
     fn step(&mut self, client: u32, work: impl FnOnce(&mut Client, &mut Line<'_>) -> Step) -> Step {
-        self.pool.step(client, &self.poller, self.requests, work)
+        self.pool.step(client, (&self.poller, &self.clock), self.requests, work)
     }
 
     /// Something happened to its connection. When that was dealt with.
@@ -340,6 +347,7 @@ impl<'a> Driver<'a> {
         }
         if task.due >= self.span.counted {
             self.tally.answer(status, now - task.due);
+            self.record(client, Ok(status), now);
         }
         self.left.last_answer = now;
         self.left.under_way -= 1;
@@ -355,10 +363,16 @@ impl<'a> Driver<'a> {
             Kind::Open(open) => {
                 let origin = self.pool.origins[client as usize];
                 match open.held(origin) {
-                    Some(arrival) => self.begin(client, arrival.request, arrival.due, now),
+                    Some(arrival) => self.begin(client, arrival, now),
                     None => open.rest(origin, client),
                 }
             }
+        }
+    }
+
+    fn record(&mut self, client: u32, ended: Result<u16, Failure>, now: u64) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(&self.pool.clients[client as usize], ended, now);
         }
     }
 
@@ -376,6 +390,7 @@ impl<'a> Driver<'a> {
         let task = self.pool.clients[client as usize].task;
         if task.due >= self.span.counted {
             self.tally.fail(failure);
+            self.record(client, Err(failure), now);
         }
         self.left.last_answer = now;
         self.left.under_way -= 1;
@@ -399,12 +414,22 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// What was counted so far is not: it was the warm-up.
+    fn forget(&mut self) {
+        self.pool.moved = Moved::default();
+        self.tally.clear();
+        if let Ok(mut tally) = self.shared.tally.lock() {
+            tally.clear();
+        }
+    }
+
     /// Tells what was counted since the last time.
     fn report(&mut self) {
         let moved = std::mem::take(&mut self.pool.moved);
         self.tally.count(Count::BytesSent, moved.sent);
         self.tally.count(Count::BytesReceived, moved.received);
         self.tally.count(Count::BodyBytes, moved.body);
+        self.tally.count(Count::Opened, moved.opened);
         if let Ok(mut tally) = self.shared.tally.lock() {
             tally.add(&self.tally);
         }

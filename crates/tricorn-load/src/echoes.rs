@@ -48,7 +48,7 @@ pub fn run(plan: &Plan, socket: &WebSocket, watcher: &mut dyn Watcher) -> Result
         gather(&mut group, &mut tally);
     }
     tally.count(Count::Sent, tally.answered() + tally.failed() + tally.counted(Count::Unanswered));
-    Ok(Outcome::new(tally, &[Done { usage, ended }], !goes_on))
+    Ok(Outcome::new(tally, vec![Done { usage, ended, samples: None }], !goes_on))
 }
 
 fn options(plan: &Plan, socket: &WebSocket) -> Result<Options, String> {

@@ -60,7 +60,7 @@ pub fn run(plan: &Plan, watcher: &mut dyn Watcher) -> Result<Outcome, String> {
         all.add(&one);
         all
     });
-    Ok(Outcome::new(tally.map_or_else(Tally::new, Ok)?, &done, is_stopped))
+    Ok(Outcome::new(tally.map_or_else(Tally::new, Ok)?, done, is_stopped))
 }
 
 fn stop(shared: &[Shared]) {

@@ -4,6 +4,7 @@ use std::iter::Peekable;
 
 use crate::clock::nanoseconds;
 use crate::plan::Arrivals;
+use crate::random::Random;
 use crate::rate::{Moments, Profile};
 use crate::request::Requests;
 
@@ -12,6 +13,8 @@ use crate::request::Requests;
 pub struct Arrival {
     pub due: u64,
     pub request: u32,
+    /// It was due while all connections were busy.
+    pub is_held: bool,
 }
 
 pub struct Open {
@@ -22,6 +25,9 @@ pub struct Open {
     backlog: Vec<VecDeque<Arrival>>,
     /// Most clients.
     most: usize,
+    opens_all: bool,
+    /// Chooses among the clients that rest.
+    random: Option<Random>,
 }
 
 impl Open {
@@ -44,6 +50,8 @@ impl Open {
             resting: vec![VecDeque::new(); origins],
             backlog: vec![VecDeque::new(); origins],
             most: crate::request::share(plan.connections, thread, threads),
+            opens_all: plan.opens_all,
+            random: plan.any_connection.then(|| Random::new(thread as u64 ^ 0x7069_636b)),
         }
     }
 
@@ -59,10 +67,20 @@ impl Open {
         self.source.next_if(|arrival| arrival.due <= now)
     }
 
-    /// A client that rests.
+    /// A client that rests; there are `count` clients. None while those that rest are to be left alone.
     #[inline]
-    pub fn take(&mut self, origin: u32) -> Option<u32> {
-        self.resting[origin as usize].pop_front()
+    pub fn take(&mut self, origin: u32, count: usize) -> Option<u32> {
+        if self.opens_all && count < self.most {
+            return None;
+        }
+        let resting = &mut self.resting[origin as usize];
+        match &mut self.random {
+            None => resting.pop_front(),
+            Some(random) => {
+                let place = (random.unit() * resting.len() as f64) as usize;
+                resting.swap_remove_front(place)
+            }
+        }
     }
 
     /// A client has nothing to do.
@@ -77,7 +95,7 @@ impl Open {
 
     /// All clients of the origin are busy.
     pub fn hold(&mut self, origin: u32, arrival: Arrival) {
-        self.backlog[origin as usize].push_back(arrival);
+        self.backlog[origin as usize].push_back(Arrival { is_held: true, ..arrival });
     }
 
     /// A request that was held.
@@ -113,9 +131,11 @@ impl Iterator for Source {
                 let due = nanoseconds(moments.next()?);
                 let request = cycle[*turn % cycle.len()];
                 *turn += *threads;
-                Some(Arrival { due, request })
+                Some(Arrival { due, request, is_held: false })
             }
-            Source::Replay { entries } => entries.pop_front().map(|(due, request)| Arrival { due, request }),
+            Source::Replay { entries } => {
+                entries.pop_front().map(|(due, request)| Arrival { due, request, is_held: false })
+            }
         }
     }
 }

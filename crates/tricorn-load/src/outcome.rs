@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::driver::{Done, Shared};
+use crate::samples::Samples;
 use crate::tally::{Count, Latencies, Tally};
 
 /// Seconds, bytes, and microseconds in the histogram.
@@ -29,6 +30,8 @@ pub struct Outcome {
     #[serde(flatten)]
     pub rest: Rest,
     pub generator: Generator,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
 }
 
 /// What is rarely anything else than zero.
@@ -37,6 +40,8 @@ pub struct Rest {
     pub unanswered: u64,
     pub redirected: u64,
     pub retried: u64,
+    /// Connections that were opened since the counting began.
+    pub opened: u64,
     /// The run was stopped before its end.
     pub stopped: bool,
 }
@@ -63,7 +68,12 @@ pub struct Generator {
 }
 
 impl Outcome {
-    pub fn new(tally: Tally, done: &[Done], stopped: bool) -> Outcome {
+    pub fn new(tally: Tally, mut done: Vec<Done>, stopped: bool) -> Outcome {
+        let kept = done.iter_mut().filter_map(|done| done.samples.take());
+        let samples = kept.reduce(|mut all, one| {
+            all.add(one);
+            all
+        });
         let longest = done.iter().map(|done| done.ended).max().unwrap_or_default();
         let seconds = longest as f64 / 1e9;
         let answered = tally.answered();
@@ -88,9 +98,11 @@ impl Outcome {
                 unanswered: tally.counted(Count::Unanswered),
                 redirected: tally.counted(Count::Redirected),
                 retried: tally.counted(Count::Retried),
+                opened: tally.counted(Count::Opened),
                 stopped,
             },
-            generator: Generator::new(&tally, done),
+            generator: Generator::new(&tally, &done),
+            samples,
         }
     }
 

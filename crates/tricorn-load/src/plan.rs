@@ -29,6 +29,9 @@ pub struct Plan {
     /// Messages and their echoes instead of requests.
     #[serde(default)]
     pub websocket: Option<WebSocket>,
+    /// Of so many requests is kept what became of each.
+    #[serde(default)]
+    pub samples: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -90,6 +93,12 @@ pub struct Open {
     /// Most of them. They are opened when they are needed.
     pub connections: usize,
     pub arrivals: Arrivals,
+    /// The first requests open them all, one each.
+    #[serde(default)]
+    pub opens_all: bool,
+    /// A request takes any of the free connections, instead of the one that rested longest.
+    #[serde(default)]
+    pub any_connection: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -1,5 +1,6 @@
 //! The clients of a thread, and what their steps use.
 use crate::client::{Client, Line, Moved, Step};
+use crate::clock::Clock;
 use crate::poller::Poller;
 use crate::request::{Prepared, Requests};
 
@@ -11,10 +12,12 @@ pub struct Pool {
     pub moved: Moved,
     buffer: Vec<u8>,
     keeps_alive: bool,
+    /// Clients note what a sample has of their requests.
+    takes_notes: bool,
 }
 
 impl Pool {
-    pub fn new(requests: &Requests, keeps_alive: bool) -> Pool {
+    pub fn new(requests: &Requests, keeps_alive: bool, takes_notes: bool) -> Pool {
         Pool {
             clients: Vec::new(),
             origins: Vec::new(),
@@ -22,12 +25,13 @@ impl Pool {
             moved: Moved::default(),
             buffer: vec![0; READ],
             keeps_alive,
+            takes_notes,
         }
     }
 
     /// `number`: which of all threads' clients it is.
     pub fn add(&mut self, origin: u32, number: usize) -> u32 {
-        self.clients.push(Client::new(number));
+        self.clients.push(Client::new(number, self.takes_notes));
         self.origins.push(origin);
         self.clients.len() as u32 - 1
     }
@@ -40,7 +44,7 @@ impl Pool {
     pub fn step(
         &mut self,
         client: u32,
-        poller: &Poller,
+        (poller, clock): (&Poller, &Clock),
         requests: &Requests,
         work: impl FnOnce(&mut Client, &mut Line<'_>) -> Step,
     ) -> Step {
@@ -48,6 +52,7 @@ impl Pool {
         let client = &mut self.clients[place];
         let mut line = Line {
             poller,
+            clock,
             token: place,
             address: &requests.origins[self.origins[place] as usize],
             prepared: &self.prepared,

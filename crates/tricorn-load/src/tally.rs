@@ -21,6 +21,10 @@ pub enum Failure {
 }
 
 impl Failure {
+    pub fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+
     pub const ALL: [(Failure, &str); 7] = [
         (Failure::Connect, "connect"),
         (Failure::Timeout, "timeout"),
@@ -115,9 +119,11 @@ pub enum Count {
     BytesSent,
     BytesReceived,
     BodyBytes,
+    /// Connections that were opened.
+    Opened,
 }
 
-const COUNTS: usize = 9;
+const COUNTS: usize = 10;
 
 #[derive(Clone)]
 pub struct Tally {

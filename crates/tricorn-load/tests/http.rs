@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use tricorn_load::{Outcome, Plan, Progress, Watcher, run};
+use tricorn_load::{Ended, Outcome, Plan, Progress, Watcher, run};
 
 const HELLO: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello\n";
 
@@ -319,6 +319,8 @@ fn what_comes_before_the_end_of_the_warm_up_is_not_counted() {
     let outcome = server.run(CLOSED, "{\"seconds\": 0.1, \"warmup\": 0.3}", "");
     assert!(outcome.answered < server.served() / 2, "{} of {}", outcome.answered, server.served());
     assert!(outcome.seconds < 0.3, "{outcome:?}");
+    assert!(outcome.bytes.body < (outcome.answered + 8) * 6, "{outcome:?}");
+    assert_eq!(outcome.rest.opened, 0, "all were opened before");
 }
 
 /// Stops the run at once.
@@ -341,4 +343,80 @@ fn a_run_that_is_stopped_tells_what_it_has() {
     let outcome = run(&Plan::from_json(text.as_bytes()).unwrap(), &mut Impatient).unwrap();
     assert!(outcome.rest.stopped && outcome.seconds < 30.0);
     assert_eq!(outcome.sent, outcome.answered + outcome.rest.unanswered);
+}
+
+#[test]
+fn a_sample_has_what_became_of_a_request() {
+    let server = Server::start(|_, number| {
+        if number == 3 {
+            return String::new();
+        }
+        thread::sleep(Duration::from_millis(10));
+        "HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\n".to_owned() + &format!("{number:040}")
+    });
+    let model = "{\"closed\": {\"connections\": 1}}";
+    let outcome = server.run(model, "{\"requests\": 4}", ", \"samples\": 3, \"request\": {\"method\": \"POST\"}");
+    let samples = outcome.samples.unwrap();
+    assert_eq!(samples.ended, [Ended::Answered(200), Ended::Answered(200), Ended::Failed("closed")]);
+    assert_eq!(samples.left_out, 1);
+    assert_eq!(samples.body, [&format!("{:032}", 0), &format!("{:032}", 0), ""], "32 bytes are kept");
+    for at in 0..3 {
+        let moments =
+            [&samples.due, &samples.begun, &samples.connected, &samples.written, &samples.first, &samples.done];
+        assert!(moments.map(|column| column[at]).is_sorted(), "{samples:?}");
+        assert!(at == 2 || samples.first[at] - samples.written[at] >= 0.009, "{samples:?}");
+    }
+    assert!(samples.connected[0] > samples.begun[0], "the first one made a connection");
+    assert_eq!(samples.connected[1], samples.begun[1]);
+    assert_eq!(outcome.rest.opened, 2);
+}
+
+#[test]
+fn without_samples_none_are_kept() {
+    let server = Server::start(|_, _| HELLO.into());
+    assert_eq!(server.run(CLOSED, "{\"requests\": 10}", "").samples, None);
+}
+
+#[test]
+fn a_sample_tells_that_its_request_was_held() {
+    let server = Server::start(|_, _| {
+        thread::sleep(Duration::from_millis(50));
+        HELLO.into()
+    });
+    let model = replay(1, &[0.0, 0.01], "");
+    let samples = server.run(&model, "{}", ", \"samples\": 9").samples.unwrap();
+    assert_eq!(samples.held, [false, true]);
+    assert!(samples.begun[1] - samples.due[1] >= 0.03 && samples.due[1] == 0.01, "{samples:?}");
+}
+
+/// Which of its connection's requests each was, as the server counts them.
+fn numbers_on_connections(more: &str) -> Vec<String> {
+    let server = Server::start(|_, number| format!("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{number:03}"));
+    let dues: Vec<f64> = (0..64).map(|turn| f64::from(turn) / 200.0).collect();
+    let outcome = server.run(&replay(4, &dues, more), "{\"warmup\": 0.018}", ", \"samples\": 99");
+    assert_eq!(
+        (outcome.answered, outcome.rest.opened),
+        (60, 0),
+        "the first four, which open connections, do not count"
+    );
+    outcome.samples.unwrap().body
+}
+
+#[test]
+fn first_requests_open_all_connections_and_others_take_turns() {
+    let turns: Vec<String> = (0..60).map(|turn| format!("{:03}", turn / 4 + 2)).collect();
+    assert_eq!(numbers_on_connections(", \"opens_all\": true"), turns);
+}
+
+#[test]
+fn a_request_takes_any_free_connection() {
+    let numbers = numbers_on_connections(", \"opens_all\": true, \"any_connection\": true");
+    let last = numbers.iter().max().unwrap();
+    assert!(last > &"017".to_owned(), "sixteen on each would be turns: {numbers:?}");
+}
+
+fn replay(connections: usize, dues: &[f64], more: &str) -> String {
+    let entries: Vec<String> = dues.iter().map(|due| format!("[{due}, \"GET\", \"/\"]")).collect();
+    let arrivals = format!("{{\"replay\": {{\"entries\": [{}]}}}}", entries.join(", "));
+    format!("{{\"open\": {{\"connections\": {connections}, \"arrivals\": {arrivals}{more}}}}}")
 }

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from tricorn.cli import load_flags
 from tricorn.errors import ExitCode
-from tricorn.load import Interrupted, LoadError, Plan, Progress, Result, hgrm, run, summary
+from tricorn.load import Interrupted, LoadError, Plan, Progress, Result, hgrm, run, sample, summary
 
 INTERRUPTED = 130
 """128 + SIGINT; hey's status is 0 then, which a script would take for a complete run."""
@@ -56,9 +56,17 @@ def _tell(command: load_flags.Command, result: Result) -> None:
                 file.write(hgrm.text(result))
         except OSError as error:
             raise LoadError(f"--hdr {command.hdr}: {error.strerror}.") from None
-    print(json.dumps(result.as_json(), indent=2) if command.as_json else summary.text(result), flush=True)
+    print(_report(command, result), flush=True)
+    if result.left_out:
+        print(f"Warning: there is no line for {result.left_out} more requests.", file=sys.stderr)
     for warning in summary.warnings(result):
         print(f"Warning: {warning}", file=sys.stderr)
+
+
+def _report(command: load_flags.Command, result: Result) -> str:
+    if command.as_csv:
+        return sample.csv(result.samples)
+    return json.dumps(result.as_json(), indent=2) if command.as_json else summary.text(result)
 
 
 class Live:

@@ -23,6 +23,8 @@ DEFAULT_SECONDS = 10.0
 """Where neither a number of requests nor a duration is given, and requests come at a rate or from users."""
 OPEN_CONNECTIONS = 1000
 """Most of them in the open model, unless there is a `-c`."""
+MOST_SAMPLES = 1_000_000
+"""Requests that `-o csv` has a line for, as hey."""
 _USER_AGENT = f"tricorn-load/{__version__}"
 
 _FIELD = re.compile(r"([\w-]+):\s*(.+)", re.ASCII | re.DOTALL)
@@ -34,6 +36,7 @@ class Command(Record):
 
     plan: Plan
     as_json: bool
+    as_csv: bool
     hdr: str | None
     notes: tuple[str, ...]
     """Said before the run."""
@@ -44,8 +47,10 @@ def parse(words: Sequence[str]) -> Command:
     given = parser().parse_intermixed_args(words)
     if given.h2:
         raise LoadError("-h2: HTTP/2 is not in this version; without the flag requests are HTTP/1.1.")
-    if given.o is not None:
-        raise LoadError(f"-o {given.o}: single requests are not kept; --json has the whole histogram.")
+    if given.o not in (None, "csv"):
+        raise LoadError(f"-o {given.o}: expected csv, the one format that there is; --json prints the result as JSON.")
+    if given.o and (given.json or given.websocket):
+        raise LoadError(f"-o csv and {'--json' if given.json else '--websocket'}: one of them says what is printed.")
     notes: list[str] = []
     targets = _targets(given)
     plan = Plan(
@@ -61,9 +66,10 @@ def parse(words: Sequence[str]) -> Command:
         drain_seconds=given.drain,
         remote=given.remote,
         websocket=WebSocket(size=given.message_size, deflate=given.deflate) if given.websocket else None,
+        samples=MOST_SAMPLES if given.o else 0,
         **_model(given, notes),
     )
-    return Command(plan, given.json, given.hdr, tuple(notes))
+    return Command(plan, given.json, given.o is not None, given.hdr, tuple(notes))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -105,7 +111,7 @@ def _hey_flags(group: argparse._ArgumentGroup) -> None:
     ):
         _switch(group, name, text)
     add("x", str, None, "HOST:PORT of a proxy, which is asked for the whole URL; redirects are answers then")
-    add("o", str, None, argparse.SUPPRESS)
+    add("o", str, None, "csv: a line for each answered request instead of the report")
     _switch(group, "h2", argparse.SUPPRESS)
 
 
@@ -153,7 +159,7 @@ _LONG = {"rate", "ramp", "unix", "hdr", "host", "cpus"}
 _METAVARS = {
     **dict.fromkeys(("z", "t", "warmup", "drain"), "DURATION"),
     **dict.fromkeys(("D", "replay", "unix", "hdr"), "FILE"),
-    **dict.fromkeys(("m", "A", "T", "U", "a", "host", "d", "x"), "TEXT"),
+    **dict.fromkeys(("m", "A", "T", "U", "a", "host", "d", "x", "o"), "TEXT"),
     "H": "FIELD",
     "think": "LOW-HIGH",
     "ramp": "STAGES",

@@ -10,6 +10,7 @@ from tricorn.load.errors import Interrupted, LoadError
 from tricorn.load.histogram import Histogram
 from tricorn.load.plan import Plan, Replay, Stage, WebSocket
 from tricorn.load.result import Result
+from tricorn.load.sample import Sample
 from tricorn.load.target import Target
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Progress",
     "Replay",
     "Result",
+    "Sample",
     "Stage",
     "Target",
     "WebSocket",

@@ -61,6 +61,10 @@ class Plan(Record):
     """Random gaps between them, as of clients that know nothing of one another."""
     ramp: tuple[Stage, ...] = ()
     replay: tuple[Replay, ...] = ()
+    opens_all: bool = False
+    """In the open model: the first requests open all connections, one each."""
+    any_connection: bool = False
+    """In the open model: a request takes any of the free connections, instead of the one that rested longest."""
 
     hatch_rate: float | None = None
     """Clients that begin, per second."""
@@ -82,6 +86,8 @@ class Plan(Record):
     drain_seconds: float = 5.0
     remote: bool = False
     """Other machines may be loaded."""
+    samples: int = 0
+    """Of so many requests the result has what became of each."""
 
     @property
     def is_open(self) -> bool:
@@ -111,6 +117,7 @@ class Plan(Record):
             },
             "threads": {"count": self.threads, "cpus": self.cpus},
             "websocket": vars(self.websocket) if self.websocket else None,
+            "samples": self.samples,
         }
 
     def encode(self) -> bytes:
@@ -124,7 +131,12 @@ class Plan(Record):
         else:
             stages = [(stage.seconds, stage.rate) for stage in self.ramp]
             arrivals = {"rate": {"rate": self.rate or 0.0, "stages": stages, "poisson": self.poisson}}
-        return {"connections": self.connections, "arrivals": arrivals}
+        return {
+            "connections": self.connections,
+            "arrivals": arrivals,
+            "opens_all": self.opens_all,
+            "any_connection": self.any_connection,
+        }
 
     def _closed(self) -> dict[str, Any]:
         return {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tricorn.load.histogram import Histogram
+from tricorn.load.sample import Sample
 
 SCHEMA = "tricorn-load/1"
 
@@ -25,7 +26,18 @@ class Result:
         return cls(json.loads(text))
 
     def as_json(self) -> dict[str, Any]:
-        return self._figures
+        """All but the samples."""
+        return {name: value for name, value in self._figures.items() if name != "samples"}
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """A sample for each request that came to its end, in the order of the ends; none without `Plan.samples`."""
+        return Sample.rows(self._figures.get("samples"))
+
+    @property
+    def left_out(self) -> int:
+        """Requests of which no sample is kept, since there was no room for more."""
+        return int(self._figures.get("samples", {}).get("left_out", 0))
 
     @cached_property
     def histogram(self) -> Histogram:

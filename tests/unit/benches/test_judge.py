@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from tricorn.load import Sample
 
-from benches.harness.open_loop import GAVE_UP, Outcome
 from benches.overload import judge
 
 PHASES = judge.Phases(1.0, 2.0, 2.0)
 
 
-def outcome(due: float, latency: float, status: int = 200) -> Outcome:
-    return Outcome(due, due, due + latency, status, b"", held_up=False)
+def outcome(due: float, latency: float, ended: int | str = 200) -> Sample:
+    return Sample(due, due, due, due, due, due + latency, ended, held=False, body="")
 
 
-def quiet(begin: float, end: float) -> list[Outcome]:
+def quiet(begin: float, end: float) -> list[Sample]:
     return [outcome(begin + number * 0.1, 0.02) for number in range(round((end - begin) * 10))]
 
 
@@ -31,7 +31,7 @@ def test_an_overload_as_promised() -> None:
 
 
 def test_who_gave_up_was_not_served_and_a_standing_queue_is_no_recovery() -> None:
-    during = [outcome(1 + number / 100, 3.0, GAVE_UP) for number in range(200)]
+    during = [outcome(1 + number / 100, 3.0, judge.GAVE_UP) for number in range(200)]
     outcomes = [*quiet(0, 1), *during, *[outcome(3 + number / 10, 1.0) for number in range(20)]]
     result = judge.judge(outcomes, PHASES, judge.Promised(50, 1.02))
     assert (result["served/s"], result["gave up"]) == (0, 200)

@@ -35,7 +35,7 @@ def test_erlang_c_as_printed_in_tables() -> None:
 
 
 def test_a_trace_by_hand() -> None:
-    trace = theory.Trace([0.0, 1.0, 2.0, 3.0], [10.0, 10.0, 1.0, 1.0], [0.0] * 4)
+    trace = theory.Trace([0.0, 1.0, 2.0, 3.0], [10.0, 10.0, 1.0, 1.0])
     assert theory.one_queue(trace, 2) == [0.0, 0.0, 8.0, 8.0]
     assert theory.one_queue(trace, 1) == [0.0, 9.0, 18.0, 18.0]
     assert theory.queue_each(trace, 1, seed=1) == theory.one_queue(trace, 1)

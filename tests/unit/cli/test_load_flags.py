@@ -119,7 +119,9 @@ def test_a_proxy_is_asked_for_whole_urls() -> None:
         ("-x 127.0.0.1:80 --unix /run/s", "-x and --unix"),
         ("-x 127.0.0.1:80 --websocket", "-x and --websocket"),
         ("-x 127.0.0.1:port", "is not a URL that can be loaded"),
-        ("-o csv", "-o csv: single requests are not kept; --json has the"),
+        ("-o xml", "-o xml: expected csv, the one format that there is"),
+        ("-o csv --json", "-o csv and --json: one of them"),
+        ("-o csv --websocket", "-o csv and --websocket: one of them"),
         ("https://h/ --weights 1,1", "TLS is not in this version"),
     ],
 )
