@@ -379,7 +379,8 @@ def run(
     return subprocess.run(
         [*command(), *argv],
         cwd=cwd or APPS,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+        # Any port but the default one, which may be in use: the weakest source of `bind`.
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PORT": "0", **(env or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

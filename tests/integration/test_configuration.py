@@ -48,7 +48,8 @@ def printed(site: Path, sources: Mapping[str, str], app: str = "fine") -> dict[s
     argv, environ = place(sources, site)
     done = run(*argv, "--print-config", *([app] if app else []), cwd=site, env=environ)
     assert done.returncode == 0, done.stderr
-    return {name.strip(): rest for name, rest in (line.split(" = ", 1) for line in done.stdout.splitlines())}
+    lines = [line for line in done.stdout.splitlines() if " = " in line]
+    return {name.strip(): rest for name, rest in (line.split(" = ", 1) for line in lines)}
 
 
 PYPROJECT = "[tool.tricorn] in ./pyproject.toml"
@@ -126,8 +127,8 @@ def test_print_config_has_a_line_for_each_setting_and_loads_the_application(site
     place({"gunicorn.conf.py": "def when_ready(server): ...\n"}, site)
     done = run("--print-config", "fine", cwd=site)
     assert done.returncode == 0
-    names = [line.split(" = ")[0].rstrip() for line in done.stdout.splitlines()]
-    assert names == sorted(names)
+    names = [line.split(" = ")[0].rstrip() for line in done.stdout.splitlines() if " = " in line]
+    assert len(names) == len(set(names)) > 80
     assert re.search(r"^workers +=\s1\b", done.stdout, re.MULTILINE)
     assert re.search(r"^when_ready += <when_ready\(\)>", done.stdout, re.MULTILINE)
     done = run("--print-config", "broken", cwd=site)

@@ -86,7 +86,8 @@ pub fn check_access_log_format(text: &str) -> PyResult<Option<String>> {
 fn access_format(options: &Options<'_, '_>) -> PyResult<Format> {
     let text = || -> PyResult<Format> {
         let format: String = options.get("access_log_format")?;
-        Format::parse(&format).map_err(PyValueError::new_err)
+        let format = Format::parse(&format).map_err(PyValueError::new_err)?;
+        Ok(if options.optional("access_log_painted")? { format.painted() } else { format })
     };
     match options.optional::<Option<String>>("log_format")?.as_deref() {
         None | Some("text") => text(),

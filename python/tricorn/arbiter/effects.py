@@ -159,7 +159,9 @@ class Effects:
             case Log(level, text):
                 getattr(self.generation.log, level)("%s", text)
             case LogReady(workers):
-                self.generation.log.info("%s", self.generation.describe(workers))
+                kinds = {handle.kind for handle in self.processes.handles.values() if handle.kind}
+                kind = kinds.pop() if len(kinds) == 1 else ""
+                self.generation.log.info("%s", self.generation.describe(workers, kind))
             case NoteStall(nr, stall):
                 try:
                     self._note_stall(nr, stall)

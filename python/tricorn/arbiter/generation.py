@@ -17,7 +17,7 @@ from tricorn.green import patching
 from tricorn.log import Logger
 from tricorn.record import replace
 from tricorn.unpatched import time
-from tricorn.workers import AUTO, privileges, title
+from tricorn.workers import AUTO, boot_failure, privileges, title
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
@@ -33,8 +33,8 @@ class Generation:
     app: Application
     reason: str = ""
     """Why it is that class, if it was chosen by `auto`."""
-    file: str | None = None
-    """The configuration file."""
+    files: tuple[str, ...] = ()
+    """From which settings were read, the weakest first."""
     began: float = field(default_factory=time.monotonic)
     """When its preparation did."""
     listeners: list[Listener] = field(default_factory=list)
@@ -94,13 +94,14 @@ class Generation:
     def set_title(self, role: str) -> None:
         title.set_title(f"{self.config.title_prefix}: {role} [{self.config.proc_name or self.app.app_uri}]")
 
-    def describe(self, workers: int) -> str:
-        """For the log, when all of its workers serve."""
-        alias = "" if self.worker_class.alias == AUTO else f"{self.worker_class.alias} "
+    def describe(self, workers: int, kind: str = "") -> str:
+        """For the log, when all of its workers serve; `kind` is the class that `auto` became in them."""
+        alias = kind if self.worker_class.alias == AUTO else self.worker_class.alias
+        alias += " " if alias else ""
         noun, verb = ("worker", "serves") if workers == 1 else ("workers", "serve")
         where = " ".join(str(listener) for listener in self.listeners)
         took = f"{time.monotonic() - self.began:.1f} s"
-        configured = "" if self.file is None else f", configured by {self.file}"
+        configured = f", configured by {' and '.join(self.files)}" if self.files else ""
         return f"Ready: {workers} {alias}{noun} {verb} {self.app.app_uri} at {where} ({took}{configured})"
 
     def close(self) -> None:
@@ -137,7 +138,7 @@ def prepare(loaded: Loaded, log: Logger, app: Application) -> Generation:
     worker_class = workers.kind_of(config)
     brought.keep(worker_class.brings)
     _import_class(worker_class, config, log)
-    generation = Generation(config, worker_class, log, app, file=loaded.file)
+    generation = Generation(config, worker_class, log, app, files=loaded.files)
     if config.preload_app and generation.app.callable is None:
         _preload(generation)
     if worker_class.alias == workers.AUTO and generation.app.callable is not None:
@@ -204,7 +205,10 @@ def _preload(generation: Generation) -> None:
     except AppImportError:
         raise
     except Exception as error:
-        generation.log.error("Exception while the application was loaded", exc_info=shown(error))
+        if text := boot_failure.sentence(error, generation.app.app_uri):
+            generation.log.error("%s", text)
+        else:
+            generation.log.error("Exception while the application was loaded", exc_info=shown(error))
         raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
     finally:
         patching.take_signals_back()

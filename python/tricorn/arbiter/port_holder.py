@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 from tricorn.unpatched import os
 
@@ -11,16 +12,28 @@ LISTENS = "0A"
 """TCP_LISTEN in hexadecimal digits, as /proc/net/tcp has it."""
 
 
-def describe(port: int) -> str:
-    """`pid 4711 (nginx)`: the parent, where a server's workers have the socket as well. Empty if it is not known."""
+class Holder(NamedTuple):
+    """A process, shown as `pid 4711 (nginx)`."""
+
+    pid: int
+    name: str
+    title: str
+    """Its command line, or what it calls itself."""
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} ({self.name})"
+
+
+def find(port: int) -> Holder | None:
+    """The parent, where a server's workers have the socket as well. None if it is not known."""
     sockets = {f"socket:[{inode}]" for inode in _inodes(port)}
     holders = {pid for pid in _pids() if sockets and not sockets.isdisjoint(_open_files(pid))}
     for pid in sorted(holders):
         with suppress(OSError, ValueError):
             name, _, rest = _read(f"/proc/{pid}/stat").partition(" (")[2].rpartition(") ")
             if int(rest.split()[1]) not in holders:
-                return f"pid {pid} ({name})"
-    return ""
+                return Holder(pid, name, _read(f"/proc/{pid}/cmdline").replace("\0", " "))
+    return None
 
 
 def _inodes(port: int) -> Iterator[str]:

@@ -223,15 +223,86 @@ def _open_patiently(address: Address, open_one: Callable[[], Listener], attempts
         try:
             return open_one()
         except OSError as error:
-            in_use = error.errno == errno.EADDRINUSE
-            holder = port_holder.describe(address.port) if in_use and isinstance(address, TcpAddress) else ""
-            by = f", by {holder}" if holder else ""
-            if not in_use or attempt >= attempts:
-                raise BindError(f"Can't connect to {address}: {error.strerror or error}{by}.") from None
+            refused = _refused(address, error)
+            if not isinstance(refused, InUse) or attempt >= attempts:
+                raise refused from None
             if attempt == 1:
-                log.error(f"Connection in use: {address}{by}. Trying for {attempts - 1} seconds.")
+                log.warning(f"Connection in use: {address}{refused.by}. Trying for {attempts - 1} seconds.")
         time.sleep(1)
         attempt += 1
+
+
+class InUse(BindError):
+    """Another process listens there."""
+
+    holder: port_holder.Holder | None = None
+
+    @property
+    def by(self) -> str:
+        return f", by {self.holder}" if self.holder else ""
+
+    def by_a_server(self, title_prefix: str) -> bool:
+        """Whether a server with such titles listens there: it is reloaded, and needs no address of its own."""
+        return self.holder is not None and self.holder.title.startswith(f"{title_prefix}: master")
+
+
+def _refused(address: Address, error: OSError) -> BindError:
+    """What was tried, why it did not work, and what to do."""
+    if error.errno != errno.EADDRINUSE:
+        remedy = REMEDIES.get(error.errno or 0, "")
+        return BindError(f"Can't connect to {address}: {error.strerror or error}.{remedy}")
+    holder = port_holder.find(address.port) if isinstance(address, TcpAddress) else None
+    remedy = f"Stop that process (kill {holder.pid})" if holder else "Stop the process that listens there"
+    by = f", by {holder}" if holder else ""
+    refused = InUse(f"Can't connect to {address}: {error.strerror}{by}. {remedy}, or bind another address (--bind).")
+    refused.holder = holder
+    return refused
+
+
+REMEDIES = {
+    errno.EACCES: " Ports below 1024 need root or CAP_NET_BIND_SERVICE, a unix socket a directory that this user may "
+    "write to; or bind another address (--bind).",
+    errno.EADDRNOTAVAIL: " This machine has no such address: bind 0.0.0.0 for all that it has (--bind).",
+    errno.ENOENT: " The directory of the socket does not exist.",
+}
+
+
+def check(text: str) -> None:
+    """Raises what `listen` would, as far as it can be known without listening; leaves nothing behind."""
+    address = grammar.parse(text)
+    try:
+        match address:
+            case TcpAddress():
+                bind_tcp(family(address), (address.host, address.port)).close()
+            case UnixAddress() if not address.abstract:
+                _check_unix(address.path)
+    except OSError as error:
+        raise _refused(address, error) from None
+
+
+def _check_unix(path: str) -> None:
+    directory = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(directory):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if not os.access(directory, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    _check_free(path)
+
+
+def _check_free(path: str) -> bool:
+    """Whether a socket is there that has no listener any more."""
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise BindError(f"{path!r} exists and is not a socket.")
+    except FileNotFoundError:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(path)
+        except OSError:
+            return True
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 def listen_on(address: Address, backlog: int, umask: int) -> Listener:
@@ -299,17 +370,6 @@ def _bind_unix(address: UnixAddress, umask: int) -> Listener:
 
 
 def _remove_stale(path: str) -> None:
-    """Removes a socket that nobody listens on any more: a kill -9 leaves it, and bind would fail for ever."""
-    try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise BindError(f"{path!r} exists and is not a socket.")
-    except FileNotFoundError:
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(path)
-        except OSError:
-            os.unlink(path)
-            return
-    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    """Removes a socket that has no listener any more: a kill -9 leaves it, and bind would fail for ever."""
+    if _check_free(path):
+        os.unlink(path)

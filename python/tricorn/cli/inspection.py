@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from tricorn import log as logs
 from tricorn import workers
-from tricorn.arbiter import generation
+from tricorn.arbiter import generation, sockets
 from tricorn.arbiter.environment import Environment
-from tricorn.config.config import Config
+from tricorn.config.config import DEFAULT, Config
 from tricorn.config.load import Loaded
 from tricorn.config.registry import SETTINGS
 from tricorn.config.shown import shown
-from tricorn.errors import ConfigError, ExitCode, TricornError, of_the_application
+from tricorn.errors import ConfigError, ExitCode
+from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
 from tricorn.log import classes, configured
 from tricorn.record import Record
-from tricorn.workers import native
+from tricorn.workers import boot_failure, native
 from tricorn.workers.application import Application
 from tricorn.workers.base import Worker
 
@@ -30,22 +32,31 @@ def run(loaded: Loaded) -> int:
         print(f"Warning: {warning}", file=sys.stderr)
     config = loaded.config
     if config.print_config:
-        print(render(config), flush=True)
+        print(render(config, loaded.files), flush=True)
     generation.check(config)
     if unknown := native.unknown_atoms(config):
         print(f"Warning: {unknown}", file=sys.stderr)
     check_files(config)
-    return check_application(config)
+    status = check_application(config)
+    check_addresses(config)
+    return status
 
 
-def render(config: Config) -> str:
-    """The page of `--print-config`: gunicorn's `name = value`, and where each value comes from."""
+def render(config: Config, files: Sequence[str] = ()) -> str:
+    """The page of `--print-config`: gunicorn's `name = value`, and where each value comes from; what is set is first.
+
+    `files` are those that were read. Lines without a setting begin with `#`.
+    """
     width = max(len(setting.name) for setting in SETTINGS)
-    lines = [
-        f"{setting.name:{width}} = {shown(setting, config.value(setting.name))}  ({config.origin(setting.name)})"
-        for setting in SETTINGS
-    ]
-    return "\n".join(sorted(lines))
+    given, default = [], []
+    for setting in sorted(SETTINGS, key=lambda each: each.name):
+        value, origin = shown(setting, config.value(setting.name)), config.origin(setting.name)
+        if setting.name == "config" and not files:
+            value = "-"
+        line = f"{setting.name:{width}} = {value}  ({origin})"
+        (default if origin == DEFAULT else given).append(line)
+    read = f"# Files that were read: {', '.join(files) or '-'}"
+    return "\n".join([read, "", "# Set", *(given or ["# nothing"]), "", "# Defaults", *default])
 
 
 def check_files(config: Config) -> None:
@@ -75,9 +86,22 @@ def check_application(config: Config) -> int:
     try:
         load(config, _Printer())
     except (Exception, SystemExit) as error:
-        report(error)
+        report(error, config.wsgi_app or "")
         return ExitCode.CONFIG
     return ExitCode.OK
+
+
+def check_addresses(config: Config) -> None:
+    """Raises BindError for what a start could not listen on; a server like this one may, since it is reloaded."""
+    if os.environ.get("LISTEN_PID") or config.reuse_port:
+        return
+    for text in (*config.bind, *config.admin_bind):
+        try:
+            sockets.check(text)
+        except sockets.InUse as error:
+            if not error.by_a_server(config.title_prefix):
+                raise
+            print(f"Warning: {error}", file=sys.stderr)
 
 
 class Inspected(Record):
@@ -105,13 +129,13 @@ def load(config: Config, log: Any) -> Inspected:
     return Inspected(config, worker_class)
 
 
-def report(error: BaseException) -> None:
+def report(error: BaseException, uri: str) -> None:
     """In an exception handler: why the application cannot be loaded."""
-    if isinstance(error, TricornError):
-        print(f"\nError while loading the application:\n\n{error}", file=sys.stderr)
-        return
     print("\nError while loading the application:\n", file=sys.stderr)
-    traceback.print_exception(type(error), error, of_the_application(error.__traceback__))
+    if text := boot_failure.sentence(error, uri):
+        print(text, file=sys.stderr)
+    else:
+        traceback.print_exception(*shown_error(error))
 
 
 class _Printer:

@@ -87,7 +87,8 @@ def build_parser(source: str = COMMAND_LINE) -> _Parser:
     parser = _Parser(
         prog="tricorn",
         usage="%(prog)s [OPTIONS] [APP_MODULE]",
-        description="An application server for Python web applications.",
+        description=DESCRIPTION,
+        epilog=EPILOG,
         formatter_class=_HelpFormatter,
         argument_default=argparse.SUPPRESS,
         add_help=False,
@@ -95,7 +96,8 @@ def build_parser(source: str = COMMAND_LINE) -> _Parser:
     parser.source = source
     # Since Python 3.14 argparse colours its help; ours is the same text everywhere.
     vars(parser)["color"] = False
-    parser.add_argument("-h", "--help", action="help", help="Show this help message and exit.")
+    parser.add_argument("-h", action=_PrintShortHelp, nargs=0, help="Show the flags that are used most, and exit.")
+    parser.add_argument("--help", action="help", help="Show all flags, and exit.")
     parser.add_argument(
         "-v",
         "--version",
@@ -150,12 +152,51 @@ def _reader(setting: Setting[object]) -> Callable[[str], str]:
 
 
 def _help(setting: Setting[object]) -> str:
-    text = setting.help
+    """What the flag does, the variables that stand for it, and the value without it."""
+    notes = [f"env: {', '.join((setting.env, *setting.env_also))}"]
+    if shown := _shown_default(setting):
+        notes.append(f"default: {shown}")
+    return f"{setting.help} [{'; '.join(notes)}]".replace("%", "%%")
+
+
+def _shown_default(setting: Setting[object]) -> str:
     if isinstance(setting.kind, Boolean) or setting.action is Action.UNSET:
-        return text.replace("%", "%%")
+        return ""
     default = setting.default if setting.default_shown is None else setting.default_shown
     shown = ",".join(str(part) for part in default) if isinstance(default, tuple) else default
-    return f"{text} [{shown}]".replace("%", "%%") if shown not in (None, "") else text.replace("%", "%%")
+    return "" if shown is None else str(shown)
+
+
+def short_help() -> str:
+    """The page of `-h`."""
+    from textwrap import wrap
+
+    settings = [BY_NAME[name] for name in OFTEN]
+    width = max(len(_invocation(setting)) for setting in settings)
+    rows = []
+    for setting in settings:
+        shown = _shown_default(setting)
+        text = f"{setting.help} [{shown}]" if shown else setting.help
+        first = f"  {_invocation(setting):{width}}  "
+        rows += wrap(text, SHORT_WIDTH, initial_indent=first, subsequent_indent=" " * len(first))
+    usage = "usage: tricorn [OPTIONS] [APP_MODULE], as in: tricorn -w 4 -b :8000 main:app"
+    return "\n".join([usage, "", *wrap(DESCRIPTION, SHORT_WIDTH), "", *rows, "", EPILOG, ALL, ""])
+
+
+def _invocation(setting: Setting[object]) -> str:
+    value = f" {setting.kind.metavar}" if setting.action in (Action.STORE, Action.APPEND) else ""
+    return f"{', '.join(setting.flags)}{value}"
+
+
+OFTEN = (
+    *("bind", "workers", "worker_class", "threads", "timeout", "preload_app"),
+    *("config", "factory", "reload", "accesslog", "loglevel", "check_config"),
+)
+"""The settings that `-h` shows."""
+DESCRIPTION = "An application server for Python web applications. APP_MODULE is MODULE:ATTRIBUTE, MODULE or a file."
+SHORT_WIDTH = 80
+ALL = "All flags, each with its variable and its default: tricorn --help"
+EPILOG = "More commands: tricorn bench, ctl, doctor, exec, load, top; each has --help."
 
 
 def _origin(name: str, source: str, flags: Mapping[str, str]) -> str:
@@ -243,6 +284,12 @@ def _unrecognized(arguments: Sequence[str]) -> str:
     long = [flag for flag in known if flag.startswith("--")]
     meant = hint(flags[0], long, "{}", otherwise="; see tricorn --help")
     return f"unrecognized arguments: {' '.join(flags)}{meant}"
+
+
+class _PrintShortHelp(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        sys.stdout.write(short_help())
+        parser.exit()
 
 
 class _PrintCompletions(argparse.Action):

@@ -34,7 +34,8 @@ def render(shell: str) -> str:
 
 
 def _flags() -> Iterator[_Flag]:
-    yield _Flag(("-h", "--help"), "Show this help message and exit.", "nothing")
+    yield _Flag(("-h",), "Show the flags that are used most, and exit.", "nothing")
+    yield _Flag(("--help",), "Show all flags, and exit.", "nothing")
     yield _Flag(("-v", "--version"), "Show the version and exit.", "nothing")
     yield _Flag(("--completions",), "Print the completions for a shell and exit.", "words", SHELLS)
     for setting in SETTINGS:

@@ -44,11 +44,18 @@ class Loaded(Record):
     config: Config
     warnings: tuple[str, ...]
     file: str | None = None
-    """The configuration file that was read."""
+    """The configuration file that was read; None if there is none."""
     layers: tuple[Layer, ...] = ()
     """What `config` was resolved from, the weakest first."""
     variables: tuple[str, ...] = ()
     """Variables in force that are written for platforms or other servers."""
+    project: str | None = None
+    """`./pyproject.toml`, if it has settings."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files that settings were read from, the weakest first."""
+        return tuple(file for file in (self.project, self.file) if file is not None)
 
 
 def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool = True) -> Loaded:
@@ -82,7 +89,8 @@ def load(sources: Sources, weaker: Layer = NOTHING, *, needs_application: bool =
                 raise ConfigError("No application module specified. Name it, as in `tricorn MODULE:APPLICATION`.")
     warnings = (*warnings, *(warning for layer in layers for warning in layer.warnings), *left_out)
     file = None if location is None else location.text
-    return Loaded(config, warnings, file, tuple(layers), _in_force(config, (platform, others)))
+    named = f"./{pyproject.FILE}" if project.values or project.asked else None
+    return Loaded(config, warnings, file, tuple(layers), _in_force(config, (platform, others)), named)
 
 
 def _in_force(config: Config, layers: Iterable[Layer]) -> tuple[str, ...]:

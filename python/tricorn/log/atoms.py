@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["RawAtoms", "SafeAtoms", "access_object", "basic_auth_user", "collect"]
 
 UNKNOWN = "-"
+CLOCK = slice(13, 21)
+"""Where `01:02:32` stands in `[21/Nov/2026:01:02:32 +0000]`."""
 
 
 class SafeAtoms(dict[str, Any]):
@@ -53,6 +55,7 @@ def collect(
         "l": UNKNOWN,
         "u": user or UNKNOWN,
         "t": now,
+        "clock": now[CLOCK] or UNKNOWN,
         "r": f"{method} {environ.get('RAW_URI')} {protocol}",
         "s": status,
         "m": method,

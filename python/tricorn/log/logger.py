@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tricorn.log import capture, configured, formats, names, raw_text, targets
+from tricorn.log import capture, configured, formats, names, raw_text, style, targets
 from tricorn.log.atoms import RawAtoms, SafeAtoms, basic_auth_user, collect
 from tricorn.log.targets import STDERR, STDOUT, is_managed, or_refused
 from tricorn.log.transaction import transaction
@@ -61,6 +61,9 @@ class Logger:
             error, access = self._formatters()
             split = cfg.log_streams == "split"
             errors = self._targets("errorlog", cfg.errorlog, STDERR, error, split=split)
+            if isinstance(error, style.Pretty) and self.loglevel > logging.DEBUG:
+                for handler in errors:
+                    handler.addFilter(style.is_news)
             accesses = self._targets("accesslog", cfg.accesslog, STDOUT, access)
             complaint = self._add_syslog(errors, accesses)
             configured.retire()
@@ -78,7 +81,11 @@ class Logger:
             from tricorn.log.json_lines import JsonAccessFormatter, JsonFormatter
 
             return JsonFormatter(), JsonAccessFormatter()
-        return formats.Plain(self.error_fmt, self.datefmt), formats.AccessLine(self.access_fmt)
+        is_own = (self.error_fmt, self.datefmt) != (Logger.error_fmt, Logger.datefmt)
+        is_plain = is_own or style.of_errors(self.cfg) == style.GUNICORN
+        error = formats.Plain(self.error_fmt, self.datefmt) if is_plain else style.pretty(self.cfg)
+        kind = style.PaintedAccessLine if style.is_painted(self.cfg) else formats.AccessLine
+        return error, kind(self.access_fmt)
 
     def _targets(
         self, setting: str, path: str | None, console: int, formatter: logging.Formatter, *, split: bool = False
@@ -176,7 +183,7 @@ class Logger:
         if wrapper is SafeAtoms and self.cfg.log_format == "json" and not configured.is_configured(self.cfg):
             wrapper = RawAtoms
         try:
-            self.access_log.info(self.cfg.access_log_format, wrapper(found))
+            self.access_log.info(style.access_format(self.cfg), wrapper(found))
         except Exception:
             self.exception("Exception while a line of the access log was made")
 

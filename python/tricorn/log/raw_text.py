@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from tricorn.log.formats import Plain
+from tricorn.log.style import Pretty
 from tricorn.log.targets import Quiet, below_warning
 
 LONGEST = 65_536
@@ -72,7 +73,7 @@ def record(log: logging.Logger, name: str, level: int, text: str) -> None:
 def _takes_records(log: logging.Logger) -> bool:
     """Whether lines that come from no formatter would break what reads the log: JSON, for one."""
     formatters = [handler.formatter for handler in log.handlers]
-    return not all(type(each) in (logging.Formatter, Plain, type(None)) for each in formatters)
+    return not all(type(each) in (logging.Formatter, Plain, Pretty, type(None)) for each in formatters)
 
 
 def _write_text(handler: logging.Handler | None, stream: Any, text: str) -> None:

@@ -27,6 +27,7 @@ from tricorn.config.config import Config
 from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
+from tricorn.log import style
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
@@ -158,6 +159,9 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "forwarder_headers": list(config.forwarder_headers),
         "secure_scheme_headers": {} if config.trusted_proxy_headers else dict(config.secure_scheme_headers),
         "access_log": config.accesslog,
+        "access_log_format": style.access_format(config),
+        "access_log_painted": style.is_painted(config),
+        "log_format": "json" if config.log_format == style.JSON else "text",
         "server": dict(_lower(config.headers)).get("server", config.server_header),
         "date": config.date_header,
         "standing_fields": [field for field in config.headers if field[0].lower() != "server"],

@@ -53,8 +53,12 @@ class TestTcp:
         with pytest.raises(BindError) as caught:
             sockets.listen([f"127.0.0.1:{port}"], backlog=5, umask=0, log=log)
         assert waits == [1] * 4
-        by = f", by {holder}" if (holder := port_holder.describe(port)) else ""
-        assert str(caught.value) == f"Can't connect to 127.0.0.1:{port}: Address already in use{by}."
+        holder = port_holder.find(port)
+        by = f", by {holder}" if holder else ""
+        told, remedy = str(caught.value).split(". ", 1)
+        assert told == f"Can't connect to 127.0.0.1:{port}: Address already in use{by}"
+        assert remedy.endswith("or bind another address (--bind).")
+        assert holder is None or f"kill {holder.pid}" in remedy
         assert log == [f"Connection in use: 127.0.0.1:{port}{by}. Trying for 4 seconds."]
 
     def test_a_reload_does_not_wait_for_a_port(self, log: Log, opened: list[Listener]) -> None:
@@ -65,7 +69,7 @@ class TestTcp:
         assert log == []
 
     def test_an_address_that_is_not_ours_is_tried_once(self, log: Log) -> None:
-        with pytest.raises(BindError, match=r"Can't connect to 192.0.2.1:0: Cannot assign requested address\.$"):
+        with pytest.raises(BindError, match=r"Can't connect to 192.0.2.1:0: Cannot assign requested address\. .*0\.0\.0\.0"):
             sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
         assert log == []
 
@@ -74,6 +78,43 @@ class TestTcp:
         with pytest.raises(BindError):
             sockets.listen([f"unix:{path}", "192.0.2.1:0"], backlog=5, umask=0, log=log)
         assert not path.exists()
+
+
+class TestCheck:
+    """What a start would refuse is refused in the same words, and nothing is left behind."""
+
+    def test_what_is_free_stays_free(self, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+        opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)
+        port = opened[0].socket.getsockname()[1]
+        opened.pop().close()
+        for address in (f"127.0.0.1:{port}", f"unix:{tmp_path}/a.sock", "unix:@abstract"):
+            sockets.check(address)
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("what", ["port", "unix", "file", "nowhere", "not ours"])
+    def test_it_says_what_a_start_says(self, what: str, log: Log, opened: list[Listener], tmp_path: Path) -> None:
+        opened += sockets.listen(["127.0.0.1:0", f"unix:{tmp_path}/a.sock"], backlog=5, umask=0, log=log)
+        (tmp_path / "file").write_text("precious")
+        address = {
+            "port": f"127.0.0.1:{opened[0].socket.getsockname()[1]}",
+            "unix": f"unix:{tmp_path}/a.sock",
+            "file": f"unix:{tmp_path}/file",
+            "nowhere": f"unix:{tmp_path}/no/a.sock",
+            "not ours": "192.0.2.1:0",
+        }[what]
+        with pytest.raises(BindError) as start:
+            sockets.listen([address], backlog=5, umask=0, log=log, attempts=1)
+        with pytest.raises(BindError) as check:
+            sockets.check(address)
+        assert str(check.value) == str(start.value)
+        assert isinstance(check.value, sockets.InUse) == (what in ("port", "unix"))
+
+    def test_a_server_with_these_titles_is_one_that_is_reloaded(self) -> None:
+        used = sockets.InUse()
+        assert not used.by_a_server("tricorn")
+        used.holder = port_holder.Holder(1, "python3", "tricorn: master [main:app]")
+        assert used.by_a_server("tricorn")
+        assert not used.by_a_server("shop")
 
 
 class TestUnix:

@@ -15,6 +15,7 @@ def nothing_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in list(os.environ):
         if name.startswith(("TRICORN_", "GUNICORN_")) or name in ("PORT", "WEB_CONCURRENCY"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("PORT", "0")  # the default port may be in use
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path.copy())
     monkeypatch.setitem(sys.modules, "__config__", None)

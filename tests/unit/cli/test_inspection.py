@@ -14,8 +14,10 @@ pytestmark = pytest.mark.usefixtures("nothing_configured")
 def page(**values: object) -> dict[str, str]:
     layer = Layer({name: Raw(value, "a test") for name, value in values.items()})
     lines = inspection.render(resolve([layer])).splitlines()
-    pairs = [line.split(" = ", 1) for line in lines]
-    assert [name for name, _ in pairs] == sorted(name for name, _ in pairs)
+    pairs = [line.split(" = ", 1) for line in lines if line and not line.startswith("#")]
+    set_, default = [name.strip() for name, _ in pairs[: len(values)]], [name for name, _ in pairs[len(values) :]]
+    assert set_ == sorted(values), "what differs is first"
+    assert default == sorted(default)
     assert len({len(name) for name, _ in pairs}) == 1, "aligned, as gunicorn's"
     return {name.strip(): text for name, text in pairs}
 
@@ -26,6 +28,22 @@ def test_each_value_has_its_origin() -> None:
     assert shown["bind"] == "['a:1', 'b:2']  (a test)"
     assert shown["threads"] == "1  (default)"
     assert shown["pidfile"] == "None  (default)"
+
+
+def test_the_files_that_were_read_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("filed_app.py").write_text("def application(environ, start_response): ...\n")
+    assert main(["--print-config", "filed_app"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["# Files that were read: -", "", "# Set"]
+    assert [line.split() for line in lines if line.startswith("config ")] == [["config", "=", "-", "(default)"]]
+    Path("gunicorn.conf.py").write_text("threads = 2\n")
+    Path("pyproject.toml").write_text("[tool.tricorn]\nthreads = 3\n")
+    assert main(["--print-config", "filed_app"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "# Files that were read: ./pyproject.toml, ./gunicorn.conf.py"
+    assert [line.split() for line in lines if line.startswith("config ")] == [
+        ["config", "=", "./gunicorn.conf.py", "(default)"]
+    ]
 
 
 def test_hooks_are_shown_by_their_names() -> None:
@@ -74,7 +92,7 @@ def test_the_traceback_is_the_applications_own(capsys: pytest.CaptureFixture[str
 def test_an_application_that_exits(capsys: pytest.CaptureFixture[str]) -> None:
     Path("inspected_exits.py").write_text("raise SystemExit(0)\n")
     assert main(["--check-config", "inspected_exits"]) == 1
-    assert "SystemExit: 0" in capsys.readouterr().err
+    assert "The application called sys.exit(0) while it was loaded" in capsys.readouterr().err
 
 
 def test_warnings_are_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

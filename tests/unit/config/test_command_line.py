@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tricorn.config import completions
-from tricorn.config.command_line import build_parser, read_arguments, read_environment_arguments
+from tricorn.config.borrowed import BORROWED, Refused
+from tricorn.config.command_line import build_parser, read_arguments, read_environment_arguments, short_help
+from tricorn.config.registry import SETTINGS
 from tricorn.config.unavailable import UNAVAILABLE, Takes, Unavailable, judge
 
 GOLDEN = Path(__file__).with_name("help.txt")
@@ -138,3 +141,57 @@ def test_an_error_in_a_variable_names_the_variable(capsys: pytest.CaptureFixture
             read_environment_arguments({"GUNICORN_CMD_ARGS": text})
         assert caught.value.code == 2
         assert "in the environment variable GUNICORN_CMD_ARGS: " in capsys.readouterr().err
+
+
+def test_the_short_page_fits_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read_arguments(["-h"])
+    page = capsys.readouterr().out
+    assert caught.value.code == 0
+    assert page == short_help()
+    lines = page.splitlines()
+    assert len(lines) <= 32
+    assert max(map(len, lines)) <= 80
+    assert len([line for line in lines if line.startswith("  -")]) == 12
+    assert "--help" in lines[-1]
+
+
+def test_each_flag_has_its_variable_and_its_default() -> None:
+    page = " ".join(build_parser().format_help().split())
+    for setting in SETTINGS:
+        if setting.flags:
+            assert f"[env: {', '.join((setting.env, *setting.env_also))}" in page, setting.name
+    assert "[env: TRICORN_WORKERS, WEB_CONCURRENCY; default: 1]" in page
+
+
+WITHOUT_EFFECT = {"http_parser", "worker_tmp_dir"}
+
+
+def test_what_has_no_effect_says_so() -> None:
+    assert {setting.name for setting in SETTINGS if setting.help.startswith("No effect: ")} == WITHOUT_EFFECT
+
+
+def test_the_words_are_our_own() -> None:
+    """Beside gunicorn's 27.0.1: no sentence of help is one of its."""
+    theirs = {_words(line) for line in Path(__file__).with_name("gunicorns_help.txt").read_text().splitlines()}
+    assert len(theirs) > 80
+    same = [setting.name for setting in SETTINGS if _words(setting.help.partition(";")[0]) in theirs]
+    assert not same
+
+
+def _words(sentence: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", sentence.lower()))
+
+
+def test_no_suggestion_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip of each flag that is refused is answered with none that is refused."""
+    refused_flags = {flag for record in UNAVAILABLE for flag in record.flags}
+    refused_flags |= {flag for row in BORROWED if isinstance(row.becomes, Refused) for flag in row.flags.split()}
+    for flag in sorted(refused_flags):
+        if flag.startswith("--") and len(flag) > 6:
+            slip = flag[:4] + flag[5] + flag[4] + flag[6:]
+            if slip == flag:
+                continue
+            error = refused([slip, "app"], capsys)
+            meant = re.search(r"did you mean (--[\w-]+)\?", error)
+            assert meant is None or meant[1] not in refused_flags, (slip, error)

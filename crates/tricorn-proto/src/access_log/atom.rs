@@ -11,6 +11,8 @@ pub(super) enum Atom {
     Nothing,
     User,
     Time,
+    /// The time of day in it.
+    Clock,
     RequestLine,
     Status,
     Method,
@@ -70,6 +72,7 @@ impl Atom {
             Atom::Nothing => out.push(b'-'),
             Atom::User => user(record, out),
             Atom::Time => out.extend_from_slice(record.time),
+            Atom::Clock => out.extend_from_slice(record.time.get(CLOCK).unwrap_or(b"-")),
             Atom::RequestLine => request_line(record, out),
             Atom::Status => number(out, record.status),
             Atom::Method => or_dash(out, head.method.of(bytes)),
@@ -206,12 +209,16 @@ fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits);
 }
 
+/// Where `01:02:32` stands in `[21/Nov/2026:01:02:32 +0000]`.
+const CLOCK: std::ops::Range<usize> = 13..21;
+
 #[rustfmt::skip]
-static ATOMS: [(&str, Atom, &str); 27] = [
+static ATOMS: [(&str, Atom, &str); 28] = [
     ("h", Atom::Remote, "remote address"),
     ("l", Atom::Nothing, "always -"),
     ("u", Atom::User, "user name of Basic authentication"),
     ("t", Atom::Time, "time of the request"),
+    ("clock", Atom::Clock, "time of day of the request"),
     ("r", Atom::RequestLine, "request line"),
     ("s", Atom::Status, "status"),
     ("m", Atom::Method, "method"),

@@ -31,6 +31,8 @@ struct Text {
     segments: Vec<Segment>,
     /// Names of atoms that do not exist.
     unknown: Vec<String>,
+    /// Lines have the colour of their status, for a terminal.
+    painted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +69,14 @@ impl Format {
         Ok(Format(Kind::Text(format)))
     }
 
+    /// The same with the colour of the status class; JSON has none.
+    pub fn painted(mut self) -> Format {
+        if let Kind::Text(text) = &mut self.0 {
+            text.painted = true;
+        }
+        self
+    }
+
     /// One JSON object per line; with the member `request_id` if requests have ids.
     pub fn json(request_id: bool) -> Format {
         Format(Kind::Json { request_id })
@@ -95,6 +105,8 @@ impl Format {
 
 impl Text {
     fn render(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        let colour = if self.painted { colour(record.status) } else { b"" };
+        out.extend_from_slice(colour);
         for segment in &self.segments {
             match segment {
                 Segment::Text(text) => out.extend_from_slice(text),
@@ -105,6 +117,9 @@ impl Text {
                     pad(out, start, *width, *left);
                 }
             }
+        }
+        if !colour.is_empty() {
+            out.extend_from_slice(RESET);
         }
     }
 
@@ -147,6 +162,19 @@ impl Text {
         Ok(after)
     }
 }
+
+/// The escape sequence (ECMA-48, SGR) of a status class.
+fn colour(status: u16) -> &'static [u8] {
+    match status / 100 {
+        2 => b"\x1b[32m",
+        3 => b"\x1b[36m",
+        4 => b"\x1b[33m",
+        5 => b"\x1b[31m",
+        _ => b"",
+    }
+}
+
+const RESET: &[u8] = b"\x1b[0m";
 
 /// As much of the rest as helps in an error.
 fn shown(text: &str) -> String {

@@ -23,6 +23,12 @@ fn in_format(format: &Format, request: &[u8]) -> Vec<u8> {
 }
 
 fn ended(format: &Format, request: &[u8], outcome: Option<Outcome>) -> Vec<u8> {
+    let mut out = b"before\n".to_vec();
+    record_of(request, outcome, |record| format.render(&record, &mut out));
+    out.strip_prefix(b"before\n").unwrap().strip_suffix(b"\n").unwrap().to_vec()
+}
+
+fn record_of(request: &[u8], outcome: Option<Outcome>, then: impl FnOnce(Record<'_>)) {
     let mut bytes = request.to_vec();
     let mut head = RequestHead::default();
     if !request.is_empty() {
@@ -35,7 +41,7 @@ fn ended(format: &Format, request: &[u8], outcome: Option<Outcome>) -> Vec<u8> {
         _ => None,
     };
     let fields = FieldList::from_iter(FIELDS);
-    let record = Record {
+    then(Record {
         head: &head,
         bytes: &bytes,
         remote: b"127.0.0.1",
@@ -50,10 +56,24 @@ fn ended(format: &Format, request: &[u8], outcome: Option<Outcome>) -> Vec<u8> {
         call_time: Some(CallTime { computed: 1, blocked: 22, delayed: 333 }),
         outcome,
         environ: &environ,
+    });
+}
+
+#[test]
+fn a_painted_line_has_the_colour_of_its_status_class() {
+    let painted = |status| {
+        let mut out = Vec::new();
+        let format = Format::parse("%(clock)s %(s)s").unwrap().painted();
+        record_of(b"", Some(Outcome::Ok), |record| format.render(&Record { status, ..record }, &mut out));
+        String::from_utf8(out).unwrap()
     };
-    let mut out = b"before\n".to_vec();
-    format.render(&record, &mut out);
-    out.strip_prefix(b"before\n").unwrap().strip_suffix(b"\n").unwrap().to_vec()
+    assert_eq!(painted(200), "\x1b[32m01:02:32 200\x1b[0m\n");
+    assert_eq!(painted(304), "\x1b[36m01:02:32 304\x1b[0m\n");
+    assert_eq!(painted(404), "\x1b[33m01:02:32 404\x1b[0m\n");
+    assert_eq!(painted(503), "\x1b[31m01:02:32 503\x1b[0m\n");
+    assert_eq!(painted(101), "01:02:32 101\n");
+    let json = Format::json(false);
+    assert_eq!(in_format(&json, b""), in_format(&json.clone().painted(), b""));
 }
 
 #[test]

@@ -238,7 +238,7 @@ def config(effects: Effects, *, only_changed: bool) -> Json:
         for each in SETTINGS
         if not only_changed or settings.origin(each.name) != DEFAULT
     ]
-    return {"settings": rows, "file": effects.generation.file}
+    return {"settings": rows, "file": next(reversed(effects.generation.files), None)}
 
 
 def pages(state: State, effects: Effects) -> tuple[Json, tuple[int, ...]]:

@@ -20,7 +20,8 @@ def not_started(state: State, worker: Worker, reason: str, now: float) -> Decisi
 
 def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], now: float) -> Decision:
     state = state.without(worker.nr)
-    logs: list[Command] = [_exit_log(worker, status)]
+    said = _exit_log(worker, status)
+    logs: list[Command] = [said]
     if serving and status:
         logs.append(Log("error", f"{worker} was serving: {', '.join(serving)}"))
     reason = worker.phase.failure if isinstance(worker.phase, Booting | Leaving) else None
@@ -29,6 +30,8 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
         return state, logs  # it counts no more, and its successor is on the way or starts now
     if told_to or state.stopping is not None or worker.generation not in dict(state.wanted()):
         return state, logs
+    if any(reason is not None and reason == failure.reason for failure in state.failures):
+        logs[0] = replace(said, level="debug")  # each of many workers fails alike
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
     if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {_signal_name(-status)} while it booted"
@@ -73,7 +76,9 @@ def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list
 
 
 def _reason(failure: Failure) -> str:
-    text = "App failed to load." if failure.code == ExitCode.APP_LOAD else "Worker failed to boot."
+    if failure.code == ExitCode.APP_LOAD:
+        return "App failed to load."  # the worker has logged a sentence about it
+    text = "Worker failed to boot."
     return f"{text} ({failure.reason})" if failure.reason else text
 
 

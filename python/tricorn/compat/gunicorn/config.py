@@ -110,7 +110,9 @@ class Config(metaclass=ABCMeta):  # noqa: B024  # instances are others, too
         warnings = self._read.warnings if self._read is not None else tuple(w for each in layers for w in each.warnings)
         resolved = resolve(layers, self.directory)
         left_out = judge(self._asked.values(), resolved.unavailable)
-        return Loaded(resolved, (*warnings, *left_out), None if self._read is None else self._read.file, layers)
+        if self._read is None:
+            return Loaded(resolved, (*warnings, *left_out), layers=layers)
+        return Loaded(resolved, (*warnings, *left_out), self._read.file, layers, project=self._read.project)
 
     def _layers(self) -> Iterable[Layer]:
         given = Layer(self._given)

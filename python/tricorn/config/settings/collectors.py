@@ -35,7 +35,7 @@ class Collectors(Section):
         kind=SyslogAddress(),
         default="unix:///var/run/syslog" if sys.platform == "darwin" else "udp://localhost:514",
         default_shown="udp://localhost:514",
-        help="Address to send syslog messages to.",
+        help="Where syslog listens: udp://HOST:PORT, tcp://HOST:PORT or unix://PATH.",
         doc="`udp://HOST:PORT`, `tcp://HOST:PORT` (default port 514) or `unix://PATH`, where datagrams are tried and "
         "then a stream; `#dgram` or `#stream` behind the path says which. Of effect only with `syslog`.",
     )
@@ -44,7 +44,7 @@ class Collectors(Section):
         flags=("--log-syslog",),
         kind=Boolean(),
         default=False,
-        help="Send the logs to syslog, too.",
+        help="Send both logs to syslog as well.",
         doc="The error log, and a line for each request (`disable_redirect_access_to_syslog`). No request waits for "
         "the collector: docs/LOGS.md.",
     )
@@ -61,7 +61,7 @@ class Collectors(Section):
         flags=("--log-syslog-facility",),
         kind=Choice(tuple(FACILITIES), metavar="SYSLOG_FACILITY"),
         default="user",
-        help="Syslog facility name.",
+        help="The facility of messages to syslog, such as user or local3.",
     )
 
     syslog_format = Setting(
@@ -76,7 +76,7 @@ class Collectors(Section):
     statsd_host = Setting(
         kind=StatsdHost(),
         default=None,
-        help="The address of the StatsD server to send metrics to.",
+        help="The address of a StatsD server for metrics of requests.",
         doc="`HOST`, `HOST:PORT` (default port 8125) or `unix://PATH`. The metrics are gunicorn's, for every worker "
         "class, and do not depend on the access log: docs/OPERATIONS.md.",
     )
@@ -84,14 +84,14 @@ class Collectors(Section):
     dogstatsd_tags = Setting(
         kind=Text(metavar="DOGSTATSD_TAGS"),
         default="",
-        help="A comma-delimited list of datadog statsd (dogstatsd) tags to append to statsd metrics.",
+        help="Tags of metrics for Datadog, with commas between them.",
         doc="`tag1:value1,tag2:value2`",
     )
 
     statsd_prefix = Setting(
         kind=Text(metavar="STATSD_PREFIX"),
         default="",
-        help="Prefix to use when emitting statsd metrics; a trailing . is added.",
+        help="What names of StatsD metrics begin with; a point is added.",
         doc="One of a single character gets no point, as with gunicorn.",
     )
 

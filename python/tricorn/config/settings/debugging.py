@@ -13,7 +13,7 @@ class Debugging(Section):
     reload = Setting(
         kind=Boolean(),
         default=False,
-        help="Restart workers when code changes.",
+        help="Start new workers when a file of the application changes. For development.",
         doc="For development. Changes are noticed at once with the package watchfiles, as installed by "
         "`tricorn[reload]`, and within a second without.",
     )
@@ -21,7 +21,7 @@ class Debugging(Section):
     reload_engine = Setting(
         kind=Choice(("auto", "poll", "inotify", "watchfiles")),
         default="auto",
-        help="The implementation that should be used to power reload: auto, poll, inotify or watchfiles.",
+        help="How changes are noticed: auto, poll, or watchfiles (inotify).",
         doc="`auto` is `watchfiles` where it is installed, and `poll` elsewhere. `inotify`, gunicorn's word, is "
         "`watchfiles`.",
     )
@@ -31,7 +31,7 @@ class Debugging(Section):
         action=Action.APPEND,
         kind=ExistingPaths("FILES"),
         default=(),
-        help="Extends the reload option to also watch and reload on additional files or patterns.",
+        help="A further file or pattern that reload watches: templates, for example.",
         doc="Templates, configuration files. Patterns are matched again each time, so that new files are noticed.",
     )
 
@@ -69,20 +69,21 @@ class Debugging(Section):
     spew = Setting(
         kind=Boolean(),
         default=False,
-        help="Install a trace function that spews every line executed by the server.",
+        help="Write every line of Python that runs to stderr. Very slow.",
         doc="This is the nuclear option.",
     )
 
     check_config = Setting(
         kind=Boolean(),
         default=False,
-        help="Check the configuration and the application and exit: 0 if they can be used, 1 if not.",
-        doc="Nothing is bound and no worker is started.",
+        help="Check configuration and application, and exit: 0 if they can be used, 1 if not.",
+        doc="No worker is started and nothing listens. An address in use is refused as a start would refuse it, unless a "
+        "server with the same `title_prefix` has it: then this is a check before its reload, and a warning.",
     )
 
     print_config = Setting(
         kind=Boolean(),
         default=False,
-        help="Print the configuration settings as fully resolved, and check them as --check-config does.",
+        help="Show each setting and where it comes from, what is set first, and check as --check-config.",
         doc="Each with the place it comes from.",
     )

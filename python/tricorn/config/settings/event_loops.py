@@ -14,7 +14,7 @@ class EventLoops(Section):
     asgi_loop = Setting(
         kind=Choice(("auto", "asyncio", "uvloop")),
         default="auto",
-        help="Event loop implementation for ASGI workers: auto, asyncio or uvloop.",
+        help="The event loop of asgi workers: auto, asyncio or uvloop.",
         doc="`auto` is uvloop where it is installed (`pip install 'tricorn[uvloop]'`), else asyncio. Asking for "
         "uvloop where it is not installed is an error; gunicorn takes asyncio then. Other classes have the loop of "
         "their name.",
@@ -23,7 +23,7 @@ class EventLoops(Section):
     asgi_lifespan = Setting(
         kind=Choice(("auto", "on", "off")),
         default="auto",
-        help="Control ASGI lifespan protocol handling: auto, on or off.",
+        help="Whether an ASGI application is told of start and end (lifespan): auto, on or off.",
         doc="An application that says `lifespan.startup.failed` is not served: on the first start that ends the "
         "server, on a reload the old workers go on. With `auto` one that raises or returns without an answer is "
         "served, since it may not speak the protocol; with `on` it is not. The startup is part of the boot "
@@ -43,7 +43,7 @@ class EventLoops(Section):
     root_path = Setting(
         kind=Text(),
         default="",
-        help="The root path for ASGI applications.",
+        help="The path prefix that a front end takes away, for root_path of ASGI.",
         doc="It stands in the scope as `root_path`, and `path` begins with it. WSGI applications take SCRIPT_NAME.",
     )
 

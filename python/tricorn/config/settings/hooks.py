@@ -30,68 +30,68 @@ def _hook(
 class Hooks(Section):
     SECTION = "Server Hooks"
 
-    on_starting = _hook("server", "Called just before the master process is initialized.")
+    on_starting = _hook("server", "Before the server listens: the first hook, in the arbiter.")
 
     on_reload = _hook(
         "server",
-        "Called during a reload with HUP, when the new configuration is in force and no worker is.",
+        "In the arbiter on HUP, when the new configuration is in force and no new worker is started.",
     )
 
-    when_ready = _hook("server", "Called just after the server is started, before a worker is.")
+    when_ready = _hook("server", "When the server listens, before the first worker is started.")
 
     pre_fork = _hook(
         "server, worker",
-        "Called just before a worker is forked.",
+        "In the arbiter, before each fork of a worker.",
         "An exception ends the start or the reload; once workers have served, the worker is forked all the same. The "
         "worker's number is worker.slot.",
     )
 
     post_fork = _hook(
         "server, worker",
-        "Called just after a worker has been forked.",
-        "In the worker, before it changes its user and before it loads the application.",
+        "In a new worker, as the first thing after its fork.",
+        "Before it changes its user and before it loads the application.",
     )
 
     post_worker_init = _hook(
         "worker",
-        "Called just after a worker has initialized the application.",
+        "In a worker, when it has loaded the application.",
     )
 
-    worker_int = _hook("worker", "Called in a worker that received SIGINT or SIGQUIT, before it stops.")
+    worker_int = _hook("worker", "In a worker that got SIGINT or SIGQUIT, before it stops.")
 
     worker_abort = _hook(
         "worker",
-        "Called when a worker received the SIGABRT signal.",
-        "This call generally happens on timeout.",
+        "In a worker that got SIGABRT.",
+        "The arbiter sends it to a worker that `timeout` is over for.",
     )
 
     pre_exec = _hook(
         "server",
-        "Called in the child that becomes the new master process (USR2), before it executes the program.",
+        "In the child that becomes the next server (USR2), before it executes the program.",
     )
 
     pre_request = _hook(
         "worker, req",
-        "Called just before a worker processes the request.",
+        "In the worker, before a request is handed to the application.",
         default=_log_request,
         shown="logs method and path at debug level",
     )
 
     post_request = _hook(
         "worker, req, environ, resp",
-        "Called after a worker processes the request.",
+        "In the worker, after a request was answered.",
         "A function of the first three or two is taken as well.",
         fewest=2,
     )
 
-    child_exit = _hook("server, worker", "Called just after a worker has been exited, in the master process.")
+    child_exit = _hook("server, worker", "In the arbiter, when a worker has ended.")
 
-    worker_exit = _hook("server, worker", "Called just after a worker has been exited, in the worker process.")
+    worker_exit = _hook("server, worker", "In a worker, as the last thing before it ends.")
 
     nworkers_changed = _hook(
         "server, new_value, old_value",
-        "Called just after the number of workers has been changed.",
+        "In the arbiter, when another number of workers is wanted.",
         "The first time `old_value` is None.",
     )
 
-    on_exit = _hook("server", "Called just before exiting the server.")
+    on_exit = _hook("server", "In the arbiter, as the last thing before it ends.")

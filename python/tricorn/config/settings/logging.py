@@ -18,14 +18,14 @@ class Logging(Section):
         flags=("--access-logfile",),
         kind=OptionalText(metavar="FILE"),
         default=None,
-        help="The Access log file to write to; `-` is stdout.",
+        help="The file for a line about each request; `-` is stdout.",
         doc="Without it there is no access log.",
     )
 
     disable_redirect_access_to_syslog = Setting(
         kind=Boolean(),
         default=False,
-        help="Disable redirect access logs to syslog.",
+        help="Send only the error log to syslog.",
         doc="Of effect only with `syslog`: the error log goes there, lines of the access log do not.",
     )
 
@@ -33,16 +33,15 @@ class Logging(Section):
         flags=("--access-logformat",),
         kind=Text(),
         default='%(h)s %(l)s %(u)s %(t)s "%(r)s" %(s)s %(b)s "%(f)s" "%(a)s"',
-        core=True,
-        help="The access log format.",
-        doc="With the atoms of gunicorn: docs/LOGS.md.",
+        help="The line about a request: text with atoms such as %(h)s and %(s)s.",
+        doc="With the atoms of gunicorn: docs/LOGS.md. Where `log_format` is `pretty` the default is a shorter one.",
     )
 
     errorlog = Setting(
         flags=("--error-logfile", "--log-file"),
         kind=Text(metavar="FILE"),
         default="-",
-        help="The Error log file to write to; `-` is stderr.",
+        help="The file for what the server and the application say; `-` is stderr.",
         doc="It is opened anew on USR1, for log rotation.",
     )
 
@@ -54,7 +53,7 @@ class Logging(Section):
             also=(("warn", "warning"), ("fatal", "critical"), ("trace", "debug"), ("notset", "debug")),
         ),
         default="info",
-        help="The granularity of Error log outputs: debug, info, warning, error or critical.",
+        help="What is logged: debug, info, warning, error or critical, and what is worse.",
         doc="`warn`, `fatal`, uvicorn's `trace` and granian's `notset` are understood as well, in any case.",
     )
 
@@ -68,12 +67,14 @@ class Logging(Section):
     )
 
     log_format = Setting(
-        kind=Choice(("text", "json")),
-        default="text",
-        core=True,
+        flags=("--log-format", "--log-style"),
+        kind=Choice(("auto", "pretty", "gunicorn", "json"), metavar="STYLE", also=(("text", "gunicorn"),)),
+        default="auto",
         own=True,
-        help="The format of both logs: text, or json with an object on each line.",
-        doc="Text is gunicorn's format. Values are escaped in both.",
+        help="How lines of both logs look: pretty, gunicorn, json, or auto: pretty on a terminal, else gunicorn.",
+        doc="`pretty` is short, with colours on a terminal (NO_COLOR, FORCE_COLOR and TERM=dumb are respected) and "
+        "without what each worker says of its start and end; `gunicorn`, or `text`, is gunicorn's format; `json` has "
+        "an object on each line. Values are escaped in all of them.",
     )
 
     request_id = Setting(
@@ -88,14 +89,14 @@ class Logging(Section):
     capture_output = Setting(
         kind=Boolean(),
         default=False,
-        help="Redirect stdout/stderr to specified file in `errorlog`.",
+        help="Put what the application prints into the error log.",
         doc="What the application prints then stands in the error log.",
     )
 
     logger_class = Setting(
         kind=ClassName(),
         default="tricorn.log.Logger",
-        help="The logger you want to use to log events in the server.",
+        help="The class that makes both logs, as module.Class.",
         doc="A class with the methods of gunicorn.glogging.Logger, or its dotted name.",
     )
 
@@ -103,7 +104,7 @@ class Logging(Section):
         flags=("--log-config",),
         kind=ExistingPath("FILE"),
         default=None,
-        help="The log config file to use, in the format of logging.config.fileConfig.",
+        help="A file for Python's logging: .ini as for fileConfig, .json or .yaml as for dictConfig.",
         doc="A file whose name ends with .json, .yaml or .yml holds a dictionary as `logconfig_dict` does (uvicorn's; "
         "YAML needs PyYAML). See `logconfig_dict` for the order.",
     )
@@ -112,7 +113,7 @@ class Logging(Section):
         flags=(),
         kind=Dictionary(),
         default=MappingProxyType({}),
-        help="The log config dictionary to use, in the format of logging.config.dictConfig.",
+        help="A dictionary for Python's logging (dictConfig).",
         doc="Beats `logconfig_json`, which beats `logconfig`.",
     )
 
@@ -120,7 +121,7 @@ class Logging(Section):
         flags=("--log-config-json",),
         kind=ExistingPath("FILE"),
         default=None,
-        help="The log config to read from a JSON file, in the format of logging.config.dictConfig.",
+        help="A JSON file for Python's logging (dictConfig).",
         doc="See `logconfig_dict` for the order.",
     )
 
@@ -128,6 +129,6 @@ class Logging(Section):
         flags=("-R", "--enable-stdio-inheritance"),
         kind=Boolean(),
         default=False,
-        help="Enable stdio inheritance: a daemon keeps its standard streams.",
+        help="Leave a daemon its standard streams.",
         doc="Of effect only with `daemon`.",
     )

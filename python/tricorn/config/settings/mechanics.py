@@ -23,7 +23,7 @@ class Mechanics(Section):
         flags=("--preload",),
         kind=Boolean(),
         default=False,
-        help="Load application code before the worker processes are forked.",
+        help="Load the application once, before workers are forked: they share its memory.",
         doc="Saves memory, since workers share the pages; costs reloading code with HUP.",
     )
 
@@ -32,22 +32,22 @@ class Mechanics(Section):
         kind=Boolean(),
         default=True,
         core=True,
-        help="Disables the use of sendfile().",
+        help="Copy files into responses instead of calling sendfile(2).",
         doc="Files that an application returns through wsgi.file_wrapper then go through memory.",
     )
 
     reuse_port = Setting(
         kind=Boolean(),
         default=False,
-        help="Set the SO_REUSEPORT flag on the listening socket.",
-        doc="Each worker then listens on a socket of its own, and the kernel spreads connections over them.",
+        help="Give each worker a listening socket of its own (SO_REUSEPORT).",
+        doc="The kernel then spreads connections over the sockets.",
     )
 
     chdir = Setting(
         kind=OptionalText(metavar="DIR"),
         default=None,
         default_shown="the directory in which the server is started",
-        help="Change directory to specified directory before loading apps.",
+        help="The directory to work in; modules are looked for there.",
         doc="Relative paths of other settings begin here. Configuration files themselves are looked for in the "
         "directory in which the server is started.",
     )
@@ -56,7 +56,7 @@ class Mechanics(Section):
         flags=("-D", "--daemon"),
         kind=Boolean(),
         default=False,
-        help="Daemonize the server process.",
+        help="Go on in the background, without a terminal.",
         doc="Detaches the server from the controlling terminal and enters the background.",
     )
 
@@ -65,7 +65,7 @@ class Mechanics(Section):
         action=Action.APPEND,
         kind=EnvAssignments(),
         default=(),
-        help="Set environment variables in the execution environment, as KEY=VALUE.",
+        help="A variable for the environment of the application, KEY=VALUE.",
         doc="Set before the application is loaded. --print-config shows the names without the values.",
     )
 
@@ -73,14 +73,14 @@ class Mechanics(Section):
         flags=("-p", "--pid"),
         kind=OptionalText(metavar="FILE"),
         default=None,
-        help="A filename to use for the PID file.",
+        help="A file to write the process id of the server into.",
         doc="Without it none is written.",
     )
 
     worker_tmp_dir = Setting(
         kind=OptionalText(metavar="DIR"),
         default=None,
-        help="A directory to use for the worker heartbeat temporary file.",
+        help="No effect: the workers' heartbeat is in shared memory and needs no file.",
         doc="Accepted for gunicorn's sake, and of no effect: whether a worker lives is known from shared memory.",
     )
 
@@ -89,7 +89,7 @@ class Mechanics(Section):
         kind=User(),
         default=os.geteuid(),
         default_shown="the user who starts the server",
-        help="Switch worker processes to run as this user.",
+        help="The user as which workers run: a name or a number.",
         doc="A user's number or name.",
     )
 
@@ -98,7 +98,7 @@ class Mechanics(Section):
         kind=Group(),
         default=os.getegid(),
         default_shown="the group of the user who starts the server",
-        help="Switch worker process to run as this group.",
+        help="The group as which workers run: a name or a number.",
         doc="A group's number or name.",
     )
 
@@ -106,7 +106,7 @@ class Mechanics(Section):
         flags=("-m", "--umask"),
         kind=Umask(),
         default=0,
-        help="A bit mask for the file mode on files written by the server.",
+        help="Permissions that files made by the server do not get, as umask(2) has them.",
         doc="It also decides who may connect to a unix socket. A text that begins with 0 is octal.",
     )
 
@@ -121,7 +121,7 @@ class Mechanics(Section):
         flags=(),
         kind=ExistingPath("DIR"),
         default=None,
-        help="Directory to store temporary request data as they are read.",
+        help="The directory of request bodies that are too large for memory.",
         doc="Request bodies that are larger than `body_buffer_size` are kept here, in files without a name, and what "
         "slow clients have not taken of responses (`response_buffering`). Without it the system's directory for "
         "temporary files is used.",
@@ -130,7 +130,7 @@ class Mechanics(Section):
     pythonpath = Setting(
         kind=TextList(metavar="STRING"),
         default=(),
-        help="A comma-separated list of directories to add to the Python path.",
+        help="Directories, with commas between them, in which modules are looked for first.",
         doc="The last is searched first.",
     )
 
@@ -156,7 +156,7 @@ class Mechanics(Section):
         flags=("--no-control-socket",),
         kind=Boolean(),
         default=False,
-        help="Disable control socket.",
+        help="Open no control socket; `tricorn ctl` then finds no server.",
         doc="The server is then controlled by signals alone.",
     )
 
@@ -177,7 +177,7 @@ class Naming(Section):
         kind=OptionalText(),
         default=None,
         default_shown="default_proc_name",
-        help="A base to use with setproctitle for process naming.",
+        help="The name in the titles of processes, in place of the application's.",
         doc="Processes are called `tricorn: master [NAME]` and `tricorn: worker [NAME]` when the package setproctitle "
         "is installed, as by `tricorn[setproctitle]`.",
     )
@@ -187,7 +187,7 @@ class Naming(Section):
         kind=Text(),
         default="tricorn",
         default_shown="the application's name",
-        help="Internal setting that is adjusted for each type of application.",
+        help="The name in the titles of processes if proc_name is not set.",
     )
 
     title_prefix = Setting(

@@ -22,7 +22,7 @@ class Processes(Section):
         env_also=("WEB_CONCURRENCY",),
         kind=Integer(min=1, max=4096),
         default=1,
-        help="The number of worker processes for handling requests.",
+        help="How many processes serve requests.",
         doc="TTIN and TTOU change it by one while the server runs; a reload sets it again.",
     )
 
@@ -30,7 +30,7 @@ class Processes(Section):
         flags=("-k", "--worker-class"),
         kind=ClassName(WORKER_CLASSES),
         default=AUTO,
-        help=f"The type of workers to use: {', '.join(WORKER_CLASSES[:-1])} or {WORKER_CLASSES[-1]}.",
+        help=f"How workers run requests: {', '.join(WORKER_CLASSES[:-1])} or {WORKER_CLASSES[-1]}.",
         doc="The way a worker waits. `auto` follows the application: `sync` for WSGI (`gthread` with several "
         "threads), `asgi` for ASGI, `tornado` or `aiohttp` for an application of these libraries. Each worker tells "
         "it by the type of what it has loaded, and the log says the class and the reason. What could be any of them "
@@ -60,7 +60,7 @@ class Processes(Section):
     threads = Setting(
         kind=Integer(min=1, max=4096, zero=1),
         default=1,
-        help="The number of worker threads for handling requests.",
+        help="How many requests one worker runs at once, each in a thread of its own.",
         doc="0 is 1. With more than one, `sync` becomes `gthread`.",
     )
 
@@ -87,14 +87,14 @@ class Processes(Section):
     max_requests = Setting(
         kind=Integer(),
         default=0,
-        help="The maximum number of requests a worker will process before restarting; 0 switches it off.",
+        help="Replace a worker after this many requests; 0 switches it off.",
         doc="Its successor is started first, so that nothing waits for it.",
     )
 
     max_requests_jitter = Setting(
         kind=Integer(),
         default=0,
-        help="The maximum jitter to add to the max_requests setting.",
+        help="Up to how many requests are added to max_requests by chance, so that workers do not leave together.",
         doc="Each worker adds a random number up to this one, so that they do not all restart at once.",
     )
 
@@ -103,8 +103,7 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=30,
         core=True,
-        help="Seconds without progress after which a worker whose request holds its thread is replaced; 0 switches it "
-        "off.",
+        help="Seconds without progress after which the worker of a request is replaced; 0 switches it off.",
         doc="A request that holds a thread of a sync or gthread worker and makes no progress for longer has its "
         "Python stack logged, also when the thread sits in C code. The worker then finishes its other requests and is "
         "replaced. Progress is the call, each piece that the application yields or writes, and each that a slow "
@@ -128,7 +127,7 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=2,
         core=True,
-        help="The number of seconds to wait for requests on a Keep-Alive connection.",
+        help="Seconds an idle connection stays open for its next request.",
         doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
     )
 
@@ -172,7 +171,7 @@ class Processes(Section):
         kind=Seconds(max=YEAR),
         default=0,
         own=True,
-        help="The maximum jitter to add to the max_worker_lifetime setting, in seconds.",
+        help="Up to how many seconds are added to max_worker_lifetime by chance.",
         doc="Each worker adds a random time up to this one, so that they are not all replaced at once.",
     )
 
@@ -188,6 +187,6 @@ class Processes(Section):
     http_parser = Setting(
         kind=Choice(("auto", "fast", "python")),
         default="auto",
-        help="HTTP parser implementation: auto, fast or python.",
+        help="No effect: there is one parser. One of auto, fast or python.",
         doc="Accepted for gunicorn's sake: there is one parser, and it is native.",
     )

@@ -21,7 +21,7 @@ class Limits(Section):
         kind=Integer(),
         default=4094,
         core=True,
-        help="The maximum size of HTTP request line in bytes; 0 is the largest there is.",
+        help="Most bytes of a request line; 0 is the largest there is.",
         doc="A longer one is answered with 414.",
     )
 
@@ -29,7 +29,7 @@ class Limits(Section):
         kind=Integer(),
         default=100,
         core=True,
-        help="Limit the number of HTTP headers fields in a request; 0 is the largest there is.",
+        help="Most header fields of a request; 0 is the largest there is.",
         doc="A request with more is answered with 431.",
     )
 
@@ -38,7 +38,7 @@ class Limits(Section):
         kind=Integer(),
         default=8190,
         core=True,
-        help="Limit the allowed size of an HTTP request header field; 0 is the largest there is.",
+        help="Most bytes of one header field; 0 is the largest there is.",
         doc="Of name and value together; a longer one is answered with 431.",
     )
 
@@ -61,7 +61,7 @@ class FrontEnds(Section):
         kind=Networks(),
         default="127.0.0.1,::1",
         core=True,
-        help="Front-end's IP addresses or networks from which allowed to handle set secure headers.",
+        help="Addresses or networks of front ends whose X-Forwarded-… fields are believed.",
         doc="`*` believes everybody. Peers on a unix socket are always believed.",
     )
 
@@ -129,14 +129,14 @@ class FrontEnds(Section):
 class Leniency(Section):
     SECTION = "Leniency"
 
-    permit_obsolete_folding = _leniency("Permit requests employing obsolete HTTP line folding mechanism.")
+    permit_obsolete_folding = _leniency("Accept header fields that go on in the next line (obs-fold of RFC 9112).")
 
-    strip_header_spaces = _leniency("Strip spaces present between the header name and the `:`.")
+    strip_header_spaces = _leniency("Accept spaces between the name of a header field and its colon.")
 
     permit_unconventional_http_method = _leniency(
-        "Permit HTTP methods not matching conventions, such as IANA registration guidelines.",
+        "Accept methods with lower-case letters or `#`, and of fewer than 3 or more than 20 characters.",
     )
 
-    permit_unconventional_http_version = _leniency("Permit HTTP version not matching conventions of 2023.")
+    permit_unconventional_http_version = _leniency("Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these.")
 
-    casefold_http_method = _leniency("Transform received HTTP methods to uppercase.")
+    casefold_http_method = _leniency("Make methods upper case: `get` is GET.")

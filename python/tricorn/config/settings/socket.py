@@ -16,7 +16,7 @@ class Socket(Section):
         env_also=("PORT",),
         kind=Addresses(),
         default=("127.0.0.1:8000",),
-        help="The socket to bind.",
+        help="Where to listen: HOST:PORT, HOST, :PORT, unix:PATH or fd://NUMBER.",
         doc="HOST, HOST:PORT, [v6]:PORT, unix:PATH, unix:@NAME (abstract) or fd://N; may be given several times. "
         "The variable PORT, which platforms set, means 0.0.0.0:$PORT.",
     )
@@ -24,6 +24,6 @@ class Socket(Section):
     backlog = Setting(
         kind=Integer(),
         default=2048,
-        help="The maximum number of pending connections.",
+        help="How many new connections the kernel keeps until a worker takes them.",
         doc="The kernel cuts it to net.core.somaxconn, and lets one wait with 0.",
     )

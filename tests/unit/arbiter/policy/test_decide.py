@@ -59,7 +59,7 @@ class TestFirstStartFails:
         assert exits(end) == [4]
         assert texts(end, "error")[-2:] == [
             "Shutting down: Master",
-            "Reason: App failed to load. (Failed to find attribute 'x' in 'app'.)",
+            "Reason: App failed to load.",
         ]
 
     def test_a_failed_worker_is_not_tried_again_while_none_was_ready(self) -> None:
