@@ -1,0 +1,102 @@
+"""Builds the documentation site from docs/: `make docs`.
+
+    python scripts/build_site.py [SPHINX-BUILD]
+
+The pages are copied to dist/docs-source first, together with a few that stand elsewhere in the repository. A link to a
+file that is no page of the site is not a link there: the site has to work without a network, from a folder. Sphinx then
+writes dist/docs. A warning, such as one about a link or an anchor that leads nowhere, is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path, PurePosixPath
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "dist/docs-source"
+SITE = ROOT / "dist/docs"
+
+ELSEWHERE = {
+    "CHANGELOG.md": "project/changelog.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security-policy.md",
+    "tests/README.md": "project/tests.md",
+    "benches/README.md": "project/benches.md",
+}
+"""Pages of the site by their path in the repository, if there is such a file; those of docs/ keep their names."""
+
+LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def main() -> int:
+    builder = sys.argv[1] if len(sys.argv) > 1 else "sphinx-build"
+    stage(ROOT, SOURCE)
+    shutil.rmtree(SITE, ignore_errors=True)
+    command = [builder, "-W", "--keep-going", "--fresh-env", "--quiet", "-d", str(SOURCE / ".doctrees")]
+    environment = {**os.environ, "TRICORN_VERSION": version()}
+    status = subprocess.run([*command, str(SOURCE), str(SITE)], env=environment).returncode
+    if status == 0:
+        print(f"{SITE.relative_to(ROOT)}/index.html: {len(list(SITE.rglob('*.html')))} pages")
+    return status
+
+
+def version() -> str:
+    text = (ROOT / "python/tricorn/__init__.py").read_text()
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Every file of the site: its path in the repository, and its path in the site's sources."""
+    docs = [path for path in sorted((root / "docs").rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
+    own = {path.relative_to(root).as_posix(): path.relative_to(root / "docs").as_posix() for path in docs}
+    return own | {name: place for name, place in ELSEWHERE.items() if (root / name).exists()}
+
+
+def stage(root: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    found = pages(root)
+    for name, place in found.items():
+        path = target / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            path.write_text(moved((root / name).read_text(), name, found))
+        else:
+            shutil.copy(root / name, path)
+
+
+def moved(text: str, name: str, found: dict[str, str]) -> str:
+    """The text of a page with its links as they are in the site. `name` is its path in the repository."""
+    parts: list[str] = []
+    end = 0
+    for fence in FENCE.finditer(text):
+        parts += [_relinked(text[end : fence.start()], name, found), fence[0]]
+        end = fence.end()
+    return "".join((*parts, _relinked(text[end:], name, found)))
+
+
+def _relinked(text: str, name: str, found: dict[str, str]) -> str:
+    def replace(link: re.Match[str]) -> str:
+        mark, words, target = link.groups()
+        path, hash_, anchor = target.partition("#")
+        if not path or re.match(r"[a-z]+:", path):
+            return link[0]
+        goal = os.path.normpath(PurePosixPath(name).parent / path)
+        if goal in found:
+            there = os.path.relpath(found[goal], PurePosixPath(found[name]).parent)
+            return f"{mark}[{words}]({there}{hash_}{anchor})"
+        shown = words.strip("`")
+        return f"{words} (`{goal}`)" if shown != goal and shown != path else f"`{goal}`"
+
+    return LINK.sub(replace, text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

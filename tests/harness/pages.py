@@ -1,0 +1,272 @@
+"""Pages of the documentation, and a run through one as its reader would make it.
+
+A block of code whose first line is a comment with the name of a file is that file. A block of `console` is what a
+terminal shows: a line with `$ ` is a command, and the lines below it are of its output, in their order. `…` stands for
+any text, and in a line of its own for any lines. A command whose output has *Ready:* or ends with `…` alone goes on: it
+is a server. What a block has before its first command is what the server's terminal then shows. `^C` ends the server.
+
+Everything else of a page is to be read. Blocks of `sh` name what needs another machine, or root, and are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.harness.deadline import PATIENCE, until
+from tests.harness.server import Lines, free_ports
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+
+BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"^(?:#|//|;) ([\w./-]+\.\w+)$")
+PORTS = ("8000", "8001", "9000")
+"""Those that pages use; a run has free ones in their place."""
+
+
+class File(NamedTuple):
+    path: str
+    text: str
+
+
+class Command(NamedTuple):
+    words: str
+    output: tuple[str, ...]
+
+    @property
+    def stays(self) -> bool:
+        """It goes on, as a server does."""
+        return any("Ready:" in line for line in self.output)
+
+
+class Shown(NamedTuple):
+    """What the terminal of the server shows."""
+
+    lines: tuple[str, ...]
+
+
+class Interrupt(NamedTuple):
+    pass
+
+
+Step = File | Command | Shown | Interrupt
+
+
+ROOMS = ("tutorial", "how-to", "frameworks", "deploying", "reference")
+"""Folders whose pages are gone through. What the others show is proved by tests of the features they are about."""
+
+
+def pages() -> list[str]:
+    """The names of pages that have commands to be run."""
+    found = sorted(path.relative_to(DOCS).as_posix() for room in ROOMS for path in (DOCS / room).rglob("*.md"))
+    return [name for name in found if any(isinstance(step, Command) for step in steps((DOCS / name).read_text()))]
+
+
+def steps(text: str) -> list[Step]:
+    """What there is to do on a page."""
+    found: list[Step] = []
+    for block in BLOCK.finditer(text):
+        indent, language, body = block.groups()
+        body = re.sub(rf"^{indent}", "", body, flags=re.MULTILINE)
+        named = NAMED.match(body.partition("\n")[0])
+        if language == "console":
+            found += _terminal(body.splitlines())
+        elif named:
+            found.append(File(named[1], body))
+    return found
+
+
+def _terminal(lines: list[str]) -> Iterator[Step]:
+    words: str | None = None
+    output: list[str] = []
+
+    def so_far() -> Iterator[Step]:
+        if words is not None:
+            yield Command(words, tuple(output))
+        elif output:
+            yield Shown(tuple(output))
+
+    for line in lines:
+        if line.startswith("$ "):
+            yield from so_far()
+            words, output = line[2:], []
+        elif line == "^C":
+            yield from so_far()
+            yield Interrupt()
+            words, output = None, []
+        elif words is not None and words.endswith("\\"):
+            words = words[:-1].rstrip() + " " + line.lstrip("> ")
+        elif line:
+            output.append(line)
+    yield from so_far()
+
+
+class Run:
+    """A context manager: a directory in which the steps of a page are made; afterwards nothing runs any more."""
+
+    def __enter__(self) -> Self:
+        self.directory = Path(tempfile.mkdtemp(prefix="tricorn-page-"))
+        self.directory.chmod(0o755)  # for the user as which nginx's workers run
+        self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self._server: subprocess.Popen[bytes] | None = None
+        self._log: Lines | None = None
+        self._seen = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._end(signal.SIGTERM)
+        finally:
+            for pid in self._left():
+                os.kill(pid, signal.SIGKILL)
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _left(self) -> list[int]:
+        """Processes that a command has left: they are where the page's files are."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if Path(os.readlink(process / "cwd")).is_relative_to(self.directory):
+                    found.append(int(process.name))
+            except OSError:
+                pass  # it has ended, or is another user's
+        return found
+
+    def make(self, step: Step) -> None:
+        match step:
+            case File(path, text):
+                target = self.directory / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(self._here(text))
+            case Command(words, output) if step.stays:
+                self._start(self._here(words), output)
+            case Command(words, output):
+                self._call(self._here(words), output)
+            case Shown(lines):
+                self._wait(lines)
+            case Interrupt():
+                self._end(signal.SIGINT)
+
+    def _here(self, text: str) -> str:
+        return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self._ports[port[1]], text)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRICORN", "GUNICORN"))}
+        return kept | {
+            "PATH": f"{Path(sys.executable).parent}:{kept.get('PATH', '')}",
+            "TRICORN_CONTROL_SOCKET": str(self.directory / ".control"),
+            "UVICORN_PORT": self._ports["8000"],  # weaker than all that a page says
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+
+    def _start(self, words: str, output: tuple[str, ...]) -> None:
+        self._end(signal.SIGTERM)
+        self._server = subprocess.Popen(
+            ["bash", "-c", words],
+            cwd=self.directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        assert self._server.stdout is not None
+        self._log, self._seen = Lines(self._server.stdout), 0
+        self._wait(output)
+
+    def _wait(self, lines: tuple[str, ...]) -> None:
+        """Until the server has written these, one after another."""
+        log = self._log
+        assert log is not None, f"no server runs that could show {lines[0]!r}"
+        for line in lines:
+            if line == "…":
+                continue
+            pattern = as_pattern(self._here(line))
+
+            def came(pattern: re.Pattern[str] = pattern) -> bool:
+                while self._seen < len(log.lines):
+                    self._seen += 1
+                    if pattern.search(log.lines[self._seen - 1]):
+                        return True
+                return False
+
+            try:
+                until(came, f"the server shows {line!r}")
+            except AssertionError as missing:
+                raise AssertionError(f"{missing}; what it shows:\n{log.text}") from None
+
+    def _call(self, words: str, output: tuple[str, ...]) -> None:
+        done = subprocess.run(
+            ["bash", "-c", words],
+            cwd=self.directory,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+        )
+        text = done.stdout.decode(errors="replace").replace("\r", "")
+        problem = f"$ {words}\n{text}\n"
+        log = f"the server shows:\n{self._log.text}" if self._log is not None else ""
+        assert done.returncode == 0, f"{problem}ended with status {done.returncode}\n{log}"
+        rest = text.splitlines()
+        for line in output:
+            if line == "…":
+                continue
+            pattern = as_pattern(self._here(line))
+            place = next((number for number, each in enumerate(rest) if pattern.search(each)), None)
+            assert place is not None, f"{problem}does not show {line!r}\n{log}"
+            rest = rest[place + 1 :]
+
+    def _end(self, how: signal.Signals) -> None:
+        server, self._server = self._server, None
+        if server is None:
+            return
+        os.kill(server.pid, how)
+        try:
+            server.wait(PATIENCE)
+        finally:
+            try:
+                os.killpg(server.pid, signal.SIGKILL)  # what it has left
+            except ProcessLookupError:
+                pass
+            server.wait()
+
+
+STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\]"
+VARIES = (
+    (STAMP, STAMP),
+    (r"\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}", r"\\d\\d/\\w{3}/\\d{4}:\\d\\d:\\d\\d:\\d\\d [+-]\\d{4}"),
+    (r"\[\d+\]", r"\\[\\d+\\]"),
+    (r"pid: ?\d+", r"pid: ?\\d+"),
+    (r"\(\d+\)$", r"\\(\\d+\\)"),
+    (r"\b\d+\.\d+ s\b", r"\\d+\\.\\d+ s"),
+)
+"""What differs from run to run, and what it may be instead: times, process ids, durations."""
+
+
+def as_pattern(line: str) -> re.Pattern[str]:
+    """What matches a line of output."""
+    parts = re.split("(" + "|".join(f"(?:{shown})" for shown, _ in VARIES) + "|…)", line)
+    return re.compile("".join(map(_part, parts)) + "$" if not line.endswith("…") else "".join(map(_part, parts)))
+
+
+def _part(text: str) -> str:
+    if text == "…":
+        return ".*"
+    for shown, instead in VARIES:
+        if re.fullmatch(shown, text):
+            return instead.replace("\\\\", "\\") if instead != STAMP else STAMP
+    return re.escape(text)
