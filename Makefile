@@ -247,6 +247,10 @@ mutants: build ## Puts faults into a copy, one after another: does the suite not
 storms: build ## Servers under combined disturbances drawn from new seeds, ten minutes of them (STORMS_ARGS="--seconds 3600", "--seed N")
 	@$(BIN)/python -m tests.storms $(STORMS_ARGS)
 
+.PHONY: healthy
+healthy: build ## Is anything false in what the doctor says of healthy servers? An hour of them, side by side (HEALTHY_ARGS="--seconds 60")
+	@$(BIN)/python -m tests.healthy $(HEALTHY_ARGS)
+
 .PHONY: fuzz
 fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new mutants at a running server
 	@fuzz/run 60

@@ -444,6 +444,9 @@ class Core:
         """Opens the access log file anew (after rotation). Raises `OSError`."""
 
 _Sample: TypeAlias = tuple[int, Sequence[tuple[str, int, str]]]
+_Frame: TypeAlias = tuple[str, int, str]
+_PoolWait: TypeAlias = tuple[str, str, _Frame, _Frame | None]
+_Roll: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[tuple[int, _PoolWait | None]]]
 _Sampling: TypeAlias = Callable[[Sequence[int], Sequence[tuple[int, object]]], Sequence[_Sample]]
 
 @final
@@ -480,8 +483,11 @@ class GreenServer:
     def calls(self) -> list[tuple[int, object]]:
         """The greenlets of requests, with their places; none without `request_timeout` or `profile_after`."""
 
-    def sample_with(self, function: _Sampling) -> None:
-        """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
+    def sample_with(self, samples: _Sampling, roll: _Roll) -> None:
+        """What tells where the requests at some places wait: file, line and function, the innermost frame first.
+
+        `roll` tells for which pool they do: its name, its size, the frame of the library, and that of the application.
+        """
 
     def close(self) -> None:
         """Lets go of everything. Raises what ended the service, if that was not a drain or a stop."""
@@ -665,8 +671,11 @@ class LoopServer:
     def calls(self) -> list[tuple[int, object]]:
         """What calls that wait are known by, with their places: a task, or the object that stands for the call."""
 
-    def sample_with(self, function: _Sampling) -> None:
-        """What tells where the requests at some places wait: file, line and function, the innermost frame first."""
+    def sample_with(self, samples: _Sampling, roll: _Roll) -> None:
+        """What tells where the requests at some places wait: file, line and function, the innermost frame first.
+
+        `roll` tells for which pool they do: its name, its size, the frame of the library, and that of the application.
+        """
 
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""

@@ -170,10 +170,10 @@ DOCTOR = (
     Fault(
         "quota_of_the_groups_above",
         "the smallest quota of a cgroup and of those above it counts",
-        f"{CHECK}/cgroup.py",
+        "python/tricorn/cgroup.py",
         "return min(quotas, default=None)",
         "return quotas[0] if quotas else None",
-        ("tests/unit/doctor/check/test_cgroup.py -k smallest",),
+        ("tests/unit/test_cgroup.py -k smallest",),
     ),
     Fault(
         "evidence_of_afterwards",

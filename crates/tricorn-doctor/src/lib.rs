@@ -26,7 +26,8 @@ mod report;
 mod trouble;
 mod verdict;
 
-pub use look::Doctor;
+pub use look::{Doctor, application};
+pub use naming::is_loop;
 pub use python::frames::{PyFrame, Walked, Walks};
 pub use python::runtime::PyThread;
 pub use report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};

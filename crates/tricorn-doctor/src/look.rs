@@ -13,7 +13,7 @@ use crate::memory::Memory;
 use crate::naming;
 use crate::native::Stacks;
 use crate::procfs::{self, Call, Times};
-use crate::python::frames::{self, Codes, Walked, Walks};
+use crate::python::frames::{self, Codes, PyFrame, Walked, Walks};
 use crate::python::runtime::{GilState, PyThread, Runtime, Unreadable};
 use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
 use crate::trouble::Trouble;
@@ -133,6 +133,12 @@ impl Doctor {
     pub fn frames_of(&mut self, thread: &PyThread) -> Option<Walked> {
         let runtime = self.runtime.as_ref().ok()?;
         Some(frames::walk(runtime, &self.memory, thread.state, &mut self.codes, &mut self.walks))
+    }
+
+    /// The frames of a thread with their addresses, the outermost first: whether two looks found the same calls.
+    pub fn nesting_of(&mut self, thread: &PyThread) -> Vec<(u64, PyFrame)> {
+        let Ok(runtime) = &self.runtime else { return Vec::new() };
+        frames::nesting(runtime, &self.memory, thread.state, &mut self.codes)
     }
 
     fn gils(&self, threads: &[PyThread]) -> HashMap<u64, GilState> {
@@ -283,7 +289,7 @@ impl Doctor {
         for (&interpreter, gil) in gils.iter().filter(|(_, gil)| gil.locked) {
             let found = gathered.iter().find(|each| each.python.is_some_and(|thread| thread.state == gil.holder));
             if let Some(holder) = found {
-                let at = application(&holder.walked).map(|frame| format!(", at {}", short(&frame))).unwrap_or_default();
+                let at = application(&holder.walked.frames).map(|frame| format!(", at {}", short(&frame))).unwrap_or_default();
                 let words = format!("thread {} ({}){at}", holder.tid, procfs::name(self.pid, holder.tid));
                 holders.insert(interpreter, (gil.holder, words));
             }
@@ -295,7 +301,7 @@ impl Doctor {
         let name = procfs::name(self.pid, each.tid);
         let seen = each.python.and_then(|thread| glances.get(&thread.state));
         let holder = each.python.and_then(|thread| holders.get(&thread.interpreter));
-        let application = application(&each.walked);
+        let application = application(&each.walked.frames);
         let call_name = each.inside.described.as_ref().map(|call| call.name.as_str()).unwrap_or_default();
         let evidence = Evidence {
             running: each.cpu,
@@ -411,9 +417,10 @@ fn in_lock(each: &Gathered, call: &str) -> bool {
     call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
 }
 
-fn application(walked: &Walked) -> Option<frames::PyFrame> {
-    let own = walked.frames.iter().find(|frame| naming::is_application(&frame.file));
-    own.or(walked.frames.first()).cloned()
+/// Of frames, the innermost first, the innermost one of the application; where there is none, the innermost one.
+pub fn application(walked: &[frames::PyFrame]) -> Option<frames::PyFrame> {
+    let own = walked.iter().find(|frame| naming::is_application(&frame.file));
+    own.or(walked.first()).cloned()
 }
 
 fn short(frame: &frames::PyFrame) -> String {

@@ -84,6 +84,20 @@ pub fn waits_for_events(call: &str, frames: &[PyFrame]) -> bool {
     }
 }
 
+/// Code that runs callbacks, greenlets or requests one after another: what it has called is another thing each time.
+pub fn is_loop(file: &str) -> bool {
+    of_server(file) || LOOPS.iter().any(|part| file.contains(part))
+}
+
+const LOOPS: [&str; 6] = [
+    "/asyncio/base_events.py",
+    "/asyncio/events.py",
+    "/asyncio/runners.py",
+    "/gevent/",
+    "/eventlet/hubs/",
+    "/eventlet/greenthread.py",
+];
+
 /// tricorn's own code that serves: also in a checkout, where it is not installed.
 fn of_server(file: &str) -> bool {
     SERVER.iter().any(|part| file.contains(part))

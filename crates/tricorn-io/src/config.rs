@@ -1,6 +1,7 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::clock::SECOND;
 use crate::stream::Stream;
+use crate::wait_sites::WaitSite;
 use rustix::fd::OwnedFd;
 use std::any::Any;
 use std::sync::Arc;
@@ -71,6 +72,10 @@ pub struct Config {
     pub timeout: u64,
     /// How long an event loop may be held up before what holds it up is told; 0: nothing is looked for.
     pub doctor_threshold: u64,
+    /// How long a call on a thread may make no progress before it is told what it is at; 0: none is.
+    pub doctor_slow_request: u64,
+    /// Where libraries wait for room in a pool.
+    pub wait_sites: Arc<[WaitSite]>,
     /// How long a call may take before it is looked at where it is; 0: none is.
     pub profile_after: u64,
     /// The file into which is written what was found.

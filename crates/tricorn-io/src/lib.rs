@@ -34,6 +34,7 @@ pub mod reactor;
 mod scoreboard;
 mod stream;
 mod sys;
+mod wait_sites;
 mod waiting;
 mod websocket;
 
@@ -71,5 +72,6 @@ pub use sys::enlarge_signal_stack;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
 pub use sys::fork::{exit_at_once, is_child};
 pub use tricorn_doctor::PyFrame;
+pub use wait_sites::{Place, PoolWait, WaitSite};
 pub use waiting::tails::Frames;
 pub use websocket::{WebSocket, WebSocketBuffers, WebSocketIo};

@@ -76,8 +76,8 @@ impl LoopServer {
     }
 
     /// What tells where tasks wait.
-    fn sample_with(&self, py: Python<'_>, function: Py<PyAny>) {
-        self.samples.tell_with(py, function);
+    fn sample_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
+        self.samples.tell_with(py, samples, roll);
     }
 
     /// What is to be raised in the call that the loop is at if that is late: asked in a signal handler.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Config, Failpoint, MaxConcurrency, QueueOrder};
+use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, QueueOrder, WaitSite};
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
@@ -95,6 +95,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
         doctor_threshold: options.optional_seconds("doctor_threshold")?,
+        doctor_slow_request: options.optional_seconds("doctor_slow_request")?,
+        wait_sites: wait_sites(&options)?,
         profile_after: options.optional_seconds("profile_after")?,
         profile: options.pipe("profile")?,
         request_timeout: options.optional_seconds("request_timeout")?,
@@ -149,6 +151,17 @@ fn upload_dir(options: &Options<'_, '_>) -> PyResult<Option<std::path::PathBuf>>
         upload_dir_is_usable(directory.clone())?;
     }
     Ok(directory)
+}
+
+/// A pool, the file and the function of its frame, and those of the next frame further in, which may be empty.
+type Site = (String, String, String, String, String);
+
+fn wait_sites(options: &Options<'_, '_>) -> PyResult<Arc<[WaitSite]>> {
+    let site = |(pool, file, function, inner_file, inner_function): Site| {
+        let inner = (!inner_file.is_empty()).then_some(Place { file: inner_file, function: inner_function });
+        WaitSite { pool, outer: Place { file, function }, inner }
+    };
+    Ok(options.optional::<Vec<Site>>("wait_sites")?.into_iter().map(site).collect())
 }
 
 fn queue_order(options: &Options<'_, '_>) -> PyResult<QueueOrder> {

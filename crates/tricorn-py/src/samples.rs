@@ -2,21 +2,31 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use tricorn_io::clock;
-use tricorn_io::{Engine, Frames, PyFrame};
+use tricorn_io::{Engine, Frames, PoolWait, PyFrame};
 
-/// `tricorn.workers.waiting.samples`, once a worker has said so.
-pub struct Samples(PyOnceLock<Py<PyAny>>);
+/// `tricorn.workers.waiting.samples` and `tricorn.workers.roll.roll`, once a worker has said so.
+pub struct Samples {
+    samples: PyOnceLock<Py<PyAny>>,
+    roll: PyOnceLock<Py<PyAny>>,
+}
 
-/// A place, and its frames as file, line and function.
-type Found = Vec<(usize, Vec<(String, i32, String)>)>;
+/// File, line and function.
+type Frame = (String, i32, String);
+
+/// A place, and its frames.
+type Found = Vec<(usize, Vec<Frame>)>;
+
+/// A place, and the pool where it waits for room: its name, its size, the frame of the library, that of the application.
+type Seats = Vec<(usize, Option<(String, String, Frame, Option<Frame>)>)>;
 
 impl Samples {
     pub fn new() -> Samples {
-        Samples(PyOnceLock::new())
+        Samples { samples: PyOnceLock::new(), roll: PyOnceLock::new() }
     }
 
-    pub fn tell_with(&self, py: Python<'_>, function: Py<PyAny>) {
-        let _ = self.0.set(py, function);
+    pub fn tell_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
+        let _ = self.samples.set(py, samples);
+        let _ = self.roll.set(py, roll);
     }
 
     /// Tells what was asked for, if something was.
@@ -24,17 +34,37 @@ impl Samples {
     pub fn tell(&self, py: Python<'_>, engine: &Engine, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
         if let Some(places) = engine.take_sample_order() {
             self.tell_these(py, engine, places, calls());
+        } else if let Some(places) = engine.take_roll_order() {
+            // One of the two at a time: the other one's order keeps.
+            self.tell_roll(py, engine, places, calls());
+        }
+    }
+
+    #[cold]
+    fn tell_roll(&self, py: Python<'_>, engine: &Engine, places: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
+        let Some(function) = self.roll.get(py) else { return };
+        let found = function.bind(py).call1((places, calls)).and_then(|found| found.extract::<Seats>());
+        let frame = |(file, line, function): Frame| PyFrame { file, function, line };
+        let seat = |(pool, size, site, line): (String, String, Frame, Option<Frame>)| PoolWait {
+            pool,
+            size,
+            site: frame(site),
+            line: line.map(frame),
+        };
+        match found {
+            Ok(found) => engine.tell_roll(found.into_iter().map(|(place, wait)| (place, wait.map(seat))).collect()),
+            Err(error) => error.write_unraisable(py, Some(function.bind(py))),
         }
     }
 
     #[cold]
     fn tell_these(&self, py: Python<'_>, engine: &Engine, places: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
-        let Some(function) = self.0.get(py) else { return };
+        let Some(function) = self.samples.get(py) else { return };
         let began = clock::thread_cpu();
         let found = function.bind(py).call1((places, calls)).and_then(|found| found.extract::<Found>());
         match found {
             Ok(found) => {
-                let frame = |(file, line, function)| PyFrame { file, function, line };
+                let frame = |(file, line, function): Frame| PyFrame { file, function, line };
                 let frames = |frames: Vec<_>| frames.into_iter().map(frame).collect::<Frames>();
                 let found = found.into_iter().map(|(place, stack)| (place, frames(stack))).collect();
                 engine.tell_samples(found, clock::thread_cpu().saturating_sub(began));

@@ -231,6 +231,7 @@ class Effects:
                 )
 
     def _note_stall(self, nr: int, stall: Stall) -> None:
+        from tricorn import cgroup
         from tricorn.arbiter.stalls.keeper import Held, Stalls
 
         handle, generation = self.processes.handles.get(nr), self.generation
@@ -239,7 +240,9 @@ class Effects:
         if self.stalls is None:
             self.stalls = Stalls()
         kind = handle.kind or handle.worker.alias
-        held = Held(handle.pid, handle.worker.slot, kind, generation.config.doctor, handle.libraries)
+        workers = len(self.processes.handles)
+        machine = workers, cgroup.processors() if stall.verdict == "SATURATED" else None
+        held = Held(handle.pid, handle.worker.slot, kind, generation.config.doctor, handle.libraries, *machine)
         record, line = self.stalls.take(stall, held, time.monotonic(), time.time())
         if line is not None:
             generation.log.warning("%s", line, extra={"stall": record})

@@ -75,9 +75,12 @@ def _stall(number: int, row: Result) -> str:
         library += f" ({row['c_function']})"
     if package is not None:
         library = f"{library} of {package['name']} {package['version']}".strip()
+    is_wait = row["waiting"] > 0
+    blocked = "" if is_wait and row["pool"] else f", blocked {row['blocked'] * 100:.0f} %"
     lines = (
         f"{number}. {total['request_seconds']:.1f} request-seconds: {total['count']} times, {total['seconds']:.1f} s. "
-        f"{row['verdict']}, blocked {row['blocked'] * 100:.0f} %",
+        f"{row['verdict']}{blocked}",
+        f"   {row['sentence']}" if is_wait else "",
         f"   {place}: {row['source']}" if row["source"] else f"   {place}",
         f"   {library}" if library else "",
         f"   Cure: {row['cure']} ({row['link']})",

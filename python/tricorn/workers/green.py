@@ -23,7 +23,7 @@ from tricorn.green.drivers.records import Care
 from tricorn.green.drivers.table import CURABLE
 from tricorn.metrics.scoreboard import Scoreboard, sum_of_databases
 from tricorn.spelling import hint
-from tricorn.workers import waiting, watch
+from tricorn.workers import roll, waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Notice
 
@@ -172,7 +172,7 @@ class GreenWorker(Worker):
         done = hub.event()
         server = self._server = GreenServer(core, gateway, hub, done.set)
         watch.listen(core, server.late_call)
-        server.sample_with(waiting.samples)
+        server.sample_with(waiting.samples, roll.roll)
         for descriptor in server.descriptors:
             hub.watch(descriptor, server.poll)
         server.when_slow(partial(hub.keep_time, LoopClock(core)))  # it costs the hub two calls a turn

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tricorn import offloading, workers
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.workers import event_loop, waiting, watch
+from tricorn.workers import event_loop, roll, waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
 
@@ -136,7 +136,7 @@ class LoopWorker(Worker):
         done = asyncio.Event()
         server = self._server = LoopServer(core, gateway, done.set)
         watch.listen(core, server.late_call)
-        server.sample_with(waiting.samples)
+        server.sample_with(waiting.samples, roll.roll)
         for descriptor in server.descriptors:
             self.loop.add_reader(descriptor, server.poll)
         self._loop.keep_time(LoopClock(core))

@@ -28,6 +28,7 @@ from tricorn.config.registry import SETTINGS
 from tricorn.errors import ConfigError
 from tricorn.gateway import agents, observe, wsgi
 from tricorn.log import style
+from tricorn.workers import pools
 
 if TYPE_CHECKING:
     from tricorn.workers.base import Worker
@@ -155,6 +156,8 @@ def core_options(config: Config, worker: Worker | type[Worker], *, siblings: boo
         "response_buffering": buffers_responses(config, worker),
         "upload_dir": config.tmp_upload_dir,
         "doctor_threshold": config.doctor_threshold if config.doctor != "off" else 0.0,
+        "doctor_slow_request": config.doctor_slow_request if config.doctor != "off" else 0.0,
+        "wait_sites": pools.sites(),
         "profile_after": config.profile_after if config.doctor != "off" else 0.0,
         "forwarder_headers": list(config.forwarder_headers),
         "secure_scheme_headers": {} if config.trusted_proxy_headers else dict(config.secure_scheme_headers),

@@ -1,4 +1,4 @@
-"""What a worker's monitor tells of one time that its event loop was held up: facts, and nothing is believed untried."""
+"""What a worker's monitor tells of one time that its requests were held up: facts, and nothing is believed untried."""
 
 from __future__ import annotations
 
@@ -33,6 +33,28 @@ class Native(Record):
     peer: str = ""
 
 
+class Wait(Record):
+    """What is told of requests that wait while nothing holds up a loop."""
+
+    pool: str = ""
+    """Its name in the table (`pools`)."""
+    size: str = ""
+    """In words; empty: not known."""
+    site: str = ""
+    """The file and the function of the library."""
+    waiting: int = 0
+    in_flight: int = 0
+    oldest: float = 0.0
+    """Seconds since the first of them began, or waits for a thread."""
+    process: float = 0.0
+    """Processors that the worker has used."""
+    seen: str = ""
+    """The verdict on the thread of a request that takes long."""
+    cost: float | None = None
+    """Request-seconds of all of it, and of what was not told before; None: what `delayed` comes to."""
+    cost_added: float = 0.0
+
+
 class Stall(Record):
     duration: float
     added: float
@@ -53,6 +75,7 @@ class Stall(Record):
     """It is the only request, so that it holds up the loop; else the last to begin."""
     delayed: int
     """Other requests at that time."""
+    wait: Wait = Wait()
 
     @property
     def blocked(self) -> float:
@@ -60,7 +83,13 @@ class Stall(Record):
 
     @property
     def request_seconds(self) -> float:
-        return self.added * self.delayed
+        """That were not told before."""
+        return self.added * self.delayed if self.wait.cost is None else self.wait.cost_added
+
+    @property
+    def cost(self) -> float:
+        """All of its request-seconds."""
+        return self.duration * self.delayed if self.wait.cost is None else self.wait.cost
 
 
 TEXT = 1024
@@ -100,6 +129,23 @@ def parse(data: bytes) -> Stall | None:
         request=_text(found, "request"),
         sure=found.get("sure") is True,
         delayed=int(_number(found, "delayed")),
+        wait=_wait(found),
+    )
+
+
+def _wait(found: Mapping[str, Any]) -> Wait:
+    seen = _text(found, "seen")
+    return Wait(
+        pool=_text(found, "pool"),
+        size=_text(found, "size"),
+        site=_text(found, "site"),
+        waiting=int(_number(found, "waiting")),
+        in_flight=int(_number(found, "in_flight")),
+        oldest=_number(found, "oldest"),
+        process=_number(found, "process"),
+        seen=seen if _VERDICT.fullmatch(seen) else "",
+        cost=_number(found, "cost") if "cost" in found else None,
+        cost_added=_number(found, "cost_added"),
     )
 
 

@@ -58,28 +58,28 @@ def write(descriptor: int, calls: Sequence[tuple[int, object]], running: Sequenc
 
 def samples(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, list[tuple[str, int, str]]]]:
     """Where the requests at these places wait, the innermost frame first. Called by the hub."""
-    wanted = set(places)
-    found = []
-    others = False
+    return [(place, _plain(frames)) for place, frames in frames_of(set(places), calls)]
+
+
+def frames_of(wanted: set[int], calls: Sequence[tuple[int, object]]) -> Iterator[tuple[int, Sequence[FrameType]]]:
+    """The frames of the requests at these places, the innermost first, of as many as are known."""
+    left: set[int] = set()
     for place, each in calls:
         if place not in wanted:
             continue
         if hasattr(each, "gr_frame"):
-            frames = list(_frames(each.gr_frame))
+            yield place, list(_frames(each.gr_frame))
         elif hasattr(each, "get_coro"):
-            frames = list(_awaits(each.get_coro()))[::-1]
+            yield place, list(_awaits(each.get_coro()))[::-1]
         else:
-            others = True
-            continue
-        found.append((place, _plain(frames)))
-    if others:
-        found += _samples_by_task(wanted - {place for place, _ in found}, calls)
-    return found
+            left.add(place)
+    if left:
+        yield from _frames_by_task(left, calls)
 
 
-def _samples_by_task(
+def _frames_by_task(
     wanted: set[int], calls: Sequence[tuple[int, object]]
-) -> Iterator[tuple[int, list[tuple[str, int, str]]]]:
+) -> Iterator[tuple[int, Sequence[FrameType]]]:
     """Of a library whose requests are known by another object than their task."""
     import asyncio
 
@@ -91,8 +91,7 @@ def _samples_by_task(
             frames = list(_awaits(task.get_coro()))[::-1]
             # aiohttp has two tasks for a request: one that waits for the other.
             found[place] = max(found.get(place, []), frames, key=len)
-    for place, frames in found.items():
-        yield place, _plain(frames)
+    yield from found.items()
 
 
 def _plain(frames: Sequence[FrameType]) -> list[tuple[str, int, str]]:
@@ -164,10 +163,19 @@ def _awaits(coroutine: Any) -> Iterator[FrameType]:
             if frame is not None:
                 if not frame.f_code.co_filename.startswith(_HERE):
                     yield frame
+                    if frame.f_code.co_name == "greenlet_spawn":
+                        yield from _inside_greenlet(frame)
                 coroutine = getattr(coroutine, f"{prefix}_{what}", None)
                 break
         else:
             return
+
+
+def _inside_greenlet(frame: FrameType) -> Iterator[FrameType]:
+    """SQLAlchemy calls functions without async in a greenlet of the task, in which they wait: those frames."""
+    if "/sqlalchemy/util/" in frame.f_code.co_filename:
+        inner = getattr(frame.f_locals.get("context"), "gr_frame", None)
+        yield from reversed(list(_frames(inner)))
 
 
 def _line(frame: FrameType) -> str:

@@ -111,6 +111,21 @@ pub fn walk(runtime: &Runtime, memory: &Memory, state: u64, codes: &mut Codes, w
     Walked { moving: true, ..Walked::default() }
 }
 
+/// One walk, with the address of each frame, the outermost first; empty if it could not be made.
+pub fn nesting(runtime: &Runtime, memory: &Memory, state: u64, codes: &mut Codes) -> Vec<(u64, PyFrame)> {
+    let (raws, cut) = chain(&runtime.layout, memory, state, MOST_FRAMES);
+    if cut {
+        return Vec::new();
+    }
+    let outwards = raws.iter().rev().filter(|raw| raw.is_code);
+    outwards
+        .map_while(|raw| {
+            let code = codes.get(runtime, memory, raw.code)?;
+            Some((raw.address, frame(runtime, raw, &code)))
+        })
+        .collect()
+}
+
 /// How many frames, from the outermost one in, both walks found.
 fn agreed(first: &[Raw], second: &[Raw], cut: bool) -> usize {
     if cut {

@@ -19,7 +19,9 @@ use crate::Frames;
 use crate::clock;
 use crate::config::{SHARE_TICK, TICK};
 use crate::sys::fork::is_child;
+use crate::wait_sites::PoolWait;
 use crate::waiting::entrance::Entrance;
+use crate::waiting::roll::Seat;
 use rustix::fd::{AsRawFd, RawFd};
 
 impl Engine {
@@ -175,12 +177,27 @@ impl Engine {
 
     /// Whether frames will be asked for.
     pub fn takes_samples(&self) -> bool {
-        self.shared.waiting.tails.is_on()
+        self.shared.waiting.tails.is_on() || self.config().doctor_threshold > 0
     }
 
     /// Where calls wait, the innermost frame first, and how many nanoseconds it took to find that out.
     pub fn tell_samples(&self, found: Vec<(usize, Frames)>, spent: u64) {
         self.shared.waiting.tails.tell(self.shared.board, found, spent);
+    }
+
+    /// The places of the calls of which the hub is to tell whether they wait for a pool ([`Engine::tell_roll`]).
+    #[inline]
+    pub fn take_roll_order(&self) -> Option<Vec<usize>> {
+        self.shared.waiting.hub().and_then(|hub| hub.roll.take_order())
+    }
+
+    /// Which of the calls asked about wait for room in a pool.
+    pub fn tell_roll(&self, found: Vec<(usize, Option<PoolWait>)>) {
+        let board = self.shared.board;
+        if let Some(hub) = self.shared.waiting.hub() {
+            let seat = |(place, wait)| Seat { place, started: board.call_started(place), wait };
+            hub.roll.tell(found.into_iter().map(seat).collect());
+        }
     }
 
     /// This hub knows where late calls are ([`Engine::tell_stack`]).

@@ -1,15 +1,19 @@
-//! The thread that looks at what holds up an event loop: where its thread is in Python and in C.
+//! The thread that looks at what holds up an event loop, or at requests that take long: where their threads are in Python and in C.
 //!
 //! A look takes tens of milliseconds, and the first one reads symbols from disk: the monitor has deadlines to keep. The thread is made
 //! for the first look. What it reads it asks the kernel for (`tricorn-doctor`), so that it waits neither for the GIL nor for the
 //! thread that it looks at.
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, ThreadId};
+use crate::wait_sites::{PoolWait, WaitSite, waits_in};
+use crate::waiting::roll::Seat;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tricorn_doctor::{Doctor, Thread};
+use tricorn_doctor::{Doctor, PyFrame, PyThread, Thread, is_loop};
 
 /// How long a look takes at least: the shares of processor time are of so long.
 const WINDOW: Duration = Duration::from_nanos(20 * MILLI);
@@ -18,7 +22,7 @@ const SOURCE: u64 = 4 << 20;
 /// Most characters of a line of source.
 const LINE: usize = 120;
 
-/// What one look has found.
+/// What one look has found of a thread.
 #[derive(Debug)]
 pub(super) struct Finding {
     /// Of the episode that it was asked for.
@@ -28,43 +32,77 @@ pub(super) struct Finding {
     pub source: String,
     /// When the look was over.
     pub at: u64,
+    /// The pool in which it waits for room.
+    pub pool: Option<PoolWait>,
+    /// At the end it was at another callback, greenlet or request than at the beginning: no call of them holds up the others.
+    pub turns: bool,
 }
 
+/// A request, and its thread.
 #[derive(Debug, Clone, Copy)]
-struct Order {
-    number: u64,
-    thread: ThreadId,
+pub(super) struct Asked {
+    pub place: usize,
+    pub started: u64,
+    pub thread: ThreadId,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
+enum Order {
+    /// Threads, by the numbers of their episodes.
+    Look(Vec<(u64, ThreadId)>),
+    Census(Vec<Asked>),
+}
+
+#[derive(Debug)]
+pub(super) enum Answer {
+    Found(Finding),
+    /// Which of the requests asked about wait for room in a pool, if they still run.
+    Census(Vec<Seat>),
+}
+
+#[derive(Debug)]
 pub(super) struct Examiner {
-    link: Option<(Sender<Order>, Receiver<Finding>)>,
+    sites: Arc<[WaitSite]>,
+    link: Option<(Sender<Order>, Receiver<Answer>)>,
 }
 
 impl Examiner {
-    /// Has this thread looked at. Nothing comes of it where that is not possible.
-    pub fn ask(&mut self, number: u64, thread: ThreadId) {
+    pub fn new(sites: Arc<[WaitSite]>) -> Examiner {
+        Examiner { sites, link: None }
+    }
+
+    /// Has these threads looked at, in one look. Nothing comes of it where that is not possible.
+    pub fn ask(&mut self, threads: Vec<(u64, ThreadId)>) {
+        self.send(Order::Look(threads));
+    }
+
+    /// Has it found out which of these requests wait for room in a pool.
+    pub fn ask_census(&mut self, requests: Vec<Asked>) {
+        self.send(Order::Census(requests));
+    }
+
+    fn send(&mut self, order: Order) {
         if self.link.is_none() {
-            self.link = start();
+            self.link = start(self.sites.clone());
         }
         if let Some((orders, _)) = &self.link {
-            let _ = orders.send(Order { number, thread });
+            let _ = orders.send(order);
         }
     }
 
     /// One that looks at nothing.
     #[cfg(test)]
     pub fn idle() -> Examiner {
-        Examiner { link: Some((channel().0, channel().1)) }
+        Examiner { sites: Arc::default(), link: Some((channel().0, channel().1)) }
     }
 
     /// What the next look has found, if one has ended.
-    pub fn take(&self) -> Option<Finding> {
+    pub fn take(&self) -> Option<Answer> {
         self.link.as_ref().and_then(|(_, found)| found.try_recv().ok())
     }
 }
 
-fn start() -> Option<(Sender<Order>, Receiver<Finding>)> {
+fn start(sites: Arc<[WaitSite]>) -> Option<(Sender<Order>, Receiver<Answer>)> {
     let (orders, inbox) = channel::<Order>();
     let (outbox, found) = channel();
     let run = move || {
@@ -74,8 +112,12 @@ fn start() -> Option<(Sender<Order>, Receiver<Finding>)> {
             if doctor.is_none() {
                 doctor = Doctor::open(std::process::id()).ok();
             }
-            let Some(finding) = doctor.as_mut().and_then(|doctor| examine(doctor, order)) else { continue };
-            if outbox.send(finding).is_err() {
+            let Some(doctor) = &mut doctor else { continue };
+            let answers = match order {
+                Order::Look(threads) => examine(doctor, &sites, &threads),
+                Order::Census(requests) => vec![Answer::Census(census(doctor, &sites, &requests))],
+            };
+            if answers.into_iter().any(|answer| outbox.send(answer).is_err()) {
                 return;
             }
         }
@@ -84,12 +126,48 @@ fn start() -> Option<(Sender<Order>, Receiver<Finding>)> {
     Some((orders, found))
 }
 
-fn examine(doctor: &mut Doctor, Order { number, thread }: Order) -> Option<Finding> {
-    let look = doctor.look(WINDOW).ok()?;
+fn examine(doctor: &mut Doctor, sites: &[WaitSite], threads: &[(u64, ThreadId)]) -> Vec<Answer> {
+    let known: HashMap<u32, PyThread> = doctor.python_threads().into_iter().map(|each| (each.tid, each)).collect();
+    let before: Vec<_> = threads.iter().map(|(_, thread)| nesting(doctor, &known, *thread)).collect();
+    let Ok(mut look) = doctor.look(WINDOW) else { return Vec::new() };
+    let after: Vec<_> = threads.iter().map(|(_, thread)| nesting(doctor, &known, *thread)).collect();
     let at = clock::now();
-    let thread = look.threads.into_iter().find(|each| each.tid == thread as u32)?;
-    let source = thread.application.as_ref().map(|frame| line_of(&frame.file, frame.line as usize));
-    Some(Finding { number, source: source.unwrap_or_default(), thread, at })
+    let mut found = Vec::new();
+    for (index, &(number, thread)) in threads.iter().enumerate() {
+        let Some(position) = look.threads.iter().position(|each| each.tid == thread as u32) else { continue };
+        let thread = look.threads.swap_remove(position);
+        let source = thread.application.as_ref().map(|frame| line_of(&frame.file, frame.line as usize));
+        let pool = waits_in(sites, &thread.python);
+        let turns = takes_turns(&before[index], &after[index]);
+        found.push(Answer::Found(Finding { number, source: source.unwrap_or_default(), thread, at, pool, turns }));
+    }
+    found
+}
+
+type Nesting = Vec<(u64, PyFrame)>;
+
+fn nesting(doctor: &mut Doctor, known: &HashMap<u32, PyThread>, thread: ThreadId) -> Nesting {
+    known.get(&(thread as u32)).map(|thread| doctor.nesting_of(thread)).unwrap_or_default()
+}
+
+/// Whether these are frames, the outermost first, of two callbacks of one loop, or of two greenlets.
+fn takes_turns(before: &Nesting, after: &Nesting) -> bool {
+    let is_same = |(one, other): &(&(u64, PyFrame), &(u64, PyFrame))| {
+        one.0 == other.0 && one.1.function == other.1.function && one.1.file == other.1.file
+    };
+    let common = before.iter().zip(after).take_while(is_same).count();
+    let goes_on = common < before.len() && common < after.len();
+    goes_on && common.checked_sub(1).is_none_or(|last| is_loop(&before[last].1.file))
+}
+
+fn census(doctor: &mut Doctor, sites: &[WaitSite], requests: &[Asked]) -> Vec<Seat> {
+    let known: HashMap<u32, PyThread> = doctor.python_threads().into_iter().map(|each| (each.tid, each)).collect();
+    let seats = requests.iter().filter_map(|asked| {
+        let walked = doctor.frames_of(known.get(&(asked.thread as u32))?)?;
+        let wait = waits_in(sites, &walked.frames);
+        Some(Seat { place: asked.place, started: asked.started, wait })
+    });
+    seats.collect()
 }
 
 /// A line of a file, without what stands around it; empty if there is none.
@@ -102,6 +180,28 @@ fn line_of(file: &str, number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn nested(frames: &[(u64, &str)]) -> Nesting {
+        let frame = |(address, file): &(u64, &str)| {
+            (*address, PyFrame { file: (*file).to_owned(), function: "f".into(), line: *address as i32 })
+        };
+        frames.iter().map(frame).collect()
+    }
+
+    #[test]
+    fn callbacks_of_one_loop_take_turns_and_the_calls_of_one_callback_do_not() {
+        let (main, run) = ((1, "/bin/tricorn"), (2, "/lib/asyncio/events.py"));
+        let task = |address| nested(&[main, run, (address, "/srv/app.py")]);
+        assert!(takes_turns(&task(7), &task(8)), "the same line of another task");
+        assert!(!takes_turns(&task(7), &task(7)));
+        let inside = |address| nested(&[main, run, (7, "/srv/app.py"), (address, "/srv/lib.py")]);
+        assert!(!takes_turns(&inside(8), &inside(9)), "one task that calls another function");
+        assert!(!takes_turns(&nested(&[main, run]), &nested(&[main, run])), "a callback without a frame of Python");
+        assert!(!takes_turns(&nested(&[main, run]), &task(7)), "seen between two of them");
+        let greenlet = |address| nested(&[(address, "/srv/app.py")]);
+        assert!(takes_turns(&greenlet(7), &greenlet(8)));
+        assert!(!takes_turns(&greenlet(7), &Vec::new()), "not read");
+    }
 
     #[test]
     fn a_line_of_source_is_read_where_it_is() {

@@ -9,10 +9,14 @@
 //! It also leaves when the arbiter dies (`orphan.rs`), sends what streams have gathered (`cork.rs`), writes the heartbeat, and
 //! has the access log written. It never meets the GIL, and never waits for a disk.
 
+mod census;
+mod diagnosis;
 mod examiner;
 mod life;
 mod orphan;
 mod sampler;
+mod saturation;
+mod slow;
 mod stall_record;
 mod stalls;
 mod usage;
@@ -25,11 +29,11 @@ use crate::engine::shared::Shared;
 use crate::limiter::{GLANCE, Keeper};
 use crate::reactor::Runner;
 use crate::scoreboard::Word;
-use crate::sys::{processor, signals};
+use crate::sys::signals;
 use crate::waiting::sleeper::Sleeper;
 use crate::waiting::{Eye, Seen};
+use diagnosis::Diagnosis;
 use rustix::fd::{AsFd, BorrowedFd};
-use stalls::{Scene, Stalls, Witness};
 use std::sync::atomic::Ordering;
 use usage::Usage;
 use watchdog::Watchdog;
@@ -73,7 +77,7 @@ pub fn run(shared: &Shared) {
         watchdog,
         eye: Eye::new(&shared.waiting),
         usage: Usage::default(),
-        stalls: Stalls::new(if shared.config.messages.is_some() { shared.config.doctor_threshold } else { 0 }),
+        diagnosis: Diagnosis::new(shared),
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -83,27 +87,6 @@ pub fn run(shared: &Shared) {
     }
     shared.board.set(Word::Cpu, clock::process_cpu());
     monitor.resign();
-}
-
-/// What stalls are told of a hub, and of its thread.
-struct Seeing<'m> {
-    eye: &'m Eye,
-    shared: &'m Shared,
-}
-
-impl Witness for Seeing<'_> {
-    fn end_of(&self, moment: u64) -> Option<u64> {
-        self.eye.end_of(&self.shared.waiting, moment)
-    }
-
-    fn request(&self) -> (String, bool) {
-        let text = self.eye.last_begun(&self.shared.waiting);
-        (String::from_utf8_lossy(&text).into_owned(), self.shared.board.get(Word::InFlight) == 1)
-    }
-
-    fn used(&self, thread: signals::ThreadId) -> Option<(u64, u64)> {
-        Some((processor::time_of(thread)?, processor::delay_of(thread)?))
-    }
 }
 
 struct Monitor<'s> {
@@ -122,7 +105,7 @@ struct Monitor<'s> {
     /// With `max_concurrency = auto`.
     keeper: Option<Keeper>,
     usage: Usage,
-    stalls: Stalls,
+    diagnosis: Diagnosis,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
@@ -158,7 +141,7 @@ impl Monitor<'_> {
                 // Whether a request is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
-                let hub = [self.eye.due(&shared.waiting, now), self.stalls.due(self.scene(now))];
+                let hub = [self.eye.due(&shared.waiting, now), self.diagnosis.due(shared, &self.eye, now)];
                 let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
                 let timeout = [timeout, ticks, stranded, glance].into_iter().chain(hub).chain(own).flatten().min();
                 if let Some(sleep) = sleep {
@@ -203,7 +186,7 @@ impl Monitor<'_> {
             glance,
             self.watchdog.due(shared, now),
             self.eye.due(&shared.waiting, now),
-            self.stalls.due(self.scene(now)),
+            self.diagnosis.due(shared, &self.eye, now),
         ];
         let timeout = dues.into_iter().flatten().min();
         sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
@@ -245,7 +228,9 @@ impl Monitor<'_> {
         let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
         self.calm = seen.is_calm;
         self.watchdog.look_at_hub(shared, &mut self.eye, now);
-        self.look_for_stalls(now);
+        for line in self.diagnosis.look(shared, &self.eye, now) {
+            self.watchdog.tell(line);
+        }
         shared.tick_for(now, seen.came);
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {
             keeper.tick(siblings.pages().iter().copied(), now);
@@ -267,7 +252,7 @@ impl Monitor<'_> {
         if is_stuck {
             self.idle = 0;
             self.help();
-        } else if is_busy || self.log_waits() || self.watchdog.is_reporting() {
+        } else if is_busy || self.log_waits() || self.watchdog.is_reporting() || self.diagnosis.is_open() {
             self.idle = 0;
         } else {
             self.idle += 1;
@@ -275,21 +260,6 @@ impl Monitor<'_> {
                 self.mode = Mode::Asleep;
             }
         }
-    }
-
-    /// Looks whether an event loop is held up.
-    fn look_for_stalls(&mut self, now: u64) {
-        let scene = self.scene(now);
-        if let Some(line) = self.stalls.look(scene, &Seeing { eye: &self.eye, shared: self.shared }) {
-            self.watchdog.tell(line);
-        }
-    }
-
-    fn scene(&self, now: u64) -> Scene {
-        let board = self.shared.board;
-        // What is imported for the first request may take its time.
-        let held_up = self.eye.held_up(&self.shared.waiting).filter(|_| board.get(Word::Requests) > 0);
-        Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued) }
     }
 
     /// The workers that stay keep the concurrency limit.

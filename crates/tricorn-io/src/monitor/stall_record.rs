@@ -3,6 +3,7 @@
 //! The line fits into what a pipe takes whole (PIPE_BUF). Where its texts are too long for that they are cut, all at the same length.
 use super::examiner::Finding;
 use crate::clock::SECOND;
+use crate::wait_sites::PoolWait;
 use serde_json::{Map, Value, json};
 use tricorn_doctor::{Thread, Verdict};
 
@@ -47,9 +48,14 @@ pub(super) struct Held<'e> {
 }
 
 pub(super) fn line(held: Held<'_>, finding: &Finding) -> Vec<u8> {
+    shortened(|most| record(held, finding, most))
+}
+
+/// A record whose texts have at most so many bytes that its line fits.
+pub(super) fn shortened(record: impl Fn(usize) -> Map<String, Value>) -> Vec<u8> {
     let mut line = Vec::new();
     for most in TEXTS {
-        line = format!("stall {}\n", Value::Object(record(held, finding, most))).into_bytes();
+        line = format!("stall {}\n", Value::Object(record(most))).into_bytes();
         if line.len() < LINE {
             break;
         }
@@ -57,12 +63,27 @@ pub(super) fn line(held: Held<'_>, finding: &Finding) -> Vec<u8> {
     line
 }
 
-fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
+/// Nanoseconds as seconds, and shares, with four digits.
+pub(super) fn seconds(nanos: u64) -> f64 {
+    rounded(nanos as f64 / SECOND as f64)
+}
+
+pub(super) fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// What a record says of a pool.
+pub(super) fn pool_fields(pool: &PoolWait, most: usize) -> [(&'static str, Value); 3] {
+    let site = format!("{}:{}", pool.site.file, pool.site.function.rsplit('.').next().unwrap_or_default());
+    [("pool", cut(&pool.pool, most).into()), ("size", cut(&pool.size, most).into()), ("site", cut(&site, most).into())]
+}
+
+pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
     let thread = &finding.thread;
     let text = |text: &str| Value::from(cut(text, most));
-    let round = |value: f64| (value * 1e4).round() / 1e4;
-    let seconds = |nanos: u64| round(nanos as f64 / SECOND as f64);
     let (verdict, sentence) = judged(thread);
+    let pool = finding.pool.as_ref().filter(|_| WAITS.contains(&verdict));
+    let verdict = if pool.is_some() { Value::from(POOL_WAIT) } else { json!(verdict) };
     let place = thread.application.as_ref();
     let library = thread.native.library.as_ref();
     let call = thread.call.as_ref();
@@ -72,10 +93,10 @@ fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> 
         ("added", seconds(held.length.saturating_sub(held.told)).into()),
         ("again", (held.told > 0).into()),
         ("ongoing", held.ongoing.into()),
-        ("verdict", json!(verdict)),
+        ("verdict", verdict),
         ("sentence", text(&sentence)),
-        ("computed", round(held.shares.computed).into()),
-        ("queued", round(held.shares.queued).into()),
+        ("computed", rounded(held.shares.computed).into()),
+        ("queued", rounded(held.shares.queued).into()),
         ("file", place.map_or(Value::Null, |frame| text(&frame.file))),
         ("line", place.map_or(0, |frame| frame.line.max(0)).into()),
         ("function", text(place.map_or("", |frame| &frame.function))),
@@ -90,8 +111,13 @@ fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> 
         ("sure", held.request.1.into()),
         ("delayed", held.delayed.into()),
     ];
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let of_pool = pool.map(|pool| pool_fields(pool, most));
+    fields.into_iter().chain(of_pool.into_iter().flatten()).map(|(name, value)| (name.to_owned(), value)).collect()
 }
+
+/// The verdict of a wait for room in a pool, and those that it is more exact than.
+pub(super) const POOL_WAIT: &str = "POOL_WAIT";
+const WAITS: [Verdict; 2] = [Verdict::LockWait, Verdict::BlockedSyscall];
 
 /// The module for Python that has called into the library: its package is what the application imports.
 fn extension(thread: &Thread) -> &str {
@@ -113,7 +139,7 @@ fn judged(thread: &Thread) -> (Verdict, String) {
 }
 
 /// At most so many bytes, and no control characters.
-fn cut(text: &str, most: usize) -> String {
+pub(super) fn cut(text: &str, most: usize) -> String {
     let mut cut = String::new();
     for each in text.chars() {
         if cut.len() + each.len_utf8() > most {
@@ -125,7 +151,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use tricorn_doctor::{Library, Native, NativeFrame, PyFrame, ThreadGil};
 
@@ -162,6 +188,23 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_for_a_pool_is_one_unless_something_else_was_seen() {
+        let site = PyFrame { file: "/s/pool/impl.py".into(), function: "QueuePool._do_get".into(), line: 1 };
+        let pool = Some(PoolWait { pool: "alchemy".into(), size: String::new(), site, line: None });
+        for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
+            let thread = Thread { verdict, ..thread() };
+            let finding =
+                Finding { number: 1, thread, source: String::new(), at: 0, pool: pool.clone(), turns: false };
+            let shares = Shares::new(0.0, 0.0);
+            let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
+            let record = record(held, &finding, 700);
+            assert_eq!(record["verdict"], told);
+            let site = (told == "POOL_WAIT").then_some("/s/pool/impl.py:_do_get");
+            assert_eq!(record.get("site").and_then(Value::as_str), site);
+        }
+    }
+
+    #[test]
     fn a_line_fits_into_the_pipe_whatever_stands_in_it() {
         let long = "\"ü\\\n".repeat(900);
         let mut seen = thread();
@@ -169,7 +212,9 @@ mod tests {
         seen.cpu = 1.0;
         seen.application = Some(PyFrame { file: long.clone(), function: long.clone(), line: -1 });
         seen.native.library = Some(Library { name: long.clone(), path: long.clone(), function: Some(long.clone()) });
-        let finding = Finding { number: 1, thread: seen, source: long.clone(), at: 0 };
+        let site = PyFrame { file: long.clone(), function: long.clone(), line: 1 };
+        let pool = Some(PoolWait { pool: long.clone(), size: long.clone(), site, line: None });
+        let finding = Finding { number: 1, thread: seen, source: long.clone(), at: 0, pool, turns: false };
         let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
         let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
         let line = line(held, &finding);

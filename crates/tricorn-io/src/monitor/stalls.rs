@@ -41,7 +41,6 @@ pub(super) trait Witness {
 pub(super) struct Stalls {
     /// 0: nothing is looked for.
     threshold: u64,
-    examiner: Examiner,
     number: u64,
     episode: Option<Episode>,
     /// Over, and not told yet.
@@ -104,26 +103,24 @@ impl Episode {
 
 impl Stalls {
     pub fn new(threshold: u64) -> Stalls {
-        Stalls::with(threshold, Examiner::default())
-    }
-
-    fn with(threshold: u64, examiner: Examiner) -> Stalls {
-        Stalls { threshold, examiner, number: 0, episode: None, waiting: None }
+        Stalls { threshold, number: 0, episode: None, waiting: None }
     }
 
     /// Looks at the loop: a line for the arbiter.
-    pub fn look(&mut self, scene: Scene, witness: &impl Witness) -> Option<Vec<u8>> {
+    pub fn look(&mut self, scene: Scene, witness: &impl Witness, examiner: &mut Examiner) -> Option<Vec<u8>> {
         if self.threshold == 0 {
             return None;
         }
-        while let Some(finding) = self.examiner.take() {
-            self.found(finding);
-        }
-        self.follow(scene, witness);
+        self.follow(scene, witness, examiner);
         self.tell(scene.now)
     }
 
-    fn found(&mut self, finding: Finding) {
+    /// The loop is held up by one call, as far as that is known.
+    pub fn is_on(&self) -> bool {
+        self.episode.as_ref().is_some_and(|episode| episode.finding.as_ref().is_none_or(|finding| !finding.turns))
+    }
+
+    pub fn found(&mut self, finding: Finding) {
         // What was seen when the loop had gone on says nothing of what had held it up.
         let is_of = |episode: &&mut Episode| {
             episode.number == finding.number && episode.end.is_none_or(|end| finding.at <= end)
@@ -133,7 +130,7 @@ impl Stalls {
         }
     }
 
-    fn follow(&mut self, scene: Scene, witness: &impl Witness) {
+    fn follow(&mut self, scene: Scene, witness: &impl Witness, examiner: &mut Examiner) {
         let Scene { now, held_up, requests } = scene;
         let delayed = requests.saturating_sub(1);
         if let Some(mut episode) = self.episode.take() {
@@ -155,7 +152,7 @@ impl Stalls {
             && now.saturating_sub(since) >= self.threshold
         {
             self.number += 1;
-            self.examiner.ask(self.number, thread);
+            examiner.ask(vec![(self.number, thread)]);
             let mut episode = Episode {
                 number: self.number,
                 since,
@@ -175,6 +172,8 @@ impl Stalls {
         if let Some(episode) = self.waiting.take() {
             let late = episode.end.is_some_and(|end| now.saturating_sub(end) >= PATIENCE);
             match &episode.finding {
+                // Many short things, one after another: no call of them is to be named.
+                Some(finding) if finding.turns => {}
                 Some(finding) => return Some(episode.line(finding, now)),
                 None if late => {} // it was over before it could be looked at
                 None => self.waiting = Some(episode),
@@ -182,7 +181,7 @@ impl Stalls {
         }
         let episode = self.episode.as_mut().filter(|episode| episode.told == 0)?;
         let length = now.saturating_sub(episode.since);
-        let finding = episode.finding.as_ref().filter(|_| length >= LASTING)?;
+        let finding = episode.finding.as_ref().filter(|finding| length >= LASTING && !finding.turns)?;
         let line = episode.line(finding, now);
         episode.told = length;
         Some(line)
@@ -212,6 +211,9 @@ mod tests {
     /// A loop, and what is told of it, in virtual time.
     struct Watched {
         stalls: Stalls,
+        examiner: Examiner,
+        /// What is found goes from callback to callback.
+        turns: bool,
         told: Vec<Value>,
     }
 
@@ -242,20 +244,23 @@ mod tests {
 
     impl Watched {
         fn new() -> Watched {
-            Watched { stalls: Stalls::with(100 * MILLI, Examiner::idle()), told: Vec::new() }
+            Watched { stalls: Stalls::new(100 * MILLI), examiner: Examiner::idle(), turns: false, told: Vec::new() }
         }
 
         /// The monitor looks, at a millisecond.
         fn at(&mut self, now: u64, held_up: Option<u64>, requests: u64, end: Option<u64>) {
             let held_up = held_up.map(|since| (since * MILLI, THREAD));
             let scene = Scene { now: now * MILLI, held_up, requests };
-            let line = self.stalls.look(scene, &Virtual { now: now * MILLI, end: end.map(|end| end * MILLI) });
+            let witness = Virtual { now: now * MILLI, end: end.map(|end| end * MILLI) };
+            let line = self.stalls.look(scene, &witness, &mut self.examiner);
             self.told.extend(line.map(|line| record_of(&line)));
         }
 
         fn finds(&mut self, line: i32, at: u64) {
             let number = self.stalls.number;
-            self.stalls.found(Finding { number, thread: thread(line), source: "p.flush()".into(), at: at * MILLI });
+            let source = "p.flush()".to_owned();
+            let (thread, at) = (thread(line), at * MILLI);
+            self.stalls.found(Finding { number, thread, source, at, pool: None, turns: self.turns });
         }
 
         /// From this millisecond on for a fifth of a second, with one other request.
@@ -336,6 +341,22 @@ mod tests {
             it.at(1200, None, 0, None);
             assert!(it.told.is_empty() && it.stalls.waiting.is_none());
         }
+    }
+
+    #[test]
+    fn many_short_things_one_after_another_are_no_stall() {
+        let mut it = Watched::new();
+        it.turns = true;
+        it.stall(1000, 14);
+        it.at(2101, Some(2000), 2, None);
+        it.finds(14, 2140);
+        assert!(!it.stalls.is_on());
+        it.at(2900, Some(2000), 2, None);
+        it.at(2950, None, 0, None);
+        assert!(it.told.is_empty() && it.stalls.waiting.is_none());
+        it.turns = false;
+        it.stall(4000, 14);
+        assert_eq!(it.told.len(), 1);
     }
 
     #[test]

@@ -458,6 +458,11 @@ impl Scoreboard {
         self.call(slot).map(|call| call.text)
     }
 
+    /// What the call at this place is at; of none it is a call.
+    pub fn phase(&self, slot: usize) -> Phase {
+        self.used_entry(slot).map_or(Phase::Call, |entry| Phase::of(entry[1].load(Relaxed)))
+    }
+
     /// All that is known of it.
     fn call(&self, slot: usize) -> Option<Call> {
         let entry = self.used_entry(slot)?;

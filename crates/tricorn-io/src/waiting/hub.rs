@@ -1,5 +1,6 @@
 //! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
 use super::loop_time::LoopTime;
+use super::roll::Roll;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
@@ -42,6 +43,8 @@ pub struct Hub {
     tells_stacks: AtomicBool,
     /// How long its loop has waited and worked, if that is told.
     pub time: LoopTime,
+    /// Which of its requests wait for room in a pool.
+    pub roll: Roll,
 }
 
 /// The stack of a call, in faulthandler's lines.
@@ -65,6 +68,7 @@ impl Hub {
             stacks: Mutex::default(),
             tells_stacks: AtomicBool::new(false),
             time: LoopTime::default(),
+            roll: Roll::default(),
         })
     }
 

@@ -131,7 +131,7 @@ impl LoopTime {
     }
 
     /// How long the loop has worked until now. `None`: its time is not kept, or changes too fast to be read.
-    fn worked(&self, now: u64) -> Option<u64> {
+    pub fn worked(&self, now: u64) -> Option<u64> {
         let read = || (self.begun.load(Relaxed), self.waits_since.load(Relaxed), self.waited.load(Relaxed));
         let (begun, since, waited) = self.read(read)?;
         let waits = if since == 0 { 0 } else { now.saturating_sub(since) };

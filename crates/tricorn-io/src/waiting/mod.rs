@@ -23,6 +23,7 @@ pub mod loop_time;
 mod manner;
 mod mark;
 pub mod progress;
+pub mod roll;
 mod seen;
 pub mod sleeper;
 pub mod slots;

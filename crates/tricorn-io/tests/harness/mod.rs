@@ -160,6 +160,8 @@ pub fn config() -> Config {
         allocate: None,
         timeout: 0,
         doctor_threshold: 0,
+        doctor_slow_request: 0,
+        wait_sites: Arc::default(),
         profile_after: 0,
         profile: None,
         request_timeout: 0,

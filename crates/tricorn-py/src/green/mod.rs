@@ -130,8 +130,8 @@ impl GreenServer {
     }
 
     /// What tells where greenlets wait.
-    fn sample_with(&self, py: Python<'_>, function: Py<PyAny>) {
-        self.samples.tell_with(py, function);
+    fn sample_with(&self, py: Python<'_>, samples: Py<PyAny>, roll: Py<PyAny>) {
+        self.samples.tell_with(py, samples, roll);
     }
 
     /// How many greenlets were made so far.

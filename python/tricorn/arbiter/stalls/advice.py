@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tricorn.arbiter.stalls.owner import Package, same
 from tricorn.record import Record
+from tricorn.workers.pools import BY_NAME
 from tricorn.workers.stall import Stall
 
 GREEN = ("gevent", "eventlet")
@@ -28,11 +29,62 @@ class Cure(Record):
     link: str
 
 
-def cure_of(stall: Stall, kind: str, doctor: str, package: Package | None) -> Cure:
+Machine = tuple[int, "float | None"]
+"""Workers, and the processors that they may use."""
+
+
+def cure_of(
+    stall: Stall, kind: str, doctor: str, package: Package | None, machine: Machine = (1, None)
+) -> Cure:
     """`kind` is the worker's class, `doctor` the setting of this name."""
     link = f"{PAGE}#{stall.verdict.lower()}"
-    known = _of_library(stall, kind, doctor, package) if stall.verdict in WAITS else ""
-    return Cure(known or _of_line(stall, kind) or _of_verdict(stall.verdict, kind), link)
+    if stall.verdict == "SATURATED":
+        return Cure(_of_saturation(stall, kind, *machine), link)
+    if stall.wait.pool in BY_NAME:
+        return Cure(BY_NAME[stall.wait.pool].cure, link)
+    seen = stall.wait.seen or stall.verdict
+    if stall.verdict == "SLOW_REQUEST":
+        return Cure(_of_slow_request(seen), link)
+    known = _of_library(stall, kind, doctor, package) if seen in WAITS else ""
+    return Cure(known or _of_line(stall, kind) or _of_verdict(seen, kind), link)
+
+
+def _of_slow_request(seen: str) -> str:
+    """Of a thread of its own: it holds up no other request, unless it has the GIL."""
+    match seen:
+        case "BLOCKED_SYSCALL" | "UNDECIDED" | "LOCK_WAIT":
+            return "A limit of time for what it waits for (a timeout of the client), or a queue of jobs for work that long."
+        case "CPU_NATIVE":
+            return "Work that long belongs in a queue of jobs."
+        case "GC_PAUSE" | "STARVED" | "GIL_VICTIM":
+            return _of_verdict(seen, "gthread")
+    return "Work that long belongs in a queue of jobs: here it holds up the other threads of its worker, too."
+
+
+def _of_saturation(stall: Stall, kind: str, workers: int, processors: float | None) -> str:
+    wanted = stall.queued >= WANTED
+    is_full = processors is not None and stall.wait.process * workers >= FULL * processors
+    if wanted or is_full:
+        have = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
+        return f"The processors are used up{have}, so that more workers do not help: more processors, or less work for each request."
+    if stall.wait.process >= FULL:
+        of = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
+        return f"More workers: each computes on one processor, and there are others{of}."
+    if kind in GREEN or kind not in THREADED:
+        return (
+            "Most of its time the loop waits in short calls that do not give way (tricorn doctor --pid shows them): a client "
+            "that waits cooperatively, tricorn.offload; or more workers."
+        )
+    if kind == "gthread":
+        return "Its threads wait for something else: more threads, if what they wait for bears more, or more workers."
+    return "Its thread waits for something else: more workers, or gthread with threads."
+
+
+THREADED = ("sync", "gthread")
+WANTED = 0.2
+"""The share of its time in which a worker wanted a processor and had none, from which on they are used up."""
+FULL = 0.8
+"""The share of a processor that counts as all of it."""
 
 
 def _of_library(stall: Stall, kind: str, doctor: str, package: Package | None) -> str:
@@ -76,6 +128,12 @@ def _of_verdict(verdict: str, kind: str) -> str:
             return "The thread that holds the GIL is what to cure: move its work into a process of its own."
         case "GC_PAUSE":
             return "gc.freeze() once the application is loaded, and a larger threshold for the oldest generation."
+        case "POOL_WAIT":
+            return "Hold what the pool gives for less time, or make the pool larger."
+        case "SATURATED":
+            return "More workers, as long as there are processors for them."
+        case "SLOW_REQUEST":
+            return "A limit of time for what it waits for, or a queue of jobs for work that long."
         case "STARVED":
             return "Fewer workers on this machine, or more processors or quota for them."
     return f"tricorn doctor --pid shows what the worker does; what waits can wait in a thread: {offload}."

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tricorn.arbiter.stalls.advice import cure_of
 from tricorn.arbiter.stalls.owner import Owners, version_of
-from tricorn.arbiter.stalls.words import Sums, line
+from tricorn.arbiter.stalls.words import Sums, line, sentence_of
 from tricorn.record import Record
 from tricorn.workers.stall import Stall
 
@@ -23,6 +23,9 @@ MINUTES = 10
 MINUTE = 60
 PAUSE = 10.0
 """Seconds for which what comes again is only counted."""
+LONG_PAUSE = 60.0
+"""The same where it is a state of the service rather than one call."""
+STATES = ("POOL_WAIT", "SATURATED", "SLOW_REQUEST")
 
 
 class Held(Record):
@@ -36,6 +39,10 @@ class Held(Record):
     """The setting of this name."""
     libraries: Mapping[str, str]
     """Versions of C libraries, as modules have told them."""
+    workers: int = 1
+    """That the server has."""
+    processors: float | None = None
+    """That it may use; None: not known."""
 
 
 class _Kind:
@@ -72,7 +79,7 @@ class _Kind:
 
 class Stalls:
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, int, str], _Kind] = {}
+        self._kinds: dict[tuple[str, int, str, str], _Kind] = {}
         self._records: deque[Json] = deque(maxlen=KEPT)
         self._owners = Owners()
         self._dropped = Sums()
@@ -80,7 +87,8 @@ class Stalls:
 
     def take(self, stall: Stall, held: Held, now: float, time: float) -> tuple[Json, str | None]:
         """The record, and a line for the log unless the same was told a moment ago. `time` is that of the day."""
-        key = stall.place.file, stall.place.line, stall.native.library
+        what = stall.verdict if stall.verdict in STATES else ""
+        key = stall.place.file, stall.place.line, stall.wait.pool or stall.native.library, what
         kind = self._kinds.get(key)
         if kind is None:
             self._make_room()
@@ -90,8 +98,9 @@ class Stalls:
         record = self._record(stall, held, time) | {"repeats": kind.sums.count - 1}
         kind.record = record
         self._records.append(record)
-        ends = stall.again and kind.unfinished == held.pid
-        if not ends and kind.told is not None and now - kind.told < PAUSE:
+        ends = stall.again and not stall.ongoing and kind.unfinished == held.pid
+        pause = LONG_PAUSE if what else PAUSE
+        if not ends and kind.told is not None and now - kind.told < pause:
             return record, None
         kind.told, kind.untold = now, Sums()
         kind.unfinished = held.pid if stall.ongoing else None
@@ -115,7 +124,7 @@ class Stalls:
     def _record(self, stall: Stall, held: Held, time: float) -> Json:
         native, place = stall.native, stall.place
         package = self._owners.of(native.path) or self._owners.of(native.extension)
-        cure = cure_of(stall, held.kind, held.doctor, package)
+        cure = cure_of(stall, held.kind, held.doctor, package, (held.workers, held.processors))
         return {
             "schema": SCHEMA,
             "time": round(time, 3),
@@ -125,7 +134,7 @@ class Stalls:
             "duration": stall.duration,
             "ongoing": stall.ongoing,
             "verdict": stall.verdict,
-            "sentence": stall.sentence,
+            "sentence": sentence_of(stall),
             "blocked": round(stall.blocked, 4),
             "computed": stall.computed,
             "queued": stall.queued,
@@ -142,7 +151,11 @@ class Stalls:
             "request": stall.request,
             "sure": stall.sure,
             "delayed": stall.delayed,
-            "request_seconds": round(stall.duration * stall.delayed, 4),
+            "request_seconds": round(stall.cost, 4),
+            "seen": stall.wait.seen or None,
+            "pool": stall.wait.pool or None,
+            "waiting": stall.wait.waiting,
+            "in_flight": stall.wait.in_flight,
             "cure": cure.text,
             "link": cure.link,
         }

@@ -1,4 +1,4 @@
-"""The line of the log, made of a record. Pure."""
+"""The line of the log, made of a record; and what of a record is said in sentences. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tricorn.record import Record
+from tricorn.workers.pools import BY_NAME
+from tricorn.workers.stall import Stall
 
 
 class Sums(Record):
@@ -26,26 +28,75 @@ class Sums(Record):
 
 def line(record: Mapping[str, Any], before: Sums) -> str:
     """`before` is what came since this was told last."""
-    is_was = "is" if record["ongoing"] else "was"
-    texts = [
-        f"The event loop of worker (pid:{record['pid']}) {is_was} held up for {record['duration']:.2f} s by one call.",
-        record["sentence"],
-        f"{record['verdict']}: {shares(record)}.",
-    ]
+    # Requests that wait for a pool are on no thread whose time could be split.
+    of_time = "" if record["pool"] and record["waiting"] else f": {shares(record)}"
+    texts = [_head(record), record["sentence"], f"{record['verdict']}{of_time}."]
     if library := library_of(record):
         texts.append(f"The library: {library}.")
     if source := record["source"]:
         texts.append(f"The line: {source}{'' if source.endswith('.') else '.'}")
-    if record["delayed"]:
+    if record["waiting"]:
+        texts.append(f"So far: {record['request_seconds']:.1f} request-seconds.")
+    elif record["delayed"]:
         cost = f"{record['request_seconds']:.1f} request-seconds"
         texts.append(f"Other requests at that time: {record['delayed']} ({cost}).")
-    if record["request"]:
+    if record["request"] and record["verdict"] != "SLOW_REQUEST":
         texts.append(f"{'The request' if record['sure'] else 'The last to begin'}: {record['request']}.")
     if before.count:
         cost = f"{before.seconds:.1f} s, {before.request_seconds:.1f} request-seconds"
         texts.append(f"Since this was told last: {before.count} times, {cost}.")
     texts.append(f"Cure: {record['cure']} ({record['link']})")
     return " ".join(filter(None, texts))
+
+
+def _head(record: Mapping[str, Any]) -> str:
+    worker, length = f"worker (pid:{record['pid']})", f"{record['duration']:.2f} s"
+    match record["verdict"]:
+        case "POOL_WAIT" if record["waiting"]:
+            has = "have waited" if record["ongoing"] else "had waited"
+            return f"Requests of {worker}, {record['class']}, {has} for room in a pool for {length}."
+        case "SATURATED":
+            has = "has been" if record["ongoing"] else "was"
+            return f"The {worker}, {record['class']}, {has} saturated for {length}."
+        case "SLOW_REQUEST":
+            what = record["request"] or "A request"
+            has = f"has run for {length}" if record["ongoing"] else f"took {length}"
+            return f"{what} {has} in {worker}, {record['class']}."
+    is_was = "is" if record["ongoing"] else "was"
+    return f"The event loop of {worker} {is_was} held up for {length} by one call."
+
+
+def sentence_of(stall: Stall) -> str:
+    """What was seen: the monitor's own sentence, unless the table of pools or the figures say it better."""
+    wait = stall.wait
+    if stall.verdict == "SATURATED":
+        return _saturated(stall)
+    if not wait.pool:
+        return stall.sentence
+    pool = BY_NAME.get(wait.pool)
+    title, what = (wait.pool, "room") if pool is None else (pool.title, pool.what)
+    size = f", which has {wait.size}" if wait.size else ""
+    site = f" ({wait.site})" if wait.site else ""
+    place = f", from {stall.place.file}:{stall.place.line} in {stall.place.function}" if stall.place.file else ""
+    if not wait.waiting:
+        return f"Waits for {what} in {title}{size}{site}{place}."
+    oldest = f"; the oldest request is {wait.oldest:.1f} s old" if wait.oldest else ""
+    count = f"{wait.waiting} of {wait.in_flight} requests in flight wait"
+    return f"{count} for {what} in {title}{size}{site}{place}{oldest}."
+
+
+def _saturated(stall: Stall) -> str:
+    wait = stall.wait
+    if wait.oldest:
+        threads = "its thread was" if wait.in_flight <= 1 else f"all {wait.in_flight} threads were"
+        return (
+            f"At each look {threads} at a request, and up to {wait.waiting} more waited, the first of them for "
+            f"{wait.oldest:.1f} s; the process used {wait.process:.2f} processors."
+        )
+    return (
+        f"Its loop was busy with many short things, none of which held it up, and up to {wait.waiting} requests waited "
+        f"beside the one that ran; the process used {wait.process:.2f} processors."
+    )
 
 
 def shares(record: Mapping[str, Any]) -> str:

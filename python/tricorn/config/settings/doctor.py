@@ -30,7 +30,20 @@ class Doctor(Section):
         doc="For classes whose requests share a thread (`gevent`, `eventlet`, `asgi`, `tornado`, `aiohttp`): the log "
         "names the line of the application, the system call and its peer, the C library, how long it took and how many "
         "requests were there ([how](DOCTOR.md#stalls)). Each line is told at once, and then at most every ten seconds. "
-        "It begins with a worker's second request, since the first one may import much.",
+        "It begins with a worker's second request, since the first one may import much. Of all classes: it is the "
+        "measure of [pools without room and of workers that are saturated](DOCTOR.md#requests-that-wait).",
+    )
+
+    doctor_slow_request = Setting(
+        kind=Seconds(),
+        default=5.0,
+        core=True,
+        own=True,
+        help="Seconds without progress after which the log says what a request of sync or gthread is at; 0: never.",
+        doc="The log names the line of the application, the system call and its peer, and the C library, while the "
+        "request runs, and how long it took when it has ended ([how](DOCTOR.md#requests-that-take-long)). Progress is "
+        "as with `timeout`: a piece of the response that is sent, a client that takes some of it. Each line is told at "
+        "once, and then at most once a minute. Other classes: `doctor_threshold`, `profile_after`.",
     )
 
     profile_after = Setting(

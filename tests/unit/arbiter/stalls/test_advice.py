@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tricorn.arbiter.stalls.advice import cure_of
 
-from tests.unit.arbiter.stalls.made import KAFKA, stall
+from tests.unit.arbiter.stalls.made import KAFKA, pool_wait, saturated, slow, stall
 
 
 def cure(verdict: str = "BLOCKED_SYSCALL", kind: str = "gevent", doctor: str = "observe", source: str = "x()") -> str:
@@ -65,3 +65,39 @@ def test_the_page_has_a_part_for_each_verdict() -> None:
     assert set(re.findall(r"^#### (.*)$", helps, re.MULTILINE)) == verdicts - harmless
     for verdict in verdicts - harmless - {"UNDECIDED"}:
         assert "tricorn doctor --pid" not in cure(verdict), f"{verdict} has a cure of its own"
+
+
+@pytest.mark.parametrize(
+    ("kind", "process", "queued", "machine", "expected"),
+    [
+        ("asgi", 0.98, 0.0, (2, 8.0), "More workers: each computes on one processor, and there are others (2 workers, 8 pro"),
+        ("asgi", 0.98, 0.0, (2, 2.0), "The processors are used up (2 workers, 2 processors), so that more workers do not"),
+        ("asgi", 0.6, 0.38, (2, 8.0), "The processors are used up"),
+        ("sync", 0.5, 0.4, (4, None), "The processors are used up, so that"),
+        ("sync", 0.98, 0.0, (4, None), "More workers: each computes on one processor, and there are others."),
+        ("gevent", 0.1, 0.0, (2, 2.0), "the loop waits in short calls that do not give way"),
+        ("gthread", 0.1, 0.0, (2, 2.0), "more threads"),
+        ("sync", 0.1, 0.0, (2, 2.0), "gthread with threads"),
+    ],
+)
+def test_a_saturated_worker_is_cured_by_what_its_figures_say(
+    kind: str, process: float, queued: float, machine: tuple[int, float | None], expected: str
+) -> None:
+    assert expected in cure_of(saturated(process=process, queued=queued), kind, "observe", None, machine).text
+
+
+def test_a_pool_has_a_cure_of_its_own_wherever_it_is_waited_for() -> None:
+    for told in (pool_wait(), pool_wait(waiting=0)):
+        assert "max_overflow of create_engine()" in cure_of(told, "asgi", "observe", None).text
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        ("BLOCKED_SYSCALL", "A limit of time"),
+        ("CPU_PYTHON", "a queue of jobs: here it holds up the other threads"),
+        ("STARVED", "Fewer workers"),
+    ],
+)
+def test_a_request_that_takes_long_is_cured_by_what_it_is_at(seen: str, expected: str) -> None:
+    assert expected in cure_of(slow(seen), "gthread", "observe", None).text

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tricorn.arbiter.stalls.keeper import KEPT, MINUTE, PAUSE, Stalls
+from tricorn.arbiter.stalls.keeper import KEPT, LONG_PAUSE, MINUTE, PAUSE, Stalls
 from tricorn.record import replace
 
-from tests.unit.arbiter.stalls.made import HELD, stall
+from tests.unit.arbiter.stalls.made import HELD, pool_wait, saturated, slow, stall
 
 DAY = 1_800_000_000.0
 
@@ -70,3 +70,59 @@ def test_what_is_kept_has_an_end() -> None:
     assert len(report["stalls"]) == KEPT
     assert report["forgotten"]["count"] == 9
     assert min(row["line"] for row in report["stalls"]) == 9, "the cheapest are forgotten"
+
+
+def test_requests_that_wait_for_a_pool_have_its_words_and_their_number() -> None:
+    record, line = Stalls().take(pool_wait(ongoing=True), HELD, 0.0, DAY)
+    assert line == (
+        "Requests of worker (pid:7), gevent, have waited for room in a pool for 3.20 s. 37 of 40 requests in flight wait "
+        "for connections to the database in SQLAlchemy's pool, which has 5 connections and 10 of overflow "
+        "(sqlalchemy/pool/impl.py:_do_get), from app.py:14 in pay; the oldest request is 3.4 s old. "
+        "POOL_WAIT. So far: 118.4 request-seconds. "
+        f"The last to begin: GET /pay. Cure: {record['cure']} (docs/DOCTOR.md#pool_wait)"
+    )
+    assert (record["pool"], record["waiting"], record["request_seconds"]) == ("sqlalchemy", 37, 118.4)
+    assert "pool_size and max_overflow" in record["cure"]
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_a_loop_that_waits_for_a_pool_is_held_up_by_it() -> None:
+    _, line = Stalls().take(pool_wait(waiting=0), HELD, 0.0, DAY)
+    assert line is not None
+    assert line.startswith("The event loop of worker (pid:7) was held up for 3.20 s by one call. Waits for connections to")
+    assert "in SQLAlchemy's pool, which has 5 connections" in line
+
+
+def test_a_request_that_takes_long_is_told_with_its_line() -> None:
+    record, line = Stalls().take(slow(ongoing=True), HELD, 0.0, DAY)
+    assert line is not None
+    assert line.startswith("GET /pay has run for 2.30 s in worker (pid:7), gevent. Blocked in the system call futex. ")
+    assert "The line: query()." in line
+    assert "The last to begin" not in line
+    assert record["seen"] == "BLOCKED_SYSCALL"
+
+
+def test_the_states_of_a_service_are_told_seldom_and_their_progress_is_summed_up() -> None:
+    stalls = Stalls()
+    assert stalls.take(pool_wait(ongoing=True), HELD, 0.0, DAY)[1] is not None
+    again = pool_wait(ongoing=True, again=True, added=50.0, cost=168.4)
+    assert stalls.take(again, HELD, PAUSE + 1, DAY)[1] is None
+    end = pool_wait(again=True, added=1.0, cost=169.4)
+    _, line = stalls.take(end, HELD, PAUSE + 2, DAY)
+    assert line is not None, "its end is told"
+    assert "had waited" in line
+    (row,) = stalls.report("start", 20.0)["stalls"]
+    assert (row["total"]["count"], row["total"]["request_seconds"]) == (1, 169.4)
+    assert stalls.take(pool_wait(ongoing=True), HELD, LONG_PAUSE, DAY)[1] is None
+    assert stalls.take(pool_wait(ongoing=True), HELD, LONG_PAUSE + PAUSE + 2, DAY)[1] is not None
+    assert stalls.take(slow(ongoing=True), HELD, LONG_PAUSE, DAY)[1] is not None, "the same line, another state"
+
+
+def test_a_worker_that_is_saturated_is_told_by_what_it_has() -> None:
+    _, line = Stalls().take(saturated(), HELD, 0.0, DAY)
+    assert line is not None
+    assert line.startswith("The worker (pid:7), gevent, has been saturated for 5.00 s. Its loop was busy with many short")
+    assert "up to 29 requests waited beside the one that ran; the process used 0.98 processors." in line
+    _, line = Stalls().take(saturated(oldest=0.6, waiting=3), HELD, 0.0, DAY)
+    assert line is not None
+    assert "At each look all 30 threads were at a request, and up to 3 more waited, the first of them for 0.6 s" in line

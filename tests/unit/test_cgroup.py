@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tricorn.doctor.check.cgroup import cores, cpu_quota
+from tricorn.cgroup import cores, cpu_quota
 
 V2 = "30 20 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 V1 = (

@@ -35,6 +35,12 @@ def cores() -> int:
         return os.cpu_count() or 1
 
 
+def processors() -> float:
+    """As many as it may use at once, by both."""
+    quota = cpu_quota()
+    return min(cores(), cores() if quota is None else quota)
+
+
 def _mounts(text: str) -> dict[str, tuple[str, str]]:
     """Where the hierarchies are: the mount point, and which of their folders is mounted there (proc(5))."""
     found: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,116 @@
+"""Which requests of a hub wait for room in a pool. Called by the hub, which then lets no other run: a look is short.
+
+Frames of greenlets and tasks that wait are looked at, and of a pool that was found its own attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from tricorn.workers.pools import BY_NAME, POOLS, Pool, Site
+from tricorn.workers.waiting import frames_of
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+Frame = tuple[str, int, str]
+Wait = tuple[str, str, Frame, "Frame | None"]
+"""The pool's name and size, the frame of the library, and the innermost one of the application."""
+
+MOST_CODES = 4096
+_INSTALLED = ("/lib/python3.", "/lib64/python3.", "-packages/")
+
+
+def roll(places: Sequence[int], calls: Sequence[tuple[int, object]]) -> list[tuple[int, Wait | None]]:
+    """The requests at these places, the oldest first: which pool each waits for. None: it is elsewhere."""
+    stacks = dict(frames_of(set(places), calls))
+    found: list[tuple[int, Wait | None]] = []
+    in_threads: list[int] = []
+    sizes: dict[int, str] = {}
+    for place in places:
+        if place not in stacks:
+            continue
+        frames = stacks[place]
+        at = _pool_of(frames)
+        if at is None:
+            found.append((place, None))
+            continue
+        pool, index = at
+        if pool is EXECUTOR:
+            in_threads.append(len(found))
+        line = next((_plain(each) for each in frames[index:] if _is_application(each)), None)
+        found.append((place, (pool.name, _size(pool, frames[index], sizes), _plain(frames[index]), line)))
+    _forget_those_that_run(found, in_threads)
+    return found
+
+
+def _pool_of(frames: Sequence[FrameType]) -> tuple[Pool, int] | None:
+    """The pool, and which of these frames, the innermost first, is its first function."""
+    for index, frame in enumerate(frames):
+        for pool, site in _sites_of(frame.f_code):
+            # Where there is no frame further in, what it has called is in C, as gevent's queues are.
+            if not site.inner_file or index == 0 or _is_at(frames[index - 1].f_code, site.inner_file, site.inner_function):
+                return pool, index
+    return None
+
+
+def _sites_of(code: CodeType) -> Sequence[tuple[Pool, Site]]:
+    found = _known.get(code)
+    if found is None:
+        if len(_known) >= MOST_CODES:
+            _known.clear()
+        found = _known[code] = [
+            (pool, site) for pool in POOLS for site in pool.sites if _is_at(code, site.file, site.function)
+        ]
+    return found
+
+
+_known: dict[CodeType, list[tuple[Pool, Site]]] = {}
+
+
+def _is_at(code: CodeType, file: str, function: str) -> bool:
+    return code.co_name == function and f"/{code.co_filename}".endswith(f"/{file}")
+
+
+def _size(pool: Pool, frame: FrameType, sizes: dict[int, str]) -> str:
+    """What the pool says of its size; each pool is asked once. Empty: another version of the library."""
+    it: Any = None
+    if pool.size is not None:
+        with suppress(Exception):
+            it = frame.f_locals["self"]
+            if id(it) not in sizes:
+                sizes[id(it)] = pool.size(it)
+    return sizes.get(id(it), "")
+
+
+def _forget_those_that_run(found: list[tuple[int, Wait | None]], indices: Sequence[int]) -> None:
+    """Calls in the executor's threads wait at the same place whether they run or wait for a thread: the last ones wait."""
+    if not indices:
+        return
+    import asyncio
+
+    waiting, size = 0, ""
+    with suppress(Exception):  # uvloop does not tell its executor
+        executor: Any = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
+        waiting, size = executor._work_queue.qsize(), f"{executor._max_workers} threads"
+    for index in indices[: len(indices) - min(waiting, len(indices))]:
+        found[index] = found[index][0], None
+    for index in indices[len(indices) - min(waiting, len(indices)) :]:
+        place, wait = found[index]
+        if wait is not None:
+            found[index] = place, (wait[0], size, *wait[2:])
+
+
+def _plain(frame: FrameType) -> Frame:
+    return frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name
+
+
+def _is_application(frame: FrameType) -> bool:
+    path = frame.f_code.co_filename
+    return not path.startswith("<") and not any(part in path for part in _INSTALLED)
+
+
+EXECUTOR = BY_NAME["executor"]

@@ -1,0 +1,85 @@
+"""Which requests wait for room in a pool: by the frames of their tasks and greenlets, and of the pool its own size."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+from tricorn.workers.pools import BY_NAME, POOLS, sites
+from tricorn.workers.roll import roll
+
+
+async def in_thread(event: Event) -> None:
+    await asyncio.to_thread(event.wait)
+
+
+async def elsewhere() -> None:
+    await asyncio.sleep(60)
+
+
+def test_of_calls_in_threads_those_wait_that_have_no_thread() -> None:
+    event = Event()
+
+    async def run() -> list[tuple[int, Any]]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(2))
+        tasks = [asyncio.ensure_future(in_thread(event)) for _ in range(5)]
+        other = asyncio.ensure_future(elsewhere())
+        await asyncio.sleep(0)
+        found = roll(range(6), list(enumerate([*tasks, other])))
+        event.set()
+        await asyncio.gather(*tasks)
+        nothing = roll([0], [(0, other)])
+        other.cancel()
+        return [*found, *nothing]
+
+    found = asyncio.run(run())
+    assert [wait is not None for _, wait in found] == [False, False, True, True, True, False, False]
+    pool, size, site, line = found[2][1]
+    assert (pool, size, site[2]) == ("executor", "2 threads", "to_thread")
+    assert line is not None
+    assert line[0] == __file__
+    assert line[2] == "in_thread"
+
+
+def test_functions_that_sqlalchemy_runs_in_a_greenlet_of_the_task_are_seen() -> None:
+    from sqlalchemy.pool import AsyncAdaptedQueuePool
+    from sqlalchemy.util import greenlet_spawn
+
+    class Connection:
+        def close(self) -> None: ...
+
+        rollback = close
+
+    pool: Any = AsyncAdaptedQueuePool(Connection, pool_size=1, max_overflow=0)
+
+    async def takes() -> None:
+        await greenlet_spawn(pool.connect)
+
+    async def run() -> list[tuple[int, Any]]:
+        taken = await greenlet_spawn(pool.connect)
+        task = asyncio.ensure_future(takes())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        found = roll([3], [(3, task)])
+        await greenlet_spawn(taken.close)
+        await task
+        return found
+
+    ((place, wait),) = asyncio.run(run())
+    assert place == 3
+    assert wait is not None
+    assert (wait[0], wait[1]) == ("sqlalchemy", "1 connections")
+    assert wait[2][2] == "_do_get"
+    assert wait[3][2] == "takes"
+
+
+def test_the_table_has_a_cure_and_a_place_for_each_pool() -> None:
+    assert len(BY_NAME) == len(POOLS)
+    for pool in POOLS:
+        assert pool.cure.endswith("."), pool.name
+        assert pool.sites, pool.name
+    told = sites()
+    assert {name for name, *_ in told} == set(BY_NAME) - {"executor"}
+    assert all(isinstance(part, str) for site in told for part in site)
