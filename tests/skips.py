@@ -25,6 +25,16 @@ COMBINATIONS = (
 )
 """Pairs of a test and a parameter that mean nothing together, whatever the machine."""
 
+PROGRAMS = (
+    "zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus",
+    "nginx", "haproxy", "systemd-analyze", "actionlint",
+)  # fmt: skip
+
+SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64", "usr/lib")) + tuple(
+    f"/usr/lib/{machine}-linux-gnu/libseccomp.so.2" for machine in ("x86_64", "aarch64")
+)
+"""Where a dynamic linker finds it; systemd needs it on most distributions."""
+
 
 def lacking() -> list[str]:
     """What this machine cannot offer without its owner: root, programs, another Python."""
@@ -33,11 +43,10 @@ def lacking() -> list[str]:
         reasons.append("only root can .*")
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         reasons.append("needs a browser: .*")
-    reasons += [
-        f"{program} is not installed"
-        for program in ("zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus")
-        if not shutil.which(program)
-    ]
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    reasons += [f"{program} is not installed" for program in PROGRAMS if not shutil.which(program, path=path)]
+    if not any(map(os.path.exists, SECCOMP)):
+        reasons.append("libseccomp is not installed")
     reasons += [f"Python 3.{minor} is not installed" for minor in (9, *MINORS) if interpreter(minor) is None]
     if static_interpreter() is None:
         reasons.append("no Python is installed that is linked without libpython")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.collectors import COLLECTORS
 from tests.mutants.control import CONTROL_SOCKET
+from tests.mutants.deployment import DEPLOYMENT
 from tests.mutants.doctor import DOCTOR
 from tests.mutants.fault import Fault
 from tests.mutants.load import LOAD
@@ -23,6 +24,7 @@ FAULTS: tuple[Fault, ...] = (
     *COLLECTORS,
     *PROCESSES,
     *CONTROL_SOCKET,
+    *DEPLOYMENT,
     *LIVE_VIEW,
     *DOCTOR,
     *SLOW_REQUESTS,

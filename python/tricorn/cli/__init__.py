@@ -11,7 +11,7 @@ from tricorn import __version__
 if TYPE_CHECKING:
     from tricorn.config.load import Sources
 
-EXEC, LOAD, BENCH, CTL, TOP, DOCTOR = "exec", "load", "bench", "ctl", "top", "doctor"
+EXEC, LOAD, BENCH, CTL, TOP, DOCTOR, INIT = "exec", "load", "bench", "ctl", "top", "doctor", "init"
 """The first argument of `tricorn exec COMMAND …` and the others; but an application of that name is an application."""
 
 
@@ -39,6 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from tricorn.cli import top_command
 
         return top_command.main(words[1:])
+    if words[:1] == [INIT] and not _is_module(INIT):
+        from tricorn.cli.init import command
+
+        return command.main(words[1:])
     if words[:1] == [EXEC] and not _is_module(EXEC):
         return _execute(words[1:])
     from tricorn.compat.assigned import FileSources

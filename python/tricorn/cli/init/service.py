@@ -1,0 +1,163 @@
+"""What the renderers know of a server: its configuration, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+
+from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress, parse
+from tricorn.config.config import DEFAULT, Config
+from tricorn.config.registry import BY_NAME
+from tricorn.config.validators import Bytes
+from tricorn.record import Record
+
+LOOPBACK = re.compile(r"127\.\d+\.\d+\.\d+|::1|localhost", re.IGNORECASE)
+COMMON = frozenset(("main", "app", "application", "wsgi", "asgi", "server", "run", "api"))
+"""Names of modules that tell nothing of the application; then its directory names the service."""
+
+END_OF_WORKERS = 5
+"""Seconds for what follows `graceful_timeout`: two until workers are killed, and the arbiter's own end."""
+
+MIB = 1 << 20
+
+ARBITER_MEMORY = 64 * MIB
+"""Bytes for the arbiter and shared pages, generously."""
+
+
+class Service(Record):
+    config: Config
+    words: tuple[str, ...]
+    """The command line behind `tricorn`."""
+    variables: tuple[tuple[str, str], ...]
+    """Variables of this shell that the configuration depends on."""
+    directory: str
+    """Where the server is to be started."""
+    python: str
+    """The interpreter, as a path."""
+    version: str
+    """Of Python, as `3.13`."""
+
+    @property
+    def name(self) -> str:
+        """What files and units are called: `proc_name`, or else the module, or else the directory."""
+        config = self.config
+        if not config.is_default("proc_name"):
+            return slug(str(config.proc_name))
+        first = (config.wsgi_app or "").partition(":")[0].partition(".")[0]
+        if not first or first in COMMON or os.sep in first:
+            first = os.path.basename(self.directory)
+        return slug(first)
+
+    def says(self, *names: str) -> str:
+        """`timeout = 30 (default), workers = 4 (--workers)`: for the comment beside what follows from settings."""
+        return ", ".join(f"{name} = {self._shown(name)} ({self.config.origin(name)})" for name in names)
+
+    def _shown(self, name: str) -> object:
+        value = self.config.value(name)
+        if isinstance(value, tuple):
+            return ",".join(map(str, value)) or "none"
+        if isinstance(BY_NAME[name].kind, Bytes) and isinstance(value, int) and value >= MIB and value % MIB == 0:
+            return f"{value // MIB} MiB"
+        return format(value, "g") if isinstance(value, float) else value
+
+    # Addresses
+
+    @property
+    def addresses(self) -> list[TcpAddress | UnixAddress | FdAddress]:
+        return [parse(text) for text in self.config.bind]
+
+    @property
+    def tcp(self) -> list[TcpAddress]:
+        return [address for address in self.addresses if isinstance(address, TcpAddress)]
+
+    @property
+    def reachable(self) -> list[TcpAddress]:
+        """Those that are reached from outside of the network namespace."""
+        return [address for address in self.tcp if not is_loopback(address)]
+
+    @property
+    def sockets(self) -> list[UnixAddress]:
+        """Unix sockets that are files."""
+        found = [address for address in self.addresses if isinstance(address, UnixAddress)]
+        return [address for address in found if not address.abstract]
+
+    @property
+    def admin(self) -> list[TcpAddress]:
+        found = [parse(text) for text in self.config.admin_bind]
+        return [address for address in found if isinstance(address, TcpAddress)]
+
+    @property
+    def low_ports(self) -> list[int]:
+        """Ports that need a capability."""
+        return [address.port for address in (*self.tcp, *self.admin) if 0 < address.port < 1024]
+
+    # Times and sizes
+
+    @property
+    def grace(self) -> int:
+        """Seconds from TERM to the latest end of the last process."""
+        return math.ceil(self.config.drain_delay + self.config.graceful_timeout) + END_OF_WORKERS
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that the server takes at most, by `max_worker_memory`: two generations while it reloads."""
+        each = self.config.max_worker_memory
+        return 2 * self.config.workers * each + ARBITER_MEMORY if each else None
+
+    @property
+    def spool(self) -> int | None:
+        """Bytes of bodies on disk at most; None: there is no limit."""
+        bodies = self.config.body_disk_total
+        return bodies + self.config.workers * self.config.response_disk_total if bodies else None
+
+    @property
+    def has_control(self) -> bool:
+        return not self.config.control_socket_disable
+
+    def writes(self) -> list[str]:
+        """Directories in which the server writes files that settings name, absolute."""
+        config = self.config
+        base = config.chdir or self.directory
+        files = [config.pidfile, config.errorlog, config.accesslog]
+        if config.control_socket != "auto" and self.has_control:
+            files.append(config.control_socket)
+        files += [address.path for address in self.sockets]
+        found = [os.path.dirname(os.path.join(base, file)) for file in files if file and file != "-"]
+        if config.tmp_upload_dir:
+            found.append(os.path.join(base, config.tmp_upload_dir))
+        if metrics := dict(config.raw_env).get("PROMETHEUS_MULTIPROC_DIR"):
+            found.append(os.path.join(base, metrics))
+        return sorted({os.path.normpath(path) for path in found})
+
+    def is_set(self, name: str) -> bool:
+        return self.config.origin(name) != DEFAULT
+
+
+class File(Record):
+    name: str
+    text: str
+
+
+class Rendered(Record):
+    files: tuple[File, ...]
+    notes: tuple[str, ...] = ()
+    """What is to be known or done besides, one sentence or two each."""
+
+
+def is_loopback(address: TcpAddress) -> bool:
+    return LOOPBACK.fullmatch(address.host) is not None
+
+
+def slug(text: str) -> str:
+    """As names of units, containers and Kubernetes' objects may be: lower case, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:50].strip("-") or "tricorn"
+
+
+def mebibytes(count: int) -> int:
+    return math.ceil(count / MIB)
+
+
+def lines(*parts: str | None) -> str:
+    """A text of these lines; None is no line."""
+    return "".join(f"{part}\n" for part in parts if part is not None)

@@ -1,0 +1,227 @@
+"""`tricorn init nginx` and `haproxy`: the proxies themselves, with the files as they are printed, before a server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tricorn.cli.init.haproxy import EVERY
+from websockets.sync.client import connect
+
+from tests.harness import REFERENCE, Load, Site, Wire, until
+from tests.harness.deadline import PATIENCE
+from tests.harness.scrape import scrape, value
+from tests.harness.server import Lines, free_port, run
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+pytestmark = pytest.mark.skipif(REFERENCE, reason="gunicorn prints no files")
+
+PROXIES = ("nginx", "haproxy")
+
+APP = """\
+import json
+
+async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        while (event := await receive())["type"] == "websocket.receive":
+            await send({"type": "websocket.send", "text": event["text"][::-1]})
+        return
+    fields = {name.decode(): value.decode() for name, value in scope["headers"]}
+    told = {"client": scope["client"][0], "scheme": scope["scheme"], "fields": fields}
+    while (await receive()).get("more_body"):
+        pass
+    body = json.dumps(told).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
+    await send({"type": "http.response.body", "body": body})
+"""
+
+CONFIG = """
+workers = 2
+worker_class = "asgi"
+keepalive = 30
+drain_delay = 3
+trusted_proxy_headers = "x-forwarded-for,x-forwarded-proto,x-forwarded-host"
+"""
+
+AROUND = """\
+{user}
+daemon off;
+pid {directory}/nginx.pid;
+error_log stderr notice;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+    include {directory}/*.conf;
+}}
+"""
+"""What Debian's nginx.conf has around a site, without its directories."""
+
+
+def printed(kind: str, directory: Path, *words: str) -> Path:
+    """The file of this kind, written into a directory; and around one for nginx what it needs to be started."""
+    done = run("init", kind, "-o", str(directory), "--force", *words, cwd=directory)
+    assert done.returncode == 0, done.stderr
+    written = Path(done.stdout.strip())
+    if kind == "haproxy":
+        return written
+    main = directory / "nginx.main"
+    user = "user root;" if os.geteuid() == 0 else ""
+    main.write_text(AROUND.format(directory=directory, user=user))
+    return main
+
+
+def command(kind: str, path: Path, *, check: bool = False) -> list[str]:
+    program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if program is None:
+        pytest.skip(f"{kind} is not installed")
+    if kind == "nginx":
+        return [program, "-p", str(path.parent), "-c", str(path), "-e", "stderr", *(["-t"] if check else [])]
+    return [program, *(["-c"] if check else ["-db"]), "-f", str(path)]
+
+
+class Proxy:
+    """A proxy before a server, started with the file as it was printed."""
+
+    def __init__(self, kind: str, server: Site, directory: Path) -> None:
+        self.port = free_port()
+        words = ("--public", f"127.0.0.1:{self.port}", "-c", str(server.conf), "-b", server.bind)
+        self._command = command(kind, printed(kind, directory, *words))
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        assert self._process.stderr is not None
+        self.log = Lines(self._process.stderr)
+        try:
+            until(self._answers, "the proxy answers")
+        except AssertionError:
+            self.__exit__()
+            raise AssertionError(self.log.text) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(PATIENCE)
+        finally:
+            if self._process.poll() is None:
+                self._process.kill()
+
+    def _answers(self) -> bool:
+        try:
+            with self.connect() as wire:
+                return wire.get("/").status == 200
+        except (OSError, AssertionError):
+            return False
+
+    def connect(self) -> Wire:
+        return Wire(("127.0.0.1", self.port))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, int]]:
+    """A server on a unix socket, and the port of its admin listener."""
+    port = free_port()
+    with Site(
+        f"{CONFIG}admin_bind = '127.0.0.1:{port}'\n", app="shop:application", workers=2, files={"shop.py": APP},
+        transport="unix",
+    ) as server:  # fmt: skip
+        yield server, port
+
+
+@pytest.fixture(scope="module", params=PROXIES)
+def proxy(
+    request: pytest.FixtureRequest, served: tuple[Site, int], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    with Proxy(request.param, served[0], tmp_path_factory.mktemp(request.param)) as started:
+        yield started
+
+
+def test_the_proxys_word_counts_and_the_clients_does_not(proxy: Proxy) -> None:
+    with proxy.connect() as wire:
+        lies = (("X-Forwarded-Proto", "https"), ("X-Forwarded-Ssl", "on"), ("Forwarded", "for=6.6.6.6"))
+        told = json.loads(wire.get("/", ("X-Forwarded-For", "6.6.6.6"), *lies).body)
+    assert told["client"] == "127.0.0.1"
+    assert told["scheme"] == "http"
+    assert not {"x-forwarded-ssl", "forwarded"} & told["fields"].keys()
+    assert told["fields"]["x-request-start"].startswith("t=")
+
+
+def test_a_websocket_passes(proxy: Proxy) -> None:
+    with connect(f"ws://127.0.0.1:{proxy.port}/", open_timeout=PATIENCE, proxy=None) as socket:
+        socket.send("abc")
+        assert socket.recv(PATIENCE) == "cba"
+
+
+def test_connections_to_the_server_are_kept(proxy: Proxy, served: tuple[Site, int]) -> None:
+    def accepted() -> float:
+        return value(scrape(("127.0.0.1", served[1])), "connections_accepted_total")
+
+    before, began = accepted(), time.monotonic()
+    assert before > 0
+    for _ in range(3):  # HAProxy takes another client's connection from its second request on (http-reuse safe)
+        with proxy.connect() as wire:
+            for _ in range(10):
+                assert wire.get("/").status == 200
+    checks = (time.monotonic() - began + 1) / EVERY  # HAProxy's, a connection each
+    assert accepted() - before < 15 + checks
+
+
+def test_no_request_fails_while_the_server_reloads(proxy: Proxy, served: tuple[Site, int]) -> None:
+    with Load(("127.0.0.1", proxy.port), "/", clients=4) as load:
+        load.settle(20)
+        served[0].hup(workers=2)
+        load.settle(20)
+        assert load.stop().failures == []
+
+
+@pytest.mark.parametrize("kind", PROXIES)
+def test_the_proxys_own_check_has_nothing_to_complain_of(kind: str, tmp_path: Path) -> None:
+    for words in (
+        (),
+        ("-b", "[::1]:9000", "--keep-alive", "0", "--admin-bind", "127.0.0.1:8001", "--timeout", "0"),
+        ("-b", "unix:/run/shop/s", "--limit-request-body", "1M", "--limit-request-line", "0", "-n", "my shop"),
+    ):
+        for old in tmp_path.glob("*.c*"):
+            old.unlink()
+        port = str(free_port())
+        done = subprocess.run(
+            command(kind, printed(kind, tmp_path, "--public", port, *words), check=True),
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{words}: {done.stderr}"
+        assert "warn" not in done.stderr.lower(), words
+
+
+def test_haproxy_takes_out_a_server_that_denies_to_be_ready(tmp_path: Path) -> None:
+    """Before that one stops to accept: `drain_delay` is what the checks need to notice."""
+    port = free_port()
+    with (
+        Site(
+            f"{CONFIG}admin_bind = '127.0.0.1:{port}'\n", app="shop:application", workers=2, files={"shop.py": APP}
+        ) as server,
+        Proxy("haproxy", server, tmp_path) as proxy,
+        proxy.connect() as wire,
+    ):
+        server.signal(signal.SIGTERM)
+        until(lambda: wire.get("/").status == 503, "HAProxy has no server")
+        with Wire(server.address) as direct:
+            assert direct.get("/").status == 200, "it still serves"
