@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,33 @@ def test_a_new_connection_wakes_one_worker(worker_class: str) -> None:
         waits = sum(map(proc.voluntary_switches, waiting(server))) - before
     # Where all are woken each of them has waited once more for every connection.
     assert waits < connections * WORKERS / 2
+
+
+@pytest.mark.parametrize("worker_class", each("asgi-uvloop", "aiohttp"))
+def test_the_end_of_a_connection_wakes_no_loop(worker_class: str) -> None:
+    """What it leaves to be dropped is dropped at once: the monitor would wake the loop for it."""
+    with server_of(worker_class, workers=1) as server:
+        (pid,) = server.worker_pids()
+        until(lambda: is_at_rest(pid), "the worker is at rest")
+        before, connections = proc.voluntary_switches(pid), 30
+        for _ in range(connections):
+            with server.connect() as wire:
+                wire.send(CLOSING)
+                assert wire.reply().status == 200
+            until(lambda: is_at_rest(pid), "the worker is at rest")
+        assert proc.voluntary_switches(pid) - before < connections * 1.5
+
+
+def is_at_rest(pid: int) -> bool:
+    """Whether neither the loop nor the monitor came for anything in twenty ticks."""
+    before = switches(pid)
+    time.sleep(0.02)  # the period that is measured
+    return proc.sleeps(pid) and switches(pid) == before
+
+
+def switches(pid: int) -> list[int]:
+    """Voluntary context switches of each thread."""
+    return [proc.voluntary_switches(int(task.name)) for task in Path(f"/proc/{pid}/task").iterdir()]
 
 
 @HUBS

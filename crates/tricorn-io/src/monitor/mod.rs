@@ -39,8 +39,8 @@ use usage::Usage;
 use watchdog::Watchdog;
 
 /// Ticks without a call in flight before it sleeps: short enough to cost nothing, long enough not to be woken for each
-/// of a stream of requests.
-const IDLE_TICKS: u32 = 4;
+/// of a stream of requests. A long tick in which a hub rests counts as several.
+const IDLE_TICKS: u64 = 4;
 
 /// How often it looks, while draining, whether what waits will ever be served.
 const STRANDED: u64 = 100 * clock::MILLI;
@@ -94,7 +94,7 @@ struct Monitor<'s> {
     /// The pipe that ends with the arbiter, until it has.
     life: Option<BorrowedFd<'s>>,
     mode: Mode,
-    idle: u32,
+    idle: u64,
     /// Calls follow one another so closely that a stuck one will be noticed after a long tick, too.
     calm: bool,
     /// When the last time of covering began.
@@ -248,14 +248,14 @@ impl Monitor<'_> {
         if self.shared.waiting.watch.take_cover_request() && self.takes_the_watch() {
             return;
         }
-        let Seen { is_stuck, is_busy, .. } = seen;
+        let Seen { is_stuck, is_busy, is_at_rest, .. } = seen;
         if is_stuck {
             self.idle = 0;
             self.help();
         } else if is_busy || self.log_waits() || self.watchdog.is_reporting() || self.diagnosis.is_open() {
             self.idle = 0;
         } else {
-            self.idle += 1;
+            self.idle += if is_at_rest { (elapsed / TICK).max(1) } else { 1 };
             if self.idle >= IDLE_TICKS {
                 self.mode = Mode::Asleep;
             }

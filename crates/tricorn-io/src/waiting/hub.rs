@@ -1,6 +1,7 @@
 //! A hub, and what it and the monitor tell each other (`engine/hub.rs` has the picture).
 use super::loop_time::LoopTime;
 use super::roll::Roll;
+use super::rung::Rung;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
@@ -28,7 +29,7 @@ pub struct Began {
 pub struct Hub {
     /// Makes the hub come although no descriptor of the poller is readable.
     wakeup: Alarm,
-    rung: AtomicBool,
+    rung: Rung,
     /// How often the hub came for something.
     rounds: AtomicU64,
     thread: AtomicThreadId,
@@ -59,7 +60,7 @@ impl Hub {
     pub fn new() -> io::Result<Hub> {
         Ok(Hub {
             wakeup: Alarm::new()?,
-            rung: AtomicBool::new(false),
+            rung: Rung::new(),
             rounds: AtomicU64::new(0),
             thread: AtomicThreadId::new(0),
             last: AtomicUsize::new(0),
@@ -78,25 +79,24 @@ impl Hub {
 
     /// To be called when what the hub should see is there to be seen.
     pub fn ring(&self) {
-        if !self.rung.swap(true, Ordering::SeqCst) {
+        if self.rung.ring() {
             self.wakeup.ring();
         }
     }
 
-    /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. (The other
-    /// way round a ring in between would be cleared and still count as under way: the hub would not be woken any more.) Whether
-    /// it was rung.
+    /// The hub has come and is about to look: a ring from here on to the end of this is for what it will see. Whether it was
+    /// rung.
     pub fn answer(&self) -> bool {
-        let rung = self.rung.load(Ordering::SeqCst);
+        let rung = self.rung.is_set();
         if rung {
             self.wakeup.clear();
-            self.rung.store(false, Ordering::SeqCst);
+            self.rung.answer();
         }
         rung
     }
 
     pub fn is_rung(&self) -> bool {
-        self.rung.load(Ordering::SeqCst)
+        self.rung.is_set()
     }
 
     #[inline]

@@ -6,7 +6,7 @@
 use super::hub::{Hub, ring_after};
 use super::loop_time::Absence;
 use super::manner::Waiting;
-use super::seen::{PREEMPTED, Seen, is_calm};
+use super::seen::{PREEMPTED, Seen, ease_of_hub};
 use crate::config::TICK;
 use crate::scoreboard::Word;
 use crate::sys::processor;
@@ -44,11 +44,14 @@ impl HubWatch {
             hub.time.note_missed();
             self.absence.goes_on(hub.thread(), waiting.board, now);
         }
+        let is_awaited = self.awaited > 0;
+        let (is_calm, is_at_rest) = ease_of_hub(is_awaited, came, elapsed);
         Seen {
             is_stuck: self.is_away(hub, now),
-            is_busy: self.awaited > 0 || waiting.streams.any(),
-            is_calm: is_calm(came, elapsed),
+            is_busy: is_awaited || waiting.streams.any(),
+            is_calm,
             came: came > 0,
+            is_at_rest,
         }
     }
 

@@ -24,19 +24,21 @@ mod manner;
 mod mark;
 pub mod progress;
 pub mod roll;
+mod rung;
 mod seen;
 pub mod sleeper;
 pub mod slots;
 pub mod streams;
 pub mod tails;
 mod threads;
+mod until;
 pub mod watch;
 
 pub use eye::Eye;
 pub use manner::{ORDERS, Subject, Waiting};
 pub use seen::Seen;
 
-/// The atomics of words that are model-checked: `tests/watch_model.rs` has others by these names.
+/// The atomics of words that are model-checked: `tests/wake_models.rs` has others by these names.
 mod atomics {
-    pub use std::sync::atomic::{AtomicU8, Ordering};
+    pub use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 }

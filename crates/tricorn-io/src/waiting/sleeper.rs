@@ -3,53 +3,49 @@
 //! ```text
 //!   worker class of threads     the app thread in `Engine::wait`     woken through the poller (`kick`)
 //!   under a hub                 the monitor, beside the hub          woken by its `alarm`
-//!
-//!   awake (0) ──lie_down──▶ about to sleep (MAX) ──sleep_until──▶ asleep until a time ──get_up──▶ awake
 //! ```
 //!
 //! It sleeps until the deadline that was the earliest when it lay down. Any other thread may set an earlier one meanwhile: that
 //! wakes it. A request on a kept connection does not: its idle deadline is as far away as those that the sleeper waits for.
+use super::until::Until;
 use crate::sys::wake::Alarm;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 #[derive(Debug)]
 pub struct Sleeper {
-    /// When it wakes by itself (monotonic nanoseconds); 0: it is awake, and will look at the deadlines before it sleeps.
-    until: AtomicU64,
+    /// When it wakes by itself (monotonic nanoseconds).
+    until: Until,
     alarm: Arc<Alarm>,
 }
 
 impl Sleeper {
     pub fn new(alarm: Arc<Alarm>) -> Sleeper {
-        Sleeper { until: AtomicU64::new(0), alarm }
+        Sleeper { until: Until::new(), alarm }
     }
 
-    /// To be called before the deadlines are looked at. A full barrier: one that is set unseen finds it lying down.
+    /// To be called before the deadlines are looked at.
     pub fn lie_down(&self) {
-        self.until.store(u64::MAX, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        self.until.lie_down();
     }
 
     /// `None`: until it is woken.
     pub fn sleep_until(&self, at: Option<u64>) {
-        self.until.store(at.unwrap_or(u64::MAX), Ordering::SeqCst);
+        self.until.sleep_until(at);
     }
 
     pub fn get_up(&self) {
-        self.until.store(0, Ordering::SeqCst);
+        self.until.get_up();
     }
 
     /// Whether it sleeps beyond that time.
     pub fn oversleeps(&self, due: u64) -> bool {
-        self.until.load(Ordering::SeqCst) > due
+        self.until.is_beyond(due)
     }
 
-    /// Something is to be done at that time: wakes it if it sleeps beyond. Rings once for one time.
+    /// Something is to be done at that time: wakes it if it sleeps beyond.
     #[inline]
     pub fn wake_by(&self, due: u64) {
-        let until = self.until.load(Ordering::SeqCst);
-        if until > due && self.until.compare_exchange(until, due, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if self.until.wake_by(due) {
             self.alarm.ring();
         }
     }

@@ -15,7 +15,7 @@
 //! * `cover` and `app_thread_came` are called under the baton.
 //! * Lost wake-ups: the monitor says that it sleeps, then looks whether it may (`lie_down`, then the slots, the streams, the
 //!   log). A call is entered in its slot, then the word is read (`wake`). Both are store-load pairs of sequentially consistent
-//!   operations: one of the two sides sees the other. `tests/watch_model.rs` tries every interleaving.
+//!   operations: one of the two sides sees the other. `tests/wake_models.rs` tries every interleaving.
 use super::atomics::{AtomicU8, Ordering};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
-use tricorn_io::{Active, Exchange};
+use tricorn_io::{Active, Attachment, Chores, Exchange};
 use tricorn_proto::http1::{Left, ResponseParser};
 use tricorn_proto::message::Refusal;
 
@@ -249,6 +249,11 @@ impl Transport {
             exchange,
             Ending { remote: Remote::Is(&self.remote), status: None, sent, called: true, told },
         );
+        // Most requests end outside of the server's turn. What their connections leave would wait there for the monitor, which
+        // wakes the loop for it.
+        if self.ground.shared.beginning.slot().is_none() {
+            do_chores(&self.ground, py, self.ground.shared.engine.take_chores());
+        }
     }
 
     /// The protocol has no connection any more, and is told so soon, once.
@@ -263,4 +268,22 @@ impl Transport {
             error.write_unraisable(py, None);
         }
     }
+}
+
+
+/// A transport that is kept with its connection between two requests.
+pub struct KeptTransport(pub Py<Transport>);
+
+pub fn kept(attachment: Option<&Attachment>) -> Option<&KeptTransport> {
+    attachment.and_then(|kept| kept.downcast_ref::<KeptTransport>())
+}
+
+/// The protocols of connections that are closed are told so.
+pub fn do_chores(ground: &Ground, py: Python<'_>, chores: Chores) {
+    for attachment in &chores.attachments {
+        if let Some(KeptTransport(transport)) = kept(Some(attachment)) {
+            transport.get().lose(py, None);
+        }
+    }
+    ground.shared.reporter.do_chores(py, chores);
 }

@@ -1,5 +1,5 @@
 //! How the protocols of a library are made, told of requests, and told to leave.
-use super::connection::Transport;
+use super::connection::{self, KeptTransport, Transport, kept};
 use super::events;
 use super::ground::Ground;
 use crate::loops::{Callbacks, Ending, Gateway, Remote, Shared, Told};
@@ -38,9 +38,6 @@ impl TransportGateway {
         TransportGateway { callbacks, factory, on_leave }
     }
 }
-
-/// A transport that is kept with its connection between two requests.
-struct KeptTransport(Py<Transport>);
 
 /// The gateway in a loop.
 pub struct Transports {
@@ -103,12 +100,7 @@ impl Gateway for Transports {
 
     /// The protocols of connections that are closed are told so.
     fn do_chores(&self, py: Python<'_>, chores: Chores) {
-        for attachment in &chores.attachments {
-            if let Some(KeptTransport(transport)) = kept(Some(attachment)) {
-                transport.get().lose(py, None);
-            }
-        }
-        self.reporter().do_chores(py, chores);
+        connection::do_chores(&self.ground, py, chores);
     }
 
     /// What is called here goes on in tasks of its own.
@@ -141,8 +133,4 @@ impl Gateway for Transports {
     fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<()> {
         self.ground.leave(py)
     }
-}
-
-fn kept(attachment: Option<&Attachment>) -> Option<&KeptTransport> {
-    attachment.and_then(|kept| kept.downcast_ref::<KeptTransport>())
 }

@@ -1,6 +1,7 @@
-//! Every interleaving of the monitor with the threads that wake it: no wake-up is lost, and none is rung twice.
+//! Every interleaving of threads that sleep with those that wake them: no wake-up is lost, and none is rung twice.
 //!
-//! The word is that of the product, `waiting/watch.rs`, over loom's atomics. loom takes a sequentially
+//! The words are those of the product, over loom's atomics: `waiting/watch.rs` (what the monitor is at), `until.rs` (until when a
+//! thread sleeps beside others: the monitor of a hub, the sampler), `rung.rs` (whether a hub is rung for). loom takes a sequentially
 //! consistent access for an acquire-release one; the fences here stand for the order among such accesses that C11 promises,
 //! and that its store-load pairs rest on.
 //!
@@ -10,7 +11,8 @@
 
 mod atomics {
     pub use loom::sync::atomic::Ordering;
-    use loom::sync::atomic::{self, fence};
+    use loom::sync::atomic;
+    pub use loom::sync::atomic::fence;
 
     /// The order among sequentially consistent accesses, before one of them.
     fn keep(order: Ordering) {
@@ -35,19 +37,25 @@ mod atomics {
                     self.0.load(order)
                 }
 
-                pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                pub fn store(&self, value: $value, order: Ordering) {
                     keep(order);
-                    self.0.fetch_or(value, order)
+                    self.0.store(value, order);
                 }
 
-                pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                pub fn swap(&self, value: $value, order: Ordering) -> $value {
                     keep(order);
-                    self.0.fetch_and(value, order)
+                    self.0.swap(value, order)
                 }
 
-                pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
-                    keep(order);
-                    self.0.fetch_add(value, order)
+                pub fn compare_exchange(
+                    &self,
+                    from: $value,
+                    to: $value,
+                    good: Ordering,
+                    bad: Ordering,
+                ) -> Result<$value, $value> {
+                    keep(good);
+                    self.0.compare_exchange(from, to, good, bad)
                 }
 
                 /// Never fails for no reason: that would be one more turn of a loop.
@@ -65,20 +73,55 @@ mod atomics {
         };
     }
 
+    macro_rules! counting {
+        ($name:ident, $value:ty) => {
+            #[allow(dead_code, reason = "each word uses some of them")]
+            impl $name {
+                pub fn fetch_or(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_or(value, order)
+                }
+
+                pub fn fetch_and(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_and(value, order)
+                }
+
+                pub fn fetch_add(&self, value: $value, order: Ordering) -> $value {
+                    keep(order);
+                    self.0.fetch_add(value, order)
+                }
+            }
+        };
+    }
+
+    ordered!(AtomicBool, bool);
     ordered!(AtomicU8, u8);
     ordered!(AtomicU32, u32);
+    ordered!(AtomicU64, u64);
+    counting!(AtomicU8, u8);
+    counting!(AtomicU32, u32);
 }
 
 #[allow(dead_code, reason = "a model uses a part of the word")]
 #[path = "../src/waiting/watch.rs"]
 mod watch;
 
-use atomics::{AtomicU32, Ordering};
+#[allow(dead_code, reason = "a model uses a part of the word")]
+#[path = "../src/waiting/until.rs"]
+mod until;
+
+#[path = "../src/waiting/rung.rs"]
+mod rung;
+
+use atomics::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
+use rung::Rung;
+use until::Until;
 use watch::Watch;
 
-/// The monitor's alarm: a ring stays until it is waited for, as in an eventfd.
+/// An alarm: a ring stays until it is waited for, as in an eventfd.
 struct Alarm {
     rung: Mutex<bool>,
     changed: Condvar,
@@ -251,5 +294,116 @@ fn a_request_to_cover_is_taken_once_and_survives_every_change_of_mode() {
         assert!(worker.watch.take_cover_request());
         assert!(!worker.watch.take_cover_request());
         app.join().expect("a thread that ends");
+    });
+}
+
+/// A thread that sleeps until the earliest deadline, and what has to be done at some time.
+struct Sleeper {
+    until: Until,
+    alarm: Alarm,
+    /// 0: nothing is due.
+    due: AtomicU64,
+}
+
+impl Sleeper {
+    fn new() -> Arc<Sleeper> {
+        Arc::new(Sleeper { until: Until::new(), alarm: Alarm::new(), due: AtomicU64::new(0) })
+    }
+
+    /// As a call that begins does.
+    fn set(&self, due: u64) {
+        self.due.store(due, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.until.wake_by(due) {
+            self.alarm.ring();
+        }
+    }
+
+    /// Sleeps until the first deadline was seen.
+    fn sleep(&self) {
+        while self.due.load(Ordering::Relaxed) == 0 {
+            self.until.lie_down();
+            if self.due.load(Ordering::Relaxed) == 0 {
+                self.until.sleep_until(None);
+                self.alarm.wait();
+            }
+            self.until.get_up();
+        }
+    }
+}
+
+#[test]
+fn a_deadline_that_is_set_while_the_sleeper_lies_down_is_seen() {
+    loom::model(|| {
+        let sleeper = Sleeper::new();
+        let call = thread::spawn({
+            let sleeper = sleeper.clone();
+            move || sleeper.set(5)
+        });
+        sleeper.sleep();
+        call.join().expect("a thread that ends");
+    });
+}
+
+#[test]
+fn of_two_threads_with_one_deadline_one_rings() {
+    loom::model(|| {
+        let sleeper = Sleeper::new();
+        sleeper.until.lie_down();
+        sleeper.until.sleep_until(None);
+        let calls = [(); 2].map(|()| {
+            let sleeper = sleeper.clone();
+            thread::spawn(move || sleeper.set(5))
+        });
+        sleeper.alarm.wait();
+        for call in calls {
+            call.join().expect("a thread that ends");
+        }
+        assert_eq!(sleeper.alarm.rings.load(Ordering::SeqCst), 1);
+    });
+}
+
+/// A hub, its wake-up, and an order for it (`waiting/tails`: which frames it is to tell).
+struct Hub {
+    rung: Rung,
+    wakeup: Alarm,
+    order: AtomicBool,
+}
+
+impl Hub {
+    fn ring(&self) {
+        if self.rung.ring() {
+            self.wakeup.ring();
+        }
+    }
+
+    fn answer(&self) {
+        if self.rung.is_set() {
+            *self.wakeup.rung.lock().expect("no panic") = false;
+            self.rung.answer();
+        }
+    }
+}
+
+#[test]
+fn an_order_whose_ring_found_the_hub_rung_for_is_taken() {
+    loom::model(|| {
+        let hub = Arc::new(Hub { rung: Rung::new(), wakeup: Alarm::new(), order: AtomicBool::new(false) });
+        hub.ring(); // for something else
+        let sampler = thread::spawn({
+            let hub = hub.clone();
+            move || {
+                hub.order.store(true, Ordering::Relaxed);
+                hub.ring();
+            }
+        });
+        loop {
+            hub.answer();
+            if hub.order.load(Ordering::Relaxed) {
+                break;
+            }
+            hub.wakeup.wait();
+        }
+        sampler.join().expect("a thread that ends");
     });
 }
