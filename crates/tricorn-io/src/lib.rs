@@ -63,6 +63,7 @@ pub use rustix::net::SocketType;
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
 pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::outside;
+pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::{
     Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, YIELD, page_bytes,
 };
