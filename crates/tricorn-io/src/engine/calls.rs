@@ -64,10 +64,17 @@ impl Engine {
     #[inline]
     pub fn split_call(&self, exchange: &mut Exchange) {
         let timing = &exchange.timing;
-        if timing.answered.saturating_sub(timing.started) >= TICK && self.shared.waiting.calls_hold_threads() {
-            let slot = &self.shared.waiting.slots[exchange.slot];
-            exchange.request.times.call = slot.mark.split(slot.calls(), slot.thread(), timing.started);
+        let length = timing.answered.saturating_sub(timing.started);
+        if length < TICK {
+            return;
         }
+        exchange.request.times.call = match self.shared.waiting.hub() {
+            Some(hub) => hub.slices.take(exchange.slot, timing.started).map(|split| split.of_call(length)),
+            None => {
+                let slot = &self.shared.waiting.slots[exchange.slot];
+                slot.mark.split(slot.calls(), slot.thread(), timing.started)
+            }
+        };
     }
 
     /// The place of a route among those that are counted, for [`crate::exchange::Timing::route`]; 0: there is none left.

@@ -65,6 +65,27 @@ pub struct Split {
     pub delayed: u64,
 }
 
+impl Split {
+    /// As the log has it, of a call of this length. The rest is time in which it gave way to others.
+    pub fn of_call(self, length: u64) -> CallTime {
+        let micros = |nanos: u64| u32::try_from(nanos / 1000).unwrap_or(u32::MAX);
+        let Split { computed, blocked, delayed } = self;
+        let used = computed.saturating_add(blocked).saturating_add(delayed);
+        CallTime {
+            computed: micros(computed),
+            blocked: micros(blocked),
+            delayed: micros(delayed),
+            yielded: micros(length.saturating_sub(used)),
+        }
+    }
+
+    pub fn add(&mut self, part: Split) {
+        self.computed = self.computed.saturating_add(part.computed);
+        self.blocked = self.blocked.saturating_add(part.blocked);
+        self.delayed = self.delayed.saturating_add(part.delayed);
+    }
+}
+
 impl From<CallTime> for Split {
     fn from(time: CallTime) -> Split {
         let nanos = |micros: u32| u64::from(micros) * 1000;

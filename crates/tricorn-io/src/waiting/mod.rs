@@ -26,6 +26,7 @@ pub mod progress;
 pub mod roll;
 mod seen;
 pub mod sleeper;
+pub mod slices;
 pub mod slots;
 pub mod streams;
 pub mod tails;

@@ -127,6 +127,7 @@ impl Shared {
     pub fn end(&self, py: Python<'_>, mut exchange: Box<Exchange>, ending: Ending<'_>) -> Option<Py<PyAny>> {
         self.engine.conclude_call(exchange.slot());
         exchange.conclude();
+        self.engine.split_call(&mut exchange);
         if let (Some(scope), 0) = (&ending.told.scope, exchange.timing.route) {
             exchange.timing.route = self.routes.of_scope(scope.bind(py));
         }

@@ -267,6 +267,9 @@ impl Server {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
         let slot = exchange.slot();
+        if self.context.is_some() {
+            self.engine.call_has_context(slot, context.address());
+        }
         objects.handle.get().put(py, exchange);
         Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
     }
