@@ -21,6 +21,8 @@ __all__ = [
     "LoopClock",
     "LoopServer",
     "PageReader",
+    "Route",
+    "RoutePages",
     "RunningRequest",
     "Scoreboard",
     "Snapshot",
@@ -40,6 +42,7 @@ __all__ = [
     "load",
     "metric_families",
     "pages_in_use",
+    "route_bytes",
     "scoreboard_bytes",
     "upload_dir_in_memory",
 ]
@@ -64,6 +67,9 @@ def is_metric_file(content: bytes) -> bool:
 
 def metric_families() -> list[tuple[str, str, str, str]]:
     """The metrics there are: name, kind, label, help; without `tricorn_`, and a counter's without `_total`."""
+
+def route_bytes(named: int, workers: int) -> int:
+    """The size of the pages for so many routes with a name, and so many workers at a time."""
 
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
@@ -351,6 +357,52 @@ class PageReader:
     def counts(self) -> Counts: ...
 
 @final
+class Route:
+    """What all requests of a route have cost; times in nanoseconds."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def requests(self) -> int: ...
+    @property
+    def errors(self) -> int:
+        """Requests that were answered with a status from 500 on."""
+
+    @property
+    def time(self) -> int:
+        """From the call of the application to the last piece of the response."""
+
+    @property
+    def told(self) -> int:
+        """The same of those requests of which it is known what it was used for; the next four are its parts."""
+
+    @property
+    def computed(self) -> int: ...
+    @property
+    def yielded(self) -> int: ...
+    @property
+    def blocked(self) -> int: ...
+    @property
+    def delayed(self) -> int: ...
+    @property
+    def buckets(self) -> list[int]:
+        """Requests by duration; the edges are the second of `histogram_edges`."""
+
+@final
+class RoutePages:
+    """What the routes of an application cost, counted by all workers: empty writable memory, which stays exported.
+
+    Raises `ValueError` for memory that is too short.
+    """
+
+    def __new__(cls, buffer: Any, named: int) -> RoutePages: ...
+    def bury(self, slot: int) -> None:
+        """The worker that had this slot is gone; its counts are kept."""
+
+    def read(self) -> list[Route]:
+        """Those of all workers that ever were; the last is the one for requests without a route of their own."""
+
+@final
 class LedgerReader:
     """The ledger, which may be mapped read-only. Raises `ValueError` for a buffer that is too short."""
 
@@ -529,6 +581,7 @@ class Call:
     def peer(self) -> tuple[str, int] | None: ...
     @property
     def is_trusted(self) -> bool: ...
+    def name_route(self, name: object) -> None: ...
     @property
     def forwarded(self) -> str | None: ...
     @property
@@ -608,6 +661,9 @@ class Transport:
 
         So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
         """
+
+    def name_route(self, name: object) -> None:
+        """The application's route of the request under way is called so (`route_metrics`)."""
 
     def close(self) -> None: ...
     def abort(self) -> None: ...

@@ -27,6 +27,7 @@ mod trouble;
 mod verdict;
 
 pub use look::{Doctor, application};
+pub use memory::Memory;
 pub use naming::is_loop;
 pub use python::frames::{PyFrame, Walked, Walks};
 pub use python::runtime::PyThread;

@@ -63,6 +63,7 @@ pub use rustix::net::SocketType;
 pub use scoreboard::group::{GROUP_BYTES, Group, GroupWord};
 pub use scoreboard::ledger::{LEDGER_BYTES, Ledger, LedgerWord};
 pub use scoreboard::outside;
+pub use scoreboard::routes::{MOST_ROUTES, RouteCounts, Routes, routes_bytes};
 pub use scoreboard::{
     Call, CancelOrder, DRAIN, ENTRY, NOT_READY, Phase, REPLACED, Scoreboard, TABLE, YIELD, page_bytes,
 };
@@ -71,7 +72,7 @@ pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
 pub use sys::fork::{exit_at_once, is_child};
-pub use tricorn_doctor::PyFrame;
+pub use tricorn_doctor::{Memory, PyFrame};
 pub use wait_sites::{Place, PoolWait, WaitSite};
 pub use waiting::tails::Frames;
 pub use websocket::{WebSocket, WebSocketBuffers, WebSocketIo};

@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::{
-    AccessLog, Channel, Engine, GROUP_BYTES, Group, Ledger, Scoreboard, Siblings, Wake, clock, page_bytes,
+    AccessLog, Channel, Engine, GROUP_BYTES, Group, Ledger, Routes, Scoreboard, Siblings, Wake, clock, page_bytes,
 };
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
@@ -43,7 +43,7 @@ impl Core {
         engine.identify(slot, generation);
         let group = options::group(options)?;
         if let Some(group) = &group {
-            engine.open_group(siblings(group, &scoreboard, threads)?);
+            engine.open_group(siblings(group, &scoreboard, threads, slot)?);
         }
         engine.keep(Box::new((scoreboard, group)));
         let late = late::Raiser::new(if hub { 0 } else { threads });
@@ -239,7 +239,7 @@ pub fn enlarge_signal_stack() -> PyResult<bool> {
 
 /// All pages of the group, of which `page` is one. They are as long as it is, which may be longer than `threads` need: the
 /// arbiter makes them before a worker knows its class.
-fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyResult<Siblings> {
+fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize, slot: u64) -> PyResult<Siblings> {
     let size = page.len_bytes();
     let first = memory(&options.pages, size, "pages")?;
     let count = options.pages.len_bytes() / size;
@@ -260,9 +260,14 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize) -> PyRe
         }
         None => None,
     };
-    let siblings = Siblings::new(group, channel, pages, own);
-    let Some(ledger) = &options.ledger else { return Ok(siblings) };
-    Ok(siblings.with_ledger(ledger_of(ledger)?))
+    let mut siblings = Siblings::new(group, channel, pages, own);
+    if let Some(ledger) = &options.ledger {
+        siblings = siblings.with_ledger(ledger_of(ledger)?);
+    }
+    if let Some(routes) = &options.routes {
+        siblings = siblings.with_routes(routes_of(routes)?, slot);
+    }
+    Ok(siblings)
 }
 
 /// The ledger in a buffer that outlives it.
@@ -271,6 +276,14 @@ pub fn ledger_of(buffer: &PyBuffer<u8>) -> PyResult<Ledger> {
     // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the ledger.
     let ledger = unsafe { Ledger::over(address, buffer.len_bytes()) };
     ledger.ok_or_else(|| PyValueError::new_err("no ledger is that short"))
+}
+
+/// The pages of routes in a buffer that outlives them.
+pub fn routes_of(buffer: &PyBuffer<u8>) -> PyResult<Routes> {
+    let address = memory(buffer, 0, "pages of routes")?;
+    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the pages.
+    let routes = unsafe { Routes::over(address, buffer.len_bytes()) };
+    routes.ok_or_else(|| PyValueError::new_err("these are no pages of routes"))
 }
 
 /// The first byte of a buffer that is shared by processes.

@@ -20,6 +20,7 @@
 //! * `doctor.rs`: what the threads of a process do, for `tricorn doctor`.
 //! * `scoreboard.rs`: pages of the scoreboard, for the arbiter.
 //! * `report.rs`: what gateways say to the logs and the hooks.
+//! * `routes.rs`: which route a request has, and what routes cost.
 //! * `text.rs`: bytes that came over the wire as Python strings, cached.
 //! * `stack.rs`: stacks of greenlets that wait.
 //! * `sync.rs`: locks.
@@ -46,6 +47,7 @@ mod options;
 mod panics;
 mod pieces;
 mod report;
+mod routes;
 mod samples;
 mod scoreboard;
 mod service;
@@ -89,6 +91,8 @@ mod _core {
     use crate::options::upload_dir_in_memory;
     #[pymodule_export]
     use crate::options::upload_dir_is_usable;
+    #[pymodule_export]
+    use crate::routes::{Route, RoutePages, route_bytes};
     #[pymodule_export]
     use crate::scoreboard::{Counts, LedgerReader, PageReader};
     #[pymodule_export]

@@ -201,6 +201,8 @@ pub struct GroupOptions {
     pub group: PyBuffer<u8>,
     /// What workers that are gone have counted.
     pub ledger: Option<PyBuffer<u8>>,
+    /// What routes cost.
+    pub routes: Option<PyBuffer<u8>>,
     /// The receiving end, the sending end, the group's wake-up.
     pub channel: Option<(RawFd, RawFd, RawFd)>,
 }
@@ -215,7 +217,13 @@ pub fn group(options: &Bound<'_, PyDict>) -> PyResult<Option<GroupOptions>> {
         }
     };
     let (Some(pages), Some(group)) = (given("pages")?, given("group")?) else { return Ok(None) };
-    Ok(Some(GroupOptions { pages, group, ledger: given("ledger")?, channel: options.optional("channel")? }))
+    Ok(Some(GroupOptions {
+        pages,
+        group,
+        ledger: given("ledger")?,
+        routes: given("routes")?,
+        channel: options.optional("channel")?,
+    }))
 }
 
 /// The caller has checked them; but what ends a line would begin a response of its own.

@@ -17,6 +17,7 @@ from tricorn.arbiter.generation import Generation
 from tricorn.arbiter.pages import Pages
 from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
+from tricorn.arbiter.routes import Routes
 from tricorn.arbiter.sockets import Listener
 from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_file
 from tricorn.metrics.application import AppMetrics
@@ -57,6 +58,7 @@ class ProcessTable:
     life: int = field(init=False)
     """The read end of a pipe that only the arbiter holds open."""
     ledger: Ledger = field(init=False)
+    routes: Routes = field(default_factory=Routes)
     handles: dict[int, WorkerHandle] = field(default_factory=dict)
     once: Once = field(default_factory=Once)
 
@@ -122,6 +124,7 @@ class ProcessTable:
             pages=pages.region,
             group=self.shared.group,
             ledger=self.shared.ledger,
+            routes=self.routes.memory(generation.config.route_metrics, generation.log),
             generation=command.generation,
             siblings=command.siblings,
             stand_in=command.stand_in,
@@ -195,6 +198,7 @@ class ProcessTable:
         handle.forget()
         del self.handles[handle.nr]
         self.ledger.bury(Scoreboard(handle.pages.page(handle.page)))
+        self.routes.bury(handle.worker.slot)
         if self.app_metrics is not None:
             self.app_metrics.bury(handle.worker.slot)
         handle.pages.give_back(handle.page)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tricorn.metrics.scoreboard import histogram_edges
+from tricorn.top.change import percentile
+
 Result = Mapping[str, Any]
 
 
@@ -29,6 +32,8 @@ def _text(word: str, result: Result) -> str:
             left = result["count"] - len(result["requests"])
             more = f"\n(and {left} more)" if left else ""
             return (table(("CALL", "PID", "AGE", "PHASE", "REQUEST"), rows) or "No requests.") + more
+        case "routes":
+            return routes(result)
         case "listeners":
             listeners = [(row["address"], row["type"], "") for row in result["listeners"]]
             return table(
@@ -56,6 +61,37 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     widths = [max(len(row[column]) for row in [head, *cells]) for column in range(len(head))]
     lines = ("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)) for row in [head, *cells])
     return "\n".join(line.rstrip() for line in lines)
+
+
+def routes(result: Result, most: int | None = None) -> str:
+    """What each costs: all of its time, and where that went, of those requests of which it is told."""
+    if not result["counted"]:
+        return "Routes are not counted (route_metrics = 0)."
+    rows = result["routes"]
+    whole = sum(row["seconds"] for row in rows)
+    if not rows:
+        return "No requests."
+    left = len(rows) - (len(rows) if most is None else most)
+    more = f"\n(and {left} more: tricorn ctl routes)" if left > 0 else ""
+    return table(ROUTES, (_route(row, whole) for row in rows[:most])) + more
+
+
+ROUTES = ("ROUTE", "REQUESTS", "5XX", "TIME", "SHARE", "MEAN", "P95", "CPU", "BLOCKED", "YIELDED", "DELAYED")
+
+
+def _route(row: Result, whole: float) -> tuple[object, ...]:
+    told = row["told_seconds"]
+    parts = (row[f"{name}_seconds"] for name in ("cpu", "blocked", "yielded", "delayed"))
+    return (
+        row["route"],
+        row["requests"],
+        row["errors"],
+        f"{row['seconds']:.1f} s",
+        f"{row['seconds'] / whole * 100:.0f} %" if whole else None,
+        f"{row['seconds'] / row['requests'] * 1000:.1f} ms",
+        f"{percentile(row['buckets'], histogram_edges()[1], 0.95) * 1000:.1f} ms",
+        *(f"{part / told * 100:.0f} %" if told else None for part in parts),
+    )
 
 
 def stalls(result: Result) -> str:

@@ -169,6 +169,7 @@ FORMS: dict[str, Form] = {
     "status": Form("status", "The server as a whole.", _plain("status")),
     "workers": Form("workers", "Each worker: slot, pid, what it does.", _plain("workers")),
     "requests": Form("requests [--older SECONDS]", "The requests that run, the oldest first.", _requests),
+    "routes": Form("routes", "What the routes of the application cost, the most expensive first.", _plain("routes")),
     "stacks": Form("stacks [WORKER]", "Where the threads are that run the application.", _stacks),
     "listeners": Form("listeners", "Where the server listens.", _plain("listeners")),
     "stats": Form("stats", "What all workers have counted.", _plain("stats")),

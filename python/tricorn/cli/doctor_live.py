@@ -28,8 +28,8 @@ LONG = 1.0
 MOST_DELAY = 240.0
 
 DESCRIPTION = """\
-Shows what holds up the workers of a running server, and the cure: the most expensive first. Below: how the workers
-spend their time, and the requests that run, with the stacks of the worker that has the oldest."""
+Shows what holds up the workers of a running server, and the cure: the most expensive first. Below: which routes cost
+most, how the workers spend their time, and the requests that run, with the stacks of the worker that has the oldest."""
 
 EPILOG = "Exit status: 0; 1 with a sentence on stderr: no server, no answer; 2 usage."
 
@@ -78,11 +78,19 @@ def look(control: Control, since: str) -> dict[str, Any]:
         "doctor": stalls["doctor"],
         "stalls": stalls["stalls"],
         "forgotten": stalls["forgotten"],
+        "routes": _routes(control),
         "workers": live_text.gauges(before, now, seconds),
         "requests": running["requests"],
         "count": running["count"],
         "stacks": stacks,
     }
+
+
+def _routes(control: Control) -> dict[str, Any]:
+    try:
+        return control.ask("routes")
+    except Refused:  # a server from before there were any
+        return {"counted": False, "routes": []}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -10,6 +10,7 @@ from tricorn.cli import ctl_text
 WIDTH = 30
 """Characters of a bar."""
 MOST_REQUESTS = 10
+MOST_ROUTES = 10
 
 WORK, BLOCKED = "loop_work_nanoseconds", "loop_blocked_nanoseconds"
 
@@ -50,12 +51,17 @@ THREADS = ("sync", "gthread")
 def text(report: Row) -> str:
     blocks = [
         ctl_text.stalls(report),
+        f"Routes since the start (parts of the time, of requests that were long enough to tell):\n{_routes(report)}",
         "\n".join(_bars(report["workers"])),
         "\n".join(_requests(report)),
     ]
     if report["stacks"]:
         blocks.append(ctl_text.text("stacks", {"workers": report["stacks"]}))
     return "\n\n".join(blocks)
+
+
+def _routes(report: Row) -> str:
+    return ctl_text.routes(report["routes"], MOST_ROUTES)
 
 
 def _bars(workers: Sequence[Row]) -> Iterator[str]:

@@ -58,9 +58,13 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     if inspect.iscoroutinefunction(found):
         found = await found()
     if isinstance(found, web.AppRunner):
+        if config.route_metrics:
+            _tell_routes(found.app)
         return found
     if not isinstance(found, web.Application):
         raise TypeError(f"expected a web.Application or a coroutine function that returns one, not {found!r}")
+    if config.route_metrics:
+        _tell_routes(found)
     return Runner(
         found,
         logger=log,
@@ -69,6 +73,20 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
         shutdown_timeout=config.graceful_timeout * LAST_RESORT,
         **HANDLER,
     )
+
+
+def _tell_routes(application: web.Application) -> None:
+    """Responses of this application say which of its routes they are of, before they begin."""
+    if application.on_response_prepare.frozen:  # by a runner that was set up: its routes are not told
+        return
+
+    async def tell(request: web.Request, _: web.StreamResponse) -> None:
+        resource = request.match_info.route.resource
+        name_route = getattr(request.transport, "name_route", None)
+        if resource is not None and name_route is not None:
+            name_route(resource.canonical)
+
+    application.on_response_prepare.append(tell)
 
 
 def make_gateway(

@@ -61,6 +61,9 @@ class Call(Protocol):
     def forwarded(self) -> str | None:
         """The client's address, if a peer that may speak for others tells it (X-Forwarded-For)."""
 
+    def name_route(self, name: str) -> None:
+        """The application's route of this request is called so (`route_metrics`)."""
+
     @property
     def has_body(self) -> bool:
         """Whether there is, or may be, a body that has bytes."""

@@ -62,7 +62,7 @@ def make_gateway(
     """`before` and `after` are called around each request (`observe_call`)."""
     from tricorn._core import CallGateway
 
-    server = Server(application, loop)
+    server = Server(application, loop, tells_routes=config.route_metrics > 0)
     return CallGateway(
         loop,
         server.connect,
@@ -78,8 +78,9 @@ def make_gateway(
 class Server:
     """How requests reach what speaks tornado's interfaces (`wsgi_of` tells what does not)."""
 
-    def __init__(self, application: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, application: Any, loop: asyncio.AbstractEventLoop, *, tells_routes: bool = False) -> None:
         self.delegate = delegate_of(application)
+        self.tells_routes = tells_routes
         self.loop = loop
         self.sent: Future = loop.create_future()
         """What a write returns that needs no waiting."""
@@ -217,6 +218,8 @@ class Connection(HTTPConnection):
     def finish(self) -> None:
         if self._switched is not None:
             return
+        if self.server.tells_routes:
+            self._tell_route()
         self._is_over = True
         missing = self.call.end()
         self._forget()
@@ -245,6 +248,8 @@ class Connection(HTTPConnection):
 
     def detach(self) -> IOStream:
         """The connection is the caller's; it is closed when the stream is."""
+        if self.server.tells_routes:
+            self._tell_route()
         stream = self._switched or self._take()
         handler = getattr(self._owner, "__self__", None)
         websocket = sys.modules.get("tornado.websocket")
@@ -259,6 +264,13 @@ class Connection(HTTPConnection):
     def stream(self) -> StreamView:
         """As much of a stream as applications look at."""
         return StreamView(self)
+
+    def _tell_route(self) -> None:
+        """The class of the handler: tornado keeps no pattern of a request."""
+        kind = type(getattr(self._owner, "__self__", None))
+        # Not of None, nor of what tornado answers where no route is.
+        if kind.__module__ != "builtins" and kind.__qualname__ != "ErrorHandler":
+            self.call.name_route(f"{kind.__module__}.{kind.__qualname__}")
 
     # What the core tells: a Listener.
 

@@ -14,6 +14,8 @@ from tricorn._core import (
     Ledger,
     LedgerReader,
     PageReader,
+    Route,
+    RoutePages,
     RunningRequest,
     Scoreboard,
     Snapshot,
@@ -21,6 +23,7 @@ from tricorn._core import (
     is_metric_file,
     metric_families,
     pages_in_use,
+    route_bytes,
 )
 
 __all__ = [
@@ -31,6 +34,8 @@ __all__ = [
     "Ledger",
     "LedgerReader",
     "PageReader",
+    "Route",
+    "RoutePages",
     "RunningRequest",
     "Scoreboard",
     "Snapshot",
@@ -38,6 +43,7 @@ __all__ = [
     "is_metric_file",
     "metric_families",
     "pages_in_use",
+    "route_bytes",
     "sum_of_databases",
 ]
 

@@ -103,6 +103,7 @@ def make_core(worker: Worker) -> Core:
         "pages": spec.pages,
         "group": spec.group,
         "ledger": spec.ledger,
+        "routes": spec.routes,
         "slot": spec.slot,
         "generation": spec.generation,
         "info": [("version", __version__), ("python", platform.python_version()), ("class", worker.alias)],

@@ -35,6 +35,8 @@ class WorkerSpec(Record):
     """The page that all workers write."""
     ledger: memoryview
     """What workers that are gone have counted."""
+    routes: memoryview | None
+    """What the routes of the application cost; None: that is not counted."""
     generation: int
     siblings: bool
     stand_in: bool

@@ -8,7 +8,9 @@ use crate::config::{Failpoint, TICK};
 use crate::exchange::Exchange;
 use crate::reactor::WAKE;
 use crate::scoreboard::Phase;
+use crate::scoreboard::routes::{Cost, Split};
 use crate::sys::fork::is_child;
+use crate::waiting::tails::Ended;
 use std::sync::PoisonError;
 use tricorn_proto::access_log::Record;
 
@@ -58,14 +60,31 @@ impl Engine {
         }
     }
 
-    /// The call is over, on the thread that made it: what its time was used for, if the monitor has seen it last.
+    /// The call is over, on the thread that made it: what its time was used for, if the monitor has looked at it.
     #[inline]
     pub fn split_call(&self, exchange: &mut Exchange) {
         let timing = &exchange.timing;
-        if timing.answered.saturating_sub(timing.started) >= TICK && self.shared.waiting.calls_hold_threads() {
-            let slot = &self.shared.waiting.slots[exchange.slot];
-            exchange.request.times.call = slot.mark.split(slot.calls(), slot.thread(), timing.started);
+        let length = timing.answered.saturating_sub(timing.started);
+        if length < TICK {
+            return;
         }
+        exchange.request.times.call = match self.shared.waiting.hub() {
+            Some(hub) => hub.slices.take(exchange.slot, timing.started).map(|split| split.of_call(length)),
+            None => {
+                let slot = &self.shared.waiting.slots[exchange.slot];
+                slot.mark.split(slot.calls(), slot.thread(), timing.started)
+            }
+        };
+    }
+
+    /// The place of a route among those that are counted, for [`crate::exchange::Timing::route`]; 0: there is none left.
+    pub fn place_of_route(&self, name: &str) -> u16 {
+        self.shared.siblings.get().and_then(|siblings| siblings.routes).map_or(0, |(routes, _)| routes.place(name))
+    }
+
+    /// Whether routes are counted.
+    pub fn counts_routes(&self) -> bool {
+        self.shared.siblings.get().is_some_and(|siblings| siblings.routes.is_some())
     }
 
     /// Lets others know what the call is at.
@@ -149,7 +168,7 @@ impl Shared {
     /// The application is done with an exchange: its call is over, and its connection the reactor's again.
     #[inline]
     pub fn take_back(&self, core: &mut Core, exchange: Box<Exchange>, now: u64) {
-        self.end_call(core, exchange.slot);
+        self.end_call(core, exchange.slot, self.count_route(&exchange));
         core.reactor.finish(exchange, now);
     }
 
@@ -165,16 +184,28 @@ impl Shared {
     fn reclaim_all(&self, core: &mut Core) {
         for lent in self.lost.take() {
             self.waiting.slots[lent.slot].cork.abandon();
-            self.end_call(core, lent.slot);
+            self.end_call(core, lent.slot, None);
             core.reactor.lose(lent);
         }
         self.note_queued(core);
         self.waiting.ring_hub();
     }
 
+    /// What the call adds to its route; that route, if it has one of its own. Under the baton.
     #[inline]
-    fn end_call(&self, core: &mut Core, slot: usize) {
-        self.waiting.tails.ends(self.board, slot);
+    fn count_route(&self, exchange: &Exchange) -> Option<Ended> {
+        let (routes, own) = self.siblings.get()?.routes?;
+        let timing = &exchange.timing;
+        let length = timing.answered.saturating_sub(timing.started);
+        let reply = &exchange.request.reply;
+        let failed = reply.has_status() && reply.status_code() >= 500;
+        own.count(timing.route, Cost { failed, time: length, split: exchange.request.times.call.map(Split::from) });
+        (timing.route != 0).then_some(Ended { routes, route: timing.route, length })
+    }
+
+    #[inline]
+    fn end_call(&self, core: &mut Core, slot: usize, route: Option<Ended>) {
+        self.waiting.tails.ends(self.board, slot, route);
         self.board.call_ends(slot);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }

@@ -135,6 +135,29 @@ impl Engine {
         }
     }
 
+    /// Where the state of the hub's thread has the address of its current context.
+    pub fn tell_current_context(&self, address: u64) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.slices.tell_current(address);
+        }
+    }
+
+    /// The call in this slot runs in the context at this address.
+    #[inline]
+    pub fn call_has_context(&self, slot: usize, context: u64) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.slices.has_context(slot, context);
+        }
+    }
+
+    /// The hub's thread is at the beginning of the call in this slot; or (`None`) no longer.
+    #[inline]
+    pub fn begins_call(&self, slot: Option<usize>) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.slices.begins(slot);
+        }
+    }
+
     /// Whether something has had to wait for the event loop.
     #[inline]
     pub fn was_missed(&self) -> bool {

@@ -62,6 +62,8 @@ pub struct Timing {
     pub queue: u64,
     /// How long the thread that took it waited for the GIL, in microseconds, and one; 0: that was not measured.
     gil: u32,
+    /// The place of its route (`scoreboard/routes.rs`); 0: it has none of its own.
+    pub route: u16,
     /// The rule that its body broke.
     pub refused: Option<RefusalKind>,
     /// It was ended since it was over `request_timeout`.

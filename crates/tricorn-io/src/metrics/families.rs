@@ -4,6 +4,7 @@
 //! series is bounded; there is no label for a method, a path or a client.
 
 use crate::scoreboard::ledger::{EXITS, LedgerWord, RELOADS};
+use crate::scoreboard::routes::RouteCounts;
 use crate::scoreboard::{APP_TIME, QUEUE_TIME, State, TOTAL_TIME, Word};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,10 @@ pub(super) enum Source {
     GilWaits,
     Codes,
     Refusals,
+    /// Of each route: a count, nanoseconds, how long its requests took.
+    ByRoute(fn(&RouteCounts) -> u64),
+    SecondsByRoute(fn(&RouteCounts) -> u64),
+    RouteDurations,
     /// Words of the arbiter.
     Arbiter(LedgerWord),
     Named(LedgerWord, &'static [&'static str]),
@@ -88,7 +93,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 56] = [
+pub static FAMILIES: [Family; 62] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -114,6 +119,12 @@ pub static FAMILIES: [Family; 56] = [
     row(Counter, "loop_blocked_seconds", "", "Of that, time in which they neither computed nor wanted a processor: calls that hold up all others.", SomeNanoseconds(Word::LoopBlocked)),
     row(Counter, "call_blocked_seconds", "", "Time in which calls on threads neither computed nor wanted a processor (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallBlocked)),
     row(Counter, "call_delayed_seconds", "", "Time in which calls on threads wanted a processor and had none (sync, gthread; without their first milliseconds).", SomeNanoseconds(Word::CallDelayed)),
+    row(Histogram, "route_duration_seconds", "route", "Time from the call of the application to the last piece of its response, by route (route_metrics); route other: all without one.", RouteDurations),
+    row(Counter, "route_errors", "route", "Requests of a route that were answered with a status from 500 on.", ByRoute(|route| route.errors)),
+    row(Counter, "route_cpu_seconds", "route", "Time that requests of a route computed, of those that took longer than a few milliseconds.", SecondsByRoute(|route| route.computed)),
+    row(Counter, "route_blocked_seconds", "route", "Time that they waited without giving way: on a thread, or while they held up an event loop.", SecondsByRoute(|route| route.blocked)),
+    row(Counter, "route_yielded_seconds", "route", "Time that they gave way to others (event loops).", SecondsByRoute(|route| route.yielded())),
+    row(Counter, "route_delayed_seconds", "route", "Time that they wanted a processor and had none.", SecondsByRoute(|route| route.delayed)),
     row(Counter, "offload_calls", "", "Calls that native threads made for greenlets and coroutines (healed drivers, tricorn.offload).", SomeCounts(&[("", Word::OffloadCalls)])),
     row(Counter, "offload_seconds", "", "Time that those took that are over: it would have held up the others of their worker.", SomeNanoseconds(Word::OffloadTime)),
     row(Counter, "offload_abandoned", "", "Calls that went on when their request waited no longer.", SomeCounts(&[("", Word::OffloadAbandoned)])),

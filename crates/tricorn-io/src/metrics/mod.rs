@@ -20,6 +20,7 @@ use crate::scoreboard::Scoreboard;
 use crate::scoreboard::buckets::EXPORTED;
 use crate::scoreboard::group::Group;
 use crate::scoreboard::ledger::{Ledger, LedgerWord};
+use crate::scoreboard::routes::{RouteCounts, Routes};
 use crate::scoreboard::{APP_TIME, QUEUE_TIME, TOTAL_TIME, Word};
 use families::Source;
 use std::fmt::{self, Write};
@@ -33,6 +34,7 @@ pub struct Sources<'a> {
     pub pages: &'a [Scoreboard],
     pub ledger: Option<Ledger>,
     pub group: Option<Group>,
+    pub routes: Option<Routes>,
     /// Labels of `tricorn_info` and their values.
     pub info: &'a [(String, String)],
     /// Monotonic nanoseconds.
@@ -54,7 +56,16 @@ pub struct Backlog {
 impl<'a> Sources<'a> {
     /// Pages and a ledger, and nothing else.
     pub fn of(pages: &'a [Scoreboard], ledger: Option<Ledger>) -> Sources<'a> {
-        Sources { pages, ledger, group: None, info: &[], now: clock::now(), application: None, backlogs: &[] }
+        Sources {
+            pages,
+            ledger,
+            group: None,
+            routes: None,
+            info: &[],
+            now: clock::now(),
+            application: None,
+            backlogs: &[],
+        }
     }
 }
 
@@ -62,7 +73,9 @@ impl<'a> Sources<'a> {
 pub fn render(sources: &Sources<'_>, exposition: Exposition) -> String {
     let mut text = String::with_capacity(ROOM);
     let totals = Totals::read(sources.pages, sources.ledger, &[QUEUE_TIME, APP_TIME, TOTAL_TIME]);
-    let renderer = Renderer { sources, totals, exposition };
+    let mut routes = sources.routes.map(|routes| routes.read()).unwrap_or_default();
+    routes.retain(|route| route.requests > 0);
+    let renderer = Renderer { sources, totals, routes, exposition };
     for family in &FAMILIES {
         // A `String` takes everything.
         let _ = renderer.family(family, &mut text);
@@ -80,6 +93,7 @@ const ROOM: usize = 24 << 10;
 struct Renderer<'a> {
     sources: &'a Sources<'a>,
     totals: Totals,
+    routes: Vec<RouteCounts>,
     exposition: Exposition,
 }
 
@@ -127,11 +141,11 @@ impl Renderer<'_> {
             }
             Source::Nanoseconds(word) | Source::SomeNanoseconds(word) => put("", &Seconds(totals.word(*word))),
             Source::Durations(start) => match totals.durations(*start) {
-                Some(durations) => histogram(out, family, durations),
+                Some(durations) => histogram(out, family, "", durations),
                 None => Ok(()),
             },
             Source::GilWaits if totals.gil.0.iter().all(|count| *count == 0) => Ok(()),
-            Source::GilWaits => histogram(out, family, &totals.gil),
+            Source::GilWaits => histogram(out, family, "", &totals.gil),
             Source::Codes => totals.codes.iter().try_for_each(|(code, count)| match code {
                 0 => put("other", count),
                 code => put(&code.to_string(), count),
@@ -140,6 +154,16 @@ impl Renderer<'_> {
                 let refusals = RefusalKind::ALL.into_iter().zip(totals.refusals).filter(|(_, count)| *count > 0);
                 refusals.into_iter().try_for_each(|(kind, count)| put(kind.name(), &count))
             }
+            Source::ByRoute(count) => {
+                self.routes.iter().try_for_each(|route| put(&escaped(&route.name), &count(route)))
+            }
+            Source::SecondsByRoute(nanos) => {
+                self.routes.iter().try_for_each(|route| put(&escaped(&route.name), &Seconds(nanos(route))))
+            }
+            Source::RouteDurations => self.routes.iter().try_for_each(|route| {
+                let label = format!("route=\"{}\"", escaped(&route.name));
+                histogram(out, family, &label, &(route.buckets, route.time))
+            }),
             Source::Arbiter(word) => ledger.map_or(Ok(()), |ledger| put("", &ledger.get(*word))),
             Source::Named(first, names) => ledger
                 .into_iter()
@@ -194,16 +218,18 @@ fn sample(out: &mut String, family: &Family, label: &str, value: &dyn fmt::Displ
     writeln!(out, " {value}")
 }
 
-fn histogram(out: &mut String, family: &Family, (counts, sum): &Durations) -> fmt::Result {
+/// `label`: name and value, or nothing.
+fn histogram(out: &mut String, family: &Family, label: &str, (counts, sum): &Durations) -> fmt::Result {
     let name = family.name;
+    let (comma, braced) = if label.is_empty() { ("", String::new()) } else { (",", format!("{{{label}}}")) };
     let mut below = 0u64;
     let edges = EXPORTED.iter().map(|(_, text)| *text).chain(["+Inf"]);
     for (edge, count) in edges.zip(counts) {
         below = below.wrapping_add(*count);
-        writeln!(out, "{PREFIX}_{name}_bucket{{le=\"{edge}\"}} {below}")?;
+        writeln!(out, "{PREFIX}_{name}_bucket{{{label}{comma}le=\"{edge}\"}} {below}")?;
     }
-    writeln!(out, "{PREFIX}_{name}_count {below}")?;
-    writeln!(out, "{PREFIX}_{name}_sum {}", Seconds(*sum))
+    writeln!(out, "{PREFIX}_{name}_count{braced} {below}")?;
+    writeln!(out, "{PREFIX}_{name}_sum{braced} {}", Seconds(*sum))
 }
 
 fn info(out: &mut String, labels: &[(String, String)]) -> fmt::Result {
@@ -239,6 +265,7 @@ const PREFIX: &str = "tricorn";
 mod tests {
     use super::*;
     use crate::scoreboard::State;
+    use crate::scoreboard::routes::{Cost, Split};
     use std::time::Instant;
 
     fn worker(slot: u64, state: State) -> Scoreboard {
@@ -249,11 +276,23 @@ mod tests {
         page
     }
 
+    /// Two that were asked for, one that was not.
+    fn counted_routes() -> Option<Routes> {
+        let routes = Routes::private(3, 1)?;
+        let (worker, place) = (routes.of_worker(1)?, routes.place("/orders/\"{id}\""));
+        routes.place("/never");
+        let split = Some(Split { computed: 10_000_000, blocked: 50_000_000, delayed: 1_000_000 });
+        worker.count(place, Cost { failed: true, time: 100_000_000, split });
+        worker.count(0, Cost { time: 400_000, ..Cost::default() });
+        Some(routes)
+    }
+
     fn text(pages: &[Scoreboard], ledger: Option<Ledger>, exposition: Exposition) -> String {
         let info = [("version".to_string(), "1.2".to_string()), ("python".to_string(), "\"3\"".to_string())];
         render(
             &Sources {
                 group: Some(Group::private()),
+                routes: counted_routes(),
                 info: &info,
                 now: 5_000_000_000,
                 backlogs: &[Backlog { listener: "127.0.0.1:8000".into(), waiting: 3, limit: 2048 }],
@@ -341,6 +380,28 @@ mod tests {
         println!("100 workers: {fastest:?} at best, {:?} on average", begun.elapsed() / rounds);
         // Compiled for tests, and on a loaded machine, it takes longer than in a release.
         assert!(cfg!(debug_assertions) || fastest.as_micros() <= 1000, "{fastest:?}");
+    }
+
+    /// All of them have a name, and each worker has counted each.
+    #[test]
+    fn routes_of_a_hundred_workers_are_read_soon() {
+        let routes = Routes::private(64, 100).expect("pages");
+        let places: Vec<_> =
+            (0..64).map(|route| routes.place(&format!("/a/route/of/the/application/{route}"))).collect();
+        for worker in (1..=100).filter_map(|slot| routes.of_worker(slot)) {
+            places.iter().for_each(|place| worker.count(*place, Cost { time: 1 << 40, ..Cost::default() }));
+        }
+        let pages = [worker(1, State::Serving)];
+        let rounds = if cfg!(miri) { 1 } else { 20 };
+        let times = (0..rounds).map(|_| {
+            let begun = Instant::now();
+            let sources = Sources { routes: Some(routes), ..Sources::of(&pages, None) };
+            assert!(render(&sources, Exposition::OpenMetrics).contains("route=\"/a/route/of/the/application/63\""));
+            begun.elapsed()
+        });
+        let fastest = times.min().unwrap_or_default();
+        println!("64 routes of 100 workers: {fastest:?} at best");
+        assert!(cfg!(debug_assertions) || fastest.as_millis() <= 5, "{fastest:?}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
 use crate::waiting::sleeper::Sleeper;
+use crate::waiting::slices::Slicer;
 use crate::waiting::{Eye, Seen};
 use diagnosis::Diagnosis;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -78,6 +79,7 @@ pub fn run(shared: &Shared) {
         eye: Eye::new(&shared.waiting),
         usage: Usage::default(),
         diagnosis: Diagnosis::new(shared),
+        slicer: Slicer::default(),
         looked: clock::now(),
         expected: u64::MAX,
     };
@@ -106,6 +108,7 @@ struct Monitor<'s> {
     keeper: Option<Keeper>,
     usage: Usage,
     diagnosis: Diagnosis,
+    slicer: Slicer,
     /// When it last looked around, and when it meant to do so again.
     looked: u64,
     expected: u64,
@@ -141,7 +144,11 @@ impl Monitor<'_> {
                 // Whether a request is stranded is a question of time, too.
                 let stranded = (shared.is_draining() && shared.has_queued()).then_some(STRANDED);
                 let glance = self.keeper.is_some().then_some(GLANCE);
-                let hub = [self.eye.due(&shared.waiting, now), self.diagnosis.due(shared, &self.eye, now)];
+                let hub = [
+                    self.eye.due(&shared.waiting, now),
+                    self.diagnosis.due(shared, &self.eye, now),
+                    self.slicer.due(shared.board, now),
+                ];
                 let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
                 let timeout = [timeout, ticks, stranded, glance].into_iter().chain(hub).chain(own).flatten().min();
                 if let Some(sleep) = sleep {
@@ -187,6 +194,7 @@ impl Monitor<'_> {
             self.watchdog.due(shared, now),
             self.eye.due(&shared.waiting, now),
             self.diagnosis.due(shared, &self.eye, now),
+            self.slicer.due(shared.board, now),
         ];
         let timeout = dues.into_iter().flatten().min();
         sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));
@@ -230,6 +238,9 @@ impl Monitor<'_> {
         self.watchdog.look_at_hub(shared, &mut self.eye, now);
         for line in self.diagnosis.look(shared, &self.eye, now) {
             self.watchdog.tell(line);
+        }
+        if let Some(hub) = shared.waiting.hub() {
+            self.slicer.look(hub, shared.board, now);
         }
         shared.tick_for(now, seen.came);
         if let (Some(keeper), Some(siblings)) = (&mut self.keeper, shared.siblings.get()) {

@@ -61,6 +61,8 @@ impl Sampler<'_> {
         }
         self.plan.routes.fade(now, &shared.waiting.tails.counts);
         let calls: Vec<(usize, u64)> = board.starts().collect();
+        // What is over by now has told its route before.
+        lock(&shared.waiting.tails.named).drain(..).for_each(|named| self.plan.named(named));
         let due = self.plan.look(now, &calls, |place| board.call_text(place));
         if !due.places.is_empty() {
             match shared.waiting.hub() {

@@ -1,6 +1,7 @@
 //! The other workers of the group, as their scoreboards show them.
 use crate::scoreboard::group::{Group, GroupWord};
 use crate::scoreboard::ledger::Ledger;
+use crate::scoreboard::routes::{Routes, WorkerRoutes};
 use crate::scoreboard::{Scoreboard, State, Word};
 use crate::sys::channel::Channel;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub struct Siblings {
     pub channel: Option<Channel>,
     pages: Pages,
     own: usize,
+    /// What its routes cost, and this worker's part of that.
+    pub routes: Option<(Routes, WorkerRoutes)>,
 }
 
 /// The scoreboards of all workers.
@@ -21,6 +24,7 @@ pub struct Pages {
     group: Group,
     all: Arc<[Scoreboard]>,
     ledger: Option<Ledger>,
+    routes: Option<Routes>,
 }
 
 impl Pages {
@@ -37,6 +41,11 @@ impl Pages {
     /// What workers that are gone have counted.
     pub fn ledger(&self) -> Option<Ledger> {
         self.ledger
+    }
+
+    /// What the routes of the application cost.
+    pub fn routes(&self) -> Option<Routes> {
+        self.routes
     }
 
     /// A gauge, summed over the workers that serve, and how many they are.
@@ -76,12 +85,25 @@ impl Siblings {
                 Err(other) => before = other,
             }
         }
-        Siblings { group, channel, pages: Pages { group, all: pages.into(), ledger: None }, own }
+        Siblings {
+            group,
+            channel,
+            pages: Pages { group, all: pages.into(), ledger: None, routes: None },
+            own,
+            routes: None,
+        }
     }
 
     /// With what workers that are gone have counted.
     pub fn with_ledger(mut self, ledger: Ledger) -> Siblings {
         self.pages.ledger = Some(ledger);
+        self
+    }
+
+    /// With what routes cost. `slot`: this worker's, from 1 on.
+    pub fn with_routes(mut self, routes: Routes, slot: u64) -> Siblings {
+        self.pages.routes = Some(routes);
+        self.routes = routes.of_worker(slot).map(|own| (routes, own));
         self
     }
 

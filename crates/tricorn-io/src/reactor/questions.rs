@@ -112,6 +112,7 @@ impl Sight<'_> {
             pages: pages.map_or(&own, Pages::used),
             ledger: pages.and_then(Pages::ledger),
             group: pages.map(Pages::group),
+            routes: pages.and_then(Pages::routes),
             info: self.info,
             now: self.now,
             application: self.admin.scrapes.reading(self.now),

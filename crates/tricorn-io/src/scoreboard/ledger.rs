@@ -4,31 +4,19 @@
 //! page of a dead worker to the ledger and takes it off the page, and a sum over both goes on ([`Ledger::bury`]). The ledger is a
 //! page of the same layout; where a worker's page has its requests, this one has the arbiter's own words.
 //!
-//! There are two copies of the counts, of which one counts. Which one, and the pid of the page that it has in it already, is one
-//! word, so that what a reader sees belongs together wherever the arbiter is preempted:
-//!
-//! ```text
-//!   arbiter: the other copy = this one and the page ── flip: the other copy counts, without that page ── clear the page
-//!            ── all pages count again
-//!   reader:  the word, the copy, all pages but that one, the word again; if that has changed, once more
-//! ```
-//!
-//! There is one writer, the arbiter, and neither waits for the other: the word changes only if the arbiter has gone on.
+//! The counts are there in two copies, of which one counts (`flip.rs`).
 
 use super::bulletin::{self, Bulletin};
+use super::flip::{Copy, Flip};
 use super::history::{self, History};
 use super::{CODES, COUNTERS, DISTINCT, QUEUE_TIME, Scoreboard, TABLE};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, fence};
-
-/// How often a reader tries again to read what belongs together. Each time a worker has ended, or is buried, meanwhile.
-const TRIES: usize = 16;
+use std::sync::atomic::AtomicU64;
 
 /// The arbiter's words, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum LedgerWord {
-    /// Which copy counts (bit 0), the pid whose page it has in it (bits 1 to 32), and how often this has changed.
+    /// Which copy counts, and the pid whose page it has in it (`flip.rs`).
     Sequence = TABLE,
     /// How many workers are wanted.
     Target = TABLE + 1,
@@ -109,9 +97,12 @@ impl Ledger {
         Bulletin::of(&self.other.words[BULLETIN..BULLETIN + bulletin::WORDS])
     }
 
-    /// The copy that counts, and the other one.
-    fn copies(&self, sequence: u64) -> (Scoreboard, Scoreboard) {
-        if sequence & 1 == 0 { (self.page, self.other) } else { (self.other, self.page) }
+    fn flip(&self) -> Flip<'_> {
+        Flip(&self.page.words[LedgerWord::Sequence as usize])
+    }
+
+    fn copy(&self, which: Copy) -> Scoreboard {
+        if which == Copy::First { self.page } else { self.other }
     }
 
     pub fn get(&self, word: LedgerWord) -> u64 {
@@ -153,57 +144,39 @@ impl Ledger {
 
     /// The worker of this page is gone. What it has counted becomes the ledger's, and no sibling counts on it any more.
     pub fn bury(&self, page: Scoreboard) {
-        let word = &self.page.words[LedgerWord::Sequence as usize];
-        let before = word.load(Relaxed);
-        let (active, other) = self.copies(before);
         let copied = || COUNTERS.into_iter().chain(QUEUE_TIME..CODES);
-        for index in copied() {
-            other.put(index, active.word(index).wrapping_add(page.word(index)));
-        }
-        for index in CODES..CODES + DISTINCT {
-            other.put(index, active.word(index));
-        }
-        for (code, count) in page.codes() {
-            other.count_code(code, count);
-        }
-        let turn = (before >> TURN).wrapping_add(1) << TURN;
-        word.store(turn | (page.pid() & PID) << 1 | (!before & 1), Release);
-        // A reader that sees the page without its counts must see that it is not to be counted, too.
-        fence(Release);
-        copied().chain(CODES..TABLE).for_each(|index| page.put(index, 0));
-        page.vacate();
-        word.store(turn.wrapping_add(1 << TURN) | (!before & 1), Release);
+        let fill = |which: Copy| {
+            let (active, other) = (self.copy(which), self.copy(which.other()));
+            for index in copied() {
+                other.put(index, active.word(index).wrapping_add(page.word(index)));
+            }
+            for index in CODES..CODES + DISTINCT {
+                other.put(index, active.word(index));
+            }
+            for (code, count) in page.codes() {
+                other.count_code(code, count);
+            }
+        };
+        let clear = || {
+            copied().chain(CODES..TABLE).for_each(|index| page.put(index, 0));
+            page.vacate();
+        };
+        self.flip().bury(page.pid(), fill, clear);
     }
 
     /// What `read` makes of the ledger's page and of others, none of which lost its counts to the ledger meanwhile. It is
     /// given the pid whose page the ledger's has in it already (0: none), and may be called several times.
     pub fn read<T>(&self, mut read: impl FnMut(Scoreboard, u64) -> T) -> T {
-        let word = &self.page.words[LedgerWord::Sequence as usize];
-        let mut once = |before: u64| read(self.copies(before).0, before >> 1 & PID);
-        for _ in 0..TRIES {
-            // Relaxed, and a fence: the ledger may be mapped read-only (`outside.rs`).
-            let before = word.load(Relaxed);
-            fence(Acquire);
-            let result = once(before);
-            fence(Acquire);
-            if word.load(Relaxed) == before {
-                return result;
-            }
-        }
-        let last = word.load(Relaxed);
-        fence(Acquire);
-        once(last)
+        self.flip().read(|which, pid| read(self.copy(which), pid))
     }
 }
-
-const PID: u64 = u32::MAX as u64;
-const TURN: u32 = 33;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scoreboard::{APP_TIME, State, TOTAL_TIME, Word};
     use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
     use tricorn_proto::message::RefusalKind;
 
     /// Something of everything that is counted.

@@ -17,11 +17,13 @@ pub mod bulletin;
 mod call;
 mod cancel;
 mod counts;
+mod flip;
 pub mod group;
 pub mod history;
 pub mod ledger;
 pub mod outside;
 mod reader;
+pub mod routes;
 
 pub use buckets::{BUCKETS, bucket_floor};
 pub use call::{Call, Phase};

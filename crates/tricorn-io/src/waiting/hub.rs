@@ -2,6 +2,7 @@
 use super::loop_time::LoopTime;
 use super::roll::Roll;
 use super::rung::Rung;
+use super::slices::Slices;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
@@ -46,6 +47,8 @@ pub struct Hub {
     pub time: LoopTime,
     /// Which of its requests wait for room in a pool.
     pub roll: Roll,
+    /// What its calls have of its thread's time.
+    pub slices: Slices,
 }
 
 /// The stack of a call, in faulthandler's lines.
@@ -57,7 +60,8 @@ struct Stack {
 }
 
 impl Hub {
-    pub fn new() -> io::Result<Hub> {
+    /// For so many calls at once.
+    pub fn new(places: usize) -> io::Result<Hub> {
         Ok(Hub {
             wakeup: Alarm::new()?,
             rung: Rung::new(),
@@ -70,6 +74,7 @@ impl Hub {
             tells_stacks: AtomicBool::new(false),
             time: LoopTime::default(),
             roll: Roll::default(),
+            slices: Slices::new(places),
         })
     }
 

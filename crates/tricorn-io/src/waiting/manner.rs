@@ -67,7 +67,7 @@ impl Waiting {
         let (kick, alarm) = (Arc::new(Alarm::new()?), Arc::new(Alarm::new()?));
         let (manner, slots, sleeper, entrance) = if config.hub {
             let entrance = Entrance::of_hub(poller.clone())?;
-            (Manner::Hub(Box::new(Hub::new()?)), Slots::new(config.threads), alarm.clone(), entrance)
+            (Manner::Hub(Box::new(Hub::new(config.threads)?)), Slots::new(config.threads), alarm.clone(), entrance)
         } else {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };

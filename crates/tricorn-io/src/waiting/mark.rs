@@ -56,7 +56,7 @@ impl Mark {
         let delayed = if rest < TICK / 10 { 0 } else { since(processor::delay_of(thread)?, &self.delayed).min(rest) };
         let blocked = rest - delayed;
         let computed = now.saturating_sub(started).saturating_sub(rest);
-        Some(CallTime { computed: micros(computed), blocked: micros(blocked), delayed: micros(delayed) })
+        Some(CallTime { computed: micros(computed), blocked: micros(blocked), delayed: micros(delayed), yielded: 0 })
     }
 }
 

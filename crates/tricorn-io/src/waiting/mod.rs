@@ -27,6 +27,7 @@ pub mod roll;
 mod rung;
 mod seen;
 pub mod sleeper;
+pub mod slices;
 pub mod slots;
 pub mod streams;
 pub mod tails;

@@ -32,6 +32,7 @@ pub(super) enum Atom {
     Computed,
     Blocked,
     Delayed,
+    Yielded,
     Outcome,
     TraceId,
     SpanId,
@@ -100,6 +101,7 @@ impl Atom {
             Atom::Computed => micros(record.call_time.map(|time| time.computed), out),
             Atom::Blocked => micros(record.call_time.map(|time| time.blocked), out),
             Atom::Delayed => micros(record.call_time.map(|time| time.delayed), out),
+            Atom::Yielded => micros(record.call_time.map(|time| time.yielded), out),
             Atom::Outcome => match record.outcome {
                 Some(outcome) => outcome.render(out),
                 None => out.push(b'-'),
@@ -239,6 +241,7 @@ static ATOMS: [(&str, Atom, &str); 28] = [
     ("cpu_time", Atom::Computed, "what its thread computed in microseconds"),
     ("blocked_time", Atom::Blocked, "what its thread waited in microseconds"),
     ("delayed_time", Atom::Delayed, "what its thread was kept from a processor in microseconds"),
+    ("yielded_time", Atom::Yielded, "what it gave way to others in microseconds"),
     ("outcome", Atom::Outcome, "what became of the request"),
     ("trace_id", Atom::TraceId, "trace of its traceparent"),
     ("span_id", Atom::SpanId, "span of its traceparent"),

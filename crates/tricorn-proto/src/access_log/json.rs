@@ -34,6 +34,7 @@ pub(super) fn render(record: &Record<'_>, request_id: bool, out: &mut Vec<u8>) {
             (&b",\"cpu_us\":"[..], time.computed),
             (b",\"blocked_us\":", time.blocked),
             (b",\"delayed_us\":", time.delayed),
+            (b",\"yielded_us\":", time.yielded),
         ];
         for (label, micros) in parts {
             out.extend_from_slice(label);

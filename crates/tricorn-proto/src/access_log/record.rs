@@ -2,7 +2,7 @@
 use super::Outcome;
 use crate::message::{FieldList, RequestHead};
 
-/// What a thread's call was used for, in microseconds.
+/// What a call's time was used for, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallTime {
     pub computed: u32,
@@ -10,6 +10,8 @@ pub struct CallTime {
     pub blocked: u32,
     /// The thread wanted a processor, and had none.
     pub delayed: u32,
+    /// It had given way to other calls of its thread.
+    pub yielded: u32,
 }
 
 /// One finished (or refused) request, as the log sees it.

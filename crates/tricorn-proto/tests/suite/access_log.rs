@@ -53,7 +53,7 @@ fn record_of(request: &[u8], outcome: Option<Outcome>, then: impl FnOnce(Record<
         pid: 42,
         request_id: b"0af7651916cd43dd",
         queue_micros: Some(77),
-        call_time: Some(CallTime { computed: 1, blocked: 22, delayed: 333 }),
+        call_time: Some(CallTime { computed: 1, blocked: 22, delayed: 333, yielded: 4444 }),
         outcome,
         environ: &environ,
     });
@@ -106,7 +106,7 @@ fn every_atom_is_rendered() {
         ("%(p)s", "<42>"),
         ("%(request_id)s", "0af7651916cd43dd"),
         ("%(queue_time)s", "77"),
-        ("%(cpu_time)s %(blocked_time)s %(delayed_time)s", "1 22 333"),
+        ("%(cpu_time)s %(blocked_time)s %(delayed_time)s %(yielded_time)s", "1 22 333 4444"),
         ("%(outcome)s", "ok"),
         ("%(trace_id)s %(span_id)s", "- -"),
         ("%({host}i)s", "h"),

@@ -126,13 +126,17 @@ impl Call {
     /// The task waits for something: from now on the connection is watched.
     pub fn goes_on(slf: &Bound<'_, Call>, begun: &Begun<'_>) -> PyResult<()> {
         let this = slf.get();
-        this.ground.tasks.hold(begun, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        let context = begun.context()?;
+        this.ground.tasks.hold(begun, context.as_ref(), &slf.getattr(intern!(slf.py(), "ended"))?)?;
         {
             let mut state = this.state();
             if state.active.is_away() {
                 return Ok(()); // answered, and busy with something else
             }
             state.run.task = Some(begun.task.clone().unbind());
+            if let (Some(exchange), Some(context)) = (state.active.exchange(), &context) {
+                this.ground.shared.engine.call_has_context(exchange.slot(), context.as_ptr() as u64);
+            }
         }
         this.attend(slf);
         Ok(())

@@ -68,9 +68,9 @@ impl Ground {
         *lock(&self.buffers) = Some(buffers);
     }
 
-    /// The scope, if a hook or the access log will look into it.
+    /// The scope, if a hook or the access log will look into it, or its route is counted.
     pub fn kept(&self, scope: &Bound<'_, PyDict>) -> Option<Py<PyDict>> {
-        let is_used = self.shared.has_after() || self.shared.reporter.makes_lines();
+        let is_used = self.shared.has_after() || self.shared.reporter.makes_lines() || self.shared.routes.are_on();
         is_used.then(|| scope.clone().unbind())
     }
 

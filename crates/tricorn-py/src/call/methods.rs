@@ -71,6 +71,14 @@ impl Call {
         })
     }
 
+    /// The application's route of this request is called so, for `route_metrics`.
+    fn name_route(&self, name: &Bound<'_, PyAny>) {
+        let route = self.ground.shared.routes.place(name);
+        if let Some(exchange) = self.state().active.exchange_mut() {
+            exchange.timing.route = route;
+        }
+    }
+
     #[getter]
     fn has_body(&self) -> PyResult<bool> {
         self.with(|_, exchange| Ok(exchange.is_partial() || !exchange.request.body.is_empty()))

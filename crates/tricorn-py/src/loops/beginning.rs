@@ -14,11 +14,12 @@ pub struct Beginning {
 }
 
 /// Ends the moment, also when something panics in it.
-struct During<'a>(&'a AtomicUsize);
+struct During<'a>(&'a AtomicUsize, &'a Engine);
 
 impl Drop for During<'_> {
     fn drop(&mut self) {
         self.0.store(0, Ordering::Relaxed);
+        self.1.begins_call(None);
     }
 }
 
@@ -31,7 +32,8 @@ impl Beginning {
         begin: impl FnOnce() -> PyResult<()>,
     ) -> PyResult<Option<Box<Exchange>>> {
         self.slot.store(slot + 1, Ordering::Relaxed);
-        let during = During(&self.slot);
+        engine.begins_call(Some(slot));
+        let during = During(&self.slot, engine);
         let outcome = begin();
         drop(during);
         let done = lock(&self.done).take();

@@ -2,6 +2,7 @@
 use super::beginning::Beginning;
 use super::call_table::CallTable;
 use crate::report::{Line, Reporter, as_environ};
+use crate::routes::RouteNames;
 use crate::sync::lock;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -36,6 +37,7 @@ pub struct Shared {
     /// The calls that are told what happens to their connections.
     pub calls: CallTable,
     pub beginning: Beginning,
+    pub routes: RouteNames,
     scratch: Mutex<Vec<u8>>,
 }
 
@@ -72,6 +74,7 @@ impl Shared {
         let copy = |object: &Option<Py<PyAny>>| object.as_ref().map(|object| object.clone_ref(py));
         Shared {
             reporter: Reporter::new(engine.clone(), callbacks.on_error.clone_ref(py), copy(&callbacks.on_notice)),
+            routes: RouteNames::new(py, engine.clone()),
             engine,
             event_loop: callbacks.event_loop.clone_ref(py),
             before: copy(&callbacks.before),
@@ -124,6 +127,10 @@ impl Shared {
     pub fn end(&self, py: Python<'_>, mut exchange: Box<Exchange>, ending: Ending<'_>) -> Option<Py<PyAny>> {
         self.engine.conclude_call(exchange.slot());
         exchange.conclude();
+        self.engine.split_call(&mut exchange);
+        if let (Some(scope), 0) = (&ending.told.scope, exchange.timing.route) {
+            exchange.timing.route = self.routes.of_scope(scope.bind(py));
+        }
         self.log(py, &exchange, &ending);
         self.after(py, &exchange, &ending);
         let call = self.calls.take(exchange.slot());

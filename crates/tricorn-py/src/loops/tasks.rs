@@ -141,12 +141,12 @@ impl Tasks {
         Ok((!task.is_none()).then_some(task))
     }
 
-    /// Remembers a task that waits, and has `done` called with it, in its context, when it has ended.
-    pub fn hold(&self, begun: &Begun<'_>, done: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Remembers a task that waits, and has `done` called with it, in its [`Begun::context`], when it has ended.
+    pub fn hold(&self, begun: &Begun<'_>, context: Option<&Py<PyAny>>, done: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = begun.task.py();
         self.running.bind(py).add(&begun.task)?;
         let keywords = PyDict::new(py);
-        keywords.set_item(intern!(py, "context"), begun.context()?)?;
+        keywords.set_item(intern!(py, "context"), context)?;
         begun.task.call_method(intern!(py, "add_done_callback"), (done,), Some(&keywords)).map(drop)
     }
 
@@ -204,7 +204,7 @@ impl Begun<'_> {
     }
 
     /// `None`: the task never asked its loop for a step.
-    fn context(&self) -> PyResult<Option<Py<PyAny>>> {
+    pub fn context(&self) -> PyResult<Option<Py<PyAny>>> {
         let py = self.task.py();
         match &self.context {
             Some(context) => Ok(Some(context.clone_ref(py))),

@@ -37,6 +37,14 @@ impl Transport {
         writing::end_response(slf)
     }
 
+    /// The application's route of the request under way is called so, for `route_metrics`.
+    fn name_route(&self, name: &Bound<'_, PyAny>) {
+        let route = self.ground.shared.routes.place(name);
+        if let Some(exchange) = self.state().active.exchange_mut() {
+            exchange.timing.route = route;
+        }
+    }
+
     /// Nothing more is written; what was written is sent.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.end(py, false)

@@ -9,6 +9,7 @@ use crate::context::Entered;
 use crate::forked;
 use crate::holders::is_ours_alone;
 use crate::report::{Line, Reporter, is_request_timeout, request_line};
+use crate::routes::RouteNames;
 use crate::text::as_latin1;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::ffi;
@@ -132,6 +133,7 @@ pub struct Server {
     reporter: Reporter,
     wait: Arc<Wait>,
     context: Option<Py<PyAny>>,
+    routes: RouteNames,
 }
 
 impl Server {
@@ -152,6 +154,7 @@ impl Server {
         let reporter = Reporter::new(engine.clone(), settings.on_error.clone_ref(py), on_notice);
         let file_wrapper = base.get_item("wsgi.file_wrapper")?.map(Bound::unbind);
         Ok(Server {
+            routes: RouteNames::new(py, engine.clone()),
             engine,
             gateway: gateway.clone().unbind(),
             file_wrapper,
@@ -264,6 +267,9 @@ impl Server {
             exchange.send_at_once(); // a callback may take long, and the client should not wait for it
         }
         let slot = exchange.slot();
+        if self.context.is_some() {
+            self.engine.call_has_context(slot, context.address());
+        }
         objects.handle.get().put(py, exchange);
         Ok(Begun { objects, context, environ: environ.unbind(), token: None, slot })
     }
@@ -296,6 +302,7 @@ impl Server {
             Err(error) => self.failed(py, &mut exchange, error),
         }
         exchange.conclude();
+        exchange.timing.route = self.routes.of_environ(&environ);
         self.engine.split_call(&mut exchange);
         if exchange.has_rest() {
             let engine = &*self.engine;

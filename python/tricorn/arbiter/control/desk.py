@@ -211,6 +211,8 @@ class Desk:
                 return report.stats(state, effects, now)
             case "requests":
                 return report.requests(effects, read.older)
+            case "routes":
+                return report.routes(effects)
             case "slow":
                 return slow.slow(list(effects.processes.handles.values()))
             case "config":

@@ -230,6 +230,28 @@ MOST_REQUESTS = 1000
 """Of a list: an answer has an end."""
 
 
+def routes(effects: Effects) -> Json:
+    """What the routes of the application have cost since the start, the most expensive first."""
+    counted = effects.processes.routes.read()
+    rows = [
+        {
+            "route": each.name,
+            "requests": each.requests,
+            "errors": each.errors,
+            "seconds": each.time / 1e9,
+            "told_seconds": each.told / 1e9,
+            "cpu_seconds": each.computed / 1e9,
+            "yielded_seconds": each.yielded / 1e9,
+            "blocked_seconds": each.blocked / 1e9,
+            "delayed_seconds": each.delayed / 1e9,
+            "buckets": each.buckets,
+        }
+        for each in sorted(counted or (), key=lambda each: -each.time)
+        if each.requests
+    ]
+    return {"counted": counted is not None, "routes": rows}
+
+
 def config(effects: Effects, *, only_changed: bool) -> Json:
     """Every setting with its value and where that comes from; secrets are masked."""
     settings = effects.generation.config

@@ -31,7 +31,19 @@ MOST_NUMBER = 1 << 31
 MOST_MOMENT = (1 << 64) - 1
 """Nanoseconds."""
 
-Look = Literal["status", "workers", "listeners", "stats", "pages", "requests", "config", "health", "stalls", "slow"]
+Look = Literal[
+    "status",
+    "workers",
+    "listeners",
+    "stats",
+    "pages",
+    "requests",
+    "routes",
+    "config",
+    "health",
+    "stalls",
+    "slow",
+]
 """What is answered at once, of what is known."""
 
 Find = Callable[[str, int], int | None]
@@ -172,6 +184,7 @@ _WORDS: dict[str, _Word] = {
     "pages": _word(lambda given: Read("pages")),
     "health": _word(lambda given: Read("health")),
     "requests": _word(lambda given: Read("requests", older=given.seconds("older")), "older"),
+    "routes": _word(lambda given: Read("routes")),
     "slow": _word(lambda given: Read("slow")),
     "config": _word(lambda given: Read("config", changed=given.flag("changed")), "changed"),
     "stalls": _word(_stalls, "since", "records"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.addresses import Addresses
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Boolean, Choice, Networks, UrlPath
+from tricorn.config.validators import Boolean, Choice, Integer, Networks, UrlPath
 
 
 class Admin(Section):
@@ -73,6 +73,17 @@ class Admin(Section):
         help="Whether prometheus_client's multiprocess mode is looked after, and its metrics are among those of "
         "metrics_path: auto or off.",
         doc="auto: if PROMETHEUS_MULTIPROC_DIR is set and its directory is this server's. See docs/OPERATIONS.md.",
+    )
+
+    route_metrics = Setting(
+        kind=Integer(min=0, max=1024),
+        default=64,
+        own=True,
+        help="How many routes of the application have metrics of their own; 0 counts none.",
+        doc="For each: requests, errors, how long they took, and what the time was used for, in `tricorn_route_…` of "
+        "metrics_path and in `tricorn doctor`. The name is what the application's framework says "
+        "([which do](OPERATIONS.md#routes)), never the path of a request. Requests without one, and those of further "
+        "routes, are `other`. The number in force at the first start of a worker holds until the server ends.",
     )
 
     admin_allow = Setting(

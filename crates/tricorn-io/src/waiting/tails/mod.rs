@@ -16,6 +16,7 @@ mod route;
 mod routes;
 
 use crate::clock::{self, MILLI};
+use crate::scoreboard::routes::Routes;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::wake::Alarm;
 use crate::waiting::sleeper::Sleeper;
@@ -40,6 +41,8 @@ pub struct Tails {
     /// Places whose frames the hub is to tell.
     pub wanted: Mutex<Vec<usize>>,
     pub told: Mutex<Vec<Told>>,
+    /// Routes of requests that were looked at and are over.
+    pub named: Mutex<Vec<Named>>,
     /// Nanoseconds that the hub has spent on it.
     pub spent: AtomicU64,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -54,6 +57,24 @@ pub struct Told {
     pub frames: Frames,
 }
 
+/// The route of a call that ends.
+#[derive(Clone, Copy)]
+pub struct Ended {
+    pub routes: Routes,
+    pub route: u16,
+    /// How long the call took.
+    pub length: u64,
+}
+
+/// The route of the request that began then at this place, as its application has told it.
+#[derive(Debug)]
+pub struct Named {
+    pub place: usize,
+    pub started: u64,
+    pub hash: u64,
+    pub name: String,
+}
+
 impl Tails {
     pub fn new(after: u64) -> io::Result<Tails> {
         let alarm = Arc::new(Alarm::new()?);
@@ -65,6 +86,7 @@ impl Tails {
             asks: AtomicBool::new(false),
             wanted: Mutex::default(),
             told: Mutex::default(),
+            named: Mutex::default(),
             spent: AtomicU64::new(0),
             thread: Mutex::default(),
         })
@@ -80,22 +102,41 @@ impl Tails {
         }
     }
 
-    /// The call at this place is about to end. Under the baton.
+    /// The call at this place is about to end. `route`: if its application has told one. Under the baton.
     #[inline]
-    pub fn ends(&self, board: Scoreboard, place: usize) {
-        if self.after > 0 && board.get(Word::Requests).is_multiple_of(ONE_IN) {
-            self.count(board, place);
+    pub fn ends(&self, board: Scoreboard, place: usize, route: Option<Ended>) {
+        if self.after == 0 {
+            return;
+        }
+        if let Some(ended) = route.filter(|ended| ended.length >= self.after) {
+            self.name(board, place, ended);
+        }
+        if board.get(Word::Requests).is_multiple_of(ONE_IN) {
+            self.count(board, place, route);
+        }
+    }
+
+    /// Before the scoreboard says that the call is over: the sampler, which sees that, finds the name.
+    #[cold]
+    fn name(&self, board: Scoreboard, place: usize, ended: Ended) {
+        let Some((line, length)) = board.call_line(place) else { return };
+        let Some(name) = ended.routes.name(usize::from(ended.route)) else { return };
+        let (started, hash) = (board.call_started(place), ended.hash(&line[..length]));
+        let mut named = lock(&self.named);
+        if named.len() < MOST_NAMED {
+            named.push(Named { place, started, hash, name: route::with_method(&line[..length], &name) });
         }
     }
 
     #[cold]
-    fn count(&self, board: Scoreboard, place: usize) {
+    fn count(&self, board: Scoreboard, place: usize, route: Option<Ended>) {
         let started = board.call_started(place);
         if started == 0 || clock::now().saturating_sub(started) >= self.after {
             return;
         }
         if let Some((line, length)) = board.call_line(place) {
-            self.counts.add(route::hash(&line[..length]));
+            let line = &line[..length];
+            self.counts.add(route.map_or_else(|| route::hash(line), |ended| ended.hash(line)));
         }
     }
 
@@ -140,6 +181,15 @@ impl Tails {
     }
 }
 
+impl Ended {
+    fn hash(&self, line: &[u8]) -> u64 {
+        route::hash_of_named(line, self.routes.hash(self.route))
+    }
+}
+
+/// Names that wait for the sampler.
+const MOST_NAMED: usize = 256;
+
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -162,7 +212,7 @@ mod tests {
         for (after, counted) in [(u64::MAX, ONE_IN), (1, 0)] {
             let tails = Tails::new(after).expect("a descriptor");
             while clock::now() <= board.call_started(0) + 1 {}
-            tails.ends(board, 0);
+            tails.ends(board, 0, None);
             assert_eq!(tails.counts.of(route), counted);
         }
     }
@@ -175,7 +225,7 @@ mod tests {
         let tails = Tails::new(u64::MAX).expect("a descriptor");
         for requests in 0..5 * ONE_IN {
             board.set(Word::Requests, requests);
-            tails.ends(board, 0);
+            tails.ends(board, 0, None);
         }
         assert_eq!(tails.counts.of(route::hash(b"GET /a")), 5 * ONE_IN);
     }
@@ -189,5 +239,25 @@ mod tests {
         tails.tell(board, vec![(0, Vec::new())], 5);
         assert_eq!(lock(&tails.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
         assert_eq!(tails.spent.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn a_route_that_the_application_tells_is_that_of_the_profile() {
+        let (board, routes) = (Scoreboard::private(1), Routes::private(2, 1).expect("pages"));
+        board.begin(1);
+        board.call_begins(0, 7, [b"GET", b" ", b"/users/anna"]);
+        let ended = Ended { routes, route: routes.place("/users/{name}"), length: 50 };
+        for (after, names) in [(100, 0), (50, 1)] {
+            let tails = Tails::new(after).expect("a descriptor");
+            tails.ends(board, 0, Some(ended));
+            let named = lock(&tails.named);
+            assert!(named.iter().all(|named| named.name == "GET /users/{name}" && named.started == 7), "{named:?}");
+            assert_eq!(named.len(), names, "only what was looked at needs a name");
+        }
+        let tails = Tails::new(u64::MAX).expect("a descriptor");
+        board.call_begins(0, clock::now(), [b"GET", b" ", b"/users/bob"]);
+        tails.ends(board, 0, Some(ended));
+        assert_eq!(tails.counts.of(ended.hash(b"GET /users/anna")), ONE_IN, "two paths, one route");
+        assert_ne!(ended.hash(b"GET /users/anna"), ended.hash(b"PUT /users/anna"));
     }
 }

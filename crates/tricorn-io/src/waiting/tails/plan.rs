@@ -3,10 +3,10 @@
 //! ```text
 //!   under way for `after` ──▶ followed: a sample each 10 ms, later each eighth of its age ──▶ over: its route has the samples
 //! ```
-use super::Frames;
 use super::counts::Counts;
 use super::route;
 use super::routes::Routes;
+use super::{Frames, Named};
 use crate::clock::MILLI;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -112,6 +112,13 @@ impl Plan {
         match each.samples.iter_mut().find(|(known, _)| *known == stack) {
             Some((_, sum)) => *sum += weight,
             None => each.samples.push((stack, weight)),
+        }
+    }
+
+    /// The application has told the route of a request.
+    pub fn named(&mut self, named: Named) {
+        if let Some(each) = self.followed.get_mut(&named.place).filter(|each| each.started == named.started) {
+            (each.hash, each.name) = (named.hash, named.name);
         }
     }
 

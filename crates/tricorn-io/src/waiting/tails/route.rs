@@ -1,6 +1,7 @@
-//! The route of a request by its line: the method, and the path without what names one thing of many.
+//! The route of a request: the method, and the route that its application tells (`scoreboard/routes.rs`).
 //!
-//! `GET /orders/4711/items?page=2` is `GET /orders/{}/items`.
+//! If it tells none, the path without what names one thing of many: `GET /orders/4711/items?page=2` is
+//! `GET /orders/{}/items`.
 
 /// The pieces of a route's name, without an allocation.
 fn pieces<'a>(line: &'a [u8], mut emit: impl FnMut(&'a [u8])) {
@@ -31,6 +32,19 @@ pub fn hash(line: &[u8]) -> u64 {
         }
     });
     hash.max(1)
+}
+
+/// The hash of a route that the application has told. Never 0.
+pub fn hash_of_named(line: &[u8], name: u64) -> u64 {
+    (hash(method(line)) ^ name.rotate_left(1)).max(1)
+}
+
+pub fn with_method(line: &[u8], name: &str) -> String {
+    format!("{} {name}", String::from_utf8_lossy(method(line)))
+}
+
+fn method(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b' ').next().unwrap_or_default()
 }
 
 pub fn name(line: &[u8]) -> String {

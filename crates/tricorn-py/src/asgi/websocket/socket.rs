@@ -97,7 +97,8 @@ impl Socket {
     /// The task waits for something.
     pub fn goes_on(slf: &Bound<'_, Socket>, begun: &Begun<'_>) -> PyResult<()> {
         let this = slf.get();
-        this.ground.tasks.hold(begun, &slf.getattr(intern!(slf.py(), "ended"))?)?;
+        let context = begun.context()?;
+        this.ground.tasks.hold(begun, context.as_ref(), &slf.getattr(intern!(slf.py(), "ended"))?)?;
         this.state().run.task = Some(begun.task.clone().unbind());
         this.attend(slf);
         Ok(())
