@@ -249,7 +249,7 @@ def _section(situation: Situation, found: Mapping[str, tuple[Screen, str] | None
         other = found.get(name)
         if other is not None:
             saying = other[0].saying(situation.says)
-            sentence = saying[-1].strip(" │|") if saying else "(nothing that names it)"
+            sentence = saying[0 if situation.until else -1].strip(" │|") if saying else "(nothing that names it)"
             lines.append(f"* {name}: `{sentence[:160].replace('`', chr(39))}`")
     return "\n".join([*lines, ""])
 
