@@ -43,8 +43,11 @@ MACHINE_PATHS = re.compile(r"/hom[e]/\w|(?<![\w.])/roo[t]/\w|/User[s]/\w")
 
 
 PRONOUNS = re.compile(r"\b(?:nobod[y]|somebod[y]|whoeve[r]|those wh[o])\b", re.IGNORECASE)
-BUDGET = {"benches": 3, "crates": 81, "docs": 9, "examples": 11, "fuzz": 3, "python": 66, "tests": 119}
+BUDGET = {"benches": 3, "crates": 81, "examples": 11, "fuzz": 3, "python": 62, "tests": 119}
 """How often a folder has them; none of the others has any."""
+SHOWN_PAGES = ("docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "distributions/")
+SHOWN_CODE = ("python/", "crates/")
+"""What users read: pages, and texts of the code that are no comments. There is no budget for pronouns there."""
 
 
 class Function(NamedTuple):
@@ -87,6 +90,7 @@ def check(path: str, exempt: dict[str, str]) -> Iterator[str]:
     for pattern, what in ((MARKERS, "leftover marker"), (MACHINE_PATHS, "path of one machine")):
         for match in pattern.finditer(text):
             yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {what} {match.group().strip()!r}"
+    yield from shown_pronouns(path, text)
     if not path.endswith((".py", ".rs")) or not path.startswith(SOURCES) or "/tests" in path:
         return
     if path.endswith(".rs"):
@@ -115,6 +119,38 @@ def count_pronouns(path: str) -> int:
     if not path.endswith((".py", ".rs", ".md", ".toml", "Makefile")) or path.startswith("benches/runs/"):
         return 0
     return len(PRONOUNS.findall((ROOT / path).read_text()))
+
+
+def shown_pronouns(path: str, text: str) -> Iterator[str]:
+    """Those that users see: in pages, help, log lines and errors."""
+    if path.endswith(".md") and path.startswith(SHOWN_PAGES):
+        found = [(number, line) for number, line in enumerate(text.splitlines(), 1)]
+    elif path.endswith(".py") and path.startswith(SHOWN_CODE):
+        found = list(python_texts(text))
+    elif path.endswith(".rs") and path.startswith(SHOWN_CODE) and "/tests/" not in path:
+        found = list(rust_texts(text))
+    else:
+        return
+    for line, shown in found:
+        for match in PRONOUNS.finditer(shown):
+            yield f"{path}:{line}: {match.group()}, in a text that users see. Name what acts"
+
+
+def python_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Constant texts, without docstrings and those below an attribute."""
+    tree = ast.parse(text)
+    comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in comments:
+            yield node.lineno, node.value
+
+
+def rust_texts(text: str) -> Iterator[tuple[int, str]]:
+    """Literals, up to the tests at the end of a file."""
+    end = text.find("#[cfg(test)]\nmod ")
+    for match in RUST_TOKENS.finditer(text, 0, len(text) if end < 0 else end):
+        if not match.group().startswith(("//", "/*")):
+            yield text.count("\n", 0, match.start()) + 1, match.group()
 
 
 def over_budget(used: Counter[str]) -> Iterator[str]:

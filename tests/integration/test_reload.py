@@ -282,17 +282,20 @@ def test_reload_when_an_extra_file_changes(tmp_path: Path) -> None:
         until(lambda: answer(server, "/hello") == b"Hello\n", "it serves")
 
 
-@pytest.mark.beyond_reference("the worker that has the broken code answers with the traceback")
-def test_reload_of_a_syntax_error_keeps_the_old_code() -> None:
+def test_reload_of_a_syntax_error_shows_its_traceback_in_the_browser_and_once_in_the_log() -> None:
     files = {"mine.py": module("first")}
-    with Site(RELOAD, app="mine:application", files=files, expects=NO_BOOT) as server:
+    with Site(f"{RELOAD}workers = 2\n", app="mine:application", files=files, expects=NO_BOOT) as server:
         path = server.write("mine.py", "def application(:\n")
-        until(lambda: changed(path) and server.log.matching("SyntaxError"), "it is noticed", every=0.5)
+        until(lambda: b"SyntaxError" in (answer(server) or b""), "its traceback is served", every=0.1)
         with Load(server.address, "/", clients=1, fields=CLOSE, check=lambda reply: True) as load:
             load.settle(20)
             tally = load.stop()
         assert tally.failures == []
-        assert answer(server) == b"first"
+        page = (answer(server) or b"").decode()
+        assert "mine.py" in page
+        if not REFERENCE:
+            assert "tricorn/" not in page, "none of our frames"
+            assert len(server.log.matching("SyntaxError")) == 1
         path = server.write("mine.py", module("the third"))
         until(lambda: changed(path) and answer(server) == b"the third", "the repaired code", every=0.5)
 

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tricorn.config.resolve import Layer, Raw, resolve
 from tricorn.errors import ConfigError
 from tricorn.workers import reloader
 from tricorn.workers.reloader import Files, Reloader
@@ -61,6 +62,7 @@ Watch = Callable[..., "tuple[Reloader, queue.Queue[str]]"]
 def watch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Starts a reloader; what it reports comes out of the queue."""
     monkeypatch.setattr(reloader, "INTERVAL", 0.1)
+    monkeypatch.setattr(reloader, "POLL", 0.1)
     monkeypatch.setattr(reloader, "QUIET", 0.05)
     started: list[Reloader] = []
 
@@ -275,6 +277,18 @@ class TestEngines:
         for function in reloader.check, lambda engine: reloader.start([], engine, print):
             with pytest.raises(ConfigError, match=r"pip install 'tricorn\[reload\]', or use reload_engine poll."):
                 function(engine)
+
+    def test_the_log_says_that_it_polls_and_what_would_be_quicker(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def said(**values: object) -> str:
+            return reloader.note(resolve([Layer({name: Raw(value, "a test") for name, value in values.items()})]))
+
+        monkeypatch.setattr(reloader, "_has_watchfiles", lambda: False)
+        assert f"every {reloader.POLL:g} s" in said(reload=True)
+        assert "pip install 'tricorn[reload]'" in said(reload=True)
+        assert not said()
+        assert not said(reload=True, reload_engine="poll"), "it was asked for"
+        monkeypatch.setattr(reloader, "_has_watchfiles", lambda: True)
+        assert not said(reload=True)
 
     @needs_watchfiles
     def test_auto_is_quick_where_watchfiles_is_installed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,6 +209,6 @@ def _preload(generation: Generation) -> None:
             generation.log.error("%s", text)
         else:
             generation.log.error("Exception while the application was loaded", exc_info=shown(error))
-        raise BootError(f"Worker failed to boot. ({type(error).__name__}: {error})") from None
+        raise BootError("Worker failed to boot.") from None  # the log has said why
     finally:
         patching.take_signals_back()

@@ -227,7 +227,8 @@ def _open_patiently(address: Address, open_one: Callable[[], Listener], attempts
             if not isinstance(refused, InUse) or attempt >= attempts:
                 raise refused from None
             if attempt == 1:
-                log.warning(f"Connection in use: {address}{refused.by}. Trying for {attempts - 1} seconds.")
+                listener = refused.holder or "another process"
+                log.warning(f"Waiting for {address}, where {listener} listens: trying for {attempts - 1} seconds.")
         time.sleep(1)
         attempt += 1
 

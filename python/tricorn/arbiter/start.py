@@ -113,6 +113,11 @@ def _warn(generation: Generation, warnings: Iterable[str]) -> None:
     config, log = generation.config, generation.log
     for warning in warnings:
         log.warning("%s", warning)
+    if config.reload:
+        from tricorn.workers import reloader
+
+        if note := reloader.note(config):
+            log.info("%s", note)
     from tricorn.workers import native
 
     if unknown := native.unknown_atoms(config):

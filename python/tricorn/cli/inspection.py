@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -19,7 +20,7 @@ from tricorn.config.shown import shown
 from tricorn.errors import ConfigError, ExitCode
 from tricorn.errors import shown as shown_error
 from tricorn.gateway import interfaces
-from tricorn.log import classes, configured
+from tricorn.log import classes, configured, targets
 from tricorn.record import Record
 from tricorn.workers import boot_failure, native
 from tricorn.workers.application import Application
@@ -60,26 +61,33 @@ def render(config: Config, files: Sequence[str] = ()) -> str:
 
 
 def check_files(config: Config) -> None:
-    """Raises ConfigError for logs and a pidfile that a start would fail with. Opens none that may not be there yet."""
-    for name, path in (("errorlog", config.errorlog), ("accesslog", config.accesslog), ("pidfile", config.pidfile)):
+    """Raises ConfigError for logs and a pidfile, as a start would. Opens none that may not be there yet."""
+    for name, path in (("error", config.errorlog), ("access", config.accesslog)):
         if path and path != "-":
-            _check_writable(name, path, config)
+            with targets.or_refused(f"The {name} log {path!r} ({name}log) cannot be written"):
+                _check_writable(path, config)
+    if config.pidfile:
+        try:
+            _check_writable(config.pidfile, config)
+        except OSError as error:
+            raise ConfigError(f"The pidfile {config.pidfile!r} cannot be written: {error.strerror}.") from None
     if configured.is_configured(config) or config.logger_class not in classes.OURS:
         logs.make(config.with_default("errorlog", "accesslog"))
 
 
-def _check_writable(name: str, given: str, config: Config) -> None:
+def _check_writable(given: str, config: Config) -> None:
+    """Raises the OSError that opening it would."""
     path = os.path.join(config.chdir or "", given)
     directory = os.path.dirname(os.path.abspath(path))
     if os.path.isdir(path):
-        reason = "it is a directory"
+        code = errno.EISDIR
     elif not os.path.isdir(directory):
-        reason = f"there is no directory {directory}"
+        code = errno.ENOENT
     elif not os.access(path if os.path.exists(path) else directory, os.W_OK):
-        reason = "it cannot be written"
+        code = errno.EACCES
     else:
         return
-    raise ConfigError(f"Invalid value for {name}: {given} (from {config.origin(name)}): {reason}.")
+    raise OSError(code, os.strerror(code))
 
 
 def check_application(config: Config) -> int:

@@ -118,7 +118,7 @@ class Lifespan:
         if prefix != f"lifespan.{phase.name}" or answer not in ("complete", "failed"):
             raise RuntimeError(f"Unexpected lifespan message {message['type']!r}, expected an answer to {phase.name}.")
         if not phase.is_asked or phase.is_over.is_set():
-            raise RuntimeError(f"Unexpected lifespan message {message['type']!r}: nobody asked for it.")
+            raise RuntimeError(f"Unexpected lifespan message {message['type']!r}: it answers no event.")
         phase.answer = answer
         phase.message = str(message.get("message", ""))
         phase.is_over.set()

@@ -38,7 +38,7 @@ class LogStream(io.TextIOBase):
                 poll = select.poll()
                 poll.register(self._descriptor, select.POLLOUT)
                 if not poll.poll(PATIENCE):
-                    raise TimeoutError("nobody reads from it") from None
+                    raise TimeoutError("its reader takes nothing") from None
         return len(text)
 
     def fileno(self) -> int:

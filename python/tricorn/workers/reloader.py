@@ -3,7 +3,7 @@
 Watched are the source files of all imported modules, those that are imported later too, and the extra files. What
 decides is always a look at the files themselves; an engine only says when to look:
 
-    poll      every second
+    poll      four times a second
     inotify   when the kernel says so, through watchfiles (the extra `tricorn[reload]`)
     auto      inotify where watchfiles is installed, else poll
 """
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from tricorn.config.config import Config
 
 INTERVAL = 1.0
-"""Seconds between two looks of `poll`, and between two looks of `inotify` for what is new to watch."""
+"""Seconds between two looks of `inotify` for what is new to watch."""
+POLL = 0.25
+"""Seconds between two looks of `poll`."""
 QUIET = 0.1
 """Seconds without a change after which a burst of them is over: a checkout writes many files."""
 LONGEST_BURST = 2.0
@@ -43,6 +45,14 @@ def check(engine: str) -> None:
             f"reload_engine {engine} needs watchfiles, which is not installed: pip install 'tricorn[reload]', "
             "or use reload_engine poll."
         )
+
+
+def note(config: Config) -> str:
+    """For the log: how changes are noticed, if that is not at once."""
+    if not config.reload or config.reload_engine != "auto" or _has_watchfiles():
+        return ""
+    remedy = "with `pip install 'tricorn[reload]'` the kernel tells of changes"
+    return f"Reload looks at all files every {POLL:g} s; {remedy}."
 
 
 def extra_files(config: Config) -> list[str]:
@@ -244,7 +254,7 @@ def _source(path: str) -> str:
 
 
 def _looks_by_time(over: Event) -> Iterator[None]:
-    while not over.wait(INTERVAL):
+    while not over.wait(POLL):
         yield
 
 

@@ -59,7 +59,8 @@ class TestTcp:
         assert told == f"Can't connect to 127.0.0.1:{port}: Address already in use{by}"
         assert remedy.endswith("or bind another address (--bind).")
         assert holder is None or f"kill {holder.pid}" in remedy
-        assert log == [f"Connection in use: 127.0.0.1:{port}{by}. Trying for 4 seconds."]
+        who = holder or "another process"
+        assert log == [f"Waiting for 127.0.0.1:{port}, where {who} listens: trying for 4 seconds."]
 
     def test_a_reload_does_not_wait_for_a_port(self, log: Log, opened: list[Listener]) -> None:
         opened += sockets.listen(["127.0.0.1:0"], backlog=5, umask=0, log=log)

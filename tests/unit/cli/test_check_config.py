@@ -28,13 +28,10 @@ def check(*argv: str) -> int:
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--error-logfile", "nowhere/log"], "Invalid value for errorlog: nowhere/log (from --log-file): there is no"),
-        (
-            ["--access-logfile", "nowhere/log"],
-            "Invalid value for accesslog: nowhere/log (from --access-logfile): there",
-        ),
-        (["--pid", "nowhere/pid"], "Invalid value for pidfile: nowhere/pid (from --pid): there is no directory"),
-        (["--pid", "."], "Invalid value for pidfile: . (from --pid): it is a directory."),
+        (["--error-logfile", "nowhere/log"], "The error log 'nowhere/log' (errorlog) cannot be written: No such file"),
+        (["--access-logfile", "nowhere/log"], "The access log 'nowhere/log' (accesslog) cannot be written: No such"),
+        (["--pid", "nowhere/pid"], "The pidfile 'nowhere/pid' cannot be written: No such file or directory."),
+        (["--pid", "."], "The pidfile '.' cannot be written: Is a directory."),
         (["--logger-class", "checked_app.application"], "logger_class) cannot be used: expected a subclass"),
         (["--logger-class", "no_such.Logger"], "(logger_class) cannot be imported"),
         (["--log-config-json", "log.json"], "'log.json' (logconfig_json) cannot be used"),

@@ -35,7 +35,7 @@ def exited(state: State, worker: Worker, status: int, serving: tuple[str, ...], 
     failed = status if status in (ExitCode.WORKER_BOOT, ExitCode.APP_LOAD) else ExitCode.WORKER_BOOT
     if reason is None and status < 0 and worker.served_since is None:
         reason = f"killed by {_signal_name(-status)} while it booted"
-    return _lost(state, worker, Failure(failed, reason), now, logs)
+    return _lost(state, worker, Failure(failed, reason, is_told=status == failed), now, logs)
 
 
 def cause_of(worker: Worker, status: int) -> Cause:
@@ -76,10 +76,8 @@ def _lost(state: State, worker: Worker, failure: Failure, now: float, logs: list
 
 
 def _reason(failure: Failure) -> str:
-    if failure.code == ExitCode.APP_LOAD:
-        return "App failed to load."  # the worker has logged a sentence about it
-    text = "Worker failed to boot."
-    return f"{text} ({failure.reason})" if failure.reason else text
+    text = "App failed to load." if failure.code == ExitCode.APP_LOAD else "Worker failed to boot."
+    return f"{text} ({failure.reason})" if failure.reason and not failure.is_told else text
 
 
 def _restrain(backoff: Backoff, worker: Worker, now: float) -> Backoff:

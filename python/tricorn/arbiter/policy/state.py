@@ -48,6 +48,8 @@ class Failure(Record):
 
     code: int
     reason: str | None
+    is_told: bool = False
+    """The worker has logged it."""
 
 
 class Trial(Record):

@@ -15,7 +15,8 @@ class Debugging(Section):
         default=False,
         help="Start new workers when a file of the application changes. For development.",
         doc="For development. Changes are noticed at once with the package watchfiles, as installed by "
-        "`tricorn[reload]`, and within a second without.",
+        "`tricorn[reload]`, and by a look four times a second without. What cannot be loaded is answered for with its "
+        "traceback until it can.",
     )
 
     reload_engine = Setting(

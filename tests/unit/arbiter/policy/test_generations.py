@@ -139,7 +139,7 @@ class TestCodeChanged:
         it.feel(Told(2, Ready()))
         assert it.feel(Told(1, Changed("app.py"))) == []
 
-    def test_the_traceback_is_shown_only_while_nothing_better_serves(self) -> None:
+    def test_the_traceback_of_the_newest_code_is_shown_in_place_of_older_code(self) -> None:
         it = arbiter(workers=1, stand_in=True)
         (first,) = it.feel(Start())
         assert isinstance(first, Spawn)
@@ -153,7 +153,8 @@ class TestCodeChanged:
         it.feel(Told(2, Changed("app.py")))
         (third,) = it.feel(Reloaded(3, 1, it.state.policy))
         assert isinstance(third, Spawn)
-        assert not third.stand_in
+        assert third.stand_in
+        assert not running(workers=1).state.policy.stand_in
 
 
 class TestDrainDelay:

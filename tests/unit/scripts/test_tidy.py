@@ -1,0 +1,27 @@
+"""The house rules: pronouns as actors in what users read."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts import tidy
+
+WHO = "no" + "body"  # this file is read by the rule, too
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "lines"),
+    [
+        ("docs/page.md", f"One.\n{WHO} waits.\n", [2]),
+        ("README.md", f"{WHO.title()} waits.\n", [1]),
+        ("tests/README.md", f"{WHO} waits.\n", []),
+        ("python/tricorn/a.py", f'"""{WHO} reads it."""\nx = f"{WHO}: {{1}}"\n', [2]),
+        ("python/tricorn/a.py", f'class A:\n    b = 1\n    """{WHO} has it."""\n    # {WHO}\n', []),
+        ("crates/a/src/lib.rs", f'// {WHO}\nfn a() {{ b("{WHO}") }}\n', [2]),
+        ("crates/a/src/lib.rs", f'#[cfg(test)]\nmod tests {{ const A: &str = "{WHO}"; }}\n', []),
+        ("crates/a/tests/suite/a.rs", f'fn a() {{ b("{WHO}") }}\n', []),
+    ],
+)
+def test_pronouns_in_what_users_read(path: str, text: str, lines: list[int]) -> None:
+    found = list(tidy.shown_pronouns(path, text))
+    assert [int(each.split(":")[1]) for each in found] == lines
