@@ -114,38 +114,31 @@ async def asgi(scope, receive, send):
             blocks()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
-
-def tornado():
-    from tornado.web import Application, RequestHandler
-
-    class Handler(RequestHandler):
-        async def get(self):
-            if self.request.path == "/first":
-                blocks()
-            else:
-                await asyncio.sleep(0.02)
-
-    return Application([(".*", Handler)])
 """
-TOLD = {"gevent": ("wsgi", ["/first", "/later"]), "asgi": ("asgi", ["/first", "/later"]), "tornado": ("tornado()", ["/first"])}
-"""What has a context of its own is found again when it goes on; tornado's coroutines have others."""
+TOLD = {"gevent": ("wsgi", ["/first", "/later"]), "asgi": ("asgi", ["/first", "/later"])}
 
 
 @pytest.mark.parametrize("worker_class", each(*TOLD))
-def test_a_call_that_shares_its_thread_is_told_what_it_held_up_the_others_for(worker_class: str, tmp_path: Path) -> None:
+def test_a_call_that_shares_its_thread_is_told_what_it_held_up_the_others_for(
+    worker_class: str, tmp_path: Path
+) -> None:
     (name, paths), log, port = TOLD[worker_class], tmp_path / "access.log", free_port()
-    config = f"worker_class = {worker_class!r}\naccesslog = {str(log)!r}\nlog_format = 'json'\nadmin_bind = '127.0.0.1:{port}'\n"
+    config = f"worker_class = {worker_class!r}\nasgi_loop = 'asyncio'\naccesslog = {str(log)!r}\nlog_format = 'json'\nadmin_bind = '127.0.0.1:{port}'\n"
     with Site(config, app=f"work:{name}", files={"work.py": SHARING}) as site:
         logged = Logged(site, log)
-        assert "blocked_us" not in logged.line("/waits"), "nothing has blocked yet, and nothing is measured"
         for path in paths:
             line = until(lambda path=path: told if "blocked_us" in (told := logged.line(path)) else None, path)
             parts = [line[f"{part}_us"] for part in ("cpu", "blocked", "delayed", "yielded")]
             assert sum(parts) <= line["duration_us"]
             until(lambda path=path: logged.line(path).get("blocked_us", 0) >= MICROS / 2, "most of it is seen")
         assert logged.line("/waits").get("blocked_us", 0) < MICROS / 4, "it has only waited"
-        if worker_class == "tornado":
-            return
-        samples = until(lambda: told if value(told := scrape(("127.0.0.1", port)), "route_blocked_seconds_total", route="/first") else None, "the route's")
+        samples = until(
+            lambda: (
+                told
+                if value(told := scrape(("127.0.0.1", port)), "route_blocked_seconds_total", route="/first")
+                else None
+            ),
+            "the route's",
+        )
         assert value(samples, "route_blocked_seconds_total", route="/first") >= 0.04
         assert value(samples, "route_duration_seconds_count", route="/later") >= 1

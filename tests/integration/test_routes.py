@@ -92,7 +92,9 @@ def test_a_framework_tells_the_route_and_no_path_becomes_one(kind: str, app: str
 
 
 def test_routes_are_counted_whatever_becomes_of_the_workers(tmp_path: Path) -> None:
-    config = f"workers = 2\nworker_class = 'gthread'\nthreads = 2\nroute_metrics = 3\ncontrol_socket = '{tmp_path}/ctl'\n"
+    config = (
+        f"workers = 2\nworker_class = 'gthread'\nthreads = 2\nroute_metrics = 3\ncontrol_socket = '{tmp_path}/ctl'\n"
+    )
     server, admin = site(ORDERS, config, workers=2)
     expected: dict[str, int] = {}
 
@@ -120,7 +122,9 @@ def test_routes_are_counted_whatever_becomes_of_the_workers(tmp_path: Path) -> N
         ask("/orders/3", "/orders/{id}", 3)
         until(lambda: counted(scrape(admin)) == expected, "the routes of workers that were killed")
         samples = scrape(admin)
-        errors = {dict(labels)["route"]: count for (name, labels), count in samples.items() if name == "route_errors_total"}
+        errors = {
+            dict(labels)["route"]: count for (name, labels), count in samples.items() if name == "route_errors_total"
+        }
         assert errors == {"/orders/{id}": 0, "/broken": 2, "/many/1": 0, "other": 0}
         with Control.connect(tmp_path / "ctl") as control:
             told = control.ask("routes")

@@ -38,10 +38,26 @@ METRICS = (
     Fault(
         "readings_belong_together",
         "a reader reads again when counts have moved meanwhile",
-        LEDGER,
-        "word.load(Relaxed) == before",
+        f"{SRC}/scoreboard/flip.rs",
+        "self.0.load(Relaxed) == before",
         "true",
         (f"{IO} lib ledger",),
+    ),
+    Fault(
+        "a_route_has_one_place",
+        "a route has the same place in all workers",
+        f"{SRC}/scoreboard/routes.rs",
+        "if found != hash {",
+        "if found == hash && place == 1 {",
+        (f"{IO} lib routes",),
+    ),
+    Fault(
+        "slices_are_one_calls",
+        "what a thread uses between two looks is a call's that it was at both times",
+        f"{SRC}/waiting/slices.rs",
+        "(before.owner, before.since) == (slice.owner, slice.since)",
+        "before.owner == slice.owner",
+        (f"{IO} lib slices",),
     ),
     Fault(
         "marks_are_of_one_call",

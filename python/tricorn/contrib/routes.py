@@ -45,7 +45,7 @@ def quart(application: Any) -> None:
 
 def bottle(application: Any) -> None:
     """A `bottle.Bottle`; for the one that bottle makes by itself, `bottle.default_app()`."""
-    from bottle import request
+    from bottle import request  # type: ignore[import-untyped]
 
     def tell() -> None:
         route = request.environ.get("bottle.route")

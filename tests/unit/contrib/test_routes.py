@@ -1,4 +1,4 @@
-"""What frameworks leave in the environ or the scope of a request: their route, by a line of `tricorn.contrib.routes` or by themselves."""
+"""What frameworks leave of a request: its route, by a line of `tricorn.contrib.routes` or by themselves."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from tests.harness.cases import with_each
 from tricorn.contrib import routes
+
+from tests.harness.cases import with_each
 
 KEY = "tricorn.route"
 

@@ -154,16 +154,7 @@ impl Renderer<'_> {
                 let refusals = RefusalKind::ALL.into_iter().zip(totals.refusals).filter(|(_, count)| *count > 0);
                 refusals.into_iter().try_for_each(|(kind, count)| put(kind.name(), &count))
             }
-            Source::ByRoute(count) => {
-                self.routes.iter().try_for_each(|route| put(&escaped(&route.name), &count(route)))
-            }
-            Source::SecondsByRoute(nanos) => {
-                self.routes.iter().try_for_each(|route| put(&escaped(&route.name), &Seconds(nanos(route))))
-            }
-            Source::RouteDurations => self.routes.iter().try_for_each(|route| {
-                let label = format!("route=\"{}\"", escaped(&route.name));
-                histogram(out, family, &label, &(route.buckets, route.time))
-            }),
+            Source::ByRoute(_) | Source::SecondsByRoute(_) | Source::RouteDurations => self.routes(family, out),
             Source::Arbiter(word) => ledger.map_or(Ok(()), |ledger| put("", &ledger.get(*word))),
             Source::Named(first, names) => ledger
                 .into_iter()
@@ -205,6 +196,17 @@ impl Renderer<'_> {
             Source::LeftOut => self.sources.application.map_or(Ok(()), |reading| put("", &reading.left_out)),
             Source::Info => info(out, self.sources.info),
         }
+    }
+
+    fn routes(&self, family: &Family, out: &mut String) -> fmt::Result {
+        self.routes.iter().try_for_each(|route| {
+            let name = escaped(&route.name);
+            match &family.source {
+                Source::ByRoute(count) => sample(out, family, &name, &count(route)),
+                Source::SecondsByRoute(nanos) => sample(out, family, &name, &Seconds(nanos(route))),
+                _ => histogram(out, family, &format!("route=\"{name}\""), &(route.buckets, route.time)),
+            }
+        })
     }
 }
 

@@ -147,7 +147,7 @@ impl Monitor<'_> {
                 let hub = [
                     self.eye.due(&shared.waiting, now),
                     self.diagnosis.due(shared, &self.eye, now),
-                    self.slicer.due(shared.board, now),
+                    self.slicer.due(now),
                 ];
                 let own = [self.heartbeat(), self.watchdog.due(shared, now), self.log_retry()];
                 let timeout = [timeout, ticks, stranded, glance].into_iter().chain(hub).chain(own).flatten().min();
@@ -194,7 +194,7 @@ impl Monitor<'_> {
             self.watchdog.due(shared, now),
             self.eye.due(&shared.waiting, now),
             self.diagnosis.due(shared, &self.eye, now),
-            self.slicer.due(shared.board, now),
+            self.slicer.due(now),
         ];
         let timeout = dues.into_iter().flatten().min();
         sleep.sleep_until(timeout.map(|timeout| now.saturating_add(timeout)));

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_bell_rings_once_until_it_is_answered() {
-        let hub = Hub::new().expect("an eventfd");
+        let hub = Hub::new(1).expect("an eventfd");
         hub.ring();
         hub.ring();
         assert!(hub.is_rung());

@@ -148,6 +148,9 @@ pub struct Slicer {
     blocked: u64,
     /// Until when slices are measured.
     until: u64,
+    /// How many requests were over at the last look, and when there was one.
+    requests: u64,
+    busy: u64,
 }
 
 impl Slicer {
@@ -159,6 +162,10 @@ impl Slicer {
         if now >= self.until {
             self.slice = None;
             return;
+        }
+        let requests = board.get(Word::Requests);
+        if std::mem::replace(&mut self.requests, requests) != requests || board.get(Word::InFlight) > 0 {
+            self.busy = now;
         }
         let slice = self.current(hub, board, now);
         if let (Some(before), Some(slice)) = (self.slice, slice)
@@ -183,9 +190,9 @@ impl Slicer {
         Some(Slice { owner, since, at: now, computed, delayed })
     }
 
-    /// In how many nanoseconds to look again.
-    pub fn due(&self, board: Scoreboard, now: u64) -> Option<u64> {
-        (now < self.until && board.get(Word::InFlight) > 0).then_some(LOOKS)
+    /// In how many nanoseconds to look again. A call that begins does not ring for the monitor, so it looks on for a while.
+    pub fn due(&self, now: u64) -> Option<u64> {
+        (now < self.until && now < self.busy + SECOND).then_some(LOOKS)
     }
 }
 
@@ -266,7 +273,7 @@ mod tests {
             std::thread::sleep(Duration::from_nanos(2 * TICK));
             slicer.look(&hub, board, clock::now());
         }
-        assert_eq!((hub.slices.take(0, 7), slicer.due(board, clock::now())), (None, None));
+        assert_eq!((hub.slices.take(0, 7), slicer.due(clock::now())), (None, None));
     }
 
     #[test]
