@@ -21,6 +21,7 @@ mod flip;
 pub mod group;
 pub mod history;
 pub mod ledger;
+mod orders;
 pub mod outside;
 mod reader;
 pub mod routes;
@@ -369,26 +370,6 @@ impl Scoreboard {
     pub fn observe(&self, histogram: usize, nanos: u64) {
         self.bump(histogram + bucket(nanos), 1);
         self.bump(SUMS + (histogram - QUEUE_TIME) / BUCKETS, nanos);
-    }
-
-    /// Whether this worker should be sent no requests, though it serves those that come.
-    pub fn orders_not_ready(&self) -> bool {
-        self.get(Word::Orders) & NOT_READY != 0
-    }
-
-    /// Whether the arbiter wants the core to drain.
-    pub fn orders_drain(&self) -> bool {
-        self.get(Word::Orders) & DRAIN != 0
-    }
-
-    /// Whether others serve on when this worker has left.
-    pub fn orders_replaced(&self) -> bool {
-        self.get(Word::Orders) & REPLACED != 0
-    }
-
-    /// Whether others serve the clients that connect from now on.
-    pub fn orders_yield(&self) -> bool {
-        self.get(Word::Orders) & YIELD != 0
     }
 
     /// How many entries were ever used: a reader looks at no more.

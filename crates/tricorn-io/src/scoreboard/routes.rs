@@ -6,7 +6,7 @@
 //!   counts   of the workers that are gone, twice; then of each worker, by its slot. Place 0: all other requests
 //! ```
 //!
-//! A name is entered by any worker, without a lock: the first free place is taken by writing the hash, and whoever finds a hash
+//! A name is entered by any worker, without a lock: the first free place is taken by writing the hash, and a worker that finds a hash
 //! without a text writes that, too. So a worker that is killed in between leaves nothing undone, and no name has two places.
 //! Names come from the application's table of routes. A path that a client has sent never becomes one.
 use super::buckets::{COARSE, bucket, coarse};

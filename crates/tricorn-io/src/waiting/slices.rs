@@ -9,7 +9,7 @@
 //!
 //! A call of a greenlet or a task has a context of its own (`contextvars`), and the interpreter keeps the current one in a word
 //! of the thread's state. That word is read through the kernel, as everything of Python's that is read from outside. Tasks and
-//! greenlets that a call makes have contexts of their own: what they do is nobody's here.
+//! greenlets that a call makes have contexts of their own: what they do is not told.
 use super::hub::Hub;
 use crate::clock::{MILLI, SECOND};
 use crate::config::TICK;

@@ -1,0 +1,24 @@
+//! What the arbiter has ordered, as the core reads it.
+use super::{DRAIN, NOT_READY, REPLACED, Scoreboard, Word, YIELD};
+
+impl Scoreboard {
+    /// Whether this worker should be sent no requests, though it serves those that come.
+    pub fn orders_not_ready(&self) -> bool {
+        self.get(Word::Orders) & NOT_READY != 0
+    }
+
+    /// Whether the arbiter wants the core to drain.
+    pub fn orders_drain(&self) -> bool {
+        self.get(Word::Orders) & DRAIN != 0
+    }
+
+    /// Whether others serve on when this worker has left.
+    pub fn orders_replaced(&self) -> bool {
+        self.get(Word::Orders) & REPLACED != 0
+    }
+
+    /// Whether others serve the clients that connect from now on.
+    pub fn orders_yield(&self) -> bool {
+        self.get(Word::Orders) & YIELD != 0
+    }
+}
