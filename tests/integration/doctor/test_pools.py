@@ -140,7 +140,7 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     assert "docs/DOCTOR.md#pool_wait" in said, said
     if worker_class != "gthread" and plain not in ("gevent", "executor"):
         assert re.search(r"which has 1 (connections|threads)", said), said
-    if case == "executor" or plain == "gevent":
+    if plain in ("executor", "gevent"):
         assert "which has 1 threads" in said, said
     # Its end is told, too.
     server.log.wait(pattern.replace("(have|had)", "(had)"))
