@@ -1,8 +1,8 @@
 """Is anything false in what the doctor says?  python -m tests.healthy --seconds 450
 
-A server of each class and event loop runs at the same time (8), so that 450 seconds are an hour of servers. `--seed N` makes a load again.
-Exit status: 1 if a line was said that is wrong; what the machine has done to workers (it had no processor for them) is shown and
-does not count.
+A server of each class and event loop runs at the same time (8), so that 450 seconds are an hour of servers. `--seed N`
+makes a load again. Exit status: 1 if a line was said that is wrong; what the machine has done to workers (it had no
+processor for them) is shown and does not count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def main() -> int:
         for name, future in running.items():
             tally = future.result()
             total.add(tally)
-            print(f"{name}: {tally.requests} requests, {len(tally.false)} false, {len(tally.starved)} starved", flush=True)
+            print(
+                f"{name}: {tally.requests} requests, {len(tally.false)} false, {len(tally.starved)} starved", flush=True
+            )
     for line in total.false:
         print(f"  FALSE: {line}")
     print(

@@ -1,8 +1,8 @@
 """A service under a load that it bears: all that the doctor says of it is false.
 
-The load is drawn from a seed: fast answers, waits, short computations, bodies, streams, WebSockets, connections that are kept and new
-ones, short collections of garbage, pools that are full for moments, reloads. What the machine does to a worker, that it wants a
-processor and has none, is counted apart: it is true, and the doctor's to say.
+The load is drawn from a seed: fast answers, waits, short computations, bodies, streams, WebSockets, connections that
+are kept and new ones, short collections of garbage, pools that are full for moments, reloads. What the machine does to
+a worker, that it wants a processor and has none, is counted apart: it is true, and the doctor's to say.
 """
 
 from __future__ import annotations
@@ -261,7 +261,10 @@ def watch(worker_class: str, seed: int, seconds: float, *, clients: int = 3, mor
     source = WSGI if worker_class in WSGI_CLASSES else ASGI
     config, app = config_of(worker_class, more), app_of(worker_class)
     begin = time.monotonic()
-    with Site(config, app=app, files={"healthy_app.py": source}, fresh=True) as server, ThreadPoolExecutor(clients) as pool:
+    with (
+        Site(config, app=app, files={"healthy_app.py": source}, fresh=True) as server,
+        ThreadPoolExecutor(clients) as pool,
+    ):
         asking: list[Future[int]] = [
             pool.submit(client, server, worker_class, dice.randrange(1 << 32), over) for _ in range(clients)
         ]

@@ -1,7 +1,7 @@
 """Where libraries wait for room in a pool, and what helps: a table that the core, the workers and the arbiter read.
 
-A site is two functions, the second called by the first: the wait itself has no name of its own in most libraries, and the
-first one alone may be making a connection. Names were read in the libraries' sources; tests wait in those that are
+A site is two functions, the second called by the first: the wait itself has no name of its own in most libraries, and
+the first one alone may be making a connection. Names were read in the libraries' sources; tests wait in those that are
 installed there.
 """
 
@@ -108,7 +108,7 @@ POOLS = (
             Site("redis/connection.py", "get_connection", *QUEUE),
             Site("redis/asyncio/connection.py", "get_connection", "asyncio/locks.py", "wait_for"),
         ),
-        f"{SOONER} A subscription and a transaction have one for all of their time. Or raise max_connections of the pool.",
+        f"{SOONER} A subscription and a transaction have one for all of their time. Or raise max_connections.",
         lambda pool: f"{pool.max_connections} connections",
     ),
     Pool(
@@ -147,8 +147,8 @@ POOLS = (
         "the connector of aiohttp's client",
         "connections",
         (Site("aiohttp/connector.py", "_wait_for_available_connection"),),
-        "Read each answer to its end, or release it: it has the connection until then. Or raise limit or limit_per_host "
-        "of TCPConnector.",
+        "Read each answer to its end, or release it: it has the connection until then. Or raise limit or "
+        "limit_per_host of TCPConnector.",
         _limits,
     ),
     Pool(
@@ -166,8 +166,8 @@ POOLS = (
         "the default executor of asyncio (of asyncio.to_thread)",
         "threads",
         (Site("asyncio/threads.py", "to_thread"),),
-        "Each call has a thread while it runs, whatever it waits for there: await what can be awaited. Or give the loop "
-        "a larger one: loop.set_default_executor(ThreadPoolExecutor(…)).",
+        "Each call has a thread while it runs, whatever it waits for there: await what can be awaited. Or give the "
+        "loop a larger one: loop.set_default_executor(ThreadPoolExecutor(…)).",
     ),
     Pool(
         "gevent",

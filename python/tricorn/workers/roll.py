@@ -52,7 +52,11 @@ def _pool_of(frames: Sequence[FrameType]) -> tuple[Pool, int] | None:
     for index, frame in enumerate(frames):
         for pool, site in _sites_of(frame.f_code):
             # Where there is no frame further in, what it has called is in C, as gevent's queues are.
-            if not site.inner_file or index == 0 or _is_at(frames[index - 1].f_code, site.inner_file, site.inner_function):
+            if (
+                not site.inner_file
+                or index == 0
+                or _is_at(frames[index - 1].f_code, site.inner_file, site.inner_function)
+            ):
                 return pool, index
     return None
 
@@ -87,7 +91,7 @@ def _size(pool: Pool, frame: FrameType, sizes: dict[int, str]) -> str:
 
 
 def _forget_those_that_run(found: list[tuple[int, Wait | None]], indices: Sequence[int]) -> None:
-    """Calls in the executor's threads wait at the same place whether they run or wait for a thread: the last ones wait."""
+    """Calls in the executor are at the same place whether they run or wait for a thread: the last ones wait."""
     if not indices:
         return
     import asyncio

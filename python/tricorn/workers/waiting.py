@@ -77,9 +77,7 @@ def frames_of(wanted: set[int], calls: Sequence[tuple[int, object]]) -> Iterator
         yield from _frames_by_task(left, calls)
 
 
-def _frames_by_task(
-    wanted: set[int], calls: Sequence[tuple[int, object]]
-) -> Iterator[tuple[int, Sequence[FrameType]]]:
+def _frames_by_task(wanted: set[int], calls: Sequence[tuple[int, object]]) -> Iterator[tuple[int, Sequence[FrameType]]]:
     """Of a library whose requests are known by another object than their task."""
     import asyncio
 

@@ -95,3 +95,20 @@ def sees_doctor_threshold(directory: Path) -> None:
             if is_told:
                 server.log.wait(HELD_UP)
             assert bool(server.log.matching(HELD_UP)) == is_told
+
+
+def sees_doctor_slow_request(directory: Path) -> None:
+    files = {"slow.py": LIBRARY, "waits.py": APPLICATION}
+    says = r"GET / has run for 0\.\d+ s in worker .*Blocked .*slow\.py:5 in wait"
+    for more, is_told in (
+        ("doctor_slow_request = 0.1\n", True),
+        ("", False),
+        ("doctor_slow_request = 0\n", False),
+        ("doctor_slow_request = 0.1\ndoctor = 'off'\n", False),
+    ):
+        with Site(f"worker_class = 'gthread'\n{more}", app="waits:application", files=files) as server:
+            for _ in range(3):
+                assert server.get("/").status == 204
+            if is_told:
+                server.log.wait(says)
+            assert bool(server.log.matching(says)) == is_told

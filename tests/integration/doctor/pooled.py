@@ -103,7 +103,8 @@ def gevent() -> None:
     from gevent.monkey import get_original
 
     pool = get_hub().threadpool
-    pool.maxsize = 1
+    if pool.maxsize != 1:
+        pool.maxsize = 1
     sleep = get_original("time", "sleep")
 
     def held() -> None:

@@ -1,4 +1,4 @@
-"""Requests that take long on threads, and workers that have more to do than they can: what the log says, and what it does not."""
+"""Requests that take long on threads, and workers with more to do than they can: what the log says, and what not."""
 
 from __future__ import annotations
 
@@ -80,7 +80,10 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
         assert server.get("/").status == 200
         assert server.get("/streams").body == b"piece" * 24, "each piece is progress"
         for path, says in (
-            ("waits", r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.* SLOW_REQUEST: blocked 9\d %"),
+            (
+                "waits",
+                r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.* SLOW_REQUEST: blocked (9\d|100) %",
+            ),
             ("computes", r"Runs Python code, .*slow\.py:1[34] in computes"),
         ):
             assert server.get(f"/{path}").status == 200
@@ -88,7 +91,7 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
             first, end = told(server, pattern, path)
             assert (first[2], end[2]) == ("has run for", "took")
             assert 0.3 <= float(first[3]) <= 1.2
-            assert 1.1 <= float(end[3])
+            assert float(end[3]) >= 1.1
             assert int(first[4]) == server.worker_pid()
             assert re.search(says, first[5]), first[5]
             assert "Cure: " in first[5], first[5]

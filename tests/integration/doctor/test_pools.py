@@ -1,4 +1,4 @@
-"""Requests that wait for room in a pool while nothing blocks: the log names the pool, its size, how many wait and where."""
+"""Requests wait for room in a pool while nothing blocks: the log names the pool, its size, how many wait and where."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def half_an_answer() -> Iterator[int]:
 
 @pytest.mark.parametrize("name", each(*CASES))
 def test_an_exhausted_pool_is_named_with_its_size_and_who_waits(
-    name: str, postgres: Postgres, tmp_path: Path
+    name: str,
+    postgres: Postgres,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     worker_class, _, loop = name.partition("-")
     config = CONFIG.format(name=worker_class, loop=loop or "asyncio") + f"control_socket = {str(tmp_path / 'c')!r}\n"
@@ -138,7 +140,7 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
     assert "docs/DOCTOR.md#pool_wait" in said, said
     if worker_class != "gthread" and plain not in ("gevent", "executor"):
         assert re.search(r"which has 1 (connections|threads)", said), said
-    if case == "executor" or plain == "gevent":
+    if plain in ("executor", "gevent"):
         assert "which has 1 threads" in said, said
     # Its end is told, too.
     server.log.wait(pattern.replace("(have|had)", "(had)"))
@@ -148,5 +150,7 @@ def line_of(case: str) -> int:
     """The line that waits: the first one of the function that calls a library."""
     lines = SOURCE.read_text().splitlines()
     (first,) = (number for number, line in enumerate(lines, 1) if re.match(rf"(async )?def {case}\(", line))
-    waits = re.compile(r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|to_thread\(|connect\(\)")
+    waits = re.compile(
+        r"closing\(|\.connection\(\)|urlopen|\.stream\(|get_connection|apply\(|\.get\(f|run_sync|to_thread\(|connect\(\)"
+    )
     return next(number for number in range(first, first + 20) if waits.search(lines[number - 1]))

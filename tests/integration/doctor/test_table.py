@@ -91,7 +91,7 @@ CASES = {
     "waits_for_sqlite": Case(BLOCKED, "libsqlite3"),
     "waits_for_file": Case(r"Blocked in the system call flock", beside=locked),
     "waits_for_lock": Case(r"Waits for a lock of Python"),
-    "waits_for_pool": Case(r"Waits for a lock of Python", not_under=GREEN),
+    "waits_for_pool": Case(r"Waits for connections to the database in SQLAlchemy's pool .*POOL_WAIT", not_under=GREEN),
     "matches": Case(r"Computes in native code called at .* with the GIL held"),
     "computes": Case(r"Runs Python code", inner="computes"),
     "asks_the_time": Case(r"Runs Python code"),

@@ -44,13 +44,11 @@ impl Diagnosis {
 
     /// Lines for the arbiter.
     pub fn look(&mut self, shared: &Shared, eye: &Eye, now: u64) -> Vec<Vec<u8>> {
-        let board = shared.board;
-        // What is imported for the first request may take its time.
-        if board.get(Word::Requests) == 0 {
+        if !is_warm(shared) {
             return Vec::new();
         }
         let seeing = Seeing { eye, shared };
-        let in_flight = board.get(Word::InFlight);
+        let in_flight = shared.board.get(Word::InFlight);
         self.take_answers(shared, now);
         let mut lines: Vec<Vec<u8>> = Vec::new();
         lines.extend(self.stalls.look(scene(shared, eye, now), &seeing, &mut self.examiner));
@@ -109,6 +107,9 @@ impl Diagnosis {
 
     /// In how many nanoseconds there may be something to do.
     pub fn due(&self, shared: &Shared, eye: &Eye, now: u64) -> Option<u64> {
+        if !is_warm(shared) {
+            return None;
+        }
         let in_flight = shared.board.get(Word::InFlight);
         [
             self.stalls.due(scene(shared, eye, now)),
@@ -157,9 +158,14 @@ impl Clerk for Seeing<'_> {
     }
 }
 
+/// What is imported for the first request may take its time.
+fn is_warm(shared: &Shared) -> bool {
+    shared.board.get(Word::Requests) > 0
+}
+
 fn scene(shared: &Shared, eye: &Eye, now: u64) -> Scene {
     let board = shared.board;
-    let held_up = eye.held_up(&shared.waiting).filter(|_| board.get(Word::Requests) > 0);
+    let held_up = eye.held_up(&shared.waiting);
     Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued) }
 }
 
@@ -187,12 +193,17 @@ fn silent(shared: &Shared, now: u64, limit: u64) -> Vec<Silent> {
     (0..waiting.slots.len()).filter_map(silent).collect()
 }
 
+/// Whose times are read twice a second.
+const MOST_THREADS: usize = 64;
+
 fn sample(shared: &Shared, now: u64, explained: bool) -> Sample {
     let (board, waiting) = (shared.board, &shared.waiting);
     let hub = waiting.hub();
     let threads: Vec<_> = match hub {
         Some(hub) => vec![hub.thread()],
-        None => waiting.slots.iter().filter(|slot| slot.is_taken()).map(|slot| slot.thread()).collect(),
+        None => {
+            waiting.slots.iter().filter(|slot| slot.is_taken()).take(MOST_THREADS).map(|slot| slot.thread()).collect()
+        }
     };
     let oldest = board.get(Word::Oldest);
     Sample {

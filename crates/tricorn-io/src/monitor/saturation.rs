@@ -31,7 +31,7 @@ pub(super) struct Sample {
     pub queued: u64,
     /// What all threads of the process have computed.
     pub process: u64,
-    /// Requests that were begun.
+    /// Requests that have ended.
     pub requests: u64,
     pub in_flight: u64,
     /// Requests that wait for a thread; for how long the first of them has.
@@ -106,9 +106,9 @@ impl Saturation {
             (Some(now), Some(then)) => since(now, then),
             _ => used,
         };
-        let begun = now.requests.saturating_sub(before.requests).max(1);
+        let ended = now.requests.saturating_sub(before.requests).max(1);
         // Little's law: requests take so long on average.
-        let latency = length.saturating_mul(now.in_flight.min(before.in_flight)) / begun;
+        let latency = length.saturating_mul(now.in_flight.min(before.in_flight)) / ended;
         worked >= BUSY * length as f64 && now.in_flight > 1 && latency >= self.threshold
     }
 

@@ -33,9 +33,7 @@ Machine = tuple[int, "float | None"]
 """Workers, and the processors that they may use."""
 
 
-def cure_of(
-    stall: Stall, kind: str, doctor: str, package: Package | None, machine: Machine = (1, None)
-) -> Cure:
+def cure_of(stall: Stall, kind: str, doctor: str, package: Package | None, machine: Machine = (1, None)) -> Cure:
     """`kind` is the worker's class, `doctor` the setting of this name."""
     link = f"{PAGE}#{stall.verdict.lower()}"
     if stall.verdict == "SATURATED":
@@ -53,7 +51,7 @@ def _of_slow_request(seen: str) -> str:
     """Of a thread of its own: it holds up no other request, unless it has the GIL."""
     match seen:
         case "BLOCKED_SYSCALL" | "UNDECIDED" | "LOCK_WAIT":
-            return "A limit of time for what it waits for (a timeout of the client), or a queue of jobs for work that long."
+            return "A limit of time for what it waits for (a timeout of its client), or a queue of jobs for such work."
         case "CPU_NATIVE":
             return "Work that long belongs in a queue of jobs."
         case "GC_PAUSE" | "STARVED" | "GIL_VICTIM":
@@ -66,14 +64,17 @@ def _of_saturation(stall: Stall, kind: str, workers: int, processors: float | No
     is_full = processors is not None and stall.wait.process * workers >= FULL * processors
     if wanted or is_full:
         have = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
-        return f"The processors are used up{have}, so that more workers do not help: more processors, or less work for each request."
+        return (
+            f"The processors are used up{have}, so that more workers do not help: more processors, or less work for "
+            "each request."
+        )
     if stall.wait.process >= FULL:
         of = "" if processors is None else f" ({workers} workers, {processors:g} processors)"
         return f"More workers: each computes on one processor, and there are others{of}."
     if kind in GREEN or kind not in THREADED:
         return (
-            "Most of its time the loop waits in short calls that do not give way (tricorn doctor --pid shows them): a client "
-            "that waits cooperatively, tricorn.offload; or more workers."
+            "Most of its time the loop waits in short calls that do not give way: a client that waits cooperatively, "
+            "tricorn.offload; or more workers."
         )
     if kind == "gthread":
         return "Its threads wait for something else: more threads, if what they wait for bears more, or more workers."

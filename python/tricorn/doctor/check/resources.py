@@ -7,8 +7,8 @@ import os
 import resource
 from collections.abc import Iterator
 
-from tricorn.arbiter.environment import MOST_FILES
 from tricorn import cgroup
+from tricorn.arbiter.environment import MOST_FILES
 from tricorn.doctor.check.finding import Finding, Severity
 from tricorn.doctor.check.scene import Scene
 from tricorn.record import Record

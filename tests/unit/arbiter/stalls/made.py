@@ -10,6 +10,7 @@ from tricorn.record import replace
 from tricorn.workers.stall import Native, Place, Stall, Wait
 
 KAFKA = Package("confluent-kafka", "2.16.1")
+NOTHING = Wait()
 HELD = Held(pid=7, slot=0, kind="gevent", doctor="observe", libraries={"librdkafka": "2.16.0"})
 
 
@@ -25,7 +26,7 @@ def stall(
     again: bool = False,
     delayed: int = 9,
     queued: float = 0.0,
-    wait: Wait = Wait(),
+    wait: Wait = NOTHING,
 ) -> Stall:
     return Stall(
         duration=duration,

@@ -70,8 +70,20 @@ def test_the_page_has_a_part_for_each_verdict() -> None:
 @pytest.mark.parametrize(
     ("kind", "process", "queued", "machine", "expected"),
     [
-        ("asgi", 0.98, 0.0, (2, 8.0), "More workers: each computes on one processor, and there are others (2 workers, 8 pro"),
-        ("asgi", 0.98, 0.0, (2, 2.0), "The processors are used up (2 workers, 2 processors), so that more workers do not"),
+        (
+            "asgi",
+            0.98,
+            0.0,
+            (2, 8.0),
+            "More workers: each computes on one processor, and there are others (2 workers, 8 pro",
+        ),
+        (
+            "asgi",
+            0.98,
+            0.0,
+            (2, 2.0),
+            "The processors are used up (2 workers, 2 processors), so that more workers do not",
+        ),
         ("asgi", 0.6, 0.38, (2, 8.0), "The processors are used up"),
         ("sync", 0.5, 0.4, (4, None), "The processors are used up, so that"),
         ("sync", 0.98, 0.0, (4, None), "More workers: each computes on one processor, and there are others."),

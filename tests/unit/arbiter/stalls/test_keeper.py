@@ -75,8 +75,8 @@ def test_what_is_kept_has_an_end() -> None:
 def test_requests_that_wait_for_a_pool_have_its_words_and_their_number() -> None:
     record, line = Stalls().take(pool_wait(ongoing=True), HELD, 0.0, DAY)
     assert line == (
-        "Requests of worker (pid:7), gevent, have waited for room in a pool for 3.20 s. 37 of 40 requests in flight wait "
-        "for connections to the database in SQLAlchemy's pool, which has 5 connections and 10 of overflow "
+        "Requests of worker (pid:7), gevent, have waited for room in a pool for 3.20 s. 37 of 40 requests in flight "
+        "wait for connections to the database in SQLAlchemy's pool, which has 5 connections and 10 of overflow "
         "(sqlalchemy/pool/impl.py:_do_get), from app.py:14 in pay; the oldest request is 3.4 s old. "
         "POOL_WAIT. So far: 118.4 request-seconds. "
         f"The last to begin: GET /pay. Cure: {record['cure']} (docs/DOCTOR.md#pool_wait)"
@@ -89,7 +89,9 @@ def test_requests_that_wait_for_a_pool_have_its_words_and_their_number() -> None
 def test_a_loop_that_waits_for_a_pool_is_held_up_by_it() -> None:
     _, line = Stalls().take(pool_wait(waiting=0), HELD, 0.0, DAY)
     assert line is not None
-    assert line.startswith("The event loop of worker (pid:7) was held up for 3.20 s by one call. Waits for connections to")
+    assert line.startswith(
+        "The event loop of worker (pid:7) was held up for 3.20 s by one call. Waits for connections to"
+    )
     assert "in SQLAlchemy's pool, which has 5 connections" in line
 
 
@@ -121,7 +123,9 @@ def test_the_states_of_a_service_are_told_seldom_and_their_progress_is_summed_up
 def test_a_worker_that_is_saturated_is_told_by_what_it_has() -> None:
     _, line = Stalls().take(saturated(), HELD, 0.0, DAY)
     assert line is not None
-    assert line.startswith("The worker (pid:7), gevent, has been saturated for 5.00 s. Its loop was busy with many short")
+    assert line.startswith(
+        "The worker (pid:7), gevent, has been saturated for 5.00 s. Its loop was busy with many short"
+    )
     assert "up to 29 requests waited beside the one that ran; the process used 0.98 processors." in line
     _, line = Stalls().take(saturated(oldest=0.6, waiting=3), HELD, 0.0, DAY)
     assert line is not None
