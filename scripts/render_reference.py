@@ -34,8 +34,16 @@ COMMANDS = {
     "doctor": ("tricorn doctor [check | slow | --pid PID]", "says what holds up a server, or would", "../DOCTOR.md"),
     "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "../BENCH.md"),
     "load": ("tricorn load URL", "sends load and reports how it was served", "../LOAD.md"),
-    "exec": ("tricorn exec COMMAND …", "runs a program in which gunicorn is tricorn", "../OPERATIONS.md#programs-that-start-gunicorn"),
-    "init": ("tricorn init KIND [MODULE:APPLICATION]", "prints files for systemd, Docker, nginx and others", "../deploying/systemd.md"),
+    "exec": (
+        "tricorn exec COMMAND …",
+        "runs a program in which gunicorn is tricorn",
+        "../OPERATIONS.md#programs-that-start-gunicorn",
+    ),
+    "init": (
+        "tricorn init KIND [MODULE:APPLICATION]",
+        "prints files for systemd, Docker, nginx and others",
+        "../deploying/systemd.md",
+    ),
 }
 """By the first argument: usage, purpose, and the page that tells more."""
 
@@ -144,7 +152,10 @@ def environment() -> str:
         ("TRICORN_CMD_ARGS, GUNICORN_CMD_ARGS", "flags, as on the command line; the first is stronger"),
         ("UVICORN_…, GRANIAN_…", "[flags of these servers](../FLAGS.md#variables)"),
         ("TRICORN_WORKER", "set in a worker: the number of its slot, from 1 on"),
-        ("PROMETHEUS_MULTIPROC_DIR", "the directory of the application's own metrics ([`metrics_app`](../OPERATIONS.md#metrics))"),
+        (
+            "PROMETHEUS_MULTIPROC_DIR",
+            "the directory of the application's own metrics ([`metrics_app`](../OPERATIONS.md#metrics))",
+        ),
         ("NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS", "systemd's: readiness, watchdog, sockets"),
         ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](../CONTROL.md#where-it-is) is"),
     )
@@ -154,7 +165,10 @@ def environment() -> str:
         "set that one, and it is weaker than everything else. [What is stronger than what](../settings.md). An empty\n"
         "variable counts as not set. `tricorn --print-config` shows where each value comes from.\n",
         "## Other variables\n",
-        _table("| Variable | |", (f"| {', '.join(f'`{n}`' for n in names.split(', '))} | {text} |" for names, text in others)),
+        _table(
+            "| Variable | |",
+            (f"| {', '.join(f'`{n}`' for n in names.split(', '))} | {text} |" for names, text in others),
+        ),
         "## Variables of settings\n",
         _table("| Variable | Setting |", rows),
     )
@@ -250,9 +264,15 @@ def python_api() -> str:
     others = (
         ("tricorn.testing", "a server for tests of an application, and a plugin for pytest: [testing](../TESTING.md)"),
         ("tricorn.control.client", "the control socket from Python: [the protocol](../CONTROL.md#the-protocol)"),
-        ("tricorn.contrib.django", "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)"),
+        (
+            "tricorn.contrib.django",
+            "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)",
+        ),
         ("tricorn.contrib.flask", "`flask tricorn`: [Flask](../frameworks/flask.md)"),
-        ("tricorn.compat", "`install(programs=True)`: gunicorn's names in a program: [programs](../OPERATIONS.md#programs-that-start-gunicorn)"),
+        (
+            "tricorn.compat",
+            "`install(programs=True)`: gunicorn's names in a program: [programs](../OPERATIONS.md#programs-that-start-gunicorn)",
+        ),
         ("tricorn.errors", "`BodyError`, `ClientDisconnected`: what the server raises into an application"),
     )
     parts += ["## Modules\n", _table("| Module | |", (f"| `{name}` | {text} |" for name, text in others))]

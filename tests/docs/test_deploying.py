@@ -47,7 +47,17 @@ def test_tricorn_takes_the_settings_of_each_page(tmp_path: Path) -> None:
             found += 1
             path = tmp_path / f"{page.stem}_{number}.py"
             path.write_text(text)
-            takes([sys.executable, "-m", "tricorn", "--config", str(path), "--print-config", "wsgiref.simple_server:demo_app"])
+            takes(
+                [
+                    sys.executable,
+                    "-m",
+                    "tricorn",
+                    "--config",
+                    str(path),
+                    "--print-config",
+                    "wsgiref.simple_server:demo_app",
+                ]
+            )
     assert found >= 4
 
 

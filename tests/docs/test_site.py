@@ -103,7 +103,9 @@ def test_pages_can_be_read(browser: Chromium, address: str, theme: str) -> None:
             screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
             browser.call("Emulation.setDeviceMetricsOverride", page.session, **screen)
             assert page.run(WIDER) <= 0, f"{name} is wider than {width} pixels"
-        until(lambda page=page: json.loads(page.run(WATCH)) == [], f"{name} loads what it needs, and nothing from outside")
+        until(
+            lambda page=page: json.loads(page.run(WATCH)) == [], f"{name} loads what it needs, and nothing from outside"
+        )
         paper, ink = map(float, page.run(CONTRAST).split())
         assert (paper > ink + 0.5) if theme == "light" else (ink > paper + 0.5), f"{name} in {theme}: {paper} {ink}"
         assert page.errors() == [], name
