@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tricorn.config.load import Sources
 
 from tests.harness import Server
 from tests.harness.deadline import PATIENCE, until
 from tests.harness.pages import BLOCK, DOCS
 from tests.harness.server import free_port
-from tests.harness.wire import request
+from tests.harness.wire import Wire
 
 PAGES = sorted((DOCS / "deploying").glob("*.md"))
 
@@ -47,17 +47,8 @@ def test_tricorn_takes_the_settings_of_each_page(tmp_path: Path) -> None:
             found += 1
             path = tmp_path / f"{page.stem}_{number}.py"
             path.write_text(text)
-            takes(
-                [
-                    sys.executable,
-                    "-m",
-                    "tricorn",
-                    "--config",
-                    str(path),
-                    "--print-config",
-                    "wsgiref.simple_server:demo_app",
-                ]
-            )
+            sources = Sources(("--config", str(path), "main:app"), {}, str(tmp_path))
+            assert sources.load().config.bind, page.name
     assert found >= 4
 
 
@@ -65,8 +56,8 @@ def test_tricorn_takes_the_variables_of_the_manifest(tmp_path: Path) -> None:
     manifest = file_of("kubernetes.md", "shop.yaml")
     names = re.findall(r'name: (TRICORN_\w+), value: "(.*?)"', manifest)
     assert len(names) >= 5
-    command = ["env", *(f"{name}={value}" for name, value in names), sys.executable, "-m", "tricorn", "--print-config"]
-    takes([*command, "wsgiref.simple_server:demo_app"])
+    config = Sources(("main:app",), dict(names), str(tmp_path)).load().config
+    assert config.drain_delay == int(dict(names)["TRICORN_DRAIN_DELAY"])
 
 
 def test_the_grace_of_the_manifest_is_longer_than_a_drain() -> None:
@@ -96,12 +87,14 @@ def test_caddy_takes_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.beyond_reference("the setting is tricorn's own")
-def test_caddy_passes_requests_on_with_the_address_of_the_client(tmp_path: Path) -> None:
+def test_caddy_puts_the_address_of_the_client_in_place_of_what_that_says(tmp_path: Path) -> None:
     needs("caddy")
     public, admin = free_port(), free_port()
     options = {"trusted_proxy_headers": "x-forwarded-for,x-forwarded-proto,x-forwarded-host"}
-    with Server(admin_bind=f"127.0.0.1:{admin}", keep_alive=75, **options) as server:
-        text = file_of("caddy.md", "Caddyfile").replace("shop.example {", f"http://127.0.0.1:{public} {{")
+    log_format = "client=%(h)s said=%({X-Forwarded-For}i)s"
+    options |= {"access_logfile": "-", "access_logformat": log_format, "admin_bind": f"127.0.0.1:{admin}"}
+    with Server(keep_alive=75, **options) as server:
+        text = file_of("caddy.md", "Caddyfile").replace("shop.example {", f"http://:{public} {{")
         text = text.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("8001", str(admin))
         path = tmp_path / "Caddyfile"
         path.write_text("{\n    admin off\n    auto_https off\n}\n" + text)
@@ -112,11 +105,13 @@ def test_caddy_passes_requests_on_with_the_address_of_the_client(tmp_path: Path)
 
             def answered() -> bool:
                 try:
-                    return request(("127.0.0.1", public), "/").status == 200
+                    with Wire(("127.0.0.1", public)) as wire:
+                        return wire.get("/", ("X-Forwarded-For", "203.0.113.9")).status == 200
                 except OSError:
                     return False
 
             until(answered, "Caddy answers with what the server says")
+            server.out.wait("client=127.0.0.1 said=127.0.0.1$")
         finally:
             caddy.kill()
             caddy.wait()

@@ -109,6 +109,7 @@ class Chromium:
         target = self.call("Target.createTarget", url="about:blank" if watched else url)["targetId"]
         page = Page(self, target, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         if watched:
+            self.call("Page.enable", page.session)
             self.call("Page.addScriptToEvaluateOnNewDocument", page.session, source=KEEP_ERRORS)
             self.call("Page.navigate", page.session, url=url)
         loaded = f"document.readyState == 'complete' && location.href == {json.dumps(url)}"

@@ -163,7 +163,7 @@ class Run:
                 self._end(signal.SIGINT)
 
     def _mark(self) -> None:
-        """What the server shows from the first command on that follows a block of its lines is looked for in the next."""
+        """From the first command after a block of its lines on: there the next such block is looked for."""
         if self._log is not None and self._is_shown:
             self._seen, self._is_shown = len(self._log.lines), False
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,8 @@ def stems(texts: list[str]) -> dict[str, list[str]]:
         "english = SearchEnglish({})\n"
         "given = json.load(sys.stdin)\n"
         "stop = set(english.stopwords)\n"
-        "print(json.dumps({t: [english.stem(w) for w in ws if w not in stop and english.word_filter(w)] for t, ws in given.items()}))\n"
+        "def stems(words): return [english.stem(w) for w in words if w not in stop and english.word_filter(w)]\n"
+        "print(json.dumps({text: stems(words) for text, words in given.items()}))\n"
     )
     given = json.dumps({text: words(text) for text in texts})
     done = subprocess.run([PYTHON, "-c", program], input=given, capture_output=True, text=True, timeout=60)
