@@ -41,7 +41,7 @@ demo: build ## Builds, serves an example and shows it answering (DEMO=fastapi_ap
 
 .PHONY: test
 test: ## Everything: the wheel in a clean environment, the Rust tests and every Python test incl. real processes
-	@$(MAKE) -j 4 rust-tests check-wheel tools another-python  # side by side, since pip and most of these tests wait
+	@$(MAKE) -j 4 rust-tests check-wheel tools another-python docs  # side by side, since pip and most of these tests wait
 	@$(MAKE) pytest
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
@@ -89,6 +89,21 @@ pytest-smoke: build
 another-python: build
 	$(call say,Another Python)
 	+@scripts/test_pythons --smoke
+
+# A warning is an error: a link or an anchor that leads nowhere, a page that no other one names. The site has an environment of
+# its own, since Sphinx wants a newer Python than tricorn does; where there is none, tests of the site are skipped.
+DOCS := .venvs/docs
+.PHONY: docs
+docs: $(VENV)/.made ## Builds the documentation site into dist/docs (10 s of CPU)
+	$(call say,The documentation site)
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	  $(MAKE) $(DOCS)/.setup && $(BIN)/python scripts/build_site.py $(DOCS)/bin/sphinx-build; \
+	else echo "   not built: Sphinx 9 wants Python 3.11 or newer"; fi
+
+$(DOCS)/.setup: requirements/docs.txt | $(VENV)/.made
+	@$(BIN)/python -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet -r requirements/docs.txt
+	@touch $@
 
 .PHONY: baton
 baton: $(VENV)/.setup ## Tests against a core that measures how long the baton is held: none may hold it for a millisecond of work

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from sphinx.search.en import SearchEnglish
+
 project = "tricorn"
 author = "the tricorn developers"
 version = release = os.environ.get("TRICORN_VERSION", "")
@@ -24,3 +26,6 @@ html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+# A search for "others" looks for its stem, "other", and fails: the index leaves that out as a stop word.
+SearchEnglish.stopwords = frozenset(SearchEnglish.stopwords) - {"other"}

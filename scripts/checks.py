@@ -59,6 +59,16 @@ LINT = [
         [PYTHON, "scripts/render_performance.py", "--check"],
         "docs/PERFORMANCE.md is what the newest classical run has",
     ),
+    Check(
+        "reference",
+        [PYTHON, "scripts/render_reference.py", "--check"],
+        "docs/reference says what records and classes say",
+    ),
+    Check(
+        "log lines",
+        [PYTHON, "scripts/render_log_lines.py", "--check"],
+        "docs/reference/log-lines.md has every line of the log",
+    ),
     Check("mutants", [PYTHON, "scripts/mutants.py", "--check"], "each fault of `make mutants` fits its file"),
     Check("links", [PYTHON, "scripts/check_links.py"], "links between the documents"),
 ]

@@ -26,7 +26,7 @@ ANY = "…"
 
 CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
-    "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/words.py:line",),
+    "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/words.py:line", "arbiter/stalls/words.py:_head"),
     "arbiter/effects.py:Effects._reload": (
         "config/config_file.py:find_default",
         "config/config_file.py:read",
@@ -37,6 +37,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
         "metrics/application.py:prepare",
         "metrics/application.py:_remove_broken",
     ),
+    "arbiter/generation.py:_preload": ("workers/boot_failure.py:sentence",),
     "arbiter/gauges.py:Gauges._tell": (
         "arbiter/gauges.py:count_workers",
         "arbiter/gauges.py:look",
@@ -65,7 +66,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "workers/base.py:Worker._let_stand_in": ("workers/base.py:_start_application",),
     "workers/base.py:Worker._run_core": (),  # the core's, below
     "workers/base.py:Worker.notice": (),
-    "workers/boot_failure.py:write": (),  # an error of this page
+    "workers/boot_failure.py:write": ("workers/boot_failure.py:sentence",),
     "workers/gaiohttp.py:AiohttpWorker.start_up": (),  # aiohttp's own words
     "workers/green.py:GreenWorker._refused": ("green/database.py:sentence",),
     "workers/green.py:Notices.debug": (),
@@ -85,6 +86,7 @@ MADE_AT = {
     "gateway/app_loader.py:_not_found": "AppImportError",
     "green/database.py:sentence": "error",
     "workers/base.py:_start_application": "error",
+    "workers/boot_failure.py:sentence": "error",
 }
 """The level of what these functions make, if it is no warning."""
 
@@ -254,7 +256,7 @@ def carried_lines() -> list[Line]:
 def _sentences(node: ast.AST, names: dict[str, list[ast.expr]]) -> Iterator[str]:
     """The texts in a function but for its docstring, each as long as it is put together there."""
     match node:
-        case ast.JoinedStr() | ast.BinOp(op=ast.Add()) | ast.Call(ast.Attribute(attr="format")):
+        case ast.JoinedStr() | ast.BinOp(op=ast.Add() | ast.Mod()) | ast.Call(ast.Attribute(attr="format")):
             yield from map(line_of, _texts(node, names, 2))
         case ast.Expr(ast.Constant()):
             return

@@ -34,8 +34,16 @@ COMMANDS = {
     "doctor": ("tricorn doctor [check | slow | --pid PID]", "says what holds up a server, or would", "../DOCTOR.md"),
     "bench": ("tricorn bench MODULE:APPLICATION", "measures an application under several servers", "../BENCH.md"),
     "load": ("tricorn load URL", "sends load and reports how it was served", "../LOAD.md"),
-    "exec": ("tricorn exec COMMAND …", "runs a program in which gunicorn is tricorn", "../OPERATIONS.md#programs-that-start-gunicorn"),
-    "init": ("tricorn init KIND [MODULE:APPLICATION]", "prints files for systemd, Docker, nginx and others", "../deploying/systemd.md"),
+    "exec": (
+        "tricorn exec COMMAND …",
+        "runs a program in which gunicorn is tricorn",
+        "../OPERATIONS.md#programs-that-start-gunicorn",
+    ),
+    "init": (
+        "tricorn init KIND [MODULE:APPLICATION]",
+        "prints files for systemd, Docker, nginx and others",
+        "../deploying/systemd.md",
+    ),
 }
 """By the first argument: usage, purpose, and the page that tells more."""
 
@@ -75,7 +83,8 @@ STATUSES = {
     ExitCode.OK: "The server was told to stop, and did.",
     ExitCode.CONFIG: "A setting, an address, a path or a pidfile cannot be used.",
     ExitCode.USAGE: "A flag does not exist, or its value has the wrong form.",
-    ExitCode.WORKER_BOOT: "No worker could boot: the application failed while it was loaded, or took longer than `boot_timeout`.",
+    ExitCode.WORKER_BOOT: "No worker could boot: the application failed while it was loaded, or took longer "
+    "than `boot_timeout`.",
     ExitCode.APP_LOAD: "The application cannot be found: the module has no such attribute, or it cannot be called.",
 }
 
@@ -120,7 +129,8 @@ def command_line() -> str:
         "A first argument with one of these names is a command, unless a module of that name can be imported.\n",
         _table("| Command | |", commands),
         "## Flags\n",
-        "A flag sets a setting, whose page has its values, default and meaning. Flags of uvicorn, hypercorn and granian are\n"
+        "A flag sets a setting, whose page has its values, default and meaning. Flags of uvicorn, hypercorn and "
+        "granian are\n"
         "[aliases](../FLAGS.md). `--name VALUE` and `--name=VALUE` are the same.\n",
     ]
     for section, settings in groupby(SETTINGS, key=lambda setting: setting.section):
@@ -144,7 +154,10 @@ def environment() -> str:
         ("TRICORN_CMD_ARGS, GUNICORN_CMD_ARGS", "flags, as on the command line; the first is stronger"),
         ("UVICORN_…, GRANIAN_…", "[flags of these servers](../FLAGS.md#variables)"),
         ("TRICORN_WORKER", "set in a worker: the number of its slot, from 1 on"),
-        ("PROMETHEUS_MULTIPROC_DIR", "the directory of the application's own metrics ([`metrics_app`](../OPERATIONS.md#metrics))"),
+        (
+            "PROMETHEUS_MULTIPROC_DIR",
+            "the directory of the application's own metrics ([`metrics_app`](../OPERATIONS.md#metrics))",
+        ),
         ("NOTIFY_SOCKET, WATCHDOG_USEC, LISTEN_FDS", "systemd's: readiness, watchdog, sockets"),
         ("RUNTIME_DIRECTORY, XDG_RUNTIME_DIR, TMPDIR", "where the [control socket](../CONTROL.md#where-it-is) is"),
     )
@@ -154,7 +167,10 @@ def environment() -> str:
         "set that one, and it is weaker than everything else. [What is stronger than what](../settings.md). An empty\n"
         "variable counts as not set. `tricorn --print-config` shows where each value comes from.\n",
         "## Other variables\n",
-        _table("| Variable | |", (f"| {', '.join(f'`{n}`' for n in names.split(', '))} | {text} |" for names, text in others)),
+        _table(
+            "| Variable | |",
+            (f"| {', '.join(f'`{n}`' for n in names.split(', '))} | {text} |" for names, text in others),
+        ),
         "## Variables of settings\n",
         _table("| Variable | Setting |", rows),
     )
@@ -171,11 +187,14 @@ def hooks() -> str:
     )
     return _page(
         "Hooks",
-        "A hook is a function in the configuration file. Its name and arguments are gunicorn's. This is the order in which\n"
-        "hooks are called in the life of a server, and the process in which each runs. [A configuration that prints this\n"
+        "A hook is a function in the configuration file. Its name and arguments are gunicorn's. This is the "
+        "order in which\n"
+        "hooks are called in the life of a server, and the process in which each runs. [A configuration that "
+        "prints this\n"
         "order](../how-to/watch-the-hooks.md) can be tried out.\n",
         _table("| | Hook | Process | Moment |", rows),
-        "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. Later it is\n"
+        "An exception in a hook of the arbiter before a worker has served ends the start with status 1 or 3. "
+        "Later it is\n"
         "logged, and the service goes on.\n",
         "## What a hook is given\n",
         "`server` is the arbiter:\n",
@@ -186,7 +205,8 @@ def hooks() -> str:
                     "| `cfg`, `log`, `pid`, `address` | configuration, log, pid, addresses |",
                     "| `num_workers` | how many workers are wanted; may be set |",
                     "| `WORKERS` | workers by pid; one that is being replaced has `alive = False` |",
-                    "| `reload()`, `stop(graceful)`, `kill_workers(signal)` | as HUP, TERM or QUIT, and a signal to each |",
+                    "| `reload()`, `stop(graceful)`, `kill_workers(signal)` | as HUP, TERM or QUIT, and a "
+                    "signal to each |",
                 )
             ),
         ),
@@ -202,7 +222,8 @@ def hooks() -> str:
             ),
         ),
         "`req` has `method`, `uri`, `path`, `query`, `headers`, `version` and `remote_addr`; `resp` has `status`,\n"
-        "`status_code`, `headers` and `sent`. `environ` is the WSGI environ, or for ASGI what an access log needs of it.\n"
+        "`status_code`, `headers` and `sent`. `environ` is the WSGI environ, or for ASGI what an access log "
+        "needs of it.\n"
         "[More about the number of a worker](../OPERATIONS.md#hooks-and-the-number-of-a-worker).\n",
     )
 
@@ -217,7 +238,8 @@ def signal_page() -> str:
         raise SystemExit("scripts/render_reference.py: SIGNALS are not those of tricorn.arbiter.policy.signals")
     return _page(
         "Signals",
-        "`kill -HUP PID`, with the pid of the arbiter: the log has it behind *Listening at*, and `pidfile` writes it to a file.\n"
+        "`kill -HUP PID`, with the pid of the arbiter: the log has it behind *Listening at*, and `pidfile` "
+        "writes it to a file.\n"
         "[`tricorn ctl`](../CONTROL.md) does the same and says how it ended.\n",
         _table("| Signal | To the arbiter | To a worker |", (f"| `{a}` | {b} | {c} |" for a, b, c in SIGNALS)),
         "Other signals do what they do to any process. Signals that come in a burst are handled one after another.\n",
@@ -231,13 +253,15 @@ def exit_statuses() -> str:
         "Supervisors and deployment scripts know these statuses from gunicorn.\n",
         _table("| Status | Name | Meaning |", rows),
         "130 is a start that Ctrl-C ended before the server listened to signals. `tricorn ctl` has\n"
-        "[statuses of its own](../CONTROL.md#words). A worker that crashed has a status in the log, and the server goes on.\n",
+        "[statuses of its own](../CONTROL.md#words). A worker that crashed has a status in the log, and the "
+        "server goes on.\n",
     )
 
 
 def python_api() -> str:
     parts = [
-        "What an application or a program may import from `tricorn`. Everything else is internal, but for the modules below.\n"
+        "What an application or a program may import from `tricorn`. Everything else is internal, but for the "
+        "modules below.\n"
     ]
     for name in tricorn.__all__:
         found = getattr(tricorn, name)
@@ -250,9 +274,16 @@ def python_api() -> str:
     others = (
         ("tricorn.testing", "a server for tests of an application, and a plugin for pytest: [testing](../TESTING.md)"),
         ("tricorn.control.client", "the control socket from Python: [the protocol](../CONTROL.md#the-protocol)"),
-        ("tricorn.contrib.django", "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)"),
+        (
+            "tricorn.contrib.django",
+            "`manage.py runserver` and a live server for tests: [Django](../frameworks/django.md)",
+        ),
         ("tricorn.contrib.flask", "`flask tricorn`: [Flask](../frameworks/flask.md)"),
-        ("tricorn.compat", "`install(programs=True)`: gunicorn's names in a program: [programs](../OPERATIONS.md#programs-that-start-gunicorn)"),
+        (
+            "tricorn.compat",
+            "`install(programs=True)`: gunicorn's names in a program: "
+            "[programs](../OPERATIONS.md#programs-that-start-gunicorn)",
+        ),
         ("tricorn.errors", "`BodyError`, `ClientDisconnected`: what the server raises into an application"),
     )
     parts += ["## Modules\n", _table("| Module | |", (f"| `{name}` | {text} |" for name, text in others))]
@@ -262,7 +293,8 @@ def python_api() -> str:
 def metrics() -> str:
     return _page(
         "Metrics",
-        "What `/metrics` on the [admin listener](../OPERATIONS.md#metrics) has, for all workers together. Label `worker` is a\n"
+        "What `/metrics` on the [admin listener](../OPERATIONS.md#metrics) has, for all workers together. Label "
+        "`worker` is a\n"
         "slot, from 1 on. A metric that has nothing to say yet is not there.\n",
         render_metrics.render(),
     )

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import sys
+from pathlib import Path
 
 from tests.harness.needs import gunicorns_packages
 from tests.harness.pythons import MINORS, interpreter, static_interpreter
@@ -27,7 +28,7 @@ COMBINATIONS = (
 
 PROGRAMS = (
     "zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus",
-    "nginx", "haproxy", "systemd-analyze", "actionlint",
+    "nginx", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl",
 )  # fmt: skip
 
 SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64", "usr/lib")) + tuple(
@@ -52,6 +53,8 @@ def lacking() -> list[str]:
         reasons.append("no Python is installed that is linked without libpython")
     if not os.path.exists("/proc/net/if_inet6"):
         reasons.append("no IPv6 here")
+    if not (Path(__file__).parent.parent / "dist/docs/index.html").exists():
+        reasons.append("needs the site: make docs")
     if not os.environ.get("TRICORN_TEST_TRACKED"):
         reasons.append("needs a core that measures the baton: make baton")
     if gunicorns_packages() is None:

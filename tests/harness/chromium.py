@@ -38,6 +38,15 @@ def binary() -> str:
     return found
 
 
+KEEP_ERRORS = """
+window.tricornErrors = [];
+window.addEventListener('error', event => tricornErrors.push(String(event.message || event.target.src)), true);
+window.addEventListener('unhandledrejection', event => tricornErrors.push(String(event.reason)));
+const error = console.error;
+console.error = (...words) => { tricornErrors.push(words.join(' ')); error(...words); };
+"""
+
+
 class Chromium:
     """A context manager: inside it the browser runs, with a profile of its own; afterwards nothing of it is left."""
 
@@ -95,10 +104,14 @@ class Chromium:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def open(self, url: str) -> Page:
-        """A new tab, when its page has been loaded."""
-        target = self.call("Target.createTarget", url=url)["targetId"]
+    def open(self, url: str, *, watched: bool = False) -> Page:
+        """A new tab, when its page has been loaded; `watched`: its errors are kept."""
+        target = self.call("Target.createTarget", url="about:blank" if watched else url)["targetId"]
         page = Page(self, target, self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+        if watched:
+            self.call("Page.enable", page.session)
+            self.call("Page.addScriptToEvaluateOnNewDocument", page.session, source=KEEP_ERRORS)
+            self.call("Page.navigate", page.session, url=url)
         loaded = f"document.readyState == 'complete' && location.href == {json.dumps(url)}"
         until(lambda: page.run(loaded), f"{url} is loaded", within=PATIENCE)
         return page
@@ -120,6 +133,11 @@ class Page:
         outcome = self.browser.call("Runtime.evaluate", self.session, **arguments)
         assert "exceptionDetails" not in outcome, f"{expression}: {outcome}"
         return outcome["result"].get("value")
+
+    def errors(self) -> list[str]:
+        """What has gone wrong on a page that was opened with `watched`: exceptions, and errors on its console."""
+        found: list[str] = self.run("window.tricornErrors")
+        return found
 
     def text(self) -> str:
         """What can be read on it, with single blanks between the words."""

@@ -122,6 +122,7 @@ class Run:
         self._server: subprocess.Popen[bytes] | None = None
         self._log: Lines | None = None
         self._seen = 0
+        self._is_shown = True
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,11 +153,19 @@ class Run:
             case Command(words, output) if step.stays:
                 self._start(self._here(words), output)
             case Command(words, output):
+                self._mark()
                 self._call(self._here(words), output)
             case Shown(lines):
+                before = self._seen
                 self._wait(lines)
+                self._seen, self._is_shown = before, True
             case Interrupt():
                 self._end(signal.SIGINT)
+
+    def _mark(self) -> None:
+        """From the first command after a block of its lines on: there the next such block is looked for."""
+        if self._log is not None and self._is_shown:
+            self._seen, self._is_shown = len(self._log.lines), False
 
     def _here(self, text: str) -> str:
         return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self._ports[port[1]], text)
@@ -183,7 +192,7 @@ class Run:
             start_new_session=True,
         )
         assert self._server.stdout is not None
-        self._log, self._seen = Lines(self._server.stdout), 0
+        self._log, self._seen, self._is_shown = Lines(self._server.stdout), 0, True
         self._wait(output)
 
     def _wait(self, lines: tuple[str, ...]) -> None:
@@ -208,16 +217,19 @@ class Run:
                 raise AssertionError(f"{missing}; what it shows:\n{log.text}") from None
 
     def _call(self, words: str, output: tuple[str, ...]) -> None:
-        done = subprocess.run(
-            ["bash", "-c", words],
-            cwd=self.directory,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=PATIENCE,
-        )
-        text = done.stdout.decode(errors="replace").replace("\r", "")
+        # Into a file: a pipe would not end before what the command has left behind does.
+        with tempfile.TemporaryFile() as output_file:
+            done = subprocess.run(
+                ["bash", "-c", words],
+                cwd=self.directory,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output_file,
+                stderr=subprocess.STDOUT,
+                timeout=PATIENCE,
+            )
+            output_file.seek(0)
+            text = output_file.read().decode(errors="replace").replace("\r", "")
         problem = f"$ {words}\n{text}\n"
         log = f"the server shows:\n{self._log.text}" if self._log is not None else ""
         assert done.returncode == 0, f"{problem}ended with status {done.returncode}\n{log}"
