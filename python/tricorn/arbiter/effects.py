@@ -28,6 +28,7 @@ from tricorn.arbiter.policy.commands import (
     Notify,
     Order,
     OrderCancel,
+    OrderProfile,
     Refuse,
     Reload,
     ReopenLogs,
@@ -38,6 +39,7 @@ from tricorn.arbiter.policy.commands import (
     StartSuccessor,
     TellCancelled,
     TellLogLevel,
+    TellProfile,
     TellStacks,
     WorkersChanged,
 )
@@ -55,6 +57,7 @@ from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
+from tricorn.arbiter.worker_handle import PROFILES
 from tricorn.errors import TricornError
 from tricorn.log import Logger
 from tricorn.metrics.scoreboard import Scoreboard
@@ -148,6 +151,11 @@ class Effects:
                 handles = [self.processes.handles[nr] for nr in nrs if nr in self.processes.handles]
                 if self.control is not None:
                     self.control.tell_stacks(ticket, handles)
+            case OrderProfile(nrs, seconds, rate):
+                self._order_profile(nrs, seconds, rate)
+            case TellProfile(ticket, nrs):
+                if self.control is not None:
+                    self.control.tell_profile(ticket, nrs)
             case OrderCancel(nr, place, start):
                 if nr in self.processes.handles:
                     self.processes.handles[nr].order_cancel(place, start)
@@ -204,6 +212,13 @@ class Effects:
     def _answer(self, ticket: int, answer: dict[str, object]) -> None:
         if self.control is not None:
             self.control.answer(ticket, answer)
+
+    def _order_profile(self, nrs: Sequence[int], seconds: float, rate: int) -> None:
+        """The answer has room for so much of each."""
+        most = PROFILES // max(1, len(nrs))
+        for nr in nrs:
+            if nr in self.processes.handles:
+                self.processes.handles[nr].order_profile(seconds, rate, most)
 
     def _spawn(self, command: Spawn) -> Worker | None:
         generation = self.generations[command.generation]

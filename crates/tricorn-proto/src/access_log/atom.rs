@@ -215,7 +215,7 @@ fn decimal_seconds(micros: u64, out: &mut Vec<u8>) {
 const CLOCK: std::ops::Range<usize> = 13..21;
 
 #[rustfmt::skip]
-static ATOMS: [(&str, Atom, &str); 28] = [
+static ATOMS: [(&str, Atom, &str); 29] = [
     ("h", Atom::Remote, "remote address"),
     ("l", Atom::Nothing, "always -"),
     ("u", Atom::User, "user name of Basic authentication"),
