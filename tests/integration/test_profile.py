@@ -111,8 +111,8 @@ def test_time_belongs_to_the_route_whose_request_has_it(worker_class: str, tmp_p
     waiting = shares(owner(report, "request", ORDERS))
     allowed = (f"{rare}:{line_of(rare)}", f"held up: {line}")
     assert sum(waiting.get(key, 0.0) for key in allowed) >= 0.8, waiting
-    # Requests were under way all the time, and each second of one is a second of its route.
-    assert 1.5 <= sum(each_of.seconds for each_of in report.owners if each_of.of == "request") <= 2.3
+    # Two requests were under way but for moments, and each second of one is a second of its route.
+    assert 1.1 <= sum(each_of.seconds for each_of in report.owners if each_of.of == "request") <= 2.3
 
 
 def test_threads_that_compute_are_told_and_those_that_wait_are_not(tmp_path: Path) -> None:

@@ -291,7 +291,9 @@ impl Doctor {
         for (&interpreter, gil) in gils.iter().filter(|(_, gil)| gil.locked) {
             let found = gathered.iter().find(|each| each.python.is_some_and(|thread| thread.state == gil.holder));
             if let Some(holder) = found {
-                let at = application(&holder.walked.frames).map(|frame| format!(", at {}", short(&frame))).unwrap_or_default();
+                let at = application(&holder.walked.frames)
+                    .map(|frame| format!(", at {}", short(&frame)))
+                    .unwrap_or_default();
                 let words = format!("thread {} ({}){at}", holder.tid, procfs::name(self.pid, holder.tid));
                 holders.insert(interpreter, (gil.holder, words));
             }

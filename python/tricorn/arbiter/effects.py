@@ -144,18 +144,13 @@ class Effects:
                 if nr in self.processes.handles and watch.STACK_SIGNAL is not None:
                     self.processes.handles[nr].send(watch.STACK_SIGNAL)
             case AskForStacks(nrs):
-                for nr in nrs:
-                    if nr in self.processes.handles:
-                        self.processes.handles[nr].ask_for_stacks()
+                self._ask_for_stacks(nrs)
             case TellStacks(ticket, nrs):
                 handles = [self.processes.handles[nr] for nr in nrs if nr in self.processes.handles]
                 if self.control is not None:
                     self.control.tell_stacks(ticket, handles)
-            case OrderProfile(nrs, seconds, rate):
-                self._order_profile(nrs, seconds, rate)
-            case TellProfile(ticket, nrs):
-                if self.control is not None:
-                    self.control.tell_profile(ticket, nrs)
+            case OrderProfile() | TellProfile():
+                self._profile(command)
             case OrderCancel(nr, place, start):
                 if nr in self.processes.handles:
                     self.processes.handles[nr].order_cancel(place, start)
@@ -213,12 +208,21 @@ class Effects:
         if self.control is not None:
             self.control.answer(ticket, answer)
 
-    def _order_profile(self, nrs: Sequence[int], seconds: float, rate: int) -> None:
-        """The answer has room for so much of each."""
-        most = PROFILES // max(1, len(nrs))
+    def _ask_for_stacks(self, nrs: Sequence[int]) -> None:
         for nr in nrs:
             if nr in self.processes.handles:
-                self.processes.handles[nr].order_profile(seconds, rate, most)
+                self.processes.handles[nr].ask_for_stacks()
+
+    def _profile(self, command: OrderProfile | TellProfile) -> None:
+        match command:
+            case OrderProfile(nrs, seconds, rate):
+                most = PROFILES // max(1, len(nrs))  # the answer has room for so much of each
+                for nr in nrs:
+                    if nr in self.processes.handles:
+                        self.processes.handles[nr].order_profile(seconds, rate, most)
+            case TellProfile(ticket, nrs):
+                if self.control is not None:
+                    self.control.tell_profile(ticket, nrs)
 
     def _spawn(self, command: Spawn) -> Worker | None:
         generation = self.generations[command.generation]

@@ -280,8 +280,14 @@ mod tests {
         it.until(3000, 40, |place| (place < 37).then(|| at_pool(34)).flatten());
         let [record] = it.told.as_slice() else { panic!("one is told: {:?}", it.told) };
         let told = |name: &str| record[name].to_string();
-        assert_eq!((told("waiting"), told("in_flight"), told("verdict")), ("37".into(), "40".into(), "\"POOL_WAIT\"".into()));
-        assert_eq!((told("line"), told("site"), told("size")), ("34".into(), "\"/s/pool/impl.py:_do_get\"".into(), "\"5 + 10\"".into()));
+        assert_eq!(
+            (told("waiting"), told("in_flight"), told("verdict")),
+            ("37".into(), "40".into(), "\"POOL_WAIT\"".into())
+        );
+        assert_eq!(
+            (told("line"), told("site"), told("size")),
+            ("34".into(), "\"/s/pool/impl.py:_do_get\"".into(), "\"5 + 10\"".into())
+        );
         assert_eq!((told("ongoing"), told("again")), ("true".into(), "false".into()));
         it.until(8000, 40, |_| None);
         let end = it.told.last().expect("its end is told");

@@ -236,7 +236,10 @@ mod tests {
         let [first, end] = it.told.as_slice() else { panic!("two are told: {:?}", it.told) };
         assert_eq!((&first["verdict"], &first["seen"]), (&"SLOW_REQUEST".into(), &"BLOCKED_SYSCALL".into()));
         assert_eq!((&first["duration"], &first["ongoing"]), (&3.0.into(), &true.into()));
-        assert_eq!((&first["request"], &first["line"], &first["delayed"]), (&"GET /report".into(), &3.into(), &3.into()));
+        assert_eq!(
+            (&first["request"], &first["line"], &first["delayed"]),
+            (&"GET /report".into(), &3.into(), &3.into())
+        );
         assert_eq!((&end["duration"], &end["added"], &end["again"]), (&8.0.into(), &5.0.into(), &true.into()));
         assert!(it.slow.followed.is_empty());
     }

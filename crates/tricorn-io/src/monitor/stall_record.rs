@@ -193,8 +193,7 @@ pub(super) mod tests {
         let pool = Some(PoolWait { pool: "alchemy".into(), size: String::new(), site, line: None });
         for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
             let thread = Thread { verdict, ..thread() };
-            let finding =
-                Finding { number: 1, thread, source: String::new(), at: 0, pool: pool.clone(), turns: false };
+            let finding = Finding { number: 1, thread, source: String::new(), at: 0, pool: pool.clone(), turns: false };
             let shares = Shares::new(0.0, 0.0);
             let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
             let record = record(held, &finding, 700);

@@ -273,7 +273,6 @@ impl Transport {
     }
 }
 
-
 /// A transport that is kept with its connection between two requests.
 pub struct KeptTransport(pub Py<Transport>);
 

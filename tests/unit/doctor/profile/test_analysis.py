@@ -86,7 +86,7 @@ def test_one_route_is_chosen() -> None:
         {},
         {"profile": 5},
         {"profile": {}},
-        worker(1, owner("nobody", "x")),
+        worker(1, owner("other", "x")),
         worker(1, owner("request", "x", [[99], 1, 1])),
         worker(1, owner("request", "x", [[-1], 1, 1])),
         worker(1, frames=[["a.py"]]),
