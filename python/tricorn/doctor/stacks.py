@@ -1,7 +1,7 @@
 """Stacks that samplers of workers have noted. Pure.
 
 Frames are those of Python, and three that the server makes. At the innermost end `[library] function`, where a thread
-waits in C, and `[GIL] wait`. At the outermost end `[event loop] held up by …`, where a request waits for what another one does.
+waits in C, and `[GIL] wait`. At the outermost end `[event loop] held up by …`, where a request waits for another one.
 """
 
 from __future__ import annotations
