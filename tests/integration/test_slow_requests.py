@@ -61,11 +61,14 @@ async def asgi(scope, receive, send):
 def tornado():
     from tornado.web import Application, RequestHandler
 
-    class Handler(RequestHandler):
+    class Orders(RequestHandler):
         async def get(self):
             await work(self.request.query)
 
-    return Application([(".*", Handler)])
+    class Reports(Orders):
+        pass
+
+    return Application([("/orders/.*", Orders), ("/reports/.*", Reports)])
 
 def aiohttp():
     from aiohttp import web
@@ -75,7 +78,8 @@ def aiohttp():
         return web.Response()
 
     made = web.Application()
-    made.router.add_get("/{any:.*}", handle)
+    made.router.add_get("/orders/{number}", handle)
+    made.router.add_get("/reports/{number}", handle)
     return made
 """
 NAMES = {
@@ -114,6 +118,12 @@ def load(server: Site, path: str, branch: str) -> None:
         assert {reply.status for reply in pool.map(server.get, paths)} == {200}
 
 
+def name(worker_class: str, path: str) -> str:
+    """Of a route, as the framework tells it: tornado by the handler, aiohttp by its pattern."""
+    told = {"tornado": f"work.tornado.<locals>.{path.title()}", "aiohttp": f"/{path}/{{number}}"}
+    return f"GET {told.get(worker_class, f'/{path}/{{}}')}"
+
+
 def noted(socket: Path, route: str) -> dict[str, Any]:
     """What is told of a route, when its slow requests are noted."""
 
@@ -140,7 +150,7 @@ def test_the_line_is_told_at_which_the_slow_requests_are(worker_class: str, tmp_
     files = {"work.py": APPLICATIONS}
     with Site(config, app=f"work:{NAMES[worker_class]}", files=files) as server:
         load(server, "/orders", "rare")
-        route = noted(socket, "GET /orders/{}")
+        route = noted(socket, name(worker_class, "orders"))
         assert 50 <= route["requests"] <= 150, "about a hundred"
         assert (route["slow"], route["boundary"]) == (2, 0.25)
         function = RARE["wsgi" if NAMES[worker_class] == "wsgi" else "tasks"]
@@ -150,7 +160,7 @@ def test_the_line_is_told_at_which_the_slow_requests_are(worker_class: str, tmp_
             assert {told["native"] for told in route["lines"]} == {"[libc] clock_nanosleep"}
         # A branch that computes has the thread, also that of an event loop: others that were slow have waited for it.
         load(server, "/reports", "computing")
-        route = noted(socket, "GET /reports/{}")
+        route = noted(socket, name(worker_class, "reports"))
         assert own_lines(route) == {(line_of("computing"), "computing")}, route["lines"]
         assert sum(told["slow"] for told in route["lines"]) >= 0.15
         assert f"work.py:{line_of('computing')} in computing: while" in doctor(socket)
