@@ -12,7 +12,7 @@ from tests.mutants.metrics import METRICS
 from tests.mutants.processes import PROCESSES
 from tests.mutants.protocol import PROTOCOL
 from tests.mutants.reactor import REACTOR
-from tests.mutants.tails import SLOW_REQUESTS
+from tests.mutants.sampling import SLOW_REQUESTS
 from tests.mutants.top import LIVE_VIEW
 from tests.mutants.workers import WORKERS
 

@@ -185,7 +185,7 @@ fn takes_descriptor(name: &str) -> bool {
 
 macro_rules! names {
     ($($name:ident $constant:ident)*) => {
-        fn name(number: i64) -> &'static str {
+        pub fn name(number: i64) -> &'static str {
             $(if number == libc::$constant { return stringify!($name); })*
             only_here(number)
         }

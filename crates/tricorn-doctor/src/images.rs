@@ -29,6 +29,11 @@ impl Images {
         self.maps = maps;
     }
 
+    /// How many files were read so far.
+    pub fn known(&self) -> usize {
+        self.files.len()
+    }
+
     pub fn maps(&self) -> &Maps {
         &self.maps
     }

@@ -23,14 +23,17 @@ mod native;
 mod procfs;
 mod python;
 mod report;
+mod spot;
 mod trouble;
 mod verdict;
 
 pub use look::{Doctor, application};
 pub use memory::Memory;
 pub use naming::is_loop;
+pub use python::contexts::{Marks, offsets_of};
 pub use python::frames::{PyFrame, Walked, Walks};
 pub use python::runtime::PyThread;
 pub use report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
+pub use spot::{Doing, Spot};
 pub use trouble::Trouble;
 pub use verdict::Verdict;

@@ -16,6 +16,7 @@ use crate::procfs::{self, Call, Times};
 use crate::python::frames::{self, Codes, PyFrame, Walked, Walks};
 use crate::python::runtime::{GilState, PyThread, Runtime, Unreadable};
 use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
+use crate::spot::Leaves;
 use crate::trouble::Trouble;
 use crate::verdict::{self, CallEvidence, Evidence, GilEvidence};
 use std::collections::{HashMap, HashSet};
@@ -23,13 +24,14 @@ use std::time::{Duration, Instant};
 
 /// A process, and what is kept of it from look to look: its files, symbols and unwind tables.
 pub struct Doctor {
-    pid: u32,
-    memory: Memory,
-    images: Images,
+    pub(crate) pid: u32,
+    pub(crate) memory: Memory,
+    pub(crate) images: Images,
     stacks: Stacks,
     descriptors: Descriptors,
-    runtime: Result<Runtime, String>,
+    pub(crate) runtime: Result<Runtime, String>,
     codes: Codes,
+    pub(crate) leaves: Leaves,
     pub walks: Walks,
 }
 
@@ -70,7 +72,7 @@ impl Doctor {
         };
         let descriptors = Descriptors::new(pid);
         let (stacks, codes, walks) = (Stacks::default(), Codes::default(), Walks::default());
-        Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, walks })
+        Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, leaves: Leaves::default(), walks })
     }
 
     /// Looks for about `window` at all threads but the one that looks. Blocks for that long.
@@ -249,7 +251,7 @@ impl Doctor {
         Inside { call, described, native, waits_for_gil }
     }
 
-    fn native(&mut self, stack: u64, program: u64) -> Native {
+    pub(crate) fn native(&mut self, stack: u64, program: u64) -> Native {
         let raw = self.stacks.walk(&self.memory, &mut self.images, stack, program);
         let frames: Vec<NativeFrame> = raw
             .iter()
@@ -448,7 +450,7 @@ fn round(share: f64) -> f64 {
     (share * 1000.0).round() / 1000.0
 }
 
-fn maps(pid: u32) -> Result<Maps, Trouble> {
+pub(crate) fn maps(pid: u32) -> Result<Maps, Trouble> {
     let path = format!("/proc/{pid}/maps");
     let text = std::fs::read(&path).map_err(|error| Trouble::of_file(pid, &path, &error))?;
     if text.is_empty() && !std::path::Path::new(&format!("/proc/{pid}")).exists() {

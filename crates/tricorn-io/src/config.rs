@@ -78,8 +78,10 @@ pub struct Config {
     pub wait_sites: Arc<[WaitSite]>,
     /// How long a call may take before it is looked at where it is; 0: none is.
     pub profile_after: u64,
-    /// The file into which is written what was found.
+    /// The file into which is written what was found, and orders of profiles.
     pub profile: Option<Arc<OwnedFd>>,
+    /// An eventfd that is rung for such an order.
+    pub profile_bell: Option<Arc<OwnedFd>>,
     /// Time an application call may take before it is ended; 0: as long as it likes.
     pub request_timeout: u64,
     /// Requests after which the arbiter is told that this worker should be replaced; 0: never.

@@ -10,8 +10,8 @@
 #![allow(clippy::expect_used, reason = "a test may panic")]
 
 mod atomics {
-    pub use loom::sync::atomic::Ordering;
     use loom::sync::atomic;
+    pub use loom::sync::atomic::Ordering;
     pub use loom::sync::atomic::fence;
 
     /// The order among sequentially consistent accesses, before one of them.

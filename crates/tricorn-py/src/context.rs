@@ -56,6 +56,11 @@ impl Variable {
         unsafe { Bound::from_owned_ptr_or_err(py, variable) }.map(|variable| Variable(variable.unbind()))
     }
 
+    /// Of the object in memory.
+    pub fn address(&self) -> u64 {
+        self.0.as_ptr() as u64
+    }
+
     /// Sets it in the current context.
     #[inline]
     pub fn set(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -43,6 +43,7 @@ mod logs;
 mod loop_clock;
 mod loop_server;
 mod loops;
+mod marks;
 mod options;
 mod panics;
 mod pieces;

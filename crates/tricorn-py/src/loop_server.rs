@@ -50,7 +50,7 @@ impl LoopServer {
         } else if let Ok(calls) = gateway.cast::<CallGateway>() {
             Box::new(CallServer::new(py, calls, engine.clone())?)
         } else if let Ok(transports) = gateway.cast::<TransportGateway>() {
-            Box::new(Transports::new(py, transports.get(), engine.clone()))
+            Box::new(Transports::new(py, transports.get(), engine.clone())?)
         } else if let Ok(wsgi) = gateway.cast::<WsgiGateway>() {
             Box::new(OnLoop::new(py, wsgi, engine.clone(), core.get().sendfile())?)
         } else {

@@ -99,6 +99,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         wait_sites: wait_sites(&options)?,
         profile_after: options.optional_seconds("profile_after")?,
         profile: options.pipe("profile")?,
+        profile_bell: options.pipe("profile_bell")?,
         request_timeout: options.optional_seconds("request_timeout")?,
         max_requests: options.optional("max_requests")?,
         queue_limit: options.optional("queue_limit")?,

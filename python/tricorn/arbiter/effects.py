@@ -28,6 +28,7 @@ from tricorn.arbiter.policy.commands import (
     Notify,
     Order,
     OrderCancel,
+    OrderProfile,
     Refuse,
     Reload,
     ReopenLogs,
@@ -38,6 +39,7 @@ from tricorn.arbiter.policy.commands import (
     StartSuccessor,
     TellCancelled,
     TellLogLevel,
+    TellProfile,
     TellStacks,
     WorkersChanged,
 )
@@ -55,6 +57,7 @@ from tricorn.arbiter.policy.state import State
 from tricorn.arbiter.process_table import ProcessTable
 from tricorn.arbiter.systemd import Notifier
 from tricorn.arbiter.upgrade import Upgrade
+from tricorn.arbiter.worker_handle import PROFILES
 from tricorn.errors import TricornError
 from tricorn.log import Logger
 from tricorn.metrics.scoreboard import Scoreboard
@@ -141,13 +144,13 @@ class Effects:
                 if nr in self.processes.handles and watch.STACK_SIGNAL is not None:
                     self.processes.handles[nr].send(watch.STACK_SIGNAL)
             case AskForStacks(nrs):
-                for nr in nrs:
-                    if nr in self.processes.handles:
-                        self.processes.handles[nr].ask_for_stacks()
+                self._ask_for_stacks(nrs)
             case TellStacks(ticket, nrs):
                 handles = [self.processes.handles[nr] for nr in nrs if nr in self.processes.handles]
                 if self.control is not None:
                     self.control.tell_stacks(ticket, handles)
+            case OrderProfile() | TellProfile():
+                self._profile(command)
             case OrderCancel(nr, place, start):
                 if nr in self.processes.handles:
                     self.processes.handles[nr].order_cancel(place, start)
@@ -204,6 +207,22 @@ class Effects:
     def _answer(self, ticket: int, answer: dict[str, object]) -> None:
         if self.control is not None:
             self.control.answer(ticket, answer)
+
+    def _ask_for_stacks(self, nrs: Sequence[int]) -> None:
+        for nr in nrs:
+            if nr in self.processes.handles:
+                self.processes.handles[nr].ask_for_stacks()
+
+    def _profile(self, command: OrderProfile | TellProfile) -> None:
+        match command:
+            case OrderProfile(nrs, seconds, rate):
+                most = PROFILES // max(1, len(nrs))  # the answer has room for so much of each
+                for nr in nrs:
+                    if nr in self.processes.handles:
+                        self.processes.handles[nr].order_profile(seconds, rate, most)
+            case TellProfile(ticket, nrs):
+                if self.control is not None:
+                    self.control.tell_profile(ticket, nrs)
 
     def _spawn(self, command: Spawn) -> Worker | None:
         generation = self.generations[command.generation]

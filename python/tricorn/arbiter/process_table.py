@@ -19,7 +19,7 @@ from tricorn.arbiter.policy.commands import Spawn
 from tricorn.arbiter.policy.events import ChildExited, Spawned, SpawnFailed
 from tricorn.arbiter.routes import Routes
 from tricorn.arbiter.sockets import Listener
-from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_file
+from tricorn.arbiter.worker_handle import WorkerHandle, fork, open_bell, open_file
 from tricorn.metrics.application import AppMetrics
 from tricorn.metrics.scoreboard import Ledger, Scoreboard
 from tricorn.unpatched import os
@@ -36,6 +36,8 @@ class Files(NamedTuple):
 
     stacks: int
     profile: int
+    profile_bell: int
+    """An eventfd that is rung for an order in the file."""
 
     def close(self) -> None:
         for file in self:
@@ -93,7 +95,7 @@ class ProcessTable:
         # What stands in a buffer at the fork would be written by both.
         sys.stdout.flush()
         sys.stderr.flush()
-        files = Files(open_file("stacks"), open_file("profile"))
+        files = Files(open_file("stacks"), open_file("profile"), open_bell())
         try:
             forked = fork(self.signals)
         except OSError as error:
@@ -163,6 +165,7 @@ class ProcessTable:
                 refuse_newcomers=partial(reuse_port.refuse_newcomers, own),
                 stacks=files.stacks,
                 profile=files.profile,
+                profile_bell=files.profile_bell,
             )
         )
 

@@ -11,7 +11,7 @@ from typing import Literal
 from tricorn.arbiter.pages import Pages
 from tricorn.metrics.scoreboard import RunningRequest, Scoreboard, Snapshot
 from tricorn.record import Record
-from tricorn.unpatched import os, signal
+from tricorn.unpatched import os, signal, time
 from tricorn.workers import waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import Decoder, Libraries, Message, Ready
@@ -36,7 +36,11 @@ class WorkerHandle:
     stacks: int = -1
     """A file into which it writes the stacks of its threads when it is asked; -1 where there is none."""
     profile: int = -1
-    """A file into which it writes what its slow requests did; -1 where there is none."""
+    """A file into which it writes what its slow requests did, and profiles; -1 where there is none."""
+    profile_bell: int = -1
+    """An eventfd on which its sampler waits for orders."""
+    profiled: int = 0
+    """The number of the last order."""
     decoder: Decoder = field(default_factory=Decoder)
     open: bool = True
     kind: str = ""
@@ -117,29 +121,64 @@ class WorkerHandle:
         """What its Python has written since; empty: it has not come to it."""
         return os.pread(self.stacks, waiting.MOST_BYTES, waiting.OFFSET) if self.stacks >= 0 else b""
 
+    def told_slow(self) -> bytes:
+        """What its sampler has written last of slow requests; empty: nothing yet."""
+        return self._told(SLOW, None)
+
+    def order_profile(self, seconds: float, rate: int, most: int) -> None:
+        """Has its sampler look at everything; 0 seconds: it ends what it is at. `most`: bytes of the report."""
+        if self.profile < 0 or self.profile_bell < 0:
+            return
+        now = time.monotonic_ns()
+        self.profiled = now  # no two orders have the same
+        words = (now, now + round(seconds * 1e9), round(1e9 / max(1, rate)), most, now)
+        os.pwrite(self.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), ORDER)
+        with suppress(BlockingIOError):  # it is rung
+            os.eventfd_write(self.profile_bell, 1)
+
     def told_profile(self) -> bytes:
-        """What its sampler has written last; empty: nothing yet. The head says which of two areas counts."""
+        """What its sampler has written for the last order, which may go on; empty: nothing."""
+        return self._told(PROFILE, self.profiled)
+
+    def _told(self, section: Section, number: int | None) -> bytes:
+        """The head says which of two areas counts, and is the same before and after if what was read belongs to it."""
+        size = 16 if number is None else 24
         for _ in range(TURNS) if self.profile >= 0 else ():
-            head = os.pread(self.profile, 16, 0)
-            if len(head) < 16:
+            head = os.pread(self.profile, size, section.head)
+            if len(head) < size:
                 break
-            turn, length = (int.from_bytes(head[at : at + 8], sys.byteorder) for at in (0, 8))
-            text = os.pread(self.profile, min(length, PROFILE_AREA), PROFILE_HEAD + turn % 2 * PROFILE_AREA)
-            if os.pread(self.profile, 16, 0) == head:
+            turn, length, *named = (int.from_bytes(head[at : at + 8], sys.byteorder) for at in range(0, size, 8))
+            if turn == 0 or (number is not None and named != [number]):
+                break
+            text = os.pread(self.profile, min(length, section.length), section.areas + turn % 2 * section.length)
+            if os.pread(self.profile, size, section.head) == head:
                 return text
         return b""
 
     def forget(self) -> None:
         """It is gone, or this process is another worker."""
         self.close()
-        files, self.stacks, self.profile = (self.stacks, self.profile), -1, -1
+        files = (self.stacks, self.profile, self.profile_bell)
+        self.stacks = self.profile = self.profile_bell = -1
         for file in files:
             if file >= 0:
                 os.close(file)
 
 
-PROFILE_HEAD, PROFILE_AREA = 4096, 256 << 10
-"""As `crates/tricorn-io/src/monitor/sampler.rs` has them."""
+class Section(Record):
+    """Where a kind of report stands in the file: its head, and two areas that take turns."""
+
+    head: int
+    areas: int
+    length: int
+
+
+SLOW = Section(0, 4096, 256 << 10)
+PROFILE = Section(64, 4096 + 2 * SLOW.length, 512 << 10)
+ORDER = 128
+"""As `crates/tricorn-io/src/monitor/sampler/file.rs` has them."""
+PROFILES = 512 << 10
+"""Bytes of the profiles of all workers: each is told with its order how much it may write."""
 TURNS = 4
 """How often a report is read that is replaced meanwhile."""
 
@@ -150,6 +189,16 @@ def open_file(name: str) -> int:
         return -1
     try:
         return os.memfd_create(f"tricorn-{name}", os.MFD_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def open_bell() -> int:
+    """An eventfd; -1 where the system has none."""
+    if not hasattr(os, "eventfd"):
+        return -1
+    try:
+        return os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     except OSError:
         return -1
 

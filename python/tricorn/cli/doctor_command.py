@@ -9,11 +9,13 @@ USAGE = """\
 usage: tricorn doctor [PID | --pidfile FILE | -s SOCKET | -n NAME] [--since start|minute] [--watch [S]] [--json]
        tricorn doctor --pid PID [--native] [--seconds S] [--json]
        tricorn doctor check [--json] [--connect] [settings...] APP
+       tricorn doctor profile [--seconds S] [--rate HZ] [--worker N] [--route R] [--format F] [-o FILE]
        tricorn doctor slow [--route R] [--json] [--html FILE] [--speedscope FILE] [--collapsed FILE]
 
    (none)   what holds up the workers of a running server, and the cure
    --pid    what each thread of a running process does: tricorn doctor --pid PID --help
    check    what can be known of an application and its settings without load: tricorn doctor check --help
+   profile  where the time of a running server goes, sampled: tricorn doctor profile --help
    slow     what the slow requests of a running server did: tricorn doctor slow --help
 """
 
@@ -45,11 +47,17 @@ def _slow(words: Sequence[str]) -> int:
     return doctor_slow.main(words)
 
 
+def _profile(words: Sequence[str]) -> int:
+    from tricorn.cli import doctor_profile
+
+    return doctor_profile.main(words)
+
+
 def _look(words: Sequence[str]) -> int:
     from tricorn.cli import doctor_look
 
     return doctor_look.main(words)
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"check": _check, "slow": _slow}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"check": _check, "profile": _profile, "slow": _slow}
 """By the first word."""

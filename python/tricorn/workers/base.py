@@ -384,7 +384,7 @@ class Worker(Contract, ABC):
         Handlers.take_off()
         watch.disable()
         fds = self.fds
-        descriptors = [fds.messages, fds.life, fds.stacks, fds.profile]
+        descriptors = [fds.messages, fds.life, fds.stacks, fds.profile, fds.profile_bell]
         if self._core is None:
             descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
         for descriptor in descriptors:

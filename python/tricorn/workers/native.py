@@ -99,6 +99,7 @@ def make_core(worker: Worker) -> Core:
         "messages": fds.messages,
         "life": fds.life,
         "profile": fds.profile,
+        "profile_bell": fds.profile_bell,
         "admin_listeners": list(fds.admin_listeners),
         "pages": spec.pages,
         "group": spec.group,

@@ -72,7 +72,9 @@ class WorkerFds(Record):
     stacks: int = -1
     """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
     profile: int = -1
-    """A file for what its slow requests did, which the arbiter reads (`arbiter.control.slow`)."""
+    """A file for what its slow requests did, and profiles, which the arbiter reads (`arbiter.control.slow`)."""
+    profile_bell: int = -1
+    """An eventfd on which its sampler waits for orders."""
 
     def has_no_arbiter(self) -> bool:
         """Whether the arbiter's end of `life` is closed."""

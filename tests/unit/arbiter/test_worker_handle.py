@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from signal import Signals
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tricorn.arbiter import pages as arbiter_pages
 from tricorn.arbiter.pages import Pages
-from tricorn.arbiter.worker_handle import WorkerHandle
+from tricorn.arbiter.worker_handle import WorkerHandle, open_bell, open_file
 from tricorn.workers.messages import BootFailed, Ready
 
 from tests.harness.shared_memory import SharedMemory
@@ -95,3 +96,45 @@ class TestPages:
             assert first is not None
             pages.give_back(first)
         assert memory.allocated() == SIZE
+
+
+class TestReports:
+    """What a sampler writes (`monitor/sampler/file.rs`), as the arbiter reads it."""
+
+    @staticmethod
+    def handle() -> WorkerHandle:
+        handle, worker = pair()
+        os.close(worker)
+        handle.close()
+        handle.profile, handle.profile_bell = open_file("test"), open_bell()
+        return handle
+
+    @staticmethod
+    def write(handle: WorkerHandle, at: int, *words: int) -> None:
+        os.pwrite(handle.profile, b"".join(word.to_bytes(8, sys.byteorder) for word in words), at)
+
+    def test_the_head_says_which_area_counts(self) -> None:
+        handle = self.handle()
+        assert handle.told_slow() == b""
+        for turn, text in ((1, b"one"), (2, b"other")):
+            os.pwrite(handle.profile, text, 4096 + turn % 2 * (256 << 10))
+            self.write(handle, 0, turn, len(text))
+            assert handle.told_slow() == text
+        assert handle.told_profile() == b""
+        handle.forget()
+
+    def test_a_profile_counts_if_it_is_of_the_last_order(self) -> None:
+        handle = self.handle()
+        handle.order_profile(2.0, 100, 5000)
+        assert os.eventfd_read(handle.profile_bell) == 1
+        number, end, interval, most, again = (
+            int.from_bytes(os.pread(handle.profile, 8, 128 + 8 * word), sys.byteorder) for word in range(5)
+        )
+        assert (number, end - number, interval, most) == (again, 2_000_000_000, 10_000_000, 5000)
+        os.pwrite(handle.profile, b"seen", 4096 + (512 << 10) + (512 << 10))
+        self.write(handle, 64, 1, 4, number)
+        assert handle.told_profile() == b"seen"
+        handle.order_profile(1.0, 100, 5000)
+        assert handle.told_profile() == b"", "of the order before"
+        handle.forget()
+        handle.order_profile(1.0, 100, 5000)

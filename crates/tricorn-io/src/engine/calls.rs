@@ -10,7 +10,7 @@ use crate::reactor::WAKE;
 use crate::scoreboard::Phase;
 use crate::scoreboard::routes::{Cost, Split};
 use crate::sys::fork::is_child;
-use crate::waiting::tails::Ended;
+use crate::waiting::sampling::Ended;
 use std::sync::PoisonError;
 use tricorn_proto::access_log::Record;
 
@@ -205,7 +205,7 @@ impl Shared {
 
     #[inline]
     fn end_call(&self, core: &mut Core, slot: usize, route: Option<Ended>) {
-        self.waiting.tails.ends(self.board, slot, route);
+        self.waiting.sampling.ends(self.board, slot, route);
         self.board.call_ends(slot);
         self.waiting.call_ended(&mut core.free_slots, slot, core.reactor.is_shut());
     }

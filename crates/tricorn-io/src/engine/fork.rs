@@ -78,7 +78,7 @@ impl Shared {
         let alarms = [
             self.waiting.kick.as_fd(),
             self.waiting.alarm.as_fd(),
-            self.waiting.tails.alarm().as_fd(),
+            self.waiting.sampling.alarm().as_fd(),
             self.waiting.signals.reader(),
             self.waiting.signals.writer(),
         ];
@@ -88,7 +88,8 @@ impl Shared {
         if let Some(channel) = self.siblings.get().and_then(|siblings| siblings.channel.as_ref()) {
             [&channel.receive, &channel.send, &channel.wakeup].iter().for_each(|fd| each(fd.as_raw_fd()));
         }
-        let pipes = [&self.config.life, &self.config.messages, &self.config.profile];
+        let config = &self.config;
+        let pipes = [&config.life, &config.messages, &config.profile, &config.profile_bell];
         pipes.into_iter().flatten().for_each(|fd| each(fd.as_raw_fd()));
     }
 }

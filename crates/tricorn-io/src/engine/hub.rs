@@ -23,6 +23,8 @@ use crate::wait_sites::PoolWait;
 use crate::waiting::entrance::Entrance;
 use crate::waiting::roll::Seat;
 use rustix::fd::{AsRawFd, RawFd};
+use std::sync::atomic::Ordering;
+use tricorn_doctor::Marks;
 
 impl Engine {
     /// The calling thread's hub comes to serve, up to `most` calls at once. It is the process's main thread: signals are
@@ -195,17 +197,36 @@ impl Engine {
     /// The places of the calls whose frames the hub is to tell ([`Engine::tell_samples`]).
     #[inline]
     pub fn take_sample_order(&self) -> Option<Vec<usize>> {
-        self.shared.waiting.tails.take_order()
+        self.shared.waiting.sampling.take_order()
+    }
+
+    /// The event loop begins the call at this place, or (`None`) has begun it.
+    #[inline]
+    pub fn begins_at(&self, place: Option<usize>) {
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.begins.store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+        }
+    }
+
+    /// From now on the call in this slot is known by the context that it runs in, or by an object that a variable of that names.
+    #[inline]
+    pub fn knows_call_by(&self, slot: usize, address: u64) {
+        self.shared.waiting.slots[slot].known_by.store(address, Ordering::Relaxed);
+    }
+
+    /// How a call is told from another one by what its thread has in memory.
+    pub fn mark_calls_with(&self, marks: Marks) {
+        let _ = self.shared.waiting.sampling.marks.set(marks);
     }
 
     /// Whether frames will be asked for.
     pub fn takes_samples(&self) -> bool {
-        self.shared.waiting.tails.is_on() || self.config().doctor_threshold > 0
+        self.shared.waiting.sampling.is_on() || self.config().doctor_threshold > 0
     }
 
     /// Where calls wait, the innermost frame first, and how many nanoseconds it took to find that out.
     pub fn tell_samples(&self, found: Vec<(usize, Frames)>, spent: u64) {
-        self.shared.waiting.tails.tell(self.shared.board, found, spent);
+        self.shared.waiting.sampling.tell(self.shared.board, found, spent);
     }
 
     /// The places of the calls of which the hub is to tell whether they wait for a pool ([`Engine::tell_roll`]).

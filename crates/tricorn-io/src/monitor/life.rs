@@ -21,13 +21,13 @@ impl Engine {
             }
         })?;
         *self.monitor() = Some(handle);
-        if self.shared.waiting.tails.is_on() {
+        if self.shared.waiting.sampling.is_on() {
             let shared = self.shared.clone();
             // Without it nothing but the profile is missing.
             if let Ok(handle) =
-                std::thread::Builder::new().name("tricorn-tails".into()).spawn(move || monitor::sampler::run(&shared))
+                std::thread::Builder::new().name("tricorn-sampler".into()).spawn(move || monitor::sampler::run(&shared))
             {
-                self.shared.waiting.tails.keep_thread(handle);
+                self.shared.waiting.sampling.keep_thread(handle);
             }
         }
         self.shared.life.reach(Stage::Serving);
@@ -77,7 +77,7 @@ impl Engine {
         self.stop();
         self.shared.life.reach(Stage::Closed);
         self.shared.waiting.alarm.ring();
-        self.shared.waiting.tails.end();
+        self.shared.waiting.sampling.end();
         if let Some(handle) = self.monitor().take() {
             let _ = handle.join(); // it has caught its panic
         }

@@ -36,6 +36,8 @@ pub struct Hub {
     thread: AtomicThreadId,
     /// The place of the call that began last.
     pub last: AtomicUsize,
+    /// The place of the call that an event loop begins at this moment, and one; 0: it begins none.
+    pub begins: AtomicUsize,
     /// With `request_timeout`: calls in the order in which they began, some of them over.
     began: Mutex<VecDeque<Began>>,
     /// Calls that are late; in each of them an exception should be raised.
@@ -68,6 +70,7 @@ impl Hub {
             rounds: AtomicU64::new(0),
             thread: AtomicThreadId::new(0),
             last: AtomicUsize::new(0),
+            begins: AtomicUsize::new(0),
             began: Mutex::default(),
             late: Mutex::default(),
             stacks: Mutex::default(),

@@ -4,10 +4,10 @@ use super::entrance::Entrance;
 use super::hub::{Began, Hub, ring_after};
 use super::loop_time::LoopUse;
 use super::progress::Silence;
+use super::sampling::Sampling;
 use super::sleeper::Sleeper;
 use super::slots::{FreeSlots, Slots};
 use super::streams::Streams;
-use super::tails::Tails;
 use super::watch::Watch;
 use crate::clock::MILLI;
 use crate::config::Config;
@@ -42,7 +42,7 @@ pub struct Waiting {
     pub signals: WakePipe,
     pub watch: Watch,
     /// Where the requests are that take long.
-    pub tails: Tails,
+    pub sampling: Sampling,
     /// The slot of the main thread, if it is an app thread.
     main_slot: AtomicUsize,
     pub(super) manner: Manner,
@@ -71,7 +71,8 @@ impl Waiting {
         } else {
             (Manner::Threads, Slots::all(config.threads), kick.clone(), Entrance::of_threads(poller.clone()))
         };
-        let tails = Tails::new(if config.profile.is_some() { config.profile_after } else { 0 })?;
+        let after = if config.profile.is_some() { config.profile_after } else { 0 };
+        let sampling = Sampling::new(after, config.profile_bell.as_deref())?;
         Ok(Waiting {
             config,
             board,
@@ -84,7 +85,7 @@ impl Waiting {
             sleeper: Arc::new(Sleeper::new(sleeper)),
             signals: WakePipe::new()?,
             watch: Watch::new(),
-            tails,
+            sampling,
             main_slot: AtomicUsize::new(usize::MAX),
             manner,
         })
@@ -135,13 +136,14 @@ impl Waiting {
             Manner::Threads => self.wake_monitor(),
             Manner::Hub(hub) => self.hub_began(hub, slot, started),
         }
-        self.tails.began(started);
+        self.sampling.began(started);
     }
 
     #[inline]
     fn hub_began(&self, hub: &Hub, slot: usize, started: u64) {
         hub.come();
         hub.last.store(slot, Ordering::Relaxed);
+        self.slots[slot].known_by.store(0, Ordering::Relaxed);
         if self.config.request_timeout > 0 {
             let call = self.slots[slot].calls();
             hub.began().push_back(Began { slot, call, started });

@@ -164,6 +164,7 @@ pub fn config() -> Config {
         wait_sites: Arc::default(),
         profile_after: 0,
         profile: None,
+        profile_bell: None,
         request_timeout: 0,
         queue_limit: 0,
         queue_timeout: 0,

@@ -8,6 +8,7 @@ use super::websocket::Socket;
 use crate::functions::call_with;
 use crate::holders::is_ours_alone;
 use crate::loops::{Callbacks, Gateway, Shared, Tasks, Told, error_of};
+use crate::marks;
 use crate::report::Reporter;
 use crate::sync::lock;
 use pyo3::prelude::*;
@@ -101,6 +102,7 @@ impl Asgi {
         let tasks = Tasks::new(py, gateway.callbacks.event_loop.bind(py))?;
         let state = gateway.state.as_ref().map(|state| state.clone_ref(py));
         let maker = Maker::new(py, &gateway.root_path, state)?;
+        marks::tell(py, &engine, None)?;
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let application = gateway.application.clone_ref(py);
         let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());

@@ -4,6 +4,7 @@ use super::ground::{Ground, OfConnection, kept};
 use crate::context::{Entered, Variable};
 use crate::ends;
 use crate::loops::{Callbacks, Gateway, Shared};
+use crate::marks;
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -58,9 +59,10 @@ pub struct CallServer {
 
 impl CallServer {
     pub fn new(py: Python<'_>, gateway: &Bound<'_, CallGateway>, engine: Arc<Engine>) -> PyResult<CallServer> {
-        let ground = Ground::new(py, Shared::new(py, &gateway.get().callbacks, engine));
+        let ground = Ground::new(py, Shared::new(py, &gateway.get().callbacks, engine.clone()));
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let variable = Variable::new(py, c"tricorn.call")?;
+        marks::tell(py, &engine, Some(&variable))?;
         Ok(CallServer { ground: Arc::new(ground), gateway: gateway.clone().unbind(), context, variable })
     }
 
@@ -89,6 +91,7 @@ impl CallServer {
         let mut state = this.state();
         let Some(exchange) = state.active.exchange() else { return Ok(()) };
         self.ground.shared.attend(exchange, call.clone().into_any().unbind());
+        self.ground.shared.engine.knows_call_by(exchange.slot(), call.as_ptr() as u64);
         state.listener = Some(listener);
         Ok(())
     }

@@ -20,6 +20,7 @@ impl Drop for During<'_> {
     fn drop(&mut self) {
         self.0.store(0, Ordering::Relaxed);
         self.1.begins_call(None);
+        self.1.begins_at(None);
     }
 }
 
@@ -33,6 +34,7 @@ impl Beginning {
     ) -> PyResult<Option<Box<Exchange>>> {
         self.slot.store(slot + 1, Ordering::Relaxed);
         engine.begins_call(Some(slot));
+        engine.begins_at(Some(slot));
         let during = During(&self.slot, engine);
         let outcome = begin();
         drop(during);

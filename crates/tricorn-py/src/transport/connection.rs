@@ -89,9 +89,12 @@ impl Transport {
             state: Mutex::default(),
         };
         let transport = Py::new(py, transport)?;
-        let protocol = factory.call1(py, (&transport,))?;
-        transport.get().replace_protocol(protocol.clone_ref(py));
-        protocol.call_method1(py, intern!(py, "connection_made"), (&transport,))?;
+        let known = transport.bind(py).as_any();
+        transport.get().ground.inside(known, || {
+            let protocol = factory.call1(py, (&transport,))?;
+            transport.get().replace_protocol(protocol.clone_ref(py));
+            protocol.call_method1(py, intern!(py, "connection_made"), (&transport,))
+        })?;
         Ok(transport)
     }
 
@@ -269,7 +272,6 @@ impl Transport {
         }
     }
 }
-
 
 /// A transport that is kept with its connection between two requests.
 pub struct KeptTransport(pub Py<Transport>);

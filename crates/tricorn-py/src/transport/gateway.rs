@@ -46,10 +46,11 @@ pub struct Transports {
 }
 
 impl Transports {
-    pub fn new(py: Python<'_>, gateway: &TransportGateway, engine: Arc<Engine>) -> Transports {
+    pub fn new(py: Python<'_>, gateway: &TransportGateway, engine: Arc<Engine>) -> PyResult<Transports> {
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let on_leave = gateway.on_leave.as_ref().map(|on_leave| on_leave.clone_ref(py));
-        Transports { ground: Arc::new(Ground::new(shared, on_leave)), factory: gateway.factory.clone_ref(py) }
+        let ground = Arc::new(Ground::new(py, shared, on_leave)?);
+        Ok(Transports { ground, factory: gateway.factory.clone_ref(py) })
     }
 
     /// The transport that belongs to this connection, or a new one.

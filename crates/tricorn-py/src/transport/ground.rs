@@ -1,6 +1,8 @@
 //! What all transports of one loop share, beside `loops::Shared`.
 use super::scope::scope_of;
+use crate::context::{Entered, Variable};
 use crate::loops::{Ending, Shared, Told};
+use crate::marks;
 use crate::sync::lock;
 use pyo3::prelude::*;
 use std::net::SocketAddr;
@@ -15,12 +17,25 @@ pub struct Ground {
     running: AtomicUsize,
     /// The worker leaves: a protocol gets no second request.
     leaves: AtomicBool,
+    /// Connections are made in copies of this context, in which the variable says which they are.
+    context: Py<PyAny>,
+    variable: Variable,
 }
 
 impl Ground {
-    pub fn new(shared: Shared, on_leave: Option<Py<PyAny>>) -> Ground {
+    pub fn new(py: Python<'_>, shared: Shared, on_leave: Option<Py<PyAny>>) -> PyResult<Ground> {
         let (running, leaves) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Ground { shared, on_leave: Mutex::new(on_leave), running, leaves }
+        let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
+        let variable = Variable::new(py, c"tricorn.transport")?;
+        marks::tell(py, &shared.engine, Some(&variable))?;
+        Ok(Ground { shared, on_leave: Mutex::new(on_leave), running, leaves, context, variable })
+    }
+
+    /// Runs what makes the protocol of a transport: tasks that it begins are known by the transport.
+    pub fn inside<T>(&self, transport: &Bound<'_, PyAny>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+        let _context = Entered::copy_of(transport.py(), Some(&self.context))?;
+        self.variable.set(transport)?;
+        make()
     }
 
     /// Requests that are under way.
@@ -31,6 +46,7 @@ impl Ground {
     /// From now on this transport is told what happens to its connection.
     pub fn attend(&self, exchange: &Exchange, transport: Py<PyAny>) {
         self.running.fetch_add(1, Ordering::Relaxed);
+        self.shared.engine.knows_call_by(exchange.slot(), transport.as_ptr() as u64);
         self.shared.attend(exchange, transport);
     }
 

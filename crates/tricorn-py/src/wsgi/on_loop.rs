@@ -4,6 +4,7 @@
 use super::server::{CallOptions, Server, WsgiGateway};
 use super::wait::Wait;
 use crate::loops::Gateway;
+use crate::marks;
 use crate::report::Reporter;
 use pyo3::prelude::*;
 use std::cell::Cell;
@@ -24,6 +25,7 @@ impl OnLoop {
         engine: Arc<Engine>,
         sendfile: bool,
     ) -> PyResult<OnLoop> {
+        marks::tell(py, &engine, None)?;
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let ground = CallOptions { wait: Wait::Thread, context: Some(context) };
         let server = Server::new(py, gateway, engine.clone(), sendfile, ground)?;

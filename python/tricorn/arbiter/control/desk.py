@@ -70,6 +70,11 @@ class Desk:
 
         self.answer(ticket, {"ok": True, "result": stacks(handles)})
 
+    def tell_profile(self, ticket: int, nrs: Sequence[int]) -> None:
+        from tricorn.arbiter.control import profile
+
+        self.answer(ticket, {"ok": True, "result": profile.answer(self._effects.processes.handles, nrs)})
+
     def tell_cancelled(self, ticket: int, handle: WorkerHandle | None) -> None:
         from tricorn.arbiter.control.cancel import answer
 
@@ -98,10 +103,11 @@ class Desk:
 
     def _take(self, client: Client, request: Request | Broken, state: State, now: float) -> Asked | None:
         """Answers it, unless the policy is to."""
+        from tricorn.arbiter.control import profile
         from tricorn.arbiter.control.cancel import check
         from tricorn.arbiter.control.session import Broken
         from tricorn.arbiter.control.words import Follow, Read, Refusal, meaning
-        from tricorn.arbiter.policy.wishes import Cancel
+        from tricorn.arbiter.policy.wishes import Cancel, Profile
 
         if isinstance(request, Broken):
             sentence = f"This is no request: {request.sentence}."
@@ -124,6 +130,8 @@ class Desk:
                     check(self._effects.processes.handles.get(wish.nr), wish)
                     return self._ask(client, request, wish)
                 case wish:
+                    if isinstance(wish, Profile):
+                        profile.check(self._effects.generation.config)
                     return self._ask(client, request, wish)
         except Refusal as refusal:
             self._send(client, request, {"ok": False, "kind": refusal.kind, "error": str(refusal)})

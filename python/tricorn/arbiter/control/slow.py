@@ -18,18 +18,18 @@ def slow(handles: Sequence[WorkerHandle]) -> Json:
     left: list[int] = []
     room = MOST_TOTAL
     for handle in handles:
-        text = handle.told_profile()
+        text = handle.told_slow()
         if len(text) > room:
             left.append(handle.worker.slot)  # not read: the arbiter has others to look after
             continue
         room -= len(text)
-        told = _told(text)
+        told = read(text)
         if told is not None:
             workers.append({"slot": handle.worker.slot, "pid": handle.pid, "profile": told})
     return {"workers": workers, "left": left}
 
 
-def _told(text: bytes) -> object | None:
+def read(text: bytes) -> object | None:
     """None if there is nothing. A worker may write anything there: who reads it checks what it needs."""
     try:
         told = json.loads(text)

@@ -13,6 +13,7 @@ from tricorn.arbiter.policy.wishes import (
     Drain,
     Kill,
     LogLevel,
+    Profile,
     ReloadAll,
     Reopen,
     Replace,
@@ -30,6 +31,9 @@ Arguments = Mapping[str, object]
 MOST_NUMBER = 1 << 31
 MOST_MOMENT = (1 << 64) - 1
 """Nanoseconds."""
+
+LEAST_SECONDS, MOST_SECONDS, MOST_RATE = 0.1, 600.0, 1000
+"""Of a profile."""
 
 Look = Literal[
     "status",
@@ -151,6 +155,15 @@ def _stacks(given: Given) -> Stacks:
     return Stacks((given.worker("slot"),) if "slot" in given.arguments else given.everyone())
 
 
+def _profile(given: Given) -> Profile:
+    seconds, rate = given.seconds("seconds"), given.number("rate", 100)
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise given.refusal("seconds", f"{LEAST_SECONDS:g} to {MOST_SECONDS:g} seconds")
+    if not 1 <= rate <= MOST_RATE:
+        raise given.refusal("rate", f"1 to {MOST_RATE} looks per second")
+    return Profile((given.worker("slot"),) if "slot" in given.arguments else given.everyone(), seconds, rate)
+
+
 def _stalls(given: Given) -> Read:
     match given.arguments.get("since", "start"):
         case "start" | "minute" as since:
@@ -192,6 +205,7 @@ _WORDS: dict[str, _Word] = {
     "reload": _word(lambda given: ReloadAll(given.flag("wait")), "wait"),
     "scale": _word(_scale, "workers"),
     "stacks": _word(_stacks, "slot"),
+    "profile": _word(_profile, "seconds", "rate", "slot"),
     "cancel": _word(_cancel, "slot", "place", "start"),
     "drain": _word(lambda given: Drain(given.worker("slot"), given.flag("wait")), "slot", "wait"),
     "kill": _word(lambda given: Kill(given.worker("pid")), "pid"),

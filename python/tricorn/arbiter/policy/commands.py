@@ -52,6 +52,21 @@ class TellStacks(Record):
     nrs: tuple[int, ...]
 
 
+class OrderProfile(Record):
+    """Has the samplers of workers look at everything for so long; 0: they end what they are at."""
+
+    nrs: tuple[int, ...]
+    seconds: float
+    rate: int = 0
+
+
+class TellProfile(Record):
+    """Answers with what they have seen."""
+
+    ticket: int
+    nrs: tuple[int, ...]
+
+
 class OrderCancel(Record):
     """Has the monitor of a worker end one of its calls."""
 
@@ -188,6 +203,8 @@ Command = (
     | AskForStack
     | AskForStacks
     | TellStacks
+    | OrderProfile
+    | TellProfile
     | OrderCancel
     | TellCancelled
     | Order

@@ -75,7 +75,7 @@ def decide(state: State, event: Event, now: float) -> Decision:
         case Asked(ticket, wish):
             decision = operator.asked(state, ticket, wish, now)
         case ClientGone(tickets):
-            decision = pending.forgotten(state, tickets), []
+            decision = pending.forgotten(state, tickets)
         case _ if event.nr in state.workers:
             decision = _of_worker(state, state.workers[event.nr], event, now)
         case _:
@@ -131,9 +131,10 @@ def _on_time(state: State, now: float) -> Decision:
             state, more = _deadline(state, worker, now)
             commands += more
     state, told = pending.tell_stacks(state, now)
+    state, profiled = pending.tell_profile(state, now)
     state, cancelled = pending.tell_cancelled(state, now)
     state, more = leaving.end_drain_delay(state, now)
-    return state, [*commands, *told, *cancelled, *more]
+    return state, [*commands, *told, *profiled, *cancelled, *more]
 
 
 def _deadline(state: State, worker: Worker, now: float) -> Decision:

@@ -21,6 +21,7 @@ from tricorn.arbiter.policy.wishes import (
     Cancel,
     Drain,
     Kill,
+    Profile,
     ReloadAll,
     Reopen,
     Replace,
@@ -49,6 +50,8 @@ def asked(state: State, ticket: int, wish: Wish, now: float) -> Decision:  # one
             return _kill(state, ticket, nr, now)
         case Stacks(nrs):
             return _stacks(state, ticket, nrs, now)
+        case Profile():
+            return _profile(state, ticket, wish, now)
         case Cancel():
             return pending.wait_for_cancel(state, ticket, wish, now)
         case Welcome(on):
@@ -140,6 +143,14 @@ def _stacks(state: State, ticket: int, nrs: tuple[int, ...], now: float) -> Deci
     return pending.wait_for_stacks(state, ticket, ready, now)
 
 
+def _profile(state: State, ticket: int, wish: Profile, now: float) -> Decision:
+    """Only of workers that serve: before, there is no sampler."""
+    ready = tuple(nr for nr in wish.nrs if nr in state.workers and state.workers[nr].served_since is not None)
+    if not ready:
+        return _refuse(state, ticket, "No such worker serves yet.")
+    return pending.wait_for_profile(state, ticket, wish, ready, now)
+
+
 def _log_level(state: State, ticket: int, level: Level) -> Decision:
     """Those that boot are told when they serve: before, the signal may have no handler."""
     state = replace(state, log_level=LevelAsked(level, state.generation))
@@ -156,7 +167,7 @@ def _welcome(state: State, ticket: int, on: bool) -> Decision:
     return state, [Log("info", text), Order(nrs, not_ready=denied), Answer(ticket, {"ready": not denied})]
 
 
-WHILE_IT_ENDS = (Shutdown, Kill, Stacks, Cancel, Reopen, SetLogLevel)
+WHILE_IT_ENDS = (Shutdown, Kill, Stacks, Profile, Cancel, Reopen, SetLogLevel)
 """What may be asked of a server that is about to end."""
 
 REASON = "an operator has asked for it"

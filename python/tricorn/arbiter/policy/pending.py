@@ -1,4 +1,4 @@
-"""Answers that are given later: when a reload has ended, or a worker is gone."""
+"""Answers that are given later: when a reload has ended, a worker is gone, or has written what was asked for."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from tricorn.arbiter.policy.commands import (
     AskForStacks,
     Command,
     OrderCancel,
+    OrderProfile,
     Refuse,
     TellCancelled,
+    TellProfile,
     TellStacks,
 )
 from tricorn.arbiter.policy.state import Awaited, Decision, Pending, State
-from tricorn.arbiter.policy.wishes import Cancel
+from tricorn.arbiter.policy.wishes import Cancel, Profile
 from tricorn.record import replace
 
 
@@ -67,6 +69,22 @@ def tell_stacks(state: State, now: float) -> Decision:
     return state, [TellStacks(each.ticket, each.nrs) for each in due]
 
 
+def wait_for_profile(state: State, ticket: int, wish: Profile, nrs: tuple[int, ...], now: float) -> Decision:
+    if state.profile is not None:
+        text = f"A profile is being taken, for {max(0.0, state.profile.at - now):.1f} seconds more; ask again then."
+        return state, [Refuse(ticket, "busy", text)]
+    state = replace(state, profile=Awaited(ticket, nrs, now + wish.seconds + WRITTEN))
+    return state, [OrderProfile(nrs, wish.seconds, wish.rate)]
+
+
+def tell_profile(state: State, now: float) -> Decision:
+    """If its time has come."""
+    profile = state.profile
+    if profile is None or now < profile.at:
+        return state, []
+    return replace(state, profile=None), [TellProfile(profile.ticket, profile.nrs)]
+
+
 def wait_for_cancel(state: State, ticket: int, wish: Cancel, now: float) -> Decision:
     if any(wish.nr in each.nrs for each in state.cancels):
         text = "This worker is about to cancel another request; ask again in a second."
@@ -88,9 +106,13 @@ HEARD = 1.0
 """Seconds within which a monitor looks for the order, several times; it waits for no Python."""
 
 WRITTEN = 0.3
-"""Seconds in which a signal handler in C has written them; it waits for no GIL."""
+"""Seconds in which a signal handler in C, or the sampler, has written; neither waits for the GIL."""
 
 
-def forgotten(state: State, tickets: tuple[int, ...]) -> State:
-    """The client has left."""
-    return replace(state, pending=tuple(each for each in state.pending if each.ticket not in tickets))
+def forgotten(state: State, tickets: tuple[int, ...]) -> Decision:
+    """The client has left. Its profile ends: another client may want one."""
+    state = replace(state, pending=tuple(each for each in state.pending if each.ticket not in tickets))
+    profile = state.profile
+    if profile is None or profile.ticket not in tickets:
+        return state, []
+    return replace(state, profile=None), [OrderProfile(profile.nrs, 0.0)]

@@ -81,7 +81,7 @@ class LevelAsked(Record):
 
 
 class Awaited(Record):
-    """What workers are about to do: write stacks, or end a call."""
+    """What workers are about to do: write stacks, sample everything, or end a call."""
 
     ticket: int
     nrs: tuple[int, ...]
@@ -134,6 +134,8 @@ class State(Record):
     pending: tuple[Pending, ...] = ()
     stacks: tuple[Awaited, ...] = ()
     cancels: tuple[Awaited, ...] = ()
+    profile: Awaited | None = None
+    """There is one at a time."""
     notices: Mapping[tuple[int, str], float] = MappingProxyType({})
     """What workers of a generation had to say, and when it was logged."""
 
@@ -185,7 +187,7 @@ class State(Record):
             yield self.backoff.until
         if self.drain_at is not None:
             yield self.drain_at
-        for awaited in (*self.stacks, *self.cancels):
+        for awaited in (*self.stacks, *self.cancels, *([self.profile] if self.profile is not None else [])):
             yield awaited.at
 
     def deadline_of(self, worker: Worker) -> float:

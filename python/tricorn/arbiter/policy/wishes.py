@@ -43,6 +43,15 @@ class Stacks(Record):
     nrs: tuple[int, ...]
 
 
+class Profile(Record):
+    """Has everything sampled that these workers do."""
+
+    nrs: tuple[int, ...]
+    seconds: float
+    rate: int
+    """Looks per second."""
+
+
 class Cancel(Record):
     """Ends one request."""
 
@@ -75,4 +84,6 @@ class Shutdown(Record):
     quick: bool = False
 
 
-Wish = ReloadAll | Scale | Drain | Kill | Stacks | Cancel | Welcome | SetLogLevel | Reopen | Replace | Shutdown
+Wish = (
+    ReloadAll | Scale | Drain | Kill | Stacks | Profile | Cancel | Welcome | SetLogLevel | Reopen | Replace | Shutdown
+)

@@ -7,11 +7,10 @@ a line at which slow ones were for no longer than that may be one that all reque
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import tricorn
+from tricorn.doctor.stacks import Frame, Stack, of_application, split
 from tricorn.record import Record
 
 SLOWEST = 0.01
@@ -20,18 +19,6 @@ EDGES = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25,
 """Seconds: lower edges of the buckets (`EXPORTED` in crates/tricorn-io/src/scoreboard/buckets.rs)."""
 SHARE = 0.02
 """A line that takes less of the slow requests' time is left out."""
-
-_SERVER = os.path.dirname(tricorn.__file__) + os.sep
-
-
-class Frame(Record):
-    file: str
-    line: int
-    function: str
-
-
-Stack = tuple[Frame, ...]
-"""The outermost frame first."""
 
 
 class Line(Record):
@@ -42,10 +29,16 @@ class Line(Record):
     """Seconds per slow request."""
     usual: float
     """Seconds per usual request."""
+    native: Frame | None = None
+    """The function in C that it waited in for longest, where one was seen."""
 
     @property
     def more(self) -> float:
         return self.slow - self.usual
+
+    @property
+    def whole(self) -> Stack:
+        return self.stack if self.native is None else (*self.stack, self.native)
 
 
 class Route(Record):
@@ -98,6 +91,8 @@ class _Sum:
         self.lost = 0.0
         self.requests = [0] * len(EDGES)
         self.stacks: dict[Stack, list[float]] = {}
+        self.natives: dict[Stack, dict[Frame, float]] = {}
+        """For each stack the functions in C, with their seconds."""
 
     def add(self, other: _Sum) -> None:
         self.early += other.early
@@ -105,8 +100,24 @@ class _Sum:
         self.lost += other.lost
         self.requests = [a + b for a, b in zip(self.requests, other.requests, strict=True)]
         for stack, weights in other.stacks.items():
-            before = self.stacks.get(stack, [0.0] * len(EDGES))
-            self.stacks[stack] = [a + b for a, b in zip(before, weights, strict=True)]
+            self.see(stack, None, weights)
+        for stack, natives in other.natives.items():
+            for native, seconds in natives.items():
+                self.see_native(stack, native, seconds)
+
+    def see(self, stack: Stack, native: Frame | None, weights: Sequence[float]) -> None:
+        before = self.stacks.get(stack, [0.0] * len(EDGES))
+        self.stacks[stack] = [a + b for a, b in zip(before, weights, strict=True)]
+        if native is not None:
+            self.see_native(stack, native, sum(weights))
+
+    def see_native(self, stack: Stack, native: Frame, seconds: float) -> None:
+        natives = self.natives.setdefault(stack, {})
+        natives[native] = natives.get(native, 0.0) + seconds
+
+    def native(self, stack: Stack) -> Frame | None:
+        natives = self.natives.get(stack)
+        return max(natives, key=lambda native: natives[native]) if natives else None
 
 
 def _read(told: Mapping[str, Any], after: float) -> _Sum:
@@ -116,11 +127,10 @@ def _read(told: Mapping[str, Any], after: float) -> _Sum:
     found.requests = _numbers(told["requests"])
     for each in told["stacks"]:
         frames = (Frame(str(file), int(line), str(function)) for file, line, function in reversed(each["frames"]))
-        stack = tuple(frame for frame in frames if not frame.file.startswith(_SERVER))
+        stack, native = split(of_application(tuple(frames)))
         weights = [number / 1000 for number in _numbers(each["milliseconds"])]
         if stack:
-            before = found.stacks.get(stack, [0.0] * len(EDGES))
-            found.stacks[stack] = [a + b for a, b in zip(before, weights, strict=True)]
+            found.see(stack, native, weights)
     return found
 
 
@@ -141,7 +151,7 @@ def _route(total: _Sum) -> Route:
         of_slow, of_usual = sum(weights[first:]), sum(weights[:first])
         seen += of_slow
         if of_slow > 0:
-            lines.append(Line(stack, of_slow / max(slow, 1), of_usual / max(usual, 1)))
+            lines.append(Line(stack, of_slow / max(slow, 1), of_usual / max(usual, 1), total.native(stack)))
     # Where requests that ended early were is not known: it may have been here.
     least = max(SHARE * seen / max(slow, 1), total.after * total.early / max(usual, 1))
     lines = sorted((line for line in lines if line.more > least), key=lambda line: (-line.more, line.stack[-1].file))
@@ -166,4 +176,4 @@ def weighted(report: Report) -> Iterator[tuple[Route, Stack, float, float]]:
     """Each stack with its seconds of all slow requests, and how many of them are more than usual."""
     for route in report.routes:
         for line in route.lines:
-            yield route, line.stack, line.slow * route.slow, line.more * route.slow
+            yield route, line.whole, line.slow * route.slow, line.more * route.slow

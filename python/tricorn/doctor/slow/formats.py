@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from tricorn import __version__
-from tricorn.doctor.slow.analysis import Frame, Report, Stack, weighted
+from tricorn.doctor.slow.analysis import Report, weighted
+from tricorn.doctor.stacks import Frame, Stack, name
 
 Json = dict[str, object]
-
-
-def name(frame: Frame) -> str:
-    return f"{frame.function} ({frame.file}:{frame.line})"
 
 
 def collapsed(report: Report) -> str:
@@ -29,12 +26,12 @@ def speedscope(report: Report) -> Json:
         samples: list[list[int]] = []
         weights: list[float] = []
         for line in route.lines:
-            samples.append([numbers.setdefault(frame, len(numbers)) for frame in line.stack])
+            samples.append([numbers.setdefault(frame, len(numbers)) for frame in line.whole])
             weights.append(line.more * route.slow)
         if samples:
             sampled = {"type": "sampled", "name": route.name, "unit": "seconds", "startValue": 0}
             profiles.append({**sampled, "endValue": sum(weights), "samples": samples, "weights": weights})
-    frames = [{"name": each.function, "file": each.file, "line": each.line} for each in numbers]
+    frames = [speedscope_frame(each) for each in numbers]
     return {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": f"tricorn {__version__}",
@@ -45,9 +42,18 @@ def speedscope(report: Report) -> Json:
     }
 
 
+def speedscope_frame(frame: Frame) -> Json:
+    if not frame.is_python:
+        return {"name": name(frame)}
+    return {"name": frame.function, "file": frame.file, "line": frame.line}
+
+
 def plain(report: Report) -> Json:
     def told(stack: Stack) -> list[Json]:
         return [{"file": each.file, "line": each.line, "function": each.function} for each in reversed(stack)]
+
+    def native(frame: Frame | None) -> str | None:
+        return None if frame is None else name(frame)
 
     routes = [
         {
@@ -58,7 +64,8 @@ def plain(report: Report) -> Json:
             "seen_seconds": round(route.seen, 3),
             "lost_seconds": round(route.lost, 3),
             "lines": [
-                {"slow": round(line.slow, 4), "usual": round(line.usual, 4), "frames": told(line.stack)}
+                {"slow": round(line.slow, 4), "usual": round(line.usual, 4), "native": native(line.native)}
+                | {"frames": told(line.stack)}
                 for line in route.lines
             ],
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tricorn.doctor.slow.analysis import Line, Report, Route
+from tricorn.doctor.stacks import name, place
 
 MOST_LINES = 10
 """Of a route."""
@@ -42,5 +43,7 @@ def _line(line: Line, source: Callable[[str, int], str]) -> Iterator[str]:
     *outer, inner = line.stack
     code = source(inner.file, inner.line)
     yield f"  +{line.more * 1000:.0f} ms  {inner.file}:{inner.line} in {inner.function}{': ' + code if code else ''}"
+    if line.native is not None:
+        yield f"             in {name(line.native)}"
     for frame in reversed(outer):
-        yield f"             from {frame.file}:{frame.line} in {frame.function}"
+        yield f"             from {place(frame)}"

@@ -13,12 +13,14 @@ from tricorn.arbiter.policy.commands import (
     Log,
     Order,
     OrderCancel,
+    OrderProfile,
     Refuse,
     Reload,
     ReopenLogs,
     StartSuccessor,
     TellCancelled,
     TellLogLevel,
+    TellProfile,
     TellStacks,
     WorkersChanged,
 )
@@ -29,6 +31,7 @@ from tricorn.arbiter.policy.wishes import (
     Cancel,
     Drain,
     Kill,
+    Profile,
     ReloadAll,
     Reopen,
     Replace,
@@ -257,6 +260,39 @@ class TestStacks:
         it = running(workers=1)
         it.signal("TERM")
         assert ask(it, Stacks((1,))) == [AskForStacks((1,))]
+
+
+class TestProfile:
+    def test_workers_are_ordered_and_read_when_the_time_is_over(self) -> None:
+        it = running(workers=2)
+        assert ask(it, Profile((1, 2), 10.0, 100), 5) == [OrderProfile((1, 2), 10.0, 100)]
+        assert it.state.next_deadline() == it.now + 10.0 + WRITTEN
+        assert it.wait(10.0) == []
+        assert it.wait(WRITTEN) == [TellProfile(5, (1, 2))]
+        assert it.state.profile is None
+
+    def test_there_is_one_at_a_time(self) -> None:
+        it = running(workers=2)
+        ask(it, Profile((1,), 10.0, 100), 1)
+        (refused,) = ask(it, Profile((2,), 1.0, 100), 2)
+        assert isinstance(refused, Refuse)
+        assert refused.kind == "busy"
+        assert "for 10.3 seconds more" in refused.sentence
+        it.wait(10.0 + WRITTEN)
+        assert ask(it, Profile((2,), 1.0, 100), 3) == [OrderProfile((2,), 1.0, 100)]
+
+    def test_a_client_that_leaves_ends_its_own(self) -> None:
+        it = running(workers=1)
+        ask(it, Profile((1,), 10.0, 100), 1)
+        assert it.feel(ClientGone((7,))) == []
+        assert it.feel(ClientGone((1,))) == [OrderProfile((1,), 0.0)]
+        assert ask(it, Profile((1,), 1.0, 100), 2) == [OrderProfile((1,), 1.0, 100)]
+
+    def test_one_that_boots_has_no_sampler(self) -> None:
+        it = running(workers=1)
+        ask(it, Scale(2))
+        assert isinstance(ask(it, Profile((2,), 1.0, 100))[0], Refuse)
+        assert ask(it, Profile((1, 2), 1.0, 100)) == [OrderProfile((1,), 1.0, 100)]
 
 
 class TestCancel:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import tricorn
 from tricorn.doctor.slow.analysis import EDGES, analyse
+from tricorn.doctor.stacks import Frame
 
 USUAL, SLOW = EDGES.index(0.05), EDGES.index(0.25)
 
@@ -21,7 +24,7 @@ def stack(line: int, **values: int) -> dict[str, Any]:
 
 def answer(*stacks: dict[str, Any], early: int = 0, workers: int = 1, **values: int) -> dict[str, Any]:
     route = {"route": "GET /", "early": early, "requests": row(**values), "stacks": stacks, "lost_milliseconds": 0}
-    profile = {"schema": "tricorn-tails/1", "after": 50, "late": 3, "routes": [route]}
+    profile = {"schema": "tricorn-slow/1", "after": 50, "late": 3, "routes": [route]}
     return {"workers": [{"slot": number, "pid": number, "profile": profile} for number in range(workers)]}
 
 
@@ -60,6 +63,20 @@ def test_workers_are_added_up_and_rubbish_is_left_out() -> None:
     assert report.late == 9
     [route] = report.routes
     assert (route.requests, route.slow, round(route.lines[0].slow, 3)) == (300, 6, 0.2)
+
+
+def test_where_a_line_waits_in_c_is_told_with_it_and_is_no_line_of_its_own() -> None:
+    def at(native: str, **values: int) -> dict[str, Any]:
+        told = stack(7, **values)
+        return told | {"frames": [["[libpq]", 0, native], *told["frames"]]}
+
+    server = str(Path(tricorn.__file__).parent / "workers" / "sync.py")
+    only = {"frames": [["[libc]", 0, "poll"], [server, 3, "serve"]], "milliseconds": row(slow=900)}
+    both = answer(at("PQexec", slow=300), at("PQconsumeInput", slow=60), stack(7, slow=40), only, usual=98, slow=2)
+    [route] = analyse(both).routes
+    [line] = route.lines
+    assert ([frame.line for frame in line.stack], round(line.slow, 3)) == ([1, 7], 0.2)
+    assert (line.native, line.whole[-1]) == (Frame("[libpq]", 0, "PQexec"), Frame("[libpq]", 0, "PQexec"))
 
 
 def test_one_route_is_chosen() -> None:

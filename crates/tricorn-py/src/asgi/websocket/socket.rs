@@ -99,7 +99,13 @@ impl Socket {
         let this = slf.get();
         let context = begun.context()?;
         this.ground.tasks.hold(begun, context.as_ref(), &slf.getattr(intern!(slf.py(), "ended"))?)?;
-        this.state().run.task = Some(begun.task.clone().unbind());
+        {
+            let mut state = this.state();
+            if let (Some(exchange), Some(context)) = (state.active.exchange(), &context) {
+                this.ground.shared.engine.knows_call_by(exchange.slot(), context.as_ptr() as u64);
+            }
+            state.run.task = Some(begun.task.clone().unbind());
+        }
         this.attend(slf);
         Ok(())
     }

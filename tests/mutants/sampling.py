@@ -5,9 +5,16 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 IO = "crates/tricorn-io"
-TAILS = f"{IO}/src/waiting/tails"
-PLAN = f"{TAILS}/plan.rs"
-ROUTES = f"{TAILS}/routes.rs"
+SAMPLING = f"{IO}/src/waiting/sampling"
+PLAN = f"{SAMPLING}/plan.rs"
+ROUTES = f"{SAMPLING}/routes.rs"
+PROFILE = f"{SAMPLING}/profile.rs"
+SAMPLER = f"{IO}/src/monitor/sampler"
+DOCTOR = "crates/tricorn-doctor"
+PENDING = "python/tricorn/arbiter/policy/pending.py"
+ASKED = "tests/unit/arbiter/policy/test_operator.py"
+IN_CLASSES = "tests/integration/test_slow_requests.py"
+PROFILED = "tests/integration/test_profile.py"
 ANALYSIS = "python/tricorn/doctor/slow/analysis.py"
 ANALYSED = "tests/unit/doctor/slow/test_analysis.py"
 
@@ -18,23 +25,23 @@ SLOW_REQUESTS = (
         PLAN,
         "age < self.after",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "slow_counts_as_early",
         "a request that took longer than profile_after does not count among the usual ones",
-        f"{TAILS}/mod.rs",
+        f"{SAMPLING}/mod.rs",
         "clock::now().saturating_sub(started) >= self.after",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "early_ones_are_counted_seldom",
         "one of thirteen early requests is counted, and stands for thirteen",
-        f"{TAILS}/mod.rs",
+        f"{SAMPLING}/mod.rs",
         "board.get(Word::Requests).is_multiple_of(ONE_IN)",
         "true",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "place_of_the_next_request",
@@ -42,7 +49,7 @@ SLOW_REQUESTS = (
         PLAN,
         "under_way.get(place) != Some(&each.started)",
         "!under_way.contains_key(place)",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "frames_of_the_next_request",
@@ -50,7 +57,7 @@ SLOW_REQUESTS = (
         PLAN,
         "each.started == started",
         "true",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "samples_have_an_end",
@@ -58,7 +65,7 @@ SLOW_REQUESTS = (
         PLAN,
         "each.count < MOST_SAMPLES",
         "true",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
         at="let due = self.followed.iter().filter(|(_, each)| ",
     ),
     Fault(
@@ -67,7 +74,7 @@ SLOW_REQUESTS = (
         PLAN,
         "STEP.max(age / 8)",
         "STEP",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "followed_have_a_bound",
@@ -75,7 +82,7 @@ SLOW_REQUESTS = (
         PLAN,
         "self.followed.len() >= MOST_FOLLOWED",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "looks_have_a_bound",
@@ -83,7 +90,7 @@ SLOW_REQUESTS = (
         PLAN,
         "due.into_iter().take(MOST_AT_ONCE)",
         "due.into_iter().take(usize::MAX)",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "late_looks_are_told",
@@ -91,7 +98,7 @@ SLOW_REQUESTS = (
         PLAN,
         "now.saturating_sub(*next) > 2 * STEP",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "routes_have_a_bound",
@@ -99,7 +106,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "self.routes.len() >= MOST_ROUTES",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "stacks_have_a_bound",
@@ -107,7 +114,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "route.stacks.len() >= MOST_STACKS",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "stacks_without_a_route",
@@ -115,7 +122,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "routes.known.len() >= MOST_KNOWN",
         "false",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "frames_have_a_bound",
@@ -123,7 +130,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "frames.truncate(MOST_FRAMES)",
         "frames.truncate(usize::MAX)",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "report_has_a_bound",
@@ -131,7 +138,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "text.len() <= MOST_BYTES",
         "true",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "known_fades",
@@ -139,7 +146,7 @@ SLOW_REQUESTS = (
         ROUTES,
         "now.saturating_sub(self.halved) < HALF",
         "true",
-        (f"{IO} lib tails",),
+        (f"{IO} lib sampling",),
     ),
     Fault(
         "slowest_per_cent",
@@ -164,5 +171,93 @@ SLOW_REQUESTS = (
         "except (LookupError, TypeError, ValueError, AttributeError):",
         "except LookupError:",
         (f"{ANALYSED} -k rubbish",),
+    ),
+    Fault(
+        "order_that_is_not_whole",
+        "an order of a profile counts when it is whole",
+        f"{SAMPLER}/file.rs",
+        " && Some(number) == word(4)",
+        "",
+        (f"{IO} lib sampler",),
+    ),
+    Fault(
+        "frames_of_the_loop",
+        "frames of the event loop are none of the request that it runs",
+        f"{SAMPLER}/reader.rs",
+        "frames.truncate(end);",
+        "let _ = end;",
+        (f"{IO} lib sampler",),
+    ),
+    Fault(
+        "held_up_by_another",
+        "requests that wait for a hub which does not come are told to be held up by what it is at",
+        f"{SAMPLER}/mod.rs",
+        "if sampling.is_asked() {",
+        "if false {",
+        (f"{IN_CLASSES} -k asgi",),
+    ),
+    Fault(
+        "value_of_another_variable",
+        "a call is known by the value of its variable, and of no other",
+        f"{DOCTOR}/src/python/contexts.rs",
+        "[this, found] if this == key",
+        "[_, found] if key != 0",
+        (f"{DOCTOR} lib contexts",),
+    ),
+    Fault(
+        "request_of_a_hubs_thread",
+        "what a hub's thread computes belongs to the route of the request that it is at",
+        f"{SAMPLER}/reader.rs",
+        "let marks = *shared.waiting.sampling.marks.get()?;",
+        "let marks = *shared.waiting.sampling.marks.get().filter(|_| false)?;",
+        (f"{PROFILED} -k gevent",),
+    ),
+    Fault(
+        "late_looks_of_a_profile",
+        "looks of a profile that did not come in time are counted",
+        PROFILE,
+        "(elapsed / interval.max(1)).saturating_sub(1)",
+        "0 * elapsed * interval",
+        (f"{IO} lib sampling",),
+    ),
+    Fault(
+        "stacks_of_a_profile_have_a_bound",
+        "a profile keeps 4,096 stacks, and the time of the others in sum",
+        PROFILE,
+        "self.stacks.len() >= MOST_STACKS",
+        "false",
+        (f"{IO} lib sampling",),
+    ),
+    Fault(
+        "one_profile_at_a_time",
+        "another profile is refused while one is taken",
+        PENDING,
+        "if state.profile is not None:",
+        "if False:",
+        (f"{ASKED} -k one_at_a_time",),
+    ),
+    Fault(
+        "profile_of_a_client_that_left",
+        "a profile ends with its client",
+        PENDING,
+        "if profile is None or profile.ticket not in tickets:",
+        "if True:",
+        (f"{ASKED} -k client_that_leaves",),
+    ),
+    Fault(
+        "report_of_another_order",
+        "a report counts if it is of the last order",
+        "python/tricorn/arbiter/worker_handle.py",
+        "(number is not None and named != [number])",
+        "False",
+        ("tests/unit/arbiter/test_worker_handle.py -k last_order",),
+    ),
+    Fault(
+        "recursion_counts_once",
+        "a function that calls itself has its time once",
+        "python/tricorn/doctor/profile/analysis.py",
+        "for key in {(frame.file, frame.function) for frame in stack}:",
+        "for key in [(frame.file, frame.function) for frame in stack]:",
+        ("tests/unit/doctor/profile/test_analysis.py -k function_has_time",),
     ),
 )

@@ -1,4 +1,4 @@
-//! Tail profiles: where the requests were that took longer than `profile_after`.
+//! Where requests are: of those that take longer than `profile_after`, why; and of all of them, while a profile is taken.
 //!
 //! ```text
 //!   a request begins ─rings, if none is under way─▶ sampler (a thread): plan ──▶ frames of the thread: read from memory, without the GIL
@@ -7,12 +7,14 @@
 //!                                    └────────────▶ routes ──▶ a file without a name, which the arbiter reads
 //! ```
 //!
-//! * `plan.rs`: which requests are looked at, and when; virtual time. `routes.rs`: what is kept, and its bounds.
+//! * `plan.rs`: which slow requests are looked at, and when; virtual time. `routes.rs`: what is kept, and its bounds.
+//! * `profile.rs`: what is kept while an operator has everything sampled.
 //! * `route.rs`: what a route is. `counts.rs`: how many requests were not slow.
-//! * `monitor/sampler.rs`: the thread.
+//! * `monitor/sampler/`: the thread.
 pub mod counts;
 pub mod plan;
-mod route;
+pub mod profile;
+pub mod route;
 mod routes;
 
 use crate::clock::{self, MILLI};
@@ -21,17 +23,18 @@ use crate::scoreboard::{Scoreboard, Word};
 use crate::sys::wake::Alarm;
 use crate::waiting::sleeper::Sleeper;
 use counts::{Counts, ONE_IN};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use tricorn_doctor::PyFrame;
+use tricorn_doctor::{Marks, PyFrame};
 
 /// The innermost first.
 pub type Frames = Vec<PyFrame>;
 
 /// What the sampler, the hub and the calls tell each other.
-pub struct Tails {
+pub struct Sampling {
     /// How long a request runs before it is looked at; 0: none is.
     pub after: u64,
     pub alarm: Arc<Alarm>,
@@ -45,6 +48,8 @@ pub struct Tails {
     pub named: Mutex<Vec<Named>>,
     /// Nanoseconds that the hub has spent on it.
     pub spent: AtomicU64,
+    /// How the call is found that a hub's thread is at.
+    pub marks: OnceLock<Marks>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -75,10 +80,11 @@ pub struct Named {
     pub name: String,
 }
 
-impl Tails {
-    pub fn new(after: u64) -> io::Result<Tails> {
-        let alarm = Arc::new(Alarm::new()?);
-        Ok(Tails {
+impl Sampling {
+    /// `bell`: what others ring.
+    pub fn new(after: u64, bell: Option<&OwnedFd>) -> io::Result<Sampling> {
+        let alarm = Arc::new(bell.map_or_else(Alarm::new, |bell| Alarm::of(bell.as_fd()))?);
+        Ok(Sampling {
             after,
             sleeper: Sleeper::new(alarm.clone()),
             alarm,
@@ -88,6 +94,7 @@ impl Tails {
             told: Mutex::default(),
             named: Mutex::default(),
             spent: AtomicU64::new(0),
+            marks: OnceLock::new(),
             thread: Mutex::default(),
         })
     }
@@ -140,6 +147,22 @@ impl Tails {
         }
     }
 
+    /// The hub is to tell where these calls wait.
+    pub fn order(&self, places: impl IntoIterator<Item = usize>) {
+        let mut wanted = lock(&self.wanted);
+        for place in places {
+            if wanted.len() < MOST_WANTED && !wanted.contains(&place) {
+                wanted.push(place);
+            }
+        }
+        self.asks.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the hub has not come since it was asked.
+    pub fn is_asked(&self) -> bool {
+        self.asks.load(Ordering::Relaxed)
+    }
+
     /// The hub has come: the places whose frames it is to tell.
     #[inline]
     pub fn take_order(&self) -> Option<Vec<usize>> {
@@ -190,12 +213,24 @@ impl Ended {
 /// Names that wait for the sampler.
 const MOST_NAMED: usize = 256;
 
+/// Where a request waits while the event loop is at something else: at that.
+pub fn held_up(frames: &[PyFrame], by: &str) -> Frames {
+    let function = if by.is_empty() { "held up".to_owned() } else { format!("held up by {by}") };
+    let mut held = frames.to_vec();
+    held.push(PyFrame { file: "[event loop]".to_owned(), function, line: 0 });
+    held
+}
+
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Places for which a hub is asked that has not come yet.
+const MOST_WANTED: usize = 256;
 /// The share of a processor that the sampler may have is one in so many.
 pub const SHARE: u64 = 100;
+/// That of a profile, which is taken for a while.
+pub const SHARE_OF_PROFILE: u64 = 10;
 /// Between two reports, at least.
 pub const REPORTS: u64 = 500 * MILLI;
 
@@ -210,10 +245,10 @@ mod tests {
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
         let route = route::hash(b"GET /a");
         for (after, counted) in [(u64::MAX, ONE_IN), (1, 0)] {
-            let tails = Tails::new(after).expect("a descriptor");
+            let sampling = Sampling::new(after, None).expect("a descriptor");
             while clock::now() <= board.call_started(0) + 1 {}
-            tails.ends(board, 0, None);
-            assert_eq!(tails.counts.of(route), counted);
+            sampling.ends(board, 0, None);
+            assert_eq!(sampling.counts.of(route), counted);
         }
     }
 
@@ -222,12 +257,12 @@ mod tests {
         let board = Scoreboard::private(1);
         board.begin(1);
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/a"]);
-        let tails = Tails::new(u64::MAX).expect("a descriptor");
+        let sampling = Sampling::new(u64::MAX, None).expect("a descriptor");
         for requests in 0..5 * ONE_IN {
             board.set(Word::Requests, requests);
-            tails.ends(board, 0, None);
+            sampling.ends(board, 0, None);
         }
-        assert_eq!(tails.counts.of(route::hash(b"GET /a")), 5 * ONE_IN);
+        assert_eq!(sampling.counts.of(route::hash(b"GET /a")), 5 * ONE_IN);
     }
 
     #[test]
@@ -235,10 +270,10 @@ mod tests {
         let board = Scoreboard::private(1);
         board.begin(1);
         board.call_begins(0, 7, [b"GET", b" ", b"/a"]);
-        let tails = Tails::new(1).expect("a descriptor");
-        tails.tell(board, vec![(0, Vec::new())], 5);
-        assert_eq!(lock(&tails.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
-        assert_eq!(tails.spent.load(Ordering::Relaxed), 5);
+        let sampling = Sampling::new(1, None).expect("a descriptor");
+        sampling.tell(board, vec![(0, Vec::new())], 5);
+        assert_eq!(lock(&sampling.told).iter().map(|told| told.started).collect::<Vec<_>>(), [7]);
+        assert_eq!(sampling.spent.load(Ordering::Relaxed), 5);
     }
 
     #[test]
@@ -248,16 +283,16 @@ mod tests {
         board.call_begins(0, 7, [b"GET", b" ", b"/users/anna"]);
         let ended = Ended { routes, route: routes.place("/users/{name}"), length: 50 };
         for (after, names) in [(100, 0), (50, 1)] {
-            let tails = Tails::new(after).expect("a descriptor");
-            tails.ends(board, 0, Some(ended));
-            let named = lock(&tails.named);
+            let sampling = Sampling::new(after, None).expect("a descriptor");
+            sampling.ends(board, 0, Some(ended));
+            let named = lock(&sampling.named);
             assert!(named.iter().all(|named| named.name == "GET /users/{name}" && named.started == 7), "{named:?}");
             assert_eq!(named.len(), names, "only what was looked at needs a name");
         }
-        let tails = Tails::new(u64::MAX).expect("a descriptor");
+        let sampling = Sampling::new(u64::MAX, None).expect("a descriptor");
         board.call_begins(0, clock::now(), [b"GET", b" ", b"/users/bob"]);
-        tails.ends(board, 0, Some(ended));
-        assert_eq!(tails.counts.of(ended.hash(b"GET /users/anna")), ONE_IN, "two paths, one route");
+        sampling.ends(board, 0, Some(ended));
+        assert_eq!(sampling.counts.of(ended.hash(b"GET /users/anna")), ONE_IN, "two paths, one route");
         assert_ne!(ended.hash(b"GET /users/anna"), ended.hash(b"PUT /users/anna"));
     }
 }

@@ -122,6 +122,11 @@ impl Plan {
         }
     }
 
+    /// How long a request runs before it is looked at.
+    pub fn after(&self) -> u64 {
+        self.after
+    }
+
     pub fn report(&self, counts: &Counts) -> Vec<u8> {
         self.routes.report(counts, self.after, self.late)
     }

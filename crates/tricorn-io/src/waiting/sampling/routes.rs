@@ -113,8 +113,8 @@ impl Routes {
         let mut most = MOST_STACKS;
         loop {
             let routes: Vec<Value> = self.routes.iter().map(|(hash, route)| route.told(*hash, counts, most)).collect();
-            let text = json!({"schema": "tricorn-tails/1", "after": after / MILLI, "late": late, "routes": routes})
-                .to_string();
+            let text =
+                json!({"schema": "tricorn-slow/1", "after": after / MILLI, "late": late, "routes": routes}).to_string();
             if text.len() <= MOST_BYTES || most == 0 {
                 return text.into_bytes();
             }

@@ -1,0 +1,1 @@
+"""Where the time of a running server goes, per route and worker, while it is sampled."""
