@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.tidy import blank_rust, closing_brace  # noqa: E402
 
-CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load")
+CRATES = ("tricorn-proto", "tricorn-io", "tricorn-py", "tricorn-load", "tricorn-doctor")
 PACKAGE = "tricorn"
 
 Graph = dict[str, set[str]]

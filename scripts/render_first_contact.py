@@ -78,30 +78,98 @@ SITUATIONS: Sequence[Situation] = (
         r"no module named 'nope'|import module \W?nope",
         "Check the name, chdir and pythonpath",
     ),
-    of_module("A package that is not installed", "imports:app", "Error: No module named 'no_such", "line 1, in <module>"),
+    of_module(
+        "A package that is not installed", "imports:app", "Error: No module named 'no_such", "line 1, in <module>"
+    ),
     of_module("An exception while the application is loaded", "raises:app", "KeyError: 'SECRET_KEY'", "line 2, in set"),
     of_module("A syntax error", "syntax:app", "SyntaxError: '\\[' was never closed|never closed", "line 2"),
-    of_module("A name that the module does not have", "main:ap", r"\bap\b.*(not found|attribute)|attribute .?ap\b",
-              "did you mean 'main:app'", status=4),
-    Situation("No application", "module|argument|application", "tricorn MODULE:APPLICATION", ["{bind}"],
-              ["{bind}"], ["{bind}"], ["{bind}"]),
-    Situation("A port that is in use", "in use", r"\(kill \d+\).*--bind", ["{bind}", "main:app"], ["{bind}", "main:app"],
-              ["{bind}", "main:app"], ["{bind}", "main:app"], busy=True),
-    Situation("A flag with a slip", "wrokers", "did you mean --workers", ["--wrokers", "2", "main:app"],
-              ["--wrokers", "2", "main:app"], ["--wrokers", "2", "main:app"], ["--wrokers", "2", "main:app"], status=2),
-    Situation("A value that is none", "four", "expected a whole number", ["-w", "four", "main:app"],
-              ["--workers", "four", "main:app"], ["--workers", "four", "main:app"], ["-w", "four", "main:app"], status=2),
-    Situation("A worker class with a slip", "asgii|uvicron", "did you mean", ["-k", "asgii", "{bind}", "main:app"], None,
-              None, ["-k", "asgii", "{bind}", "main:app"]),
-    Situation("A setting with a slip, in the configuration file", "wrokers", "conf.py:1.*did you mean|did you mean",
-              ["-c", "conf.py", "{bind}", "main:app"], None, None,
-              ["-c", "conf.py", "-k", "uvicorn.workers.UvicornWorker", "{bind}", "main:app"], until=SERVES, status=0),
-    Situation("A user that does not exist", "nosuchuser", "--user|user", ["-u", "nosuchuser", "{bind}", "main:app"], None,
-              None, ["-u", "nosuchuser", "{bind}", "main:app"]),
-    Situation("All is well", "Ready: |running on |Listening at", "at http://", ["-w", "4", "{bind}", "main:app"],
-              ["--workers", "4", "{bind}", "main:app"], ["--workers", "4", "{bind}", "main:app"],
-              ["-w", "4", "-k", "uvicorn.workers.UvicornWorker", "{bind}", "main:app"], until=SERVES, status=0),
-)  # fmt: skip
+    of_module(
+        "A name that the module does not have",
+        "main:ap",
+        r"\bap\b.*(not found|attribute)|attribute .?ap\b",
+        "did you mean 'main:app'",
+        status=4,
+    ),
+    Situation(
+        "No application",
+        "module|argument|application",
+        "tricorn MODULE:APPLICATION",
+        ["{bind}"],
+        ["{bind}"],
+        ["{bind}"],
+        ["{bind}"],
+    ),
+    Situation(
+        "A port that is in use",
+        "in use",
+        r"\(kill \d+\).*--bind",
+        ["{bind}", "main:app"],
+        ["{bind}", "main:app"],
+        ["{bind}", "main:app"],
+        ["{bind}", "main:app"],
+        busy=True,
+    ),
+    Situation(
+        "A flag with a slip",
+        "wrokers",
+        "did you mean --workers",
+        ["--wrokers", "2", "main:app"],
+        ["--wrokers", "2", "main:app"],
+        ["--wrokers", "2", "main:app"],
+        ["--wrokers", "2", "main:app"],
+        status=2,
+    ),
+    Situation(
+        "A value that is none",
+        "four",
+        "expected a whole number",
+        ["-w", "four", "main:app"],
+        ["--workers", "four", "main:app"],
+        ["--workers", "four", "main:app"],
+        ["-w", "four", "main:app"],
+        status=2,
+    ),
+    Situation(
+        "A worker class with a slip",
+        "asgii|uvicron",
+        "did you mean",
+        ["-k", "asgii", "{bind}", "main:app"],
+        None,
+        None,
+        ["-k", "asgii", "{bind}", "main:app"],
+    ),
+    Situation(
+        "A setting with a slip, in the configuration file",
+        "wrokers",
+        "conf.py:1.*did you mean|did you mean",
+        ["-c", "conf.py", "{bind}", "main:app"],
+        None,
+        None,
+        ["-c", "conf.py", "-k", "uvicorn.workers.UvicornWorker", "{bind}", "main:app"],
+        until=SERVES,
+        status=0,
+    ),
+    Situation(
+        "A user that does not exist",
+        "nosuchuser",
+        "--user|user",
+        ["-u", "nosuchuser", "{bind}", "main:app"],
+        None,
+        None,
+        ["-u", "nosuchuser", "{bind}", "main:app"],
+    ),
+    Situation(
+        "All is well",
+        "Ready: |running on |Listening at",
+        "at http://",
+        ["-w", "4", "{bind}", "main:app"],
+        ["--workers", "4", "{bind}", "main:app"],
+        ["--workers", "4", "{bind}", "main:app"],
+        ["-w", "4", "-k", "uvicorn.workers.UvicornWorker", "{bind}", "main:app"],
+        until=SERVES,
+        status=0,
+    ),
+)
 
 
 class Screen(NamedTuple):
@@ -127,11 +195,19 @@ def words_for(server: str, words: Sequence[str], port: int) -> list[str]:
     return [word for each in words for word in (bind if each == "{bind}" else [each])]
 
 
-def show(command: Sequence[str], directory: Path, until: str | None, longest: float = LONGEST, *, colours: bool = False) -> Screen:
+def show(
+    command: Sequence[str], directory: Path, until: str | None, longest: float = LONGEST, *, colours: bool = False
+) -> Screen:
     """Runs it on a terminal to its end, or until it has printed `until` or `longest` is over."""
     ours, theirs = pty.openpty()
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("TRICORN_", "GUNICORN_"))}
-    environ |= {"NO_COLOR": "" if colours else "1", "TERM": "xterm", "COLUMNS": "80", "LINES": str(SCREEN), "PYTHONUNBUFFERED": "1"}
+    environ |= {
+        "NO_COLOR": "" if colours else "1",
+        "TERM": "xterm",
+        "COLUMNS": "80",
+        "LINES": str(SCREEN),
+        "PYTHONUNBUFFERED": "1",
+    }
     process = subprocess.Popen(
         command, cwd=directory, env=environ, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
         start_new_session=True,
@@ -260,10 +336,10 @@ INTRODUCTION = """\
 What tricorn and its peers print when something is wrong on the first day, and when nothing is. Rendered by
 `python scripts/render_first_contact.py` from a run of each command on a terminal: change that. {versions}.
 
-Lines are those on the screen, without empty ones. *Said N times*: so many lines name the mistake. *Goes on*: the server does not
-end; it starts its workers again and again, or waits, and was interrupted after {longest:g} seconds. *–*: there is no such thing.
-What tricorn prints in each of these situations fits on a screen, names the mistake once, and says what to do: a test holds it to
-that.
+Lines are those on the screen, without empty ones. *Said N times*: so many lines name the mistake. *Goes on*: the server
+does not end; it starts its workers again and again, or waits, and was interrupted after {longest:g} seconds. *–*: there is
+no such thing. What tricorn prints in each of these situations fits on a screen, names the mistake once, and says what to
+do: a test holds it to that.
 """
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from benches.harness import report
 from benches.harness.process import ROOT
 from benches.versions import checkout
-from benches.versions.pairs import Case, Pairing
+from benches.versions.pairs import Case, Pairing, Side
 
 CLASSES = {
     "sync": ("wsgi", "sync"),
@@ -46,7 +46,7 @@ def main() -> int:
         commands[name] = f"tricorn {line} -w {arguments.workers}"
         for connections in map(int, arguments.connections.split(",")):
             case = Case("close", more={"keep_alive": False, "connections": connections})
-            pairing = Pairing(line, f"benches.apps.{application}:app", list(trees.values()), case)
+            pairing = Pairing(line, f"benches.apps.{application}:app", [Side(tree) for tree in trees.values()], case)
             for version, turns in measure(pairing, trees, arguments).items():
                 rows.append(row(name, connections, version, turns))
                 data[f"{name}, {connections} at a time, {version}"] = turns
@@ -72,7 +72,7 @@ def measure(pairing: Pairing, trees: Mapping[str, Path], arguments: argparse.Nam
     """All servers run side by side and take turns: while one is asked the others are idle."""
     with ExitStack() as stack:
         sizes = [pairing._replace(line=f"{pairing.line} -w {workers}") for workers in (1, arguments.workers)]
-        servers = {version: [one.started(tree, 0, stack) for one in sizes] for version, tree in trees.items()}
+        servers = {version: [one.started(Side(tree), 0, stack) for one in sizes] for version, tree in trees.items()}
         for pair in servers.values():
             for server in pair:
                 pairing.case.cost(server)  # what is made for the first requests only

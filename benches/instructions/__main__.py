@@ -21,9 +21,8 @@ from tricorn.bench.configuration import Configuration
 from benches.harness import report
 from benches.harness.load import good, send
 from benches.harness.process import ROOT, DidNotServe, Server, free_port
-from benches.versions import checkout
-from benches.versions.__main__ import CASES, CLASSES, WEBSOCKETS, application, line
-from benches.versions.pairs import Case
+from benches.versions.__main__ import CASES, CLASSES, add_base, application, is_wanted, line, name_of_base, sides
+from benches.versions.pairs import Case, Side
 
 HEADER = ["class", "case", "base", "this", "ratio"]
 WARM = 300
@@ -35,29 +34,31 @@ def main() -> int:
     arguments = parse()
     if missing := [tool for tool in ("valgrind", "vgdb") if not shutil.which(tool)]:
         sys.exit(f"{' and '.join(missing)} cannot be found: install valgrind (apt install valgrind).")
-    trees = [checkout.packages(arguments.base), ROOT / "python"]
+    compared = sides(arguments)
     rows, data, above = [], {}, []
     classes = arguments.classes.split(",")
     for worker_class in classes:
         for case in CASES:
-            if case.name not in arguments.cases.split(",") or (case.name == "echo" and worker_class not in WEBSOCKETS):
+            if not is_wanted(case, worker_class, arguments):
                 continue
-            base, this = (count(worker_class, case, tree, arguments.requests) for tree in trees)
+            base, this = (count(worker_class, case, side, arguments.requests) for side in compared)
             rows.append([worker_class, case.name, f"{base:,.0f}", f"{this:,.0f}", f"{this / base:.3f}"])
             data[f"{worker_class}, {case.name}"] = {"base": base, "this": this}
             print("  " + "  ".join(f"{cell:>9}" for cell in rows[-1]), flush=True)
             if this / base > arguments.most:
                 above.append(f"{worker_class} {case.name}")
-    title = f"Instructions of a request beside {arguments.base}: {arguments.requests} requests, one after another"
+    title = (
+        f"Instructions of a request beside {name_of_base(arguments)}: {arguments.requests} requests, one after another"
+    )
     report.conclude(arguments, title, {name: line(name) for name in classes}, report.table(HEADER, rows), data)
     if above:
-        print(f"above {arguments.most:g} times the instructions of {arguments.base}: {', '.join(above)}")
+        print(f"above {arguments.most:g} times the instructions of {name_of_base(arguments)}: {', '.join(above)}")
     return 1 if above else 0
 
 
 def parse() -> argparse.Namespace:
     parser = report.options("instructions", __doc__)
-    parser.add_argument("--base", default="HEAD", help="a revision of this repository (default: the last commit)")
+    add_base(parser)
     parser.add_argument("--classes", default=",".join(CLASSES), help="comma separated; all if not given")
     parser.add_argument("--cases", default="hello", help="of benches.versions, comma separated (default: hello)")
     parser.add_argument("--requests", type=int, default=600, help="that are counted")
@@ -65,11 +66,11 @@ def parse() -> argparse.Namespace:
     return report.begin(parser)
 
 
-def count(worker_class: str, case: Case, tree: Path, requests: int) -> float:
+def count(worker_class: str, case: Case, side: Side, requests: int) -> float:
     """Instructions of the worker per request. Ends the program when a server does not come up twice."""
     for last in (False, True):
         try:
-            return counted(worker_class, case, tree, requests)
+            return counted(worker_class, case, side, requests)
         except DidNotServe as reason:
             if last:
                 sys.exit(f"{worker_class} {case.name}: {reason}")
@@ -77,10 +78,12 @@ def count(worker_class: str, case: Case, tree: Path, requests: int) -> float:
     raise AssertionError("not reached")
 
 
-def counted(worker_class: str, case: Case, tree: Path, requests: int) -> float:
+def counted(worker_class: str, case: Case, side: Side, requests: int) -> float:
     port = free_port()
-    command = Configuration.parse(line(worker_class)).command(sys.executable, application(worker_class), port, None)
-    environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": "0"}
+    command = Configuration.parse(line(worker_class)).command(
+        sys.executable, case.app or application(worker_class), port, None
+    )
+    environment = {"PYTHONPATH": f"{ROOT}:{side.tree}", "PYTHONHASHSEED": "0", **side.environment}
     with tempfile.TemporaryDirectory() as folder:
         callgrind = ["--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/%p"]
         with UnderValgrind([sys.executable, SHIELD, "valgrind", *callgrind, *command], port, environment) as server:

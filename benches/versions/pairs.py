@@ -49,6 +49,8 @@ class Case(NamedTuple):
     name: str
     path: str = "/"
     more: Mapping[str, Any] = {}
+    #: `module:name`, where it is not the application that each class has.
+    app: str = ""
 
     def cost(self, server: Server) -> Turn:
         """Of a second. Raises DidNotServe when an answer is an error."""
@@ -57,23 +59,30 @@ class Case(NamedTuple):
         return Turn(requests, (spent(server) - before) / requests * 1e6)
 
 
+class Side(NamedTuple):
+    """One of those that are compared: a package, and settings of its own (`TRICORN_…`)."""
+
+    tree: Path
+    environment: Mapping[str, str] = {}
+
+
 class Pairing(NamedTuple):
-    """The same configuration of tricorn from several trees."""
+    """The same configuration of tricorn from several trees, or with other settings."""
 
     line: str
     application: str
-    trees: Sequence[Path]
+    sides: Sequence[Side]
     case: Case
 
-    def started(self, tree: Path, seed: int, stack: ExitStack) -> Server:
+    def started(self, side: Side, seed: int, stack: ExitStack) -> Server:
         port = free_port()
-        command = Configuration.parse(self.line).command(sys.executable, self.application, port, None)
-        environment = {"PYTHONPATH": f"{ROOT}:{tree}", "PYTHONHASHSEED": str(seed)}
+        command = Configuration.parse(self.line).command(sys.executable, self.case.app or self.application, port, None)
+        environment = {"PYTHONPATH": f"{ROOT}:{side.tree}", "PYTHONHASHSEED": str(seed), **side.environment}
         return stack.enter_context(Server(command, port, environment))
 
 
 def measure(pairing: Pairing, count: int, starts: int) -> Pairs:
-    """`count` pairs of turns of the servers of two trees, the first one's first in every other pair.
+    """`count` pairs of turns of the servers of two sides, the first one's first in every other pair.
 
     Both are started anew `starts` times, each time with another seed for the hashes of strings: where a process has its
     memory, and which keys of a dict collide, is a matter of luck, and worth some percent.
@@ -86,7 +95,7 @@ def measure(pairing: Pairing, count: int, starts: int) -> Pairs:
 
 def measure_once(pairing: Pairing, count: int, seed: int) -> Pairs:
     with ExitStack() as stack:
-        servers = [pairing.started(tree, seed, stack) for tree in pairing.trees]
+        servers = [pairing.started(side, seed, stack) for side in pairing.sides]
         for server in servers:
             pairing.case.cost(server)  # what is made for the first requests only
         turns: list[list[Turn]] = [[], []]

@@ -123,7 +123,8 @@ def test_a_call_that_shares_its_thread_is_told_what_it_held_up_the_others_for(
     worker_class: str, tmp_path: Path
 ) -> None:
     (name, paths), log, port = TOLD[worker_class], tmp_path / "access.log", free_port()
-    config = f"worker_class = {worker_class!r}\nasgi_loop = 'asyncio'\naccesslog = {str(log)!r}\nlog_format = 'json'\nadmin_bind = '127.0.0.1:{port}'\n"
+    config = f"worker_class = {worker_class!r}\nasgi_loop = 'asyncio'\n"
+    config += f"accesslog = {str(log)!r}\nlog_format = 'json'\nadmin_bind = '127.0.0.1:{port}'\n"
     with Site(config, app=f"work:{name}", files={"work.py": SHARING}) as site:
         logged = Logged(site, log)
         for path in paths:

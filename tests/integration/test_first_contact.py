@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts import render_first_contact as contact
 
+from scripts import render_first_contact as contact
 from tests.harness.server import REFERENCE, run
 
 pytestmark = pytest.mark.skipif(REFERENCE, reason="the page is about tricorn's own words")
@@ -57,7 +57,7 @@ SENTENCES = {
 
 @pytest.mark.parametrize(("what", "argv", "start", "check"), FAILS, ids=[what for what, *_ in FAILS])
 def test_check_config_says_no_where_the_start_does(what: str, argv: list[str], start: int, check: int) -> None:
-    """With the same sentence; an application that cannot be loaded is 3 or 4 at the start and 1 here, as in gunicorn."""
+    """With the same sentence; an application that cannot be loaded is 3 or 4 at the start and 1 here: gunicorn's."""
     busy = "in use" in what
     with contact.scene(contact.SITUATIONS[0]._replace(busy=busy)) as (directory, port):
         bind = [] if "-b" in argv else ["-b", f"127.0.0.1:{port}"]
@@ -100,7 +100,9 @@ def test_a_terminal_has_short_lines_coloured_by_status(tmp_path: Path) -> None:
     (tmp_path / "gunicorn.conf.py").write_text(ASKED)
     command = [*TRICORN, "-b", "127.0.0.1:0", "seen"]
     screen = contact.show(command, tmp_path, r'"GET /there HTTP/1.1"', LONGEST, colours=True)
-    assert re.search(rb'\x1b\[33m\d\d:\d\d:\d\d 404      127.0.0.1 "GET /there HTTP/1.1" 0 bytes, \d+ ms\x1b\[0m', screen.raw)
+    assert re.search(
+        rb'\x1b\[33m\d\d:\d\d:\d\d 404      127.0.0.1 "GET /there HTTP/1.1" 0 bytes, \d+ ms\x1b\[0m', screen.raw
+    )
     assert screen.saying("Ready: 1 sync worker serves seen at .* configured by ./gunicorn.conf.py")
     assert not screen.saying("Booting worker|Listening at")
     plain = contact.show(command, tmp_path, r'"GET /there HTTP/1.1"', LONGEST)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.harness import Site
+from tests.harness import Site, proc, until
 from tests.harness.classes import each
+from tests.harness.wire import request
 from tests.integration.test_loop_time import APPLICATIONS, NAMES
 
 SECONDS = 0.4
@@ -86,3 +90,39 @@ def test_it_can_be_switched_off() -> None:
         server.get("/blocks")
         server.get("/blocks")
         assert not server.log.matching(REPORT.pattern)
+
+
+BUSY = """
+import time
+from pathlib import Path
+BEGUN = Path(__file__).with_name("begun")
+def application(environ, start_response):
+    if environ["PATH_INFO"] == "/busy":
+        BEGUN.touch()
+        end = time.thread_time() + 0.03
+        while time.thread_time() < end: pass
+    start_response("204 No Content", [])
+    return []
+"""
+
+
+def test_a_pause_of_the_process_is_no_stall() -> None:
+    """What the loop was at when all was stopped is none of the reasons."""
+    with Site("worker_class = 'gevent'\n", app="busy:application", files={"busy.py": BUSY}, fresh=True) as server:
+        server.get("/")
+        worker, begun = server.worker_pid(), server.directory / "begun"
+        for _ in range(5):
+            with server.connect() as wire:
+                wire.send(request("GET", "/busy"))
+                until(begun.exists, "it is at it", every=0.001)
+                os.kill(worker, signal.SIGSTOP)
+                until(lambda: proc.is_stopped(worker), "it is stopped")
+                end = time.monotonic() + 0.3
+                until(lambda end=end: time.monotonic() > end, "the pause is over")
+                os.kill(worker, signal.SIGCONT)
+                assert wire.reply().status == 204
+            begun.unlink()
+        for _ in range(30):  # long enough for a report to come
+            server.get("/")
+        told = [line[0] for line in server.log.matching(REPORT.pattern) if "STARVED" not in line[0]]
+        assert not told, "a machine that has no processor for it is told, and true"

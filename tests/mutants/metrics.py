@@ -54,10 +54,10 @@ METRICS = (
     Fault(
         "slices_are_one_calls",
         "what a thread uses between two looks is a call's that it was at both times",
-        f"{SRC}/waiting/slices.rs",
+        f"{SRC}/monitor/slicer.rs",
         "(before.owner, before.since) == (slice.owner, slice.since)",
         "before.owner == slice.owner",
-        (f"{IO} lib slices",),
+        (f"{IO} lib slicer",),
     ),
     Fault(
         "marks_are_of_one_call",

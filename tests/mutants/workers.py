@@ -15,7 +15,9 @@ WORKERS = (
         "post_fork runs before the privileges are dropped",
         BASE,
         "        config.post_fork(self.spec.server, self)\n"
+        "        self.call_file = privileges.keep_call_file(config.uid, config.gid)\n"
         "        privileges.drop(config.uid, config.gid, initgroups=config.initgroups)\n",
+        "        self.call_file = privileges.keep_call_file(config.uid, config.gid)\n"
         "        privileges.drop(config.uid, config.gid, initgroups=config.initgroups)\n"
         "        config.post_fork(self.spec.server, self)\n",
         ("tests/compat/test_hooks.py -k privileges",),

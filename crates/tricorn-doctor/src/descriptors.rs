@@ -3,6 +3,7 @@
 //! A socket of another process is asked through a duplicate of it (pidfd_getfd(2), permitted with the right to read the
 //! memory), since the kernel builds /proc/PID/net/tcp from all sockets of the host: 8 to 212 ms were measured.
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use std::cell::Cell;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -11,13 +12,19 @@ pub struct Descriptors {
     pid: u32,
     /// None: the process is our own, or it may not be asked.
     handle: Option<OwnedFd>,
+    refused: Cell<bool>,
 }
 
 impl Descriptors {
     pub fn new(pid: u32) -> Self {
         let other = (pid != std::process::id()).then(|| Pid::from_raw(i32::try_from(pid).ok()?)).flatten();
         let handle = other.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        Self { pid, handle }
+        Self { pid, handle, refused: Cell::new(false) }
+    }
+
+    /// Whether a socket could not be asked because that is forbidden.
+    pub fn were_refused(&self) -> bool {
+        self.refused.get()
     }
 
     pub fn describe(&mut self, fd: i32) -> String {
@@ -54,7 +61,9 @@ impl Descriptors {
             // SAFETY: the number is asked for its name only. Should it be another descriptor by then, that one is described.
             return describe_socket(unsafe { BorrowedFd::borrow_raw(fd) });
         };
-        let copy = pidfd_getfd(handle, fd, PidfdGetfdFlags::empty()).ok()?;
+        let copy = pidfd_getfd(handle, fd, PidfdGetfdFlags::empty())
+            .inspect_err(|error| self.refused.set(self.refused.get() || *error == rustix::io::Errno::PERM))
+            .ok()?;
         // SAFETY: the copy is open until the end of this function.
         describe_socket(unsafe { BorrowedFd::borrow_raw(copy.as_raw_fd()) })
     }

@@ -4,22 +4,24 @@
 //!   times ── glance ── glance ── … ── glance ── times ── each thread: call, native stack, Python frames, call again
 //!             └ where is each innermost frame, who has the GIL? ┘                     └ the same call: they belong together
 //! ```
-use crate::calls::{self, Described};
+use crate::calls;
 use crate::descriptors::Descriptors;
+use crate::gathered::{Gathered, Inside, application, called_by_python, in_words, one_of, short};
 use crate::glances::Glances;
 use crate::images::Images;
+use crate::leaves::Leaves;
 use crate::maps::Maps;
 use crate::memory::Memory;
 use crate::naming;
-use crate::native::Stacks;
-use crate::procfs::{self, Call, Times};
+use crate::native::{Stack, Stacks, Standing};
+use crate::procfs::{self, Call, SystemCalls, Times};
 use crate::python::frames::{self, Codes, PyFrame, Walked, Walks};
 use crate::python::runtime::{GilState, PyThread, Runtime, Unreadable};
-use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread, ThreadGil};
-use crate::spot::Leaves;
-use crate::trouble::Trouble;
-use crate::verdict::{self, CallEvidence, Evidence, GilEvidence};
+use crate::report::{Gil, Interpreter, Library, Look, Native, NativeFrame, Thread};
+use crate::trouble::{self, Trouble};
+use crate::verdict::{self, Evidence};
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 /// A process, and what is kept of it from look to look: its files, symbols and unwind tables.
@@ -33,33 +35,30 @@ pub struct Doctor {
     codes: Codes,
     pub(crate) leaves: Leaves,
     pub walks: Walks,
+    pub(crate) calls: SystemCalls,
+    /// The kernel tells processor time in ticks only.
+    is_coarse: bool,
 }
 
-/// What is known of a thread before it is judged.
-struct Gathered {
-    tid: u32,
-    state: char,
-    cpu: f64,
-    queued: f64,
-    inside: Inside,
-    /// Its system call was another one at each reading.
-    in_slices: bool,
-    wait_channel: String,
-    python: Option<PyThread>,
-    walked: Walked,
-}
-
-/// A thread in the kernel.
-struct Inside {
-    call: Call,
-    described: Option<Described>,
-    native: Native,
-    waits_for_gil: bool,
-}
+/// Has a thread of this process stand still while it is read. `false`: it did not come to, or went on meanwhile.
+pub type Halt<'h> = &'h mut dyn FnMut(u32, &mut dyn FnMut(Standing)) -> bool;
 
 impl Doctor {
-    /// Our own process, or another one of the same user.
+    /// Another process of the same user, or our own.
     pub fn open(pid: u32) -> Result<Self, Trouble> {
+        Self::open_with(pid, None)
+    }
+
+    /// Our own process. `call_file` is what was opened as /proc/thread-self/syscall by its first thread, while it might.
+    pub fn open_own(call_file: Option<File>) -> Result<Self, Trouble> {
+        // What is missing is no process, but what tells of it.
+        Self::open_with(std::process::id(), call_file).map_err(|trouble| match trouble {
+            Trouble::Gone(_) => Trouble::Forbidden(NO_PROC.to_owned()),
+            other => other,
+        })
+    }
+
+    fn open_with(pid: u32, call_file: Option<File>) -> Result<Self, Trouble> {
         let maps = maps(pid)?;
         let probe = maps.iter().find(|mapping| mapping.readable && mapping.is_file());
         let probe = probe.map(|mapping| mapping.start).ok_or(Trouble::NotPython(pid))?;
@@ -72,7 +71,10 @@ impl Doctor {
         };
         let descriptors = Descriptors::new(pid);
         let (stacks, codes, walks) = (Stacks::default(), Codes::default(), Walks::default());
-        Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, leaves: Leaves::default(), walks })
+        let calls = SystemCalls::new(pid, call_file);
+        let is_coarse = procfs::times(pid, pid).is_none();
+        let leaves = Leaves::default();
+        Ok(Self { pid, memory, images, stacks, descriptors, runtime, codes, leaves, walks, calls, is_coarse })
     }
 
     /// Looks for about `window` at all threads but the one that looks. Blocks for that long.
@@ -108,7 +110,14 @@ impl Doctor {
             gathered.push(self.gather(tid, python, gil, (cpu, queued)));
         }
         let holders = self.holders(&gathered, &gils);
-        let threads = gathered.into_iter().map(|each| self.judged(each, &glances, &holders)).collect();
+        let judged = |each: Gathered| {
+            let seen = each.python.and_then(|thread| glances.get(&thread.state));
+            let holder = each.python.and_then(|thread| holders.get(&thread.interpreter));
+            // Where the interpreter is not known, each thread may be one of it.
+            each.judged(self.pid, self.runtime.is_ok(), seen, holder)
+        };
+        let threads = gathered.into_iter().map(judged).collect();
+        let forbidden = self.calls.were_refused().then(|| trouble::without_calls(self.pid));
         Ok(Look {
             pid: self.pid,
             command: command(self.pid),
@@ -116,15 +125,45 @@ impl Doctor {
             seconds: elapsed.as_secs_f64(),
             threads,
             walks: self.walks,
-            notes: self.notes(),
+            missing: self.missing(),
+            notes: self.notes(forbidden.clone()),
+            forbidden: forbidden.unwrap_or_default(),
         })
+    }
+
+    /// The same. Those of these threads that compute in native code are halted for a moment each, so that the stack of that is told.
+    pub fn look_deep(&mut self, window: Duration, tids: &[u32], halt: Halt<'_>) -> Result<Look, Trouble> {
+        let mut look = self.look(window)?;
+        let computes = |thread: &&mut Thread| tids.contains(&thread.tid) && thread.verdict.computes_natively();
+        for thread in look.threads.iter_mut().filter(computes) {
+            self.deepen(thread, halt);
+        }
+        Ok(look)
+    }
+
+    /// What is copied while it stands still is unwound when it has gone on.
+    fn deepen(&mut self, thread: &mut Thread, halt: Halt<'_>) {
+        let mut copied = None;
+        let memory = &self.memory;
+        let stood = halt(thread.tid, &mut |at| copied = Some((Stack::copy(memory, at.stack), at)));
+        let Some((stack, at)) = copied.filter(|_| stood) else { return };
+        let mut native = self.native_of(stack, at);
+        native.library = native.library.or_else(|| called_by_python(&native.frames));
+        let at = thread.application.as_ref().map(short).unwrap_or_default();
+        let library = native.library.as_ref().map(|library| in_words(library, true)).unwrap_or_default();
+        thread.sentence = verdict::sentence(thread.verdict, &Evidence { at, library, ..Evidence::default() });
+        thread.native = native;
     }
 
     fn times(&self) -> Result<HashMap<u32, Times>, Trouble> {
         let tids = procfs::tasks(self.pid).ok_or(Trouble::Gone(self.pid))?;
         let own = own_tid();
         let others = tids.into_iter().filter(|&tid| tid != own);
-        Ok(others.filter_map(|tid| Some((tid, procfs::times(self.pid, tid)?))).collect())
+        Ok(others.filter_map(|tid| Some((tid, self.times_of(tid)?))).collect())
+    }
+
+    fn times_of(&self, tid: u32) -> Option<Times> {
+        if self.is_coarse { procfs::coarse_times(self.pid, tid) } else { procfs::times(self.pid, tid) }
     }
 
     pub fn python_threads(&self) -> Vec<PyThread> {
@@ -201,22 +240,23 @@ impl Doctor {
         let (cpu, queued) = times;
         // A thread that has just woken up is in no call, and may wait for a processor until the next one.
         let woke = |inside: &Inside| inside.call == Call::Running && cpu < 0.5;
-        let first = procfs::times(self.pid, tid);
+        let first = self.times_of(tid);
         // A thread that waits for the GIL asks again every 5 ms: a look in between two waits finds the same stack.
         for _ in 1..ATTEMPTS {
             if woke(&inside) {
                 std::thread::sleep(NEXT_CALL);
-            } else if inside.call.is_same(&procfs::call(self.pid, tid)) {
+            } else if inside.call.is_same(&self.calls.of(tid)) {
                 break;
             }
             slices.push(std::mem::replace(&mut inside, self.inside(tid, gil)));
             walked = python.and_then(|thread| self.frames_of(&thread)).unwrap_or_default();
         }
         // The kernel counts what a thread waits for a processor when it gets one: of this one nothing is counted yet.
-        let has_none = woke(&inside) && slices.iter().all(woke) && first == procfs::times(self.pid, tid);
+        let is_told = !self.is_coarse && woke(&inside) && slices.iter().all(woke);
+        let has_none = is_told && first == self.times_of(tid);
         let queued = if has_none { 1.0 - cpu } else { queued };
         let had_call = slices.iter().any(|slice| slice.described.is_some());
-        let in_slices = (woke(&inside) && had_call) || !inside.call.is_same(&procfs::call(self.pid, tid));
+        let in_slices = (woke(&inside) && had_call) || !inside.call.is_same(&self.calls.of(tid));
         if in_slices {
             slices.push(inside);
             inside = one_of(slices);
@@ -228,7 +268,7 @@ impl Doctor {
 
     /// The system call that a thread is in, and its native stack.
     fn inside(&mut self, tid: u32, gil: Option<GilState>) -> Inside {
-        let call = procfs::call(self.pid, tid);
+        let call = self.calls.of(tid);
         let (native, described) = match call {
             Call::Inside(entered) => {
                 let described = calls::describe(&entered, &self.memory, &mut self.descriptors);
@@ -236,6 +276,7 @@ impl Doctor {
             }
             Call::Fault(entered) => (self.native(entered.stack, entered.program), None),
             Call::Running => (Native::without(RUNNING), None),
+            Call::Forbidden => (Native { forbidden: true, ..Native::without(NOTHING) }, None),
             Call::Unknown => (Native::without(NOTHING), None),
         };
         let waits_for_gil = match call {
@@ -252,7 +293,11 @@ impl Doctor {
     }
 
     pub(crate) fn native(&mut self, stack: u64, program: u64) -> Native {
-        let raw = self.stacks.walk(&self.memory, &mut self.images, stack, program);
+        self.native_of(Stack::copy(&self.memory, stack), Standing::entered(stack, program))
+    }
+
+    fn native_of(&mut self, stack: Stack, at: Standing) -> Native {
+        let raw = self.stacks.walk(&self.memory, &mut self.images, stack, at);
         let frames: Vec<NativeFrame> = raw
             .iter()
             .map(|frame| {
@@ -282,7 +327,7 @@ impl Doctor {
         if frames.is_empty() {
             return Native::without(NOT_HERE);
         }
-        Native { frames, library, missing: String::new() }
+        Native { frames, library, ..Native::default() }
     }
 
     /// Who holds a GIL, in words, by thread state.
@@ -299,59 +344,6 @@ impl Doctor {
             }
         }
         holders
-    }
-
-    fn judged(&self, each: Gathered, glances: &HashMap<u64, Glances>, holders: &HashMap<u64, (u64, String)>) -> Thread {
-        let name = procfs::name(self.pid, each.tid);
-        let seen = each.python.and_then(|thread| glances.get(&thread.state));
-        let holder = each.python.and_then(|thread| holders.get(&thread.interpreter));
-        let application = application(&each.walked.frames);
-        let call_name = each.inside.described.as_ref().map(|call| call.name.as_str()).unwrap_or_default();
-        let evidence = Evidence {
-            running: each.cpu,
-            queued: each.queued,
-            is_stopped: matches!(each.state, 'T' | 't'),
-            // Where the interpreter is not known, each thread may be one of it.
-            is_python: each.python.is_some() || self.runtime.is_err(),
-            call: each.inside.described.as_ref().map(call_evidence),
-            in_slices: each.in_slices,
-            collects: seen.is_some_and(Glances::collects),
-            gil: GilEvidence {
-                held: seen.map(Glances::held).unwrap_or_default(),
-                waits: each.inside.waits_for_gil,
-                holder: holder.map(|(_, words)| words.clone()).unwrap_or_default(),
-            },
-            position: seen.map(Glances::position).unwrap_or_default(),
-            at: application.as_ref().map(short).unwrap_or_default(),
-            library: each
-                .inside
-                .native
-                .library
-                .as_ref()
-                .map(|library| in_words(library, each.python.is_some()))
-                .unwrap_or_default(),
-            in_lock: in_lock(&each, call_name),
-            in_own_poll: naming::waits_for_events(call_name, &each.walked.frames),
-        };
-        let (verdict, sentence) = verdict::judge(&evidence);
-        let holds = each.python.zip(holder).is_some_and(|(thread, (state, _))| thread.state == *state);
-        Thread {
-            tid: each.tid,
-            name,
-            main: each.tid == self.pid,
-            state: each.state,
-            cpu: round(each.cpu),
-            queued: round(each.queued),
-            verdict,
-            sentence,
-            moving: each.walked.moving,
-            python: each.walked.frames,
-            application,
-            native: each.inside.native,
-            call: each.inside.described.filter(|_| !each.in_slices),
-            wait_channel: each.wait_channel,
-            gil: ThreadGil { holds, waits: each.inside.waits_for_gil },
-        }
     }
 
     fn interpreter(
@@ -376,66 +368,25 @@ impl Doctor {
         threads.keys().map(|&tid| (tid, if same { tid } else { procfs::inner_tid(self.pid, tid) })).collect()
     }
 
-    fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> = self.runtime.as_ref().err().cloned().into_iter().collect();
+    /// The steps that are left out because something is forbidden here, or not known: the same sentences at each look.
+    fn missing(&self) -> Vec<String> {
+        let mut missing: Vec<String> = self.runtime.as_ref().err().cloned().into_iter().collect();
+        if self.descriptors.were_refused() {
+            missing.push(NO_PEERS.to_owned());
+        }
+        if self.is_coarse {
+            missing.push(NO_QUEUE.to_owned());
+        }
+        missing
+    }
+
+    fn notes(&self, forbidden: Option<String>) -> Vec<String> {
+        let mut notes = self.missing();
+        notes.extend(forbidden);
         if self.memory.way() != "process_vm_readv" {
             notes.push(format!("Memory is read by way of {}: process_vm_readv is forbidden here.", self.memory.way()));
         }
         notes
-    }
-}
-
-/// Of calls that are over: the last one, and the library that was found on each stack. A single stack was of no one moment.
-fn one_of(slices: Vec<Inside>) -> Inside {
-    let mut library: Option<Library> = None;
-    let mut is_same = true;
-    for found in slices.iter().filter_map(|slice| slice.native.library.as_ref()) {
-        is_same &= library.as_ref().is_none_or(|before| before.path == found.path);
-        library = Some(found.clone());
-    }
-    let native = Native { library: library.filter(|_| is_same), ..Native::without(MOVED) };
-    let waits_for_gil = slices.iter().any(|slice| slice.waits_for_gil);
-    let described = slices.into_iter().rev().find_map(|slice| slice.described);
-    Inside { call: Call::Unknown, described, native, waits_for_gil }
-}
-
-fn call_evidence(call: &Described) -> CallEvidence {
-    let peers: Vec<String> = call
-        .descriptors
-        .iter()
-        .take(3)
-        .map(|each| if each.what.is_empty() { format!("descriptor {}", each.fd) } else { each.what.clone() })
-        .collect();
-    let more = call.descriptors.len().saturating_sub(3);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let on = if peers.is_empty() { String::new() } else { format!("on {}{more}", peers.join(", ")) };
-    let words: Vec<&str> = [on.as_str(), call.detail.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
-    CallEvidence { name: call.name.clone(), what: words.join(", ") }
-}
-
-fn in_lock(each: &Gathered, call: &str) -> bool {
-    let functions =
-        || each.inside.native.frames.iter().filter(|frame| frame.certain).filter_map(|frame| frame.function.as_deref());
-    // A library that waits on a futex of its own is called through no lock of Python.
-    let innermost = || each.walked.frames.first().is_some_and(|frame| frame.file.ends_with("/threading.py"));
-    call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
-}
-
-/// Of frames, the innermost first, the innermost one of the application; where there is none, the innermost one.
-pub fn application(walked: &[frames::PyFrame]) -> Option<frames::PyFrame> {
-    let own = walked.iter().find(|frame| naming::is_application(&frame.file));
-    own.or(walked.first()).cloned()
-}
-
-fn short(frame: &frames::PyFrame) -> String {
-    format!("{}:{} in {}", frame.file, frame.line, frame.function)
-}
-
-/// What Python has called is a function; a thread of the library itself began in any.
-fn in_words(library: &Library, is_called: bool) -> String {
-    match &library.function {
-        Some(function) if is_called => format!("{} ({function})", library.name),
-        _ => library.name.clone(),
     }
 }
 
@@ -444,10 +395,6 @@ fn shares(before: Option<&Times>, after: Option<&Times>, elapsed: Duration) -> (
     let whole = elapsed.as_nanos().max(1) as f64;
     let share = |early: u64, late: u64| (late.saturating_sub(early) as f64 / whole).min(1.0);
     (share(before.running, after.running), share(before.queued, after.queued))
-}
-
-fn round(share: f64) -> f64 {
-    (share * 1000.0).round() / 1000.0
 }
 
 pub(crate) fn maps(pid: u32) -> Result<Maps, Trouble> {
@@ -490,5 +437,9 @@ const NEXT_CALL: Duration = Duration::from_millis(1);
 
 const NOTHING: &str = "The kernel does not tell what system call it is in.";
 const RUNNING: &str = "It ran: without ptrace(2) the kernel does not tell the stack of a thread that runs.";
-const MOVED: &str = "It went on while its stack was read.";
+const NO_PROC: &str = "/proc/self/maps cannot be read: no proc(5) is mounted here.";
+const NO_PEERS: &str =
+    "Sockets are not told by their peers: pidfd_getfd(2) is forbidden here (a seccomp profile, as a rule).";
+const NO_QUEUE: &str = "The kernel tells no times in /proc/PID/task/TID/schedstat: shares of a processor are rough, \
+    and threads that get none are not told as STARVED.";
 const NOT_HERE: &str = "Native stacks are read on x86-64 and aarch64.";

@@ -48,6 +48,20 @@ pub fn takes_gil(function: &str) -> bool {
     ["take_gil", "PyEval_RestoreThread", "PyEval_AcquireThread", "_PyEval_AcquireLock"].contains(&function)
 }
 
+/// The loop that runs Python code.
+pub fn is_evaluation(function: &str) -> bool {
+    function.starts_with("_PyEval_EvalFrame") || function.starts_with("_PyEval_Vector")
+}
+
+/// What stands between Python code and the function that it calls.
+pub fn is_plumbing(function: &str) -> bool {
+    let plain = function.to_ascii_lowercase();
+    plain.contains("vectorcall")
+        || plain.contains("object_call")
+        || plain.starts_with("cfunction_")
+        || plain.starts_with("method_")
+}
+
 /// Neither the standard library nor an installed package: a line of the program itself.
 pub fn is_application(file: &str) -> bool {
     let installed = file.contains("/lib/python3.") || file.contains("/lib64/python3.") || file.contains("-packages/");

@@ -39,6 +39,23 @@ impl RawFrame {
     }
 }
 
+/// Registers of a thread that stands still.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    pub program: u64,
+    pub stack: u64,
+    /// The frame pointer, and on aarch64 the link register; `None`: not told.
+    pub frame: Option<u64>,
+    pub link: Option<u64>,
+}
+
+impl Standing {
+    /// What the kernel tells of a thread in a system call.
+    pub fn entered(stack: u64, program: u64) -> Self {
+        Self { program, stack, ..Self::default() }
+    }
+}
+
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[derive(Default)]
 pub struct Stacks {
@@ -50,12 +67,12 @@ pub struct Stacks {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 impl Stacks {
-    /// Innermost frame first.
-    pub fn walk(&mut self, memory: &Memory, images: &mut Images, sp: u64, pc: u64) -> Vec<RawFrame> {
-        let mut stack = Stack::copy(memory, sp);
+    /// Innermost frame first. `stack` was copied while the thread had these registers.
+    pub fn walk(&mut self, memory: &Memory, images: &mut Images, mut stack: Stack, at: Standing) -> Vec<RawFrame> {
+        let pc = at.program;
+        let mut registers = first(&at);
         let mut frames = vec![RawFrame { address: pc, is_return: false, certain: true }];
         let mut at = FrameAddress::InstructionPointer(pc);
-        let mut registers = entered(pc, sp);
         let mut certain = true;
         while frames.len() < MOST_FRAMES && stack.steps < MOST_STEPS {
             self.learn(images, at.address_for_lookup());
@@ -104,20 +121,20 @@ pub struct Stacks;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 impl Stacks {
-    pub fn walk(&mut self, _: &Memory, _: &mut Images, _: u64, _: u64) -> Vec<RawFrame> {
+    pub fn walk(&mut self, _: &Memory, _: &mut Images, _: Stack, _: Standing) -> Vec<RawFrame> {
         Vec::new()
     }
 }
 
-/// At the entry of the kernel. The link register of aarch64 is not told.
+/// At the entry of the kernel neither the frame pointer nor the link register of aarch64 is told.
 #[cfg(target_arch = "x86_64")]
-fn entered(pc: u64, sp: u64) -> Registers {
-    Registers::new(pc, sp, UNKNOWN)
+fn first(at: &Standing) -> Registers {
+    Registers::new(at.program, at.stack, at.frame.unwrap_or(UNKNOWN))
 }
 
 #[cfg(target_arch = "aarch64")]
-fn entered(_: u64, sp: u64) -> Registers {
-    Registers::new(0, sp, UNKNOWN)
+fn first(at: &Standing) -> Registers {
+    Registers::new(at.link.unwrap_or(0), at.stack, at.frame.unwrap_or(UNKNOWN))
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -131,14 +148,14 @@ fn stack_pointer(registers: &Registers) -> u64 {
 }
 
 /// A copy of a part of the stack, from the stack pointer up.
-struct Stack {
+pub struct Stack {
     start: u64,
     bytes: Vec<u8>,
     steps: usize,
 }
 
 impl Stack {
-    fn copy(memory: &Memory, sp: u64) -> Self {
+    pub fn copy(memory: &Memory, sp: u64) -> Self {
         let start = sp & !7;
         let mut bytes = Vec::new();
         // The stack may end within any of the pieces, and what is above it need not be mapped.

@@ -1,6 +1,9 @@
 //! What /proc says of a thread: state, processor time, the system call it is in.
 use serde::Serialize;
-use std::fs;
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
 
 /// The threads there are, in the kernel's order.
 pub fn tasks(pid: u32) -> Option<Vec<u32>> {
@@ -49,10 +52,25 @@ pub struct Times {
     pub queued: u64,
 }
 
+/// `None`: the thread is gone, or the kernel does not keep these statistics.
 pub fn times(pid: u32, tid: u32) -> Option<Times> {
     let text = of_task(pid, tid, "schedstat")?;
-    let mut words = text.split_whitespace();
-    Some(Times { running: words.next()?.parse().ok()?, queued: words.next()?.parse().ok()? })
+    let mut words = text.split_whitespace().map(str::parse);
+    let (running, queued, slices) = (words.next()?.ok()?, words.next()?.ok()?, words.next()?.ok()?);
+    // A kernel that does not count writes noughts.
+    (running | queued | slices != 0_u64).then_some(Times { running, queued })
+}
+
+/// The same in steps of a clock tick, without the time in a queue: for kernels (and sandboxes) that do not tell more.
+pub fn coarse_times(pid: u32, tid: u32) -> Option<Times> {
+    let ticks = ticks_of(&of_task(pid, tid, "stat")?)?;
+    Some(Times { running: ticks * (1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)), queued: 0 })
+}
+
+/// In user space and in the kernel: the 14th and 15th field, the third of which is the state.
+fn ticks_of(stat: &str) -> Option<u64> {
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    Some(words.next()?.parse::<u64>().ok()? + words.next()?.parse::<u64>().ok()?)
 }
 
 /// A system call as the kernel tells it.
@@ -71,7 +89,9 @@ pub enum Call {
     Inside(Entered),
     /// It waits in the kernel, in no system call: for a page of a file, say.
     Fault(Entered),
-    /// Not told: the thread is gone, or it is forbidden.
+    /// Not told: it is forbidden.
+    Forbidden,
+    /// Not told: the thread is gone.
     Unknown,
 }
 
@@ -88,9 +108,51 @@ impl Call {
     }
 }
 
-pub fn call(pid: u32, tid: u32) -> Call {
-    of_task(pid, tid, "syscall").map_or(Call::Unknown, |text| parse_call(&text))
+/// Which system calls the threads of a process are in.
+///
+/// A process that has changed its user may not open these files, not even its own. One that it had opened before can still be read.
+pub struct SystemCalls {
+    pid: u32,
+    /// Of the first thread, whose number is that of the process.
+    kept: Option<File>,
+    refused: Cell<bool>,
 }
+
+impl SystemCalls {
+    pub fn new(pid: u32, kept: Option<File>) -> Self {
+        Self { pid, kept, refused: Cell::new(false) }
+    }
+
+    pub fn of(&self, tid: u32) -> Call {
+        let read = match &self.kept {
+            Some(file) if tid == self.pid => read_again(file),
+            _ => fs::read(format!("/proc/{}/task/{tid}/syscall", self.pid)),
+        };
+        match read {
+            Ok(bytes) => parse_call(&String::from_utf8_lossy(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                self.refused.set(true);
+                Call::Forbidden
+            }
+            Err(_) => Call::Unknown,
+        }
+    }
+
+    /// Whether any was forbidden so far.
+    pub fn were_refused(&self) -> bool {
+        self.refused.get()
+    }
+}
+
+fn read_again(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; MOST_CALL];
+    let length = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+/// A number, six arguments and two registers in hexadecimal.
+const MOST_CALL: usize = 256;
 
 fn parse_call(text: &str) -> Call {
     let mut words = text.split_whitespace();
@@ -144,5 +206,28 @@ mod tests {
     fn the_state_stands_behind_a_name_that_may_hold_parentheses() {
         assert_eq!(state_of("12 (a) R (b)) S 1 2"), Some('S'));
         assert_eq!(state_of("nothing"), None);
+        assert_eq!(ticks_of("12 (a) R (b)) S 1 1 1 0 -1 4194560 900 0 3 0 70 8 0 0 20"), Some(78));
+        assert_eq!(ticks_of("12 (a) S 1"), None);
+    }
+
+    #[test]
+    fn our_own_times_are_told_both_ways() {
+        let pid = std::process::id();
+        let coarse = coarse_times(pid, pid).expect("ours");
+        assert_eq!(coarse.queued, 0);
+        if let Some(exact) = times(pid, pid) {
+            assert!(coarse.running <= exact.running + 1_000_000_000, "{coarse:?} {exact:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_kept_tells_the_call_again_and_again() {
+        let pid = std::process::id();
+        let calls = SystemCalls::new(pid, File::open(format!("/proc/{pid}/task/{pid}/syscall")).ok());
+        for _ in 0..2 {
+            // The first thread of a test waits for the others, or has not come to it.
+            assert!(matches!(calls.of(pid), Call::Inside(_) | Call::Running | Call::Fault(_)), "{:?}", calls.of(pid));
+        }
+        assert!(!calls.were_refused());
     }
 }

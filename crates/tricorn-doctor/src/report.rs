@@ -12,7 +12,11 @@ pub struct Look {
     pub seconds: f64,
     pub threads: Vec<Thread>,
     pub walks: Walks,
-    /// What could not be told, in sentences.
+    /// The steps that were left out for all threads, in sentences: why, and what would help.
+    pub missing: Vec<String>,
+    /// The same for those threads whose `native` is `forbidden`; empty if there are none.
+    pub forbidden: String,
+    /// These, and what else is to be known of the look.
     pub notes: Vec<String>,
 }
 
@@ -71,6 +75,8 @@ pub struct Native {
     pub library: Option<Library>,
     /// Why there are no frames; may be empty.
     pub missing: String,
+    /// The kernel does not permit to ask what this thread is at.
+    pub forbidden: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -88,6 +94,29 @@ pub struct Library {
     pub name: String,
     pub path: String,
     pub function: Option<String>,
+}
+
+impl Thread {
+    /// One that could not be looked at; `why` is a sentence.
+    pub fn unseen(tid: u32, why: &str) -> Self {
+        Self {
+            tid,
+            name: String::new(),
+            main: false,
+            state: '?',
+            cpu: 0.0,
+            queued: 0.0,
+            verdict: Verdict::Undecided,
+            sentence: format!("What it is at cannot be told: {why}"),
+            python: Vec::new(),
+            application: None,
+            native: Native::without(why),
+            call: None,
+            wait_channel: String::new(),
+            gil: ThreadGil::default(),
+            moving: false,
+        }
+    }
 }
 
 impl Native {

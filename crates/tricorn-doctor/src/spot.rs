@@ -3,13 +3,13 @@
 //! A native stack costs ten times as much as the Python frames. So it is read once for each place: a thread that is in the same system call
 //! with the same stack pointer, below the same line of Python, has come there by the same functions.
 use crate::calls;
+use crate::leaves::Key;
 use crate::look::{Doctor, maps};
 use crate::naming;
-use crate::procfs::{self, Call, Entered};
+use crate::procfs::{Call, Entered};
 use crate::python::contexts::{self, Marks};
 use crate::python::frames::PyFrame;
 use crate::python::runtime::{GilState, PyThread};
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// What was seen of a thread in one moment.
@@ -36,25 +36,10 @@ pub enum Doing {
     Unknown,
 }
 
-/// The C functions that were found, by the place of the thread.
-#[derive(Default)]
-pub struct Leaves {
-    known: HashMap<Key, Option<PyFrame>>,
-    renewed: Option<Instant>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    tid: u32,
-    stack: u64,
-    program: u64,
-    line: i32,
-}
-
 impl Doctor {
     /// Whether a thread of this process runs, or wants to. Costs one read.
     pub fn computes(&self, thread: &PyThread) -> bool {
-        match procfs::call(self.pid, thread.tid) {
+        match self.calls.of(thread.tid) {
             Call::Running => true,
             Call::Inside(entered) => self.wants_gil(thread, &entered),
             _ => false,
@@ -63,7 +48,7 @@ impl Doctor {
 
     /// Where it is. None: Python's frames cannot be read.
     pub fn spot(&mut self, thread: &PyThread) -> Option<Spot> {
-        let before = procfs::call(self.pid, thread.tid);
+        let before = self.calls.of(thread.tid);
         let mut frames = self.frames_of(thread)?.frames;
         let entered = match before {
             Call::Running => return Some(Spot { frames, doing: Doing::Runs, learned: false }),
@@ -79,7 +64,7 @@ impl Doctor {
         }
         let (leaf, learned) = self.leaf(thread.tid, &entered, frames.first().map_or(0, |frame| frame.line));
         // The frames are those above that call if the thread is in it still.
-        let is_same = procfs::call(self.pid, thread.tid).is_same(&before);
+        let is_same = self.calls.of(thread.tid).is_same(&before);
         if let Some(leaf) = leaf.filter(|_| is_same && !frames.is_empty()) {
             frames.insert(0, leaf);
         }
@@ -87,8 +72,8 @@ impl Doctor {
     }
 
     /// What tells the request that a thread of this process is at: contexts, and the values of a variable in them.
-    pub fn identities_of(&self, thread: &PyThread, marks: Marks) -> Vec<u64> {
-        contexts::identities(&self.memory, thread.state, marks)
+    pub fn identities(&self, marks: Marks) -> Vec<u64> {
+        contexts::identities(&self.memory, marks)
     }
 
     fn gil_of(&self, thread: &PyThread) -> Option<GilState> {

@@ -32,6 +32,18 @@ impl Trouble {
     }
 }
 
+/// Why system calls are not told, nor what follows from them.
+pub(crate) fn without_calls(pid: u32) -> String {
+    let why = if pid == std::process::id() {
+        "this process is not dumpable (prctl(2), PR_SET_DUMPABLE: it has changed its user, or given that up)".to_owned()
+    } else {
+        advice(pid)
+    };
+    format!(
+        "System calls, their peers and native stacks are not told, as /proc/PID/task/TID/syscall cannot be read: {why}"
+    )
+}
+
 fn advice(pid: u32) -> String {
     // SAFETY: it has no arguments and cannot fail.
     let us = unsafe { libc::geteuid() };

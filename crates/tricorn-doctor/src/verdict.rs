@@ -32,6 +32,12 @@ pub enum Verdict {
     Undecided,
 }
 
+impl Verdict {
+    pub fn computes_natively(self) -> bool {
+        matches!(self, Self::CpuNative | Self::CpuNativeGil)
+    }
+}
+
 /// What one look has found about a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
@@ -133,7 +139,7 @@ fn decide(evidence: &Evidence) -> Verdict {
 /// The share of processor time, wanted time included, of a thread that only waits.
 const RESTS: f64 = 0.1;
 
-fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
+pub(crate) fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
     let at = |before: &str| if evidence.at.is_empty() { String::new() } else { format!("{before}{}", evidence.at) };
     let library = |before: &str| {
         if evidence.library.is_empty() { String::new() } else { format!("{before}{}", evidence.library) }
@@ -142,7 +148,6 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
         let what = if call.what.is_empty() { String::new() } else { format!(" {}", call.what) };
         format!("{}{what}", call.name)
     });
-    let percent = |share: f64| (share * 100.0).clamp(0.0, 100.0).round();
     match verdict {
         Verdict::BlockedSyscall if evidence.in_slices => format!(
             "Blocked: it waits in many short system calls, one of them {call}{}{}.",
@@ -159,9 +164,12 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
             at(", from ")
         ),
         Verdict::CpuPython => format!("Runs Python code{}.", at(", ")),
-        Verdict::CpuNative => format!("Computes in native code{}; other Python threads can run.", at(" called at ")),
+        Verdict::CpuNative => {
+            format!("Computes in native code{}{}; other Python threads can run.", library(" of "), at(" called at "))
+        }
         Verdict::CpuNativeGil => format!(
-            "Computes in native code{} with the GIL held: no other Python thread of the process can run.",
+            "Computes in native code{}{} with the GIL held: no other Python thread of the process can run.",
+            library(" of "),
             at(" called at ")
         ),
         Verdict::GcPause => format!(
@@ -171,11 +179,7 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
         Verdict::GilVictim if evidence.gil.holder.is_empty() => format!("Waits for the GIL{}.", at(", at ")),
         Verdict::GilVictim => format!("Waits for the GIL{}; it is held by {}.", at(", at "), evidence.gil.holder),
         Verdict::LockWait => format!("Waits for a lock of Python{}, which another thread has to release.", at(", at ")),
-        Verdict::Starved => format!(
-            "Could run, but got no processor for {} % of the time{}: the machine, or the quota of its group, is busy.",
-            percent(evidence.queued),
-            at(", at ")
-        ),
+        Verdict::Starved => starved(evidence.queued, &evidence.at),
         Verdict::Idle => "Idle: waits for something to do.".to_owned(),
         Verdict::Native if evidence.running >= 0.5 => {
             format!("A native thread that computes{}.", library(" in "))
@@ -189,6 +193,19 @@ fn sentence(verdict: Verdict, evidence: &Evidence) -> String {
             at(", now at ")
         ),
     }
+}
+
+/// What STARVED says. `at` is the innermost line, and may be empty.
+pub fn starved(queued: f64, at: &str) -> String {
+    let at = if at.is_empty() { String::new() } else { format!(", at {at}") };
+    format!(
+        "Could run, but got no processor for {} % of the time{at}: the machine, or the quota of its group, is busy.",
+        percent(queued)
+    )
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 100.0).clamp(0.0, 100.0).round()
 }
 
 #[cfg(test)]

@@ -76,6 +76,10 @@ pub struct Config {
     pub doctor_slow_request: u64,
     /// Where libraries wait for room in a pool.
     pub wait_sites: Arc<[WaitSite]>,
+    /// /proc/thread-self/syscall of the first thread, opened before the process changed its user.
+    pub call_file: Option<Arc<OwnedFd>>,
+    /// A thread that computes in native code may be halted by a signal, so that its stack is told.
+    pub doctor_deep: bool,
     /// How long a call may take before it is looked at where it is; 0: none is.
     pub profile_after: u64,
     /// The file into which is written what was found, and orders of profiles.

@@ -77,15 +77,16 @@ mod tests {
     fn a_wait_is_known_by_two_functions_one_in_the_other() {
         let waits = [
             frame("/lib/python3.12/threading.py", "Condition.wait"),
-            frame("/s/alchemy/util/queue.py", "Queue.get"),
-            frame("/s/alchemy/pool/impl.py", "QueuePool._do_get"),
+            frame("/lib/python3.12/site-packages/alchemy/util/queue.py", "Queue.get"),
+            frame("/lib/python3.12/site-packages/alchemy/pool/impl.py", "QueuePool._do_get"),
             frame("/lib/python3.12/site-packages/alchemy/base.py", "connect"),
             frame("/srv/app.py", "show"),
         ];
         let found = waits_in(&sites(), &waits).expect("a pool");
         assert_eq!((found.pool.as_str(), found.site.function.as_str()), ("alchemy", "QueuePool._do_get"));
         assert_eq!(found.line, Some(frame("/srv/app.py", "show")));
-        let connects = [frame("/s/alchemy/engine.py", "connect"), waits[2].clone(), waits[4].clone()];
+        let connects =
+            [frame("/lib/python3.12/site-packages/alchemy/engine.py", "connect"), waits[2].clone(), waits[4].clone()];
         assert_eq!(waits_in(&sites(), &connects), None, "it makes a connection");
         assert_eq!(waits_in(&sites(), &[frame("/my_alchemy/pool/impl.py", "_do_get")]), None);
         assert!(waits_in(&sites(), &waits[2..]).is_some(), "what it has called is in C");

@@ -15,9 +15,9 @@ use tricorn_proto::http1::{Left, Part, ResponseParser};
 
 use crate::address::Address;
 use crate::clock::Clock;
+use crate::notes::Notes;
 use crate::poller::{Interest, Poller};
 use crate::request::Prepared;
-use crate::samples::Notes;
 use crate::tally::Failure;
 
 pub struct Client {

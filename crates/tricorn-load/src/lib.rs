@@ -29,6 +29,7 @@ mod driver;
 mod echoes;
 mod engine;
 mod mix;
+mod notes;
 mod open;
 mod outcome;
 pub mod plan;

@@ -36,29 +36,6 @@ pub enum Ended {
     Failed(&'static str),
 }
 
-/// What a client notes of its request while there are samples.
-#[derive(Debug, Clone, Default)]
-pub struct Notes {
-    /// Nanoseconds; 0: it did not happen.
-    pub connected: u64,
-    pub written: u64,
-    pub first: u64,
-    body: Vec<u8>,
-}
-
-impl Notes {
-    pub fn begin(&mut self) {
-        (self.connected, self.written, self.first) = (0, 0, 0);
-        self.body.clear();
-    }
-
-    /// A piece of the body came.
-    pub fn take(&mut self, piece: &[u8]) {
-        let room = BODY.saturating_sub(self.body.len());
-        self.body.extend_from_slice(&piece[..piece.len().min(room)]);
-    }
-}
-
 /// The samples of a thread.
 pub struct Recorder {
     samples: Samples,
@@ -90,7 +67,7 @@ impl Recorder {
         it.done.push(seconds(done));
         it.ended.push(ended.map_or_else(|failure| Ended::Failed(failure.name()), Ended::Answered));
         it.held.push(is_held);
-        it.body.push(String::from_utf8_lossy(&notes.body).into_owned());
+        it.body.push(notes.beginning());
     }
 
     pub fn into_samples(self) -> Samples {
@@ -112,6 +89,3 @@ impl Samples {
         self.left_out += other.left_out;
     }
 }
-
-/// Bytes of a body that are kept.
-const BODY: usize = 32;

@@ -95,35 +95,3 @@ pub fn run_in(py: Python<'_>, context: &Py<PyAny>, body: impl FnOnce() -> PyResu
     }
     result
 }
-
-/// Where the state of this thread has the address of its current context; `None` if that is not found.
-///
-/// CPython's headers show the member (`PyThreadState.context`, cpython/pystate.h) at a place of its own in each version: a
-/// context is entered, and looked for.
-pub fn word_of_current(py: Python<'_>) -> Option<u64> {
-    let probe = 0u8;
-    let memory = tricorn_io::Memory::open(std::process::id(), &raw const probe as u64).ok()?;
-    // SAFETY: the GIL is held.
-    let state = unsafe { ffi::PyThreadState_Get() } as u64;
-    // SAFETY: a new context, or null.
-    let marks: [Bound<'_, PyAny>; 2] = [(); 2]
-        .map(|()| unsafe { Bound::from_owned_ptr_or_opt(py, ffi::PyContext_New()) })
-        .into_iter()
-        .collect::<Option<Vec<_>>>()?
-        .try_into()
-        .ok()?;
-    let look = |mark: &Bound<'_, PyAny>, words: &[u64]| {
-        let mut found = Vec::new();
-        let seen = run_in(py, &mark.clone().unbind(), || {
-            found = words.iter().copied().filter(|word| memory.word(*word) == Some(mark.as_ptr() as u64)).collect();
-            Ok(())
-        });
-        seen.is_ok().then_some(found)
-    };
-    let all: Vec<u64> = (0..STATE_WORDS).map(|index| state + 8 * index).collect();
-    let found = look(&marks[1], &look(&marks[0], &all)?)?;
-    (found.len() == 1).then(|| found[0])
-}
-
-/// Words of a thread's state that are looked at; the member is among the first hundred in 3.10 to 3.14.
-const STATE_WORDS: u64 = 256;

@@ -1,6 +1,7 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
 use crate::late::{self, Errors, Thread};
 use crate::logs;
+use crate::memory::{ledger_of, memory, routes_of};
 use crate::options::{self, CoreOptions, GroupOptions};
 use crate::panics::{self, Panicked};
 use crate::report::drop_chores;
@@ -12,9 +13,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use tricorn_io::{
-    AccessLog, Channel, Engine, GROUP_BYTES, Group, Ledger, Routes, Scoreboard, Siblings, Wake, clock, page_bytes,
-};
+use tricorn_io::{AccessLog, Channel, Engine, GROUP_BYTES, Group, Scoreboard, Siblings, Wake, clock, page_bytes};
 
 /// The reactor, its monitor thread and the scoreboard page of this worker.
 #[pyclass(frozen, module = "tricorn._core")]
@@ -268,33 +267,6 @@ fn siblings(options: &GroupOptions, page: &PyBuffer<u8>, threads: usize, slot: u
         siblings = siblings.with_routes(routes_of(routes)?, slot);
     }
     Ok(siblings)
-}
-
-/// The ledger in a buffer that outlives it.
-pub fn ledger_of(buffer: &PyBuffer<u8>) -> PyResult<Ledger> {
-    let address = memory(buffer, 0, "ledger")?;
-    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the ledger.
-    let ledger = unsafe { Ledger::over(address, buffer.len_bytes()) };
-    ledger.ok_or_else(|| PyValueError::new_err("no ledger is that short"))
-}
-
-/// The pages of routes in a buffer that outlives them.
-pub fn routes_of(buffer: &PyBuffer<u8>) -> PyResult<Routes> {
-    let address = memory(buffer, 0, "pages of routes")?;
-    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the pages.
-    let routes = unsafe { Routes::over(address, buffer.len_bytes()) };
-    routes.ok_or_else(|| PyValueError::new_err("these are no pages of routes"))
-}
-
-/// The first byte of a buffer that is shared by processes.
-pub fn memory(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<*mut u8> {
-    let address = buffer.buf_ptr().cast::<u8>();
-    if buffer.readonly() || buffer.len_bytes() < wanted || address.align_offset(8) != 0 {
-        return Err(PyValueError::new_err(format!(
-            "the {name} must be writable, aligned to 8 bytes and at least {wanted} bytes long"
-        )));
-    }
-    Ok(address)
 }
 
 fn page_of(buffer: &PyBuffer<u8>, threads: usize) -> PyResult<Scoreboard> {

@@ -44,6 +44,7 @@ mod loop_clock;
 mod loop_server;
 mod loops;
 mod marks;
+mod memory;
 mod options;
 mod panics;
 mod pieces;

@@ -5,7 +5,6 @@
 //! ```
 use crate::asgi::{Asgi, AsgiGateway};
 use crate::call::{CallGateway, CallServer};
-use crate::context::word_of_current;
 use crate::core::Core;
 use crate::loops::Gateway;
 use crate::panics::{self, Panicked};
@@ -57,7 +56,6 @@ impl LoopServer {
             return Err(PyTypeError::new_err(format!("a gateway for event loops is wanted, not {gateway:?}")));
         };
         let service = Service::join(engine.clone(), done, gateway.most())?;
-        engine.tell_current_context(word_of_current(py).unwrap_or(0));
         Ok(LoopServer { core: core.clone().unbind(), service, engine, gateway, samples: Samples::new() })
     }
 

@@ -1,22 +1,19 @@
-//! How the sampler, which reads memory, tells the request that a thread is at: by the context (`contextvars`) that it runs in.
+//! How what reads memory (a sampler, the monitor) tells the request that a thread is at: by the context (`contextvars`) that it runs in.
 use crate::context::{Variable, run_in};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use tricorn_io::{Engine, Marks, offsets_of};
 
 /// Finds out where the interpreter keeps a thread's context, and tells the engine. `variable`: names a request in contexts that tasks copy.
-/// Without it samples of a hub's own thread belong to no request.
+/// Without it what a task does that a request has made belongs to none.
 pub fn tell(py: Python<'_>, engine: &Engine, variable: Option<&Variable>) -> PyResult<()> {
-    if !engine.takes_samples() {
-        return Ok(());
-    }
     let contexts = py.import("contextvars")?;
+    // SAFETY: this thread has the GIL, and so a thread state, of which only the address is taken.
+    let state = unsafe { ffi::PyThreadState_Get() } as u64;
     let mut places: Option<Vec<u64>> = None;
     for _ in 0..2 {
         let context = contexts.call_method0("copy_context")?.unbind();
         run_in(py, &context, || {
-            // SAFETY: this thread has the GIL, and so a thread state, of which only the address is taken.
-            let state = unsafe { ffi::PyThreadState_Get() } as u64;
             let found = offsets_of(state, context.as_ptr() as u64);
             // What is the same for another context is it: a word may be left over from something else.
             places = Some(match places.take() {
@@ -27,7 +24,7 @@ pub fn tell(py: Python<'_>, engine: &Engine, variable: Option<&Variable>) -> PyR
         })?;
     }
     if let Some(&context) = places.unwrap_or_default().first() {
-        engine.mark_calls_with(Marks { context, variable: variable.map_or(0, Variable::address) });
+        engine.mark_calls_with(Marks { state, context, variable: variable.map_or(0, Variable::address) });
     }
     Ok(())
 }

@@ -97,6 +97,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         doctor_threshold: options.optional_seconds("doctor_threshold")?,
         doctor_slow_request: options.optional_seconds("doctor_slow_request")?,
         wait_sites: wait_sites(&options)?,
+        call_file: options.pipe("call_file")?,
+        doctor_deep: options.optional("doctor_deep")?,
         profile_after: options.optional_seconds("profile_after")?,
         profile: options.pipe("profile")?,
         profile_bell: options.pipe("profile_bell")?,

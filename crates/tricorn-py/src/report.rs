@@ -110,8 +110,11 @@ impl Reporter {
     /// The application let an exception out, or is over `request_timeout` (`is_late`): the answer, and the log.
     #[cold]
     pub fn failed(&self, py: Python<'_>, exchange: &mut Exchange, error: PyErr, is_late: bool) {
-        exchange.app_failed();
-        exchange.timing.late = is_late;
+        if is_late {
+            exchange.app_was_late()
+        } else {
+            exchange.app_failed()
+        }
         exchange.give_up(if is_late { 504 } else { 500 }, "");
         let line = request_line(exchange);
         let text = if is_late && self.engine.was_cancelled(exchange.slot()) {

@@ -1,5 +1,5 @@
 //! Routes: how a request's is found when its application has answered, and what all of them cost, for Python.
-use crate::core::memory;
+use crate::memory::memory;
 use crate::sync::lock;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;

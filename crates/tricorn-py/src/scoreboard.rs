@@ -1,5 +1,5 @@
 //! The pages of the scoreboard for Python: read by the arbiter and by hooks, and the few words that Python writes.
-use crate::core::{ledger_of, memory};
+use crate::memory::{ledger_of, memory};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;

@@ -69,8 +69,8 @@ def pinned(*cores: int) -> None:
 def keep_niceness() -> None:
     """Runs in a child with a new session: gives that the niceness of the process.
 
-    Where the kernel shares processors out by session (sched(7), "The autogroup feature"), niceness counts within a session
-    only: `nice -n -20 tricorn bench` would not reach its servers.
+    Where the kernel shares processors out by session (sched(7), "The autogroup feature"), niceness counts within a
+    session only: `nice -n -20 tricorn bench` would not reach its servers.
     """
     with suppress(OSError):  # no such feature, or a smaller number than the process may ask for
         Path("/proc/self/autogroup").write_text(str(os.getpriority(os.PRIO_PROCESS, 0)))

@@ -49,7 +49,8 @@ def render(config: Config, files: Sequence[str] = ()) -> str:
     `files` are those that were read. Lines without a setting begin with `#`.
     """
     width = max(len(setting.name) for setting in SETTINGS)
-    given, default = [], []
+    given: list[str] = []
+    default: list[str] = []
     for setting in sorted(SETTINGS, key=lambda each: each.name):
         value, origin = shown(setting, config.value(setting.name)), config.origin(setting.name)
         if setting.name == "config" and not files:

@@ -255,7 +255,9 @@ BORROWED = (
     Borrowed("--log-config", (HYPERCORN,), Ours("told by its extension, .json or .yaml, and not by a prefix")),
     Borrowed("--log", (GRANIAN,), Nothing("it is the default", _FLAG)),
     Borrowed("--no-log", (GRANIAN,), switch("errorlog", "/dev/null")),
-    Borrowed("--use-colors --no-use-colors", (UVICORN,), Nothing("a log on a terminal has colours; see `log_format`", _FLAG)),
+    Borrowed(
+        "--use-colors --no-use-colors", (UVICORN,), Nothing("a log on a terminal has colours; see `log_format`", _FLAG)
+    ),
     Borrowed("--statsd-host", (HYPERCORN,), Ours("the metrics have gunicorn's names, without `hypercorn.`")),
     Borrowed("--statsd-prefix", (HYPERCORN,), Ours("the same")),
     Borrowed("--metrics", (GRANIAN,), Refused(_METRICS, _FLAG)),

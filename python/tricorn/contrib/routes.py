@@ -8,8 +8,8 @@
 | Django | `MIDDLEWARE = ["tricorn.contrib.routes.Django", …]` |
 | Falcon | `falcon.App(middleware=[tricorn.contrib.routes.Falcon()])`, `falcon.asgi.App` likewise |
 
-Elsewhere an application says it itself: `environ["tricorn.route"] = "/orders/{id}"`, or the same key of an ASGI scope, at
-any time before its response is complete.
+Elsewhere an application says it itself: `environ["tricorn.route"] = "/orders/{id}"`, or the same key of an ASGI scope,
+at any time before its response is complete.
 """
 
 from __future__ import annotations

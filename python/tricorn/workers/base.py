@@ -66,6 +66,8 @@ class Worker(Contract, ABC):
         """gunicorn's, and with its arguments; the rest is in `spec` by then."""
         spec = self.spec
         self.fds = WorkerFds((), (), -1, -1)
+        self.call_file = -1
+        """What tells the system calls of the main thread, if the worker changes its user (`privileges`)."""
         self.age = age
         self.slot = spec.slot
         self.pid: int | str = "[booting]"
@@ -248,6 +250,7 @@ class Worker(Contract, ABC):
         config = self.spec.config  # a class of the user's may have another `cfg`
         title.set_title(f"{config.title_prefix}: worker [{config.proc_name or self.app.app_uri}]")
         config.post_fork(self.spec.server, self)
+        self.call_file = privileges.keep_call_file(config.uid, config.gid)
         privileges.drop(config.uid, config.gid, initgroups=config.initgroups)
         if config.spew:
             from tricorn.workers import spew
@@ -384,13 +387,13 @@ class Worker(Contract, ABC):
         Handlers.take_off()
         watch.disable()
         fds = self.fds
-        descriptors = [fds.messages, fds.life, fds.stacks, fds.profile, fds.profile_bell]
+        descriptors = [fds.messages, fds.life, fds.stacks, fds.profile, fds.profile_bell, self.call_file]
         if self._core is None:
             descriptors += [*fds.listeners, *fds.admin_listeners, *(fds.channel or ())]
         for descriptor in descriptors:
             with suppress(OSError):  # a child of this one comes here, too
                 os.close(descriptor)
-        self.fds = WorkerFds((), (), -1, -1)
+        self.fds, self.call_file = WorkerFds((), (), -1, -1), -1
         self.is_serving = False
         self.in_child()
 

@@ -100,6 +100,7 @@ def make_core(worker: Worker) -> Core:
         "life": fds.life,
         "profile": fds.profile,
         "profile_bell": fds.profile_bell,
+        "call_file": worker.call_file,
         "admin_listeners": list(fds.admin_listeners),
         "pages": spec.pages,
         "group": spec.group,

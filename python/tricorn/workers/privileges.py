@@ -50,6 +50,21 @@ def drop(uid: int, gid: int, *, initgroups: bool) -> None:
         raise _refused("user", uid, error) from None
 
 
+def keep_call_file(uid: int, gid: int) -> int:
+    """A descriptor that tells the system calls of the calling thread; -1 if `drop` changes nothing, or there is none.
+
+    A process that has changed its user is not dumpable (prctl(2), PR_SET_DUMPABLE), and stays so: other processes of
+    that user may not read its memory, in which there may be what only root may read. It may not open its own file of
+    this kind either. What was opened before can be read for good, by this process only.
+    """
+    if _is_current(uid, gid):
+        return -1
+    try:
+        return os.open("/proc/thread-self/syscall", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1  # the doctor says what it cannot tell
+
+
 def chown(path: str, uid: int, gid: int) -> None:
     """Gives the file to the user and the group of the workers; ConfigError when that is not permitted."""
     try:

@@ -76,6 +76,8 @@ class Stall(Record):
     delayed: int
     """Other requests at that time."""
     wait: Wait = Wait()
+    missing: str = ""
+    """Sentences: the steps of the look that were left out, and why."""
 
     @property
     def blocked(self) -> float:
@@ -129,6 +131,7 @@ def parse(data: bytes) -> Stall | None:
         request=_text(found, "request"),
         sure=found.get("sure") is True,
         delayed=int(_number(found, "delayed")),
+        missing=_text(found, "missing"),
         wait=_wait(found),
     )
 

@@ -74,7 +74,8 @@ SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) satur
 
 @pytest.mark.parametrize("worker_class", each("sync", "gthread"))
 def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str) -> None:
-    config = f"worker_class = {worker_class!r}\nthreads = 2\ndoctor_slow_request = 0.3\n"
+    threads = "" if worker_class == "sync" else "threads = 2\n"
+    config = f"worker_class = {worker_class!r}\n{threads}doctor_slow_request = 0.3\n"
     pattern = SLOW.format(name=worker_class)
     with Site(config, app="slow:application", files={"slow.py": WSGI}) as server:
         assert server.get("/").status == 200
@@ -82,7 +83,8 @@ def test_a_request_that_takes_long_is_named_with_what_it_is_at(worker_class: str
         for path, says in (
             (
                 "waits",
-                r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.* SLOW_REQUEST: blocked (9\d|100) %",
+                r"Blocked in the system call (clock_)?nanosleep .*slow\.py:7 in waits.*"
+                r" SLOW_REQUEST: blocked (9\d|100) %",
             ),
             ("computes", r"Runs Python code, .*slow\.py:1[34] in computes"),
         ):

@@ -10,61 +10,10 @@ from tricorn import _core
 
 from tests.harness.needs import needs
 from tests.harness.pythons import MINORS, interpreter
+from tests.integration.doctor import changing
 from tests.integration.doctor.patient import Patient
 
-CODE = """
-import gc, random, threading, time
-try:
-    import greenlet
-except ImportError:
-    greenlet = None
-
-def generator(depth):
-    if depth:
-        yield from generator(depth - 1)
-    yield depth
-
-def raises(depth):
-    if depth == 0:
-        raise ValueError(depth)
-    try:
-        raises(depth - 1)
-    finally:
-        pass
-
-def switches():
-    own = greenlet.getcurrent().parent
-    for _ in range(5):
-        own.switch()
-
-def work(end):
-    while time.monotonic() < end:
-        for _ in generator(random.randrange(30)):
-            pass
-        try:
-            raises(random.randrange(60))
-        except ValueError:
-            pass
-        exec(compile("def made(a):\\n    return [a for _ in range(10)]\\nmade(1)", "made", "exec"), {})
-        if greenlet:
-            several = [greenlet.greenlet(switches) for _ in range(5)]
-            for _ in range(4):
-                for each in several:
-                    each.switch()
-    gc.collect()
-
-def starts():
-    while True:
-        threads = [threading.Thread(target=work, args=(time.monotonic() + random.random() * 0.05,)) for _ in range(6)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-
-threading.Thread(target=starts, daemon=True).start()
-work(time.monotonic() + 3600)
-"""
-
+CODE = Path(changing.__file__).read_text()
 OWN = {"<module>", "generator", "raises", "switches", "work", "starts", "made", "<listcomp>"}
 STANDARD = ("threading.py", "random.py", "_weakrefset.py", "<frozen importlib._bootstrap>")
 WALKS = 3000

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -145,6 +148,38 @@ def test_zlib_releases_the_gil(tmp_path: Path, python: str) -> None:
     with Patient(tmp_path, code, python=python) as patient:
         thread = patient.computing("CPU_NATIVE")
     assert not thread["gil"]["holds"]
+
+
+def test_a_build_that_is_not_known_is_told_by_its_kernel_part_and_a_sentence(tmp_path: Path) -> None:
+    """A 3.13 that says of itself that it is 3.15, whose offsets are not known here."""
+    python = interpreter(13) or pytest.skip("Python 3.13 is not installed")
+    library = libpython(python) or pytest.skip("Python 3.13 is not installed")
+    known = int(subprocess.run([python, "-c", "import sys; print(sys.hexversion)"], capture_output=True).stdout)
+    unknown = known + (2 << 16)
+    data = library.read_bytes()
+    assert b"xdebugpy" + struct.pack("=Q", known) in data
+    copy = tmp_path / library.name
+    copy.write_bytes(data.replace(struct.pack("=Q", known), struct.pack("=Q", unknown)))
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nLD_PRELOAD={copy} exec {python} "$@"\n')
+    program.chmod(0o755)
+    with Patient(tmp_path, "import time\ntime.sleep(600)\n", python=str(program)) as patient:
+        (thread,) = until(
+            lambda: [each for each in patient.look()["threads"] if each["verdict"] == "BLOCKED_SYSCALL"], "it sleeps"
+        )
+        look = patient.look()
+    assert thread["call"]["name"] == "clock_nanosleep"
+    assert not thread["python"]
+    assert thread["native"]["frames"], "native stacks need nothing of Python"
+    assert look["python"] is None
+    assert [note for note in look["missing"] if "is 3.15; Python frames are read of 3.10 to 3.14" in note]
+
+
+def libpython(python: str) -> Path | None:
+    """Where it is linked with one."""
+    linked = subprocess.run(["ldd", python], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"=> (\S*libpython3\S*)", linked)
+    return Path(found[1]) if found else None
 
 
 def python_minor(python: str) -> int:

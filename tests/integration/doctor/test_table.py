@@ -99,7 +99,7 @@ CASES = {
     "keeps_the_gil": Case(r"Blocked in the system call (clock_)?nanosleep .* with the GIL held"),
     "another_keeps_the_gil": Case(r"Waits for the GIL, at .*; it is held by thread \d+ .*, at .* in .*keeps"),
     "collects": Case(r"Collects garbage"),
-    "starves": Case(r"Could run, but got no processor for \d+ % of the time", beside=busy_processor),
+    "starves": Case(r"Could run, but got no processor for \d+ % of the time", inner="starves", beside=busy_processor),
 }
 
 

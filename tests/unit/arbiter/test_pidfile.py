@@ -19,7 +19,7 @@ from tests.harness import until
 from tests.harness.child import in_child
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
-NOBODY = 65534
+OTHER = 65534
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_threads_number_is_stale(path: Path) -> None:
 class TestUsers:
     def test_a_pid_that_another_user_has_got_since_is_stale(self, path: Path, other: int) -> None:
         path.write_text(str(other))
-        os.chown(path, NOBODY, NOBODY)
+        os.chown(path, OTHER, OTHER)
         assert found(path) is None
 
     def test_a_server_of_another_user_is_a_server(self, path: Path, other: int) -> None:
@@ -110,7 +110,7 @@ class TestUsers:
         open_to_all(path.parent)
 
         def ask() -> int | None:
-            os.setuid(NOBODY)
+            os.setuid(OTHER)
             return found(path)
 
         assert in_child(ask) == other
@@ -119,7 +119,7 @@ class TestUsers:
         open_to_all(path.parent)
 
         def create() -> str:
-            os.setuid(NOBODY)
+            os.setuid(OTHER)
             with pytest.raises(ConfigError) as caught:
                 Pidfile(str(path)).create(1)
             return str(caught.value)

@@ -70,7 +70,9 @@ class TestTcp:
         assert log == []
 
     def test_an_address_that_is_not_ours_is_tried_once(self, log: Log) -> None:
-        with pytest.raises(BindError, match=r"Can't connect to 192.0.2.1:0: Cannot assign requested address\. .*0\.0\.0\.0"):
+        with pytest.raises(
+            BindError, match=r"Can't connect to 192.0.2.1:0: Cannot assign requested address\. .*0\.0\.0\.0"
+        ):
             sockets.listen(["192.0.2.1:0"], backlog=5, umask=0, log=log)
         assert log == []
 

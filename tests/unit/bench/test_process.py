@@ -19,5 +19,7 @@ def test_the_session_of_a_server_has_the_niceness_of_the_command() -> None:
         keep_niceness()
 
     command = [sys.executable, "-c", f"print(open({str(GROUPED)!r}).read())"]
-    told = subprocess.run(command, preexec_fn=begins, start_new_session=True, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        command, preexec_fn=begins, start_new_session=True, capture_output=True, text=True, check=True
+    )
     assert told.stdout.split()[-1] == str(os.getpriority(os.PRIO_PROCESS, 0) + 5)

@@ -167,9 +167,9 @@ def test_access_lines_that_python_writes_are_painted_alike(
     response = SimpleNamespace(status="404 Not Found", sent=3, headers=[])
     log.access(response, SimpleNamespace(headers=[]), environ, timedelta(milliseconds=12))
     line = capsys.readouterr().out
-    assert re.fullmatch(
-        r'\x1b\[33m\d\d:\d\d:\d\d 404      10.0.0.9 "GET / HTTP/1.1" 3 bytes, 12 ms\x1b\[0m\n', line
-    ), line
+    assert re.fullmatch(r'\x1b\[33m\d\d:\d\d:\d\d 404      10.0.0.9 "GET / HTTP/1.1" 3 bytes, 12 ms\x1b\[0m\n', line), (
+        line
+    )
 
 
 def test_what_the_application_writes_stays_text(configure: Configure, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ TOLD = {
     "request": "GET /pay",
     "sure": True,
     "delayed": 9,
+    "missing": "No stacks.",
 }
 
 
@@ -45,6 +46,7 @@ def test_a_record_is_read() -> None:
     )
     assert (found.place.file, found.place.line, found.native.function) == ("app.py", 14, "rd_kafka_flush")
     assert found.blocked == pytest.approx(0.95)
+    assert found.missing == "No stacks."
     assert found.request_seconds == pytest.approx(0.9)
 
 

@@ -10,17 +10,18 @@
 use super::runtime::plausible;
 use crate::memory::Memory;
 
-/// What is known of the process: where a thread state has its context, and the variable that names a request (0: none does).
+/// What is known of a thread: its state, where that has its context, and the variable that names a request (0: none does).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marks {
+    pub state: u64,
     pub context: u64,
     pub variable: u64,
 }
 
 /// For each context of the thread, from the innermost one on: its address, and the object that the variable has in it.
-pub fn identities(memory: &Memory, state: u64, marks: Marks) -> Vec<u64> {
+pub fn identities(memory: &Memory, marks: Marks) -> Vec<u64> {
     let mut found = Vec::new();
-    let mut next = memory.word(state + marks.context);
+    let mut next = memory.word(marks.state + marks.context);
     while let Some(context) = next.filter(|&context| plausible(context) && found.len() < 2 * MOST_CONTEXTS) {
         let Some([previous, variables]) = words::<2>(memory, context + HEAD) else { break };
         found.push(context);
@@ -127,14 +128,10 @@ mod tests {
 
     const VARIABLE: u64 = 0x7000;
 
-    fn marks() -> Marks {
-        Marks { context: 8, variable: VARIABLE }
-    }
-
     fn told(made: &mut Made, context: u64) -> Vec<u64> {
         let state = made.add(vec![0, context]);
         let memory = Memory::open(std::process::id(), state).expect("our own memory");
-        identities(&memory, state, marks())
+        identities(&memory, Marks { state, context: 8, variable: VARIABLE })
     }
 
     #[test]

@@ -23,7 +23,6 @@ use crate::wait_sites::PoolWait;
 use crate::waiting::entrance::Entrance;
 use crate::waiting::roll::Seat;
 use rustix::fd::{AsRawFd, RawFd};
-use std::sync::atomic::Ordering;
 use tricorn_doctor::Marks;
 
 impl Engine {
@@ -137,29 +136,6 @@ impl Engine {
         }
     }
 
-    /// Where the state of the hub's thread has the address of its current context.
-    pub fn tell_current_context(&self, address: u64) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.slices.tell_current(address);
-        }
-    }
-
-    /// The call in this slot runs in the context at this address.
-    #[inline]
-    pub fn call_has_context(&self, slot: usize, context: u64) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.slices.has_context(slot, context);
-        }
-    }
-
-    /// The hub's thread is at the beginning of the call in this slot; or (`None`) no longer.
-    #[inline]
-    pub fn begins_call(&self, slot: Option<usize>) {
-        if let Some(hub) = self.shared.waiting.hub() {
-            hub.slices.begins(slot);
-        }
-    }
-
     /// Whether something has had to wait for the event loop.
     #[inline]
     pub fn was_missed(&self) -> bool {
@@ -200,23 +176,27 @@ impl Engine {
         self.shared.waiting.sampling.take_order()
     }
 
-    /// The event loop begins the call at this place, or (`None`) has begun it.
+    /// The hub's thread begins the call at this place, or (`None`) has begun it.
     #[inline]
     pub fn begins_at(&self, place: Option<usize>) {
         if let Some(hub) = self.shared.waiting.hub() {
-            hub.begins.store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+            hub.at.begins(place);
         }
     }
 
     /// From now on the call in this slot is known by the context that it runs in, or by an object that a variable of that names.
     #[inline]
     pub fn knows_call_by(&self, slot: usize, address: u64) {
-        self.shared.waiting.slots[slot].known_by.store(address, Ordering::Relaxed);
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.at.knows(slot, address);
+        }
     }
 
     /// How a call is told from another one by what its thread has in memory.
     pub fn mark_calls_with(&self, marks: Marks) {
-        let _ = self.shared.waiting.sampling.marks.set(marks);
+        if let Some(hub) = self.shared.waiting.hub() {
+            hub.at.mark_calls_with(marks);
+        }
     }
 
     /// Whether frames will be asked for.

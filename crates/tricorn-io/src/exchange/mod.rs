@@ -66,10 +66,18 @@ pub struct Timing {
     pub route: u16,
     /// The rule that its body broke.
     pub refused: Option<RefusalKind>,
+    pub end: AppEnd,
+}
+
+/// How the application's part of a request ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AppEnd {
+    #[default]
+    Well,
+    /// It let an exception out.
+    Failed,
     /// It was ended since it was over `request_timeout`.
-    pub late: bool,
-    /// The application let an exception out.
-    pub app_failed: bool,
+    Late,
 }
 
 impl Timing {
@@ -253,18 +261,23 @@ impl Exchange {
 
     /// The application failed, for the scoreboard.
     pub fn app_failed(&mut self) {
-        self.timing.app_failed = true;
+        self.timing.end = AppEnd::Failed;
+    }
+
+    /// It failed since it was over `request_timeout`.
+    pub fn app_was_late(&mut self) {
+        self.timing.end = AppEnd::Late;
     }
 
     /// What became of the request, for the access log.
     pub fn outcome(&self) -> Outcome {
         match (self.lane.output().link().loss(), self.timing.refused) {
             (Some(Loss::AnsweredFor), _) => Outcome::Late,
-            _ if self.timing.late => Outcome::Late,
+            _ if self.timing.end == AppEnd::Late => Outcome::Late,
             (_, Some(kind)) => Outcome::Refused(kind),
             (Some(Loss::TimedOut), None) => Outcome::WriteTimeout,
             (Some(Loss::Gone), None) => Outcome::ClientGone,
-            (None, None) if self.timing.app_failed => Outcome::AppError,
+            (None, None) if self.timing.end == AppEnd::Failed => Outcome::AppError,
             (None, None) => Outcome::Ok,
         }
     }

@@ -7,7 +7,7 @@
 //! | `saturation.rs` | the worker has more to do than it can |
 //! | `slow.rs` | a request on a thread takes long |
 use super::census::Census;
-use super::examiner::{Answer, Asked, Examiner};
+use super::examiner::{Answer, Asked, Examiner, Means};
 use super::saturation::{Sample, Saturation};
 use super::slow::{Clerk, Silent, Slow};
 use super::stalls::{Scene, Stalls, Witness};
@@ -34,7 +34,11 @@ impl Diagnosis {
         let threshold = if told { config.doctor_threshold } else { 0 };
         let has_threads = shared.waiting.times_calls();
         Diagnosis {
-            examiner: Examiner::new(config.wait_sites.clone()),
+            examiner: Examiner::new(Means {
+                sites: config.wait_sites.clone(),
+                call_file: config.call_file.clone(),
+                deep: config.doctor_deep,
+            }),
             stalls: Stalls::new(threshold),
             census: Census::new(threshold),
             saturation: Saturation::new(threshold),
@@ -42,8 +46,8 @@ impl Diagnosis {
         }
     }
 
-    /// Lines for the arbiter.
-    pub fn look(&mut self, shared: &Shared, eye: &Eye, now: u64) -> Vec<Vec<u8>> {
+    /// Lines for the arbiter. `late`: how much later than it meant to the monitor looks.
+    pub fn look(&mut self, shared: &Shared, eye: &Eye, now: u64, late: u64) -> Vec<Vec<u8>> {
         if !is_warm(shared) {
             return Vec::new();
         }
@@ -51,7 +55,7 @@ impl Diagnosis {
         let in_flight = shared.board.get(Word::InFlight);
         self.take_answers(shared, now);
         let mut lines: Vec<Vec<u8>> = Vec::new();
-        lines.extend(self.stalls.look(scene(shared, eye, now), &seeing, &mut self.examiner));
+        lines.extend(self.stalls.look(scene(shared, eye, now, late), &seeing, &mut self.examiner));
         let asked = self.census.look(now, in_flight, || calls(shared));
         if !asked.is_empty() {
             self.ask(shared, &asked);
@@ -70,8 +74,8 @@ impl Diagnosis {
         let in_flight = board.get(Word::InFlight);
         while let Some(answer) = self.examiner.take() {
             match answer {
-                Answer::Found(finding) if shared.waiting.times_calls() => self.slow.found(finding),
-                Answer::Found(finding) => self.stalls.found(finding),
+                Answer::Found(finding) if shared.waiting.times_calls() => self.slow.found(*finding),
+                Answer::Found(finding) => self.stalls.found(*finding),
                 Answer::Census(mut seats) => {
                     // What was read of a thread is of that call if it runs still.
                     seats.retain(|seat| board.call_started(seat.place) == seat.started);
@@ -112,7 +116,7 @@ impl Diagnosis {
         }
         let in_flight = shared.board.get(Word::InFlight);
         [
-            self.stalls.due(scene(shared, eye, now)),
+            self.stalls.due(scene(shared, eye, now, 0)),
             self.census.due(now, in_flight),
             self.saturation.due(now, in_flight),
             self.slow.due(now, in_flight),
@@ -163,10 +167,10 @@ fn is_warm(shared: &Shared) -> bool {
     shared.board.get(Word::Requests) > 0
 }
 
-fn scene(shared: &Shared, eye: &Eye, now: u64) -> Scene {
+fn scene(shared: &Shared, eye: &Eye, now: u64, late: u64) -> Scene {
     let board = shared.board;
     let held_up = eye.held_up(&shared.waiting);
-    Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued) }
+    Scene { now, held_up, requests: board.get(Word::InFlight) + board.get(Word::Queued), late }
 }
 
 /// The calls under way that may wait for a pool: of an open connection the application may wait for anything.

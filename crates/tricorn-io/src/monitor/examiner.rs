@@ -4,16 +4,18 @@
 //! for the first look. What it reads it asks the kernel for (`tricorn-doctor`), so that it waits neither for the GIL nor for the
 //! thread that it looks at.
 use crate::clock::{self, MILLI};
+use crate::sys::halt::Halter;
 use crate::sys::signals::{self, ThreadId};
 use crate::wait_sites::{PoolWait, WaitSite, waits_in};
 use crate::waiting::roll::Seat;
+use rustix::fd::OwnedFd;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use tricorn_doctor::{Doctor, PyFrame, PyThread, Thread, is_loop};
+use tricorn_doctor::{Doctor, PyFrame, PyThread, Standing, Thread, is_loop};
 
 /// How long a look takes at least: the shares of processor time are of so long.
 const WINDOW: Duration = Duration::from_nanos(20 * MILLI);
@@ -21,6 +23,17 @@ const WINDOW: Duration = Duration::from_nanos(20 * MILLI);
 const SOURCE: u64 = 4 << 20;
 /// Most characters of a line of source.
 const LINE: usize = 120;
+
+/// What a look may use besides what any process may read of itself.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Means {
+    /// Where libraries wait for room in a pool.
+    pub sites: Arc<[WaitSite]>,
+    /// /proc/thread-self/syscall of the first thread, opened while that was permitted.
+    pub call_file: Option<Arc<OwnedFd>>,
+    /// A thread that computes in native code may be halted by a signal.
+    pub deep: bool,
+}
 
 /// What one look has found of a thread.
 #[derive(Debug)]
@@ -30,6 +43,8 @@ pub(super) struct Finding {
     pub thread: Thread,
     /// The line of the application, where it can be read.
     pub source: String,
+    /// The steps that were left out, in sentences: always the same ones for the same reasons.
+    pub missing: String,
     /// When the look was over.
     pub at: u64,
     /// The pool in which it waits for room.
@@ -55,23 +70,23 @@ enum Order {
 
 #[derive(Debug)]
 pub(super) enum Answer {
-    Found(Finding),
+    Found(Box<Finding>),
     /// Which of the requests asked about wait for room in a pool, if they still run.
     Census(Vec<Seat>),
 }
 
 #[derive(Debug)]
 pub(super) struct Examiner {
-    sites: Arc<[WaitSite]>,
+    means: Means,
     link: Option<(Sender<Order>, Receiver<Answer>)>,
 }
 
 impl Examiner {
-    pub fn new(sites: Arc<[WaitSite]>) -> Examiner {
-        Examiner { sites, link: None }
+    pub fn new(means: Means) -> Examiner {
+        Examiner { means, link: None }
     }
 
-    /// Has these threads looked at, in one look. Nothing comes of it where that is not possible.
+    /// Has these threads looked at, in one look. What stands in the way of that is told with the findings.
     pub fn ask(&mut self, threads: Vec<(u64, ThreadId)>) {
         self.send(Order::Look(threads));
     }
@@ -83,7 +98,7 @@ impl Examiner {
 
     fn send(&mut self, order: Order) {
         if self.link.is_none() {
-            self.link = start(self.sites.clone());
+            self.link = start(self.means.clone());
         }
         if let Some((orders, _)) = &self.link {
             let _ = orders.send(order);
@@ -93,7 +108,7 @@ impl Examiner {
     /// One that looks at nothing.
     #[cfg(test)]
     pub fn idle() -> Examiner {
-        Examiner { sites: Arc::default(), link: Some((channel().0, channel().1)) }
+        Examiner { means: Means::default(), link: Some((channel().0, channel().1)) }
     }
 
     /// What the next look has found, if one has ended.
@@ -102,22 +117,14 @@ impl Examiner {
     }
 }
 
-fn start(sites: Arc<[WaitSite]>) -> Option<(Sender<Order>, Receiver<Answer>)> {
+fn start(means: Means) -> Option<(Sender<Order>, Receiver<Answer>)> {
     let (orders, inbox) = channel::<Order>();
     let (outbox, found) = channel();
     let run = move || {
         signals::block_others();
-        let mut doctor = None;
+        let mut looker = Looker { doctor: Err(String::new()), depth: Depth::of(&means), means };
         for order in &inbox {
-            if doctor.is_none() {
-                doctor = Doctor::open(std::process::id()).ok();
-            }
-            let Some(doctor) = &mut doctor else { continue };
-            let answers = match order {
-                Order::Look(threads) => examine(doctor, &sites, &threads),
-                Order::Census(requests) => vec![Answer::Census(census(doctor, &sites, &requests))],
-            };
-            if answers.into_iter().any(|answer| outbox.send(answer).is_err()) {
+            if looker.follow(order).into_iter().any(|answer| outbox.send(answer).is_err()) {
                 return;
             }
         }
@@ -126,28 +133,115 @@ fn start(sites: Arc<[WaitSite]>) -> Option<(Sender<Order>, Receiver<Answer>)> {
     Some((orders, found))
 }
 
-fn examine(doctor: &mut Doctor, sites: &[WaitSite], threads: &[(u64, ThreadId)]) -> Vec<Answer> {
-    let known: HashMap<u32, PyThread> = doctor.python_threads().into_iter().map(|each| (each.tid, each)).collect();
-    let before: Vec<_> = threads.iter().map(|(_, thread)| nesting(doctor, &known, *thread)).collect();
-    let Ok(mut look) = doctor.look(WINDOW) else { return Vec::new() };
-    let after: Vec<_> = threads.iter().map(|(_, thread)| nesting(doctor, &known, *thread)).collect();
+/// Lives on its own thread.
+struct Looker {
+    means: Means,
+    /// Or why there is none.
+    doctor: Result<Doctor, String>,
+    depth: Depth,
+}
+
+/// Whether threads may be halted.
+enum Depth {
+    /// It was not asked for.
+    Plain,
+    /// The application has another use for the signal.
+    Taken,
+    Deep(Halter),
+}
+
+impl Depth {
+    fn of(means: &Means) -> Depth {
+        match means.deep.then(Halter::install) {
+            None => Depth::Plain,
+            Some(None) => Depth::Taken,
+            Some(Some(halter)) => Depth::Deep(halter),
+        }
+    }
+}
+
+impl Looker {
+    fn follow(&mut self, order: Order) -> Vec<Answer> {
+        if self.doctor.is_err() {
+            // What is in the way may be gone by the next time: there may have been no descriptor left.
+            let kept = self.means.call_file.as_ref().and_then(|file| file.try_clone().ok()).map(File::from);
+            self.doctor = Doctor::open_own(kept).map_err(|trouble| trouble.to_string());
+        }
+        let doctor = match (&mut self.doctor, &order) {
+            (Ok(doctor), _) => doctor,
+            (Err(why), Order::Look(threads)) => return unseen(threads, why),
+            // Requests of which nothing is known wait for no pool.
+            (Err(_), Order::Census(_)) => return Vec::new(),
+        };
+        match order {
+            Order::Look(threads) => examine(doctor, &self.depth, &self.means.sites, &threads),
+            Order::Census(requests) => vec![Answer::Census(census(doctor, &self.means.sites, &requests))],
+        }
+    }
+}
+
+const TAKEN: &str = "Native stacks of threads that compute are not told: doctor_deep needs the signal SIGRTMIN+10, which the \
+    application uses.";
+
+fn unseen(threads: &[(u64, ThreadId)], why: &str) -> Vec<Answer> {
+    let (at, missing) = (clock::now(), why.to_owned());
+    let finding = |&(number, thread): &(u64, ThreadId)| {
+        let (thread, source, missing) = (Thread::unseen(thread as u32, why), String::new(), missing.clone());
+        Answer::Found(Box::new(Finding { number, thread, source, missing, at, pool: None, turns: false }))
+    };
+    threads.iter().map(finding).collect()
+}
+
+fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u64, ThreadId)]) -> Vec<Answer> {
+    let tids: Vec<u32> = threads.iter().map(|(_, thread)| *thread as u32).collect();
+    let before = nestings(doctor, &tids);
+    let looked = match depth {
+        Depth::Deep(halter) => doctor.look_deep(WINDOW, &tids, &mut |tid, read| halt(halter, tid, read)),
+        Depth::Plain | Depth::Taken => doctor.look(WINDOW),
+    };
+    let mut look = match looked {
+        Ok(look) => look,
+        Err(trouble) => return unseen(threads, &trouble.to_string()),
+    };
+    let after = nestings(doctor, &tids);
     let at = clock::now();
     let mut found = Vec::new();
-    for (index, &(number, thread)) in threads.iter().enumerate() {
-        let Some(position) = look.threads.iter().position(|each| each.tid == thread as u32) else { continue };
-        let thread = look.threads.swap_remove(position);
+    for (index, &(number, tid)) in threads.iter().enumerate() {
+        let position = look.threads.iter().position(|each| each.tid == tid as u32);
+        let Some(thread) = position.map(|position| look.threads.swap_remove(position)) else {
+            found.extend(unseen(&[(number, tid)], "the thread was gone when it was looked at."));
+            continue;
+        };
         let source = thread.application.as_ref().map(|frame| line_of(&frame.file, frame.line as usize));
-        let pool = waits_in(sites, &thread.python);
-        let turns = takes_turns(&before[index], &after[index]);
-        found.push(Answer::Found(Finding { number, source: source.unwrap_or_default(), thread, at, pool, turns }));
+        let forbidden = Some(look.forbidden.as_str()).filter(|_| thread.native.forbidden);
+        let taken = Some(TAKEN).filter(|_| matches!(depth, Depth::Taken));
+        let missing: Vec<&str> = look.missing.iter().map(String::as_str).chain(forbidden).chain(taken).collect();
+        found.push(Answer::Found(Box::new(Finding {
+            number,
+            source: source.unwrap_or_default(),
+            missing: missing.join(" "),
+            at,
+            pool: waits_in(sites, &thread.python),
+            turns: takes_turns(&before[index], &after[index]),
+            thread,
+        })));
     }
     found
 }
 
+fn halt(halter: &Halter, tid: u32, read: &mut dyn FnMut(Standing)) -> bool {
+    let Ok(thread) = ThreadId::try_from(tid) else { return false };
+    halter.halt(thread, &mut |at| {
+        let link = cfg!(target_arch = "aarch64").then_some(at.link);
+        read(Standing { program: at.program, stack: at.stack, frame: Some(at.frame), link });
+    })
+}
+
 type Nesting = Vec<(u64, PyFrame)>;
 
-fn nesting(doctor: &mut Doctor, known: &HashMap<u32, PyThread>, thread: ThreadId) -> Nesting {
-    known.get(&(thread as u32)).map(|thread| doctor.nesting_of(thread)).unwrap_or_default()
+fn nestings(doctor: &mut Doctor, tids: &[u32]) -> Vec<Nesting> {
+    let known: HashMap<u32, PyThread> = doctor.python_threads().into_iter().map(|each| (each.tid, each)).collect();
+    tids.iter().map(|tid| known.get(tid).map(|thread| doctor.nesting_of(thread)).unwrap_or_default()).collect()
 }
 
 /// Whether these are frames, the outermost first, of two callbacks of one loop, or of two greenlets.

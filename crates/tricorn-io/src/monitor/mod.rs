@@ -16,6 +16,7 @@ mod life;
 mod orphan;
 mod sampler;
 mod saturation;
+mod slicer;
 mod slow;
 mod stall_record;
 mod stalls;
@@ -31,10 +32,10 @@ use crate::reactor::Runner;
 use crate::scoreboard::Word;
 use crate::sys::signals;
 use crate::waiting::sleeper::Sleeper;
-use crate::waiting::slices::Slicer;
 use crate::waiting::{Eye, Seen};
 use diagnosis::Diagnosis;
 use rustix::fd::{AsFd, BorrowedFd};
+use slicer::Slicer;
 use std::sync::atomic::Ordering;
 use usage::Usage;
 use watchdog::Watchdog;
@@ -220,7 +221,7 @@ impl Monitor<'_> {
             self.eye.resume(now);
         }
         let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
-        self.expected = u64::MAX;
+        let late = now.saturating_sub(std::mem::replace(&mut self.expected, u64::MAX));
         shared.logs.tend(now, shared.board, |text| shared.baton.take().reactor.notice(true, || text));
         if self.mode == Mode::Ticking && self.neglects_admin() {
             self.listen();
@@ -236,7 +237,7 @@ impl Monitor<'_> {
         let seen = self.eye.look(&shared.waiting, now, elapsed, || shared.baton.take().rounds);
         self.calm = seen.is_calm;
         self.watchdog.look_at_hub(shared, &mut self.eye, now);
-        for line in self.diagnosis.look(shared, &self.eye, now) {
+        for line in self.diagnosis.look(shared, &self.eye, now, late) {
             self.watchdog.tell(line);
         }
         if let Some(hub) = shared.waiting.hub() {

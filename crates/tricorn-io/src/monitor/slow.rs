@@ -216,7 +216,7 @@ mod tests {
 
         fn finds(&mut self, number: u64, at: u64) {
             let (source, pool, turns) = ("query()".to_owned(), None, false);
-            self.slow.found(Finding { number, thread: thread(), source, at, pool, turns });
+            self.slow.found(Finding { number, thread: thread(), source, missing: String::new(), at, pool, turns });
         }
     }
 

@@ -81,7 +81,7 @@ pub(super) fn pool_fields(pool: &PoolWait, most: usize) -> [(&'static str, Value
 pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<String, Value> {
     let thread = &finding.thread;
     let text = |text: &str| Value::from(cut(text, most));
-    let (verdict, sentence) = judged(thread);
+    let (verdict, sentence) = judged(thread, held.shares);
     let pool = finding.pool.as_ref().filter(|_| WAITS.contains(&verdict));
     let verdict = if pool.is_some() { Value::from(POOL_WAIT) } else { json!(verdict) };
     let place = thread.application.as_ref();
@@ -110,6 +110,7 @@ pub(super) fn record(held: Held<'_>, finding: &Finding, most: usize) -> Map<Stri
         ("request", text(held.request.0)),
         ("sure", held.request.1.into()),
         ("delayed", held.delayed.into()),
+        ("missing", text(&finding.missing)),
     ];
     let of_pool = pool.map(|pool| pool_fields(pool, most));
     fields.into_iter().chain(of_pool.into_iter().flatten()).map(|(name, value)| (name.to_owned(), value)).collect()
@@ -125,16 +126,29 @@ fn extension(thread: &Thread) -> &str {
     thread.native.frames.iter().map(|frame| frame.path.as_str()).find(|path| is_module(path)).unwrap_or_default()
 }
 
-/// What the look says of the thread. It was at one thing all the time: where its system call changed from one reading to the
-/// next (a library that waits in slices), and it used no processor, it waited.
-fn judged(thread: &Thread) -> (Verdict, String) {
-    if thread.verdict != Verdict::Undecided || thread.cpu + thread.queued > RESTS {
+/// What the look says of the thread, and where it leaves that open, what the whole time says: a look is short, and the kernel counts
+/// the wait for a processor when it is over.
+///
+/// It was at one thing all the time: where its system call changed from one reading to the next (a library that waits in slices),
+/// and it used no processor, it waited.
+fn judged(thread: &Thread, shares: Shares) -> (Verdict, String) {
+    if thread.verdict != Verdict::Undecided {
+        return (thread.verdict, thread.sentence.clone());
+    }
+    let place = thread.application.as_ref();
+    let place = place.map(|frame| format!("{}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
+    if shares.queued >= 0.5 && shares.computed + shares.queued >= 1.0 - RESTS {
+        return (Verdict::Starved, tricorn_doctor::starved(shares.queued, &place));
+    }
+    let rests = |computed: f64, queued: f64| computed + queued <= RESTS;
+    if thread.call.is_none() && thread.native.library.is_none() && thread.python.is_empty()
+        || !rests(thread.cpu, thread.queued)
+        || !rests(shares.computed, shares.queued)
+    {
         return (thread.verdict, thread.sentence.clone());
     }
     let library = thread.native.library.as_ref().map(|library| format!(", in {}", library.name)).unwrap_or_default();
-    let place = thread.application.as_ref();
-    let place =
-        place.map(|frame| format!(", at {}:{} in {}", frame.file, frame.line, frame.function)).unwrap_or_default();
+    let place = if place.is_empty() { place } else { format!(", at {place}") };
     (Verdict::BlockedSyscall, format!("Blocked: it waits, and not for a processor{library}{place}."))
 }
 
@@ -181,10 +195,37 @@ pub(super) mod tests {
     #[test]
     fn a_thread_that_waits_in_slices_is_blocked() {
         let mut seen = thread();
+        let rests = Shares::new(0.01, 0.02);
         let said = "Blocked: it waits, and not for a processor, in librdkafka, at my app.py:3 in pay.";
-        assert_eq!(judged(&seen), (Verdict::BlockedSyscall, said.to_owned()));
+        assert_eq!(judged(&seen, rests), (Verdict::BlockedSyscall, said.to_owned()));
+        assert_eq!(judged(&seen, Shares::new(0.3, 0.2)).0, Verdict::Undecided, "not all of the time");
         seen.queued = 0.4;
-        assert_eq!(judged(&seen), (Verdict::Undecided, seen.sentence.clone()));
+        assert_eq!(judged(&seen, rests), (Verdict::Undecided, seen.sentence.clone()));
+    }
+
+    #[test]
+    fn a_thread_that_got_no_processor_most_of_the_time_is_starved_and_waits_for_nothing_else() {
+        let mut seen = thread();
+        let (verdict, said) = judged(&seen, Shares::new(0.14, 0.86));
+        assert_eq!(verdict, Verdict::Starved);
+        assert!(
+            said.starts_with("Could run, but got no processor for 86 % of the time, at my app.py:3 in pay:"),
+            "{said}"
+        );
+        assert_eq!(
+            judged(&seen, Shares::new(0.1, 0.6)).0,
+            Verdict::Undecided,
+            "for a third it waited for something else"
+        );
+        seen.verdict = Verdict::CpuPython;
+        assert_eq!(judged(&seen, Shares::new(0.14, 0.86)).0, Verdict::CpuPython, "the look has seen what it does");
+    }
+
+    #[test]
+    fn of_a_thread_that_could_not_be_looked_at_nothing_is_concluded() {
+        let unseen = Thread::unseen(7, "no proc(5) is mounted here.");
+        let (verdict, said) = judged(&unseen, Shares::new(0.0, 0.0));
+        assert_eq!((verdict, said), (Verdict::Undecided, unseen.sentence.clone()));
     }
 
     #[test]
@@ -193,7 +234,8 @@ pub(super) mod tests {
         let pool = Some(PoolWait { pool: "alchemy".into(), size: String::new(), site, line: None });
         for (verdict, told) in [(Verdict::LockWait, "POOL_WAIT"), (Verdict::GilVictim, "GIL_VICTIM")] {
             let thread = Thread { verdict, ..thread() };
-            let finding = Finding { number: 1, thread, source: String::new(), at: 0, pool: pool.clone(), turns: false };
+            let (source, missing, pool) = (String::new(), String::new(), pool.clone());
+            let finding = Finding { number: 1, thread, source, missing, at: 0, pool, turns: false };
             let shares = Shares::new(0.0, 0.0);
             let held = Held { length: SECOND, told: 0, ongoing: false, request: ("", true), delayed: 0, shares };
             let record = record(held, &finding, 700);
@@ -213,7 +255,8 @@ pub(super) mod tests {
         seen.native.library = Some(Library { name: long.clone(), path: long.clone(), function: Some(long.clone()) });
         let site = PyFrame { file: long.clone(), function: long.clone(), line: 1 };
         let pool = Some(PoolWait { pool: long.clone(), size: long.clone(), site, line: None });
-        let finding = Finding { number: 1, thread: seen, source: long.clone(), at: 0, pool, turns: false };
+        let (source, missing) = (long.clone(), long.clone());
+        let finding = Finding { number: 1, thread: seen, source, missing, at: 0, pool, turns: false };
         let (shares, request) = (Shares::new(1.0, 1.0), (long.as_str(), true));
         let held = Held { length: SECOND, told: 0, ongoing: false, request, delayed: 0, shares };
         let line = line(held, &finding);

@@ -14,6 +14,8 @@ use crate::sys::signals::ThreadId;
 const LASTING: u64 = 700 * MILLI;
 /// How long a report waits for the look that was asked for.
 const PATIENCE: u64 = SECOND;
+/// A monitor that is so late has been without a processor.
+const LATE: u64 = 20 * MILLI;
 /// The shares of an episode are told where it was seen for so long; else those of the look.
 const SEEN: u64 = 20 * MILLI;
 
@@ -25,6 +27,8 @@ pub(super) struct Scene {
     pub held_up: Option<(u64, ThreadId)>,
     /// Requests that are under way, or wait.
     pub requests: u64,
+    /// How much later than it meant to the monitor looks. The process may have been stopped, and all of its threads with it.
+    pub late: u64,
 }
 
 /// What the monitor can ask when it matters.
@@ -42,6 +46,8 @@ pub(super) struct Stalls {
     /// 0: nothing is looked for.
     threshold: u64,
     number: u64,
+    /// Since when the loop was at the same, and how much of that time the monitor was late in.
+    paused: (u64, u64),
     episode: Option<Episode>,
     /// Over, and not told yet.
     waiting: Option<Episode>,
@@ -103,7 +109,7 @@ impl Episode {
 
 impl Stalls {
     pub fn new(threshold: u64) -> Stalls {
-        Stalls { threshold, number: 0, episode: None, waiting: None }
+        Stalls { threshold, number: 0, paused: (0, 0), episode: None, waiting: None }
     }
 
     /// Looks at the loop: a line for the arbiter.
@@ -131,7 +137,7 @@ impl Stalls {
     }
 
     fn follow(&mut self, scene: Scene, witness: &impl Witness, examiner: &mut Examiner) {
-        let Scene { now, held_up, requests } = scene;
+        let Scene { now, held_up, requests, .. } = scene;
         let delayed = requests.saturating_sub(1);
         if let Some(mut episode) = self.episode.take() {
             if let Some((since, thread)) = held_up
@@ -148,8 +154,9 @@ impl Stalls {
             }
             self.waiting = Some(episode);
         }
+        self.note_pause(scene);
         if let Some((since, thread)) = held_up
-            && now.saturating_sub(since) >= self.threshold
+            && now.saturating_sub(since) >= self.threshold + self.paused_since(since)
         {
             self.number += 1;
             examiner.ask(vec![(self.number, thread)]);
@@ -166,6 +173,18 @@ impl Stalls {
             episode.see(now, witness.used(thread));
             self.episode = Some(episode);
         }
+    }
+
+    /// A loop that was stopped together with its monitor is not held up by what it was at.
+    fn note_pause(&mut self, scene: Scene) {
+        let Some((since, _)) = scene.held_up else { return };
+        let before = self.paused_since(since);
+        let late = if scene.late >= LATE { scene.late.min(scene.now.saturating_sub(since)) } else { 0 };
+        self.paused = (since, before + late);
+    }
+
+    fn paused_since(&self, since: u64) -> u64 {
+        if self.paused.0 == since { self.paused.1 } else { 0 }
     }
 
     fn tell(&mut self, now: u64) -> Option<Vec<u8>> {
@@ -196,7 +215,8 @@ impl Stalls {
             return Some((self.threshold / 2).max(MILLI));
         }
         let (since, _) = scene.held_up?;
-        Some(since.saturating_add(self.threshold).saturating_sub(scene.now).max(MILLI))
+        let limit = self.threshold + self.paused_since(since);
+        Some(since.saturating_add(limit).saturating_sub(scene.now).max(MILLI))
     }
 }
 
@@ -215,6 +235,8 @@ mod tests {
         /// What is found goes from callback to callback.
         turns: bool,
         told: Vec<Value>,
+        /// By how many milliseconds the next look is late.
+        late: u64,
     }
 
     /// A thread that computes for a tenth of the time.
@@ -244,13 +266,14 @@ mod tests {
 
     impl Watched {
         fn new() -> Watched {
-            Watched { stalls: Stalls::new(100 * MILLI), examiner: Examiner::idle(), turns: false, told: Vec::new() }
+            let (stalls, examiner) = (Stalls::new(100 * MILLI), Examiner::idle());
+            Watched { stalls, examiner, turns: false, told: Vec::new(), late: 0 }
         }
 
         /// The monitor looks, at a millisecond.
         fn at(&mut self, now: u64, held_up: Option<u64>, requests: u64, end: Option<u64>) {
             let held_up = held_up.map(|since| (since * MILLI, THREAD));
-            let scene = Scene { now: now * MILLI, held_up, requests };
+            let scene = Scene { now: now * MILLI, held_up, requests, late: std::mem::take(&mut self.late) * MILLI };
             let witness = Virtual { now: now * MILLI, end: end.map(|end| end * MILLI) };
             let line = self.stalls.look(scene, &witness, &mut self.examiner);
             self.told.extend(line.map(|line| record_of(&line)));
@@ -258,9 +281,9 @@ mod tests {
 
         fn finds(&mut self, line: i32, at: u64) {
             let number = self.stalls.number;
-            let source = "p.flush()".to_owned();
+            let (source, missing) = ("p.flush()".into(), String::new());
             let (thread, at) = (thread(line), at * MILLI);
-            self.stalls.found(Finding { number, thread, source, at, pool: None, turns: self.turns });
+            self.stalls.found(Finding { number, thread, source, missing, at, pool: None, turns: self.turns });
         }
 
         /// From this millisecond on for a fifth of a second, with one other request.
@@ -298,12 +321,33 @@ mod tests {
     fn what_is_over_before_the_threshold_is_not_looked_at() {
         let mut it = Watched::new();
         it.at(10, Some(1), 1, None);
-        let scene = Scene { now: 10 * MILLI, held_up: Some((MILLI, THREAD)), requests: 1 };
+        let scene = Scene { now: 10 * MILLI, held_up: Some((MILLI, THREAD)), requests: 1, late: 0 };
         assert_eq!(it.stalls.due(scene), Some(91 * MILLI));
         it.at(90, Some(1), 1, None);
         it.at(101, Some(95), 1, None);
         it.at(190, None, 0, None);
         assert_eq!((it.stalls.number, it.told.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_pause_of_the_whole_process_is_no_stall() {
+        let mut it = Watched::new();
+        it.at(5, Some(1), 1, None);
+        it.late = 600;
+        it.at(606, Some(1), 1, None);
+        assert_eq!(it.stalls.number, 0, "all of it was stopped meanwhile");
+        let scene = Scene { now: 606 * MILLI, held_up: Some((MILLI, THREAD)), requests: 1, late: 0 };
+        assert_eq!(it.stalls.due(scene), Some(95 * MILLI));
+        it.at(660, Some(650), 1, None);
+        it.at(702, Some(650), 1, None);
+        assert_eq!(it.stalls.number, 0, "what it is at next begins with the next");
+        it.at(751, Some(650), 1, None);
+        assert_eq!(it.stalls.number, 1);
+        it.at(760, None, 0, None);
+        it.late = 500;
+        it.at(1400, Some(880), 1, None);
+        it.at(1500, Some(880), 1, None);
+        assert_eq!(it.stalls.number, 2, "it is at it for 120 ms besides");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::exchange::id::RequestId;
 use crate::exchange::link::{Link, Loss};
 use crate::exchange::lost::Lent;
 use crate::exchange::outbox::{Flush, SharedBytes};
-use crate::exchange::{Exchange, Returned};
+use crate::exchange::{AppEnd, Exchange, Returned, Timing};
 use crate::scoreboard::{self, Word};
 use crate::sys::poll::Token;
 use rustix::fd::BorrowedFd;
@@ -118,7 +118,7 @@ impl Reactor {
     }
 
     /// `sent`: bytes that the exchange has sent.
-    fn count(&mut self, timing: &crate::exchange::Timing, sent: u64, request: &Request, now: u64) {
+    fn count(&mut self, timing: &Timing, sent: u64, request: &Request, now: u64) {
         let board = &self.board;
         board.set(Word::InFlight, self.admission.capacity().busy() as u64);
         self.publish_free();
@@ -128,7 +128,7 @@ impl Reactor {
         }
         board.add(Word::BytesOut, sent);
         board.add(Word::BytesIn, request.received);
-        if timing.app_failed {
+        if timing.end != AppEnd::Well {
             board.add(Word::AppErrors, 1);
         }
         board.observe(scoreboard::QUEUE_TIME, timing.started.saturating_sub(request.times.complete));

@@ -3,6 +3,8 @@ pub mod channel;
 pub mod fds;
 pub mod files;
 pub mod fork;
+#[cfg(target_os = "linux")]
+pub mod halt;
 pub mod loop_poller;
 pub mod memory;
 pub mod poll;

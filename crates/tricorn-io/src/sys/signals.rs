@@ -40,6 +40,12 @@ pub fn late_signal() -> Option<i32> {
     Some(libc::SIGRTMIN() + 6)
 }
 
+/// Has a thread stand still while its stack is read, with `doctor_deep` (`halt.rs`). Python knows nothing of it.
+#[cfg(target_os = "linux")]
+pub fn halt_signal() -> Option<i32> {
+    Some(libc::SIGRTMIN() + 10)
+}
+
 /// There are no realtime signals.
 #[cfg(not(target_os = "linux"))]
 pub fn stack_signal() -> Option<i32> {

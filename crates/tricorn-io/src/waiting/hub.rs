@@ -3,6 +3,7 @@ use super::loop_time::LoopTime;
 use super::roll::Roll;
 use super::rung::Rung;
 use super::slices::Slices;
+use super::whereabouts::Whereabouts;
 use crate::clock::{self, MILLI};
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use crate::sys::wake::Alarm;
@@ -36,8 +37,8 @@ pub struct Hub {
     thread: AtomicThreadId,
     /// The place of the call that began last.
     pub last: AtomicUsize,
-    /// The place of the call that an event loop begins at this moment, and one; 0: it begins none.
-    pub begins: AtomicUsize,
+    /// Which call its thread is at.
+    pub at: Whereabouts,
     /// With `request_timeout`: calls in the order in which they began, some of them over.
     began: Mutex<VecDeque<Began>>,
     /// Calls that are late; in each of them an exception should be raised.
@@ -70,14 +71,14 @@ impl Hub {
             rounds: AtomicU64::new(0),
             thread: AtomicThreadId::new(0),
             last: AtomicUsize::new(0),
-            begins: AtomicUsize::new(0),
+            at: Whereabouts::new(places),
             began: Mutex::default(),
             late: Mutex::default(),
             stacks: Mutex::default(),
             tells_stacks: AtomicBool::new(false),
             time: LoopTime::default(),
             roll: Roll::default(),
-            slices: Slices::new(places),
+            slices: Slices::default(),
         })
     }
 

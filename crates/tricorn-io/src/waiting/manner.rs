@@ -143,7 +143,7 @@ impl Waiting {
     fn hub_began(&self, hub: &Hub, slot: usize, started: u64) {
         hub.come();
         hub.last.store(slot, Ordering::Relaxed);
-        self.slots[slot].known_by.store(0, Ordering::Relaxed);
+        hub.at.knows(slot, 0);
         if self.config.request_timeout > 0 {
             let call = self.slots[slot].calls();
             hub.began().push_back(Began { slot, call, started });

@@ -34,6 +34,7 @@ pub mod streams;
 mod threads;
 mod until;
 pub mod watch;
+pub mod whereabouts;
 
 pub use eye::Eye;
 pub use manner::{ORDERS, Subject, Waiting};

@@ -6,7 +6,7 @@ use crate::exchange::claim::Claim;
 use crate::exchange::cork::Cork;
 use crate::sys::signals::{self, AtomicThreadId, ThreadId};
 use std::ops::Index;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 /// The slots of calls. A thread has its own; under a hub a call has one while it lasts, and as few are made as calls were
@@ -77,8 +77,6 @@ pub struct Slot {
     pub progress: Progress,
     /// What a call that lasts is split by.
     pub mark: Mark,
-    /// Under a hub: the address of the context that the call runs in, or of what a variable of that context names; 0: not known.
-    pub known_by: AtomicU64,
 }
 
 impl Slot {

@@ -162,6 +162,8 @@ pub fn config() -> Config {
         doctor_threshold: 0,
         doctor_slow_request: 0,
         wait_sites: Arc::default(),
+        call_file: None,
+        doctor_deep: false,
         profile_after: 0,
         profile: None,
         profile_bell: None,

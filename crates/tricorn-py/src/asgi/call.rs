@@ -135,7 +135,6 @@ impl Call {
             }
             state.run.task = Some(begun.task.clone().unbind());
             if let (Some(exchange), Some(context)) = (state.active.exchange(), &context) {
-                this.ground.shared.engine.call_has_context(exchange.slot(), context.as_ptr() as u64);
                 this.ground.shared.engine.knows_call_by(exchange.slot(), context.as_ptr() as u64);
             }
         }

@@ -15,7 +15,6 @@
 mod library;
 mod task;
 
-use crate::context::word_of_current;
 use crate::core::Core;
 use crate::functions::Definition;
 use crate::marks;
@@ -98,7 +97,6 @@ impl GreenServer {
         panics::watch_greenlets();
         let service = Service::join(engine.clone(), done, usize::MAX)?;
         engine.tells_stacks();
-        engine.tell_current_context(word_of_current(py).unwrap_or(0));
         marks::tell(py, &engine, None)?;
         let context = py.import("contextvars")?.call_method0("copy_context")?.unbind();
         let ground = CallOptions { wait: Wait::Hub(Hub(hub.clone_ref(py))), context: Some(context) };

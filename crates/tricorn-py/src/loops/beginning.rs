@@ -19,7 +19,6 @@ struct During<'a>(&'a AtomicUsize, &'a Engine);
 impl Drop for During<'_> {
     fn drop(&mut self) {
         self.0.store(0, Ordering::Relaxed);
-        self.1.begins_call(None);
         self.1.begins_at(None);
     }
 }
@@ -33,7 +32,6 @@ impl Beginning {
         begin: impl FnOnce() -> PyResult<()>,
     ) -> PyResult<Option<Box<Exchange>>> {
         self.slot.store(slot + 1, Ordering::Relaxed);
-        engine.begins_call(Some(slot));
         engine.begins_at(Some(slot));
         let during = During(&self.slot, engine);
         let outcome = begin();

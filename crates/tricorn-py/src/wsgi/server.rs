@@ -268,7 +268,6 @@ impl Server {
         }
         let slot = exchange.slot();
         if self.context.is_some() {
-            self.engine.call_has_context(slot, context.address());
             self.engine.knows_call_by(slot, context.address());
         }
         objects.handle.get().put(py, exchange);

@@ -162,7 +162,9 @@ def _settle(state: State, commands: list[Command], now: float) -> Decision:
         while state.missing(generation, target) > 0 and now >= state.backoff.until:
             worker = Worker(state.next_nr, generation, started=now)
             state = replace(state.with_worker(worker), next_nr=worker.nr + 1)
-            commands.append(Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.stand_in))
+            commands.append(
+                Spawn(worker.nr, generation, target > 1, state.is_proven(generation), state.policy.stand_in)
+            )
         for worker in state.of(generation)[: max(0, -state.missing(generation, target))]:
             state, told = leaving.leave(state, worker.because("scale"), Signals.SIGTERM, now)
             commands += told

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tricorn.arbiter.stalls.advice import cure_of
+from tricorn.arbiter.stalls.advice import WAITS, cure_of
 from tricorn.arbiter.stalls.owner import Owners, version_of
 from tricorn.arbiter.stalls.words import Sums, line, sentence_of
 from tricorn.record import Record
@@ -19,8 +19,11 @@ Since = Literal["start", "minute"]
 
 KEPT = 256
 """Records, and kinds of stalls."""
+OF_LIBRARY = ("library", "library_version", "package", "c_function", "cure", "link")
+"""What a record has of the library that was on the stack."""
 MINUTES = 10
 MINUTE = 60
+MOST_MISSING = 16
 PAUSE = 10.0
 """Seconds for which what comes again is only counted."""
 LONG_PAUSE = 60.0
@@ -84,27 +87,53 @@ class Stalls:
         self._owners = Owners()
         self._dropped = Sums()
         """Of kinds that are forgotten."""
+        self._missing: set[str] = set()
+        """What could not be looked at, as far as the log has said it."""
 
     def take(self, stall: Stall, held: Held, now: float, time: float) -> tuple[Json, str | None]:
         """The record, and a line for the log unless the same was told a moment ago. `time` is that of the day."""
-        what = stall.verdict if stall.verdict in STATES else ""
-        key = stall.place.file, stall.place.line, stall.wait.pool or stall.native.library, what
-        kind = self._kinds.get(key)
-        if kind is None:
-            self._make_room()
-            kind = self._kinds[key] = _Kind()
+        kind = self._kind_of(stall)
         before = kind.untold
         kind.add(stall, now)
         record = self._record(stall, held, time) | {"repeats": kind.sums.count - 1}
-        kind.record = record
+        known = {name: kind.record.get(name) for name in OF_LIBRARY}
+        kind.record = record if record["library"] or not known["library"] else record | known
         self._records.append(record)
         ends = stall.again and not stall.ongoing and kind.unfinished == held.pid
-        pause = LONG_PAUSE if what else PAUSE
+        pause = LONG_PAUSE if stall.verdict in STATES else PAUSE
         if not ends and kind.told is not None and now - kind.told < pause:
             return record, None
         kind.told, kind.untold = now, Sums()
         kind.unfinished = held.pid if stall.ongoing else None
-        return record, line(record, before)
+        return record, line(record, before, missing=self._is_news(stall.missing))
+
+    def _kind_of(self, stall: Stall) -> _Kind:
+        """The same line in the same library.
+
+        A wait in slices that was looked at between two of them has no library on its stack: it is of the one that is
+        known of that line, whichever of both comes first.
+        """
+        line = stall.place.file, stall.place.line
+        name, state = stall.wait.pool or stall.native.library, stall.verdict if stall.verdict in STATES else ""
+        key = (*line, name, state)
+        if key not in self._kinds and stall.verdict in WAITS and stall.place.file:
+            waits = [each for each, kind in self._kinds.items() if each[:2] == line and kind.record["verdict"] in WAITS]
+            if not name and len(waits) == 1:
+                return self._kinds[waits[0]]
+            if name and (*line, "", "") in waits:
+                self._kinds[key] = self._kinds.pop((*line, "", ""))
+        kind = self._kinds.get(key)
+        if kind is None:
+            self._make_room()
+            kind = self._kinds[key] = _Kind()
+        return kind
+
+    def _is_news(self, missing: str) -> str:
+        """It, the first time that the log says it."""
+        if missing in self._missing or len(self._missing) >= MOST_MISSING:
+            return ""
+        self._missing.add(missing)
+        return missing
 
     def report(self, since: Since, now: float) -> Json:
         """What costs most comes first."""
@@ -151,6 +180,7 @@ class Stalls:
             "request": stall.request,
             "sure": stall.sure,
             "delayed": stall.delayed,
+            "missing": stall.missing or None,
             "request_seconds": round(stall.cost, 4),
             "seen": stall.wait.seen or None,
             "pool": stall.wait.pool or None,

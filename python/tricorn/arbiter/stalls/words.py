@@ -26,8 +26,8 @@ class Sums(Record):
         return {"count": self.count, "seconds": rounded[0], "request_seconds": rounded[1]}
 
 
-def line(record: Mapping[str, Any], before: Sums) -> str:
-    """`before` is what came since this was told last."""
+def line(record: Mapping[str, Any], before: Sums, *, missing: str = "") -> str:
+    """`before` is what came since this was told last, `missing` what cannot be looked at and was not told before."""
     # Requests that wait for a pool are on no thread whose time could be split.
     of_time = "" if record["pool"] and record["waiting"] else f": {shares(record)}"
     texts = [_head(record), record["sentence"], f"{record['verdict']}{of_time}."]
@@ -45,6 +45,8 @@ def line(record: Mapping[str, Any], before: Sums) -> str:
     if before.count:
         cost = f"{before.seconds:.1f} s, {before.request_seconds:.1f} request-seconds"
         texts.append(f"Since this was told last: {before.count} times, {cost}.")
+    if missing:
+        texts.append(f"Not looked at, here and from now on: {missing}")
     texts.append(f"Cure: {record['cure']} ({record['link']})")
     return " ".join(filter(None, texts))
 

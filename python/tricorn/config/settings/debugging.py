@@ -78,8 +78,8 @@ class Debugging(Section):
         kind=Boolean(),
         default=False,
         help="Check configuration and application, and exit: 0 if they can be used, 1 if not.",
-        doc="No worker is started and nothing listens. An address in use is refused as a start would refuse it, unless a "
-        "server with the same `title_prefix` has it: then this is a check before its reload, and a warning.",
+        doc="No worker is started and nothing listens. An address in use is refused as a start would refuse it, unless "
+        "a server with the same `title_prefix` has it: then this is a check before its reload, and a warning.",
     )
 
     print_config = Setting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.offloaded import OffloadTargets
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Choice, Integer, Seconds, TextList
+from tricorn.config.validators import Boolean, Choice, Integer, Seconds, TextList
 
 
 class Doctor(Section):
@@ -44,6 +44,17 @@ class Doctor(Section):
         "request runs, and how long it took when it has ended ([how](DOCTOR.md#requests-that-take-long)). Progress is "
         "as with `timeout`: a piece of the response that is sent, a client that takes some of it. Each line is told at "
         "once, and then at most once a minute. Other classes: `doctor_threshold`, `profile_after`.",
+    )
+
+    doctor_deep = Setting(
+        kind=Boolean(),
+        default=False,
+        core=True,
+        own=True,
+        help="Halt a thread that computes in native code for a moment by a signal, to tell which function it is in.",
+        doc="For stalls that are CPU_NATIVE or CPU_NATIVE_GIL: the kernel tells no registers of a thread that runs. "
+        "The signal is SIGRTMIN+10; it is not used if the application uses it, and is not sent to threads that wait "
+        "([what it does](DOCTOR.md#deep-stacks)).",
     )
 
     profile_after = Setting(

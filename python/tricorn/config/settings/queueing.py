@@ -32,8 +32,8 @@ class Queueing(Section):
         "The wait begins when the request's head is complete, or at the time in its `X-Request-Start` if a trusted "
         "front end (`forwarded_allow_ips`) sent it: then what it waited there and in the kernel counts too. In nginx: "
         "`proxy_set_header X-Request-Start t=${msec};`. The default is that of nginx's `proxy_read_timeout`, after "
-        "which the front end waits no longer. Better is what your clients wait, less what a request takes. gunicorn has "
-        "no such limit.",
+        "which the front end waits no longer. Better is what your clients wait, less what a request takes. gunicorn "
+        "has no such limit.",
     )
 
     queue_order = Setting(

@@ -137,6 +137,8 @@ class Leniency(Section):
         "Accept methods with lower-case letters or `#`, and of fewer than 3 or more than 20 characters.",
     )
 
-    permit_unconventional_http_version = _leniency("Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these.")
+    permit_unconventional_http_version = _leniency(
+        "Accept versions other than HTTP/1.0 and HTTP/1.1 as if they were one of these."
+    )
 
     casefold_http_method = _leniency("Make methods upper case: `get` is GET.")

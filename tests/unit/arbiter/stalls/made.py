@@ -27,6 +27,7 @@ def stall(
     delayed: int = 9,
     queued: float = 0.0,
     wait: Wait = NOTHING,
+    missing: str = "",
 ) -> Stall:
     return Stall(
         duration=duration,
@@ -43,6 +44,7 @@ def stall(
         sure=False,
         delayed=delayed,
         wait=wait,
+        missing=missing,
     )
 
 

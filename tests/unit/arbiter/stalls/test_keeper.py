@@ -130,3 +130,32 @@ def test_a_worker_that_is_saturated_is_told_by_what_it_has() -> None:
     _, line = Stalls().take(saturated(oldest=0.6, waiting=3), HELD, 0.0, DAY)
     assert line is not None
     assert "At each look all 30 threads were at a request, and up to 3 more waited, the first of them for 0.6 s" in line
+
+
+def test_what_cannot_be_looked_at_is_logged_once_and_stands_in_each_record() -> None:
+    stalls = Stalls()
+    told = [stalls.take(stall(line=line, missing="No stacks: a reason."), HELD, 0.0, DAY) for line in (1, 2)]
+    said = "Not looked at, here and from now on: No stacks: a reason. Cure:"
+    assert [said in (line or "") for _, line in told] == [True, False]
+    assert [record["missing"] for record, _ in told] == ["No stacks: a reason."] * 2
+    _, line = stalls.take(stall(line=3, missing="No peers."), HELD, 0.0, DAY)
+    assert "here and from now on: No peers." in (line or ""), "another reason is news"
+    assert stalls.take(stall(line=4), HELD, 0.0, DAY)[0]["missing"] is None
+
+
+def test_a_look_between_two_slices_of_a_library_makes_no_second_kind() -> None:
+    for libraries in (("librdkafka", "", "librdkafka"), ("", "librdkafka", "")):
+        stalls = Stalls()
+        lines = [stalls.take(stall(library=library), HELD, 0.0, DAY)[1] for library in libraries]
+        assert [line is not None for line in lines] == [True, False, False]
+        (row,) = stalls.report("start", 1.0)["stalls"]
+        assert (row["library"], row["library_version"], row["total"]["count"]) == ("librdkafka", "2.16.0", 3)
+        assert [record["library"] for record in stalls.records()] == [library or None for library in libraries]
+
+
+def test_two_libraries_at_a_line_are_two_kinds_and_so_is_what_computes_there() -> None:
+    stalls = Stalls()
+    for library, verdict in (("libpq", "BLOCKED_SYSCALL"), ("libcurl", "BLOCKED_SYSCALL"), ("", "CPU_PYTHON")):
+        assert stalls.take(stall(library=library, verdict=verdict), HELD, 0.0, DAY)[1] is not None
+    stalls.take(stall(), HELD, 0.0, DAY)
+    assert len(stalls.report("start", 1.0)["stalls"]) == 3, "which library waited is not known: none is blamed"

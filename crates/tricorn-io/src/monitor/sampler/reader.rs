@@ -3,7 +3,6 @@ use crate::clock;
 use crate::engine::shared::Shared;
 use crate::waiting::hub::Hub;
 use crate::waiting::sampling::Frames;
-use std::sync::atomic::Ordering;
 use tricorn_doctor::{Doctor, Doing, PyFrame, PyThread, Spot};
 
 /// A place, and when the call there began.
@@ -71,7 +70,7 @@ impl<'s> Reader<'s> {
         }
         let tid = hub.thread() as u32;
         let Some(thread) = threads.iter().find(|thread| thread.tid == tid) else { return HubIsAt::Unknown };
-        let before = self.served(hub, thread, calls);
+        let before = self.served(hub, calls);
         let Some(mut spot) = self.spot(thread) else { return HubIsAt::Unknown };
         if spot.doing == Doing::Rests {
             return HubIsAt::Rest;
@@ -79,31 +78,17 @@ impl<'s> Reader<'s> {
         if spot.frames.is_empty() {
             return HubIsAt::Unknown;
         }
-        let after = self.served(hub, thread, calls);
+        let after = self.served(hub, calls);
         without_loop(&mut spot.frames);
         HubIsAt::Work(before.filter(|before| Some(*before) == after), spot.frames)
     }
 
     /// The call that the thread of a hub is at.
-    fn served(&mut self, hub: &Hub, thread: &PyThread, calls: &[Call]) -> Option<Call> {
-        let shared = self.shared;
-        let runs = |&(place, started): &Call| shared.board.call_started(place) == started;
-        let at = |place: usize| calls.iter().copied().find(|call| call.0 == place).filter(runs);
-        if let Some(place) = hub.begins.load(Ordering::Relaxed).checked_sub(1) {
-            return at(place);
-        }
-        let marks = *shared.waiting.sampling.marks.get()?;
-        let known: Vec<(u64, Call)> = calls
-            .iter()
-            .filter_map(|call| Some((shared.waiting.slots.get(call.0)?.known_by.load(Ordering::Relaxed), *call)))
-            .filter(|(address, _)| *address != 0)
-            .collect();
-        if known.is_empty() {
-            return None;
-        }
-        let identities = self.doctor()?.identities_of(thread, marks);
-        let found = identities.into_iter().find_map(|each| known.iter().find(|(address, _)| *address == each));
-        found.map(|(_, call)| *call).filter(runs)
+    fn served(&mut self, hub: &Hub, calls: &[Call]) -> Option<Call> {
+        let board = self.shared.board;
+        let doctor = self.doctor()?;
+        let owner = hub.at.call(board, |marks| doctor.identities(marks))?;
+        Some((owner.place, owner.started)).filter(|call| calls.contains(call))
     }
 }
 

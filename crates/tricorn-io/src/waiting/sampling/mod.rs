@@ -26,9 +26,9 @@ use counts::{Counts, ONE_IN};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use tricorn_doctor::{Marks, PyFrame};
+use tricorn_doctor::PyFrame;
 
 /// The innermost first.
 pub type Frames = Vec<PyFrame>;
@@ -48,8 +48,6 @@ pub struct Sampling {
     pub named: Mutex<Vec<Named>>,
     /// Nanoseconds that the hub has spent on it.
     pub spent: AtomicU64,
-    /// How the call is found that a hub's thread is at.
-    pub marks: OnceLock<Marks>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -94,7 +92,6 @@ impl Sampling {
             told: Mutex::default(),
             named: Mutex::default(),
             spent: AtomicU64::new(0),
-            marks: OnceLock::new(),
             thread: Mutex::default(),
         })
     }

@@ -1,0 +1,154 @@
+//! What one look has gathered of a thread, and what is told of it.
+use crate::calls::Described;
+use crate::glances::Glances;
+use crate::naming;
+use crate::procfs::{self, Call};
+use crate::python::frames::{PyFrame, Walked};
+use crate::python::runtime::PyThread;
+use crate::report::{Library, Native, NativeFrame, Thread, ThreadGil};
+use crate::verdict::{self, CallEvidence, Evidence, GilEvidence};
+
+/// What is known of a thread before it is judged.
+pub(crate) struct Gathered {
+    pub tid: u32,
+    pub state: char,
+    pub cpu: f64,
+    pub queued: f64,
+    pub inside: Inside,
+    /// Its system call was another one at each reading.
+    pub in_slices: bool,
+    pub wait_channel: String,
+    pub python: Option<PyThread>,
+    pub walked: Walked,
+}
+
+/// A thread in the kernel.
+pub(crate) struct Inside {
+    pub call: Call,
+    pub described: Option<Described>,
+    pub native: Native,
+    pub waits_for_gil: bool,
+}
+
+impl Gathered {
+    /// `seen` is of its glances, `holder` who has its GIL, by thread state and in words. `is_known`: what threads Python has.
+    pub fn judged(self, pid: u32, is_known: bool, seen: Option<&Glances>, holder: Option<&(u64, String)>) -> Thread {
+        let name = procfs::name(pid, self.tid);
+        let application = application(&self.walked.frames);
+        let call_name = self.inside.described.as_ref().map(|call| call.name.as_str()).unwrap_or_default();
+        let evidence = Evidence {
+            running: self.cpu,
+            queued: self.queued,
+            is_stopped: matches!(self.state, 'T' | 't'),
+            // Where the interpreter is not known, each thread may be one of it.
+            is_python: self.python.is_some() || !is_known,
+            call: self.inside.described.as_ref().map(call_evidence),
+            in_slices: self.in_slices,
+            collects: seen.is_some_and(Glances::collects),
+            gil: GilEvidence {
+                held: seen.map(Glances::held).unwrap_or_default(),
+                waits: self.inside.waits_for_gil,
+                holder: holder.map(|(_, words)| words.clone()).unwrap_or_default(),
+            },
+            position: seen.map(Glances::position).unwrap_or_default(),
+            at: application.as_ref().map(short).unwrap_or_default(),
+            library: self
+                .inside
+                .native
+                .library
+                .as_ref()
+                .map(|library| in_words(library, self.python.is_some()))
+                .unwrap_or_default(),
+            in_lock: in_lock(&self, call_name),
+            in_own_poll: naming::waits_for_events(call_name, &self.walked.frames),
+        };
+        let (verdict, sentence) = verdict::judge(&evidence);
+        let holds = self.python.zip(holder).is_some_and(|(thread, (state, _))| thread.state == *state);
+        Thread {
+            tid: self.tid,
+            name,
+            main: self.tid == pid,
+            state: self.state,
+            cpu: round(self.cpu),
+            queued: round(self.queued),
+            verdict,
+            sentence,
+            moving: self.walked.moving,
+            python: self.walked.frames,
+            application,
+            native: self.inside.native,
+            call: self.inside.described.filter(|_| !self.in_slices),
+            wait_channel: self.wait_channel,
+            gil: ThreadGil { holds, waits: self.inside.waits_for_gil },
+        }
+    }
+}
+
+/// Of calls that are over: the last one, and the library that was found on each stack. A single stack was of no one moment.
+pub(crate) fn one_of(slices: Vec<Inside>) -> Inside {
+    let mut library: Option<Library> = None;
+    let mut is_same = true;
+    for found in slices.iter().filter_map(|slice| slice.native.library.as_ref()) {
+        is_same &= library.as_ref().is_none_or(|before| before.path == found.path);
+        library = Some(found.clone());
+    }
+    let native = Native { library: library.filter(|_| is_same), ..Native::without(MOVED) };
+    let waits_for_gil = slices.iter().any(|slice| slice.waits_for_gil);
+    let described = slices.into_iter().rev().find_map(|slice| slice.described);
+    Inside { call: Call::Unknown, described, native, waits_for_gil }
+}
+
+/// The interpreter's own function that Python code has called: `_sre_SRE_Pattern_match`.
+pub(crate) fn called_by_python(frames: &[NativeFrame]) -> Option<Library> {
+    let named = |frame: &NativeFrame| frame.function.clone().unwrap_or_default();
+    let inner = frames.iter().take_while(|frame| !naming::is_evaluation(&named(frame)));
+    let called = inner.filter(|frame| frame.certain && frame.function.is_some() && !naming::is_plumbing(&named(frame)));
+    let frame = called.last()?;
+    Some(Library { name: naming::library(&frame.path), path: frame.path.clone(), function: frame.function.clone() })
+}
+
+fn call_evidence(call: &Described) -> CallEvidence {
+    let peers: Vec<String> = call
+        .descriptors
+        .iter()
+        .take(3)
+        .map(|each| if each.what.is_empty() { format!("descriptor {}", each.fd) } else { each.what.clone() })
+        .collect();
+    let more = call.descriptors.len().saturating_sub(3);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let on = if peers.is_empty() { String::new() } else { format!("on {}{more}", peers.join(", ")) };
+    let words: Vec<&str> = [on.as_str(), call.detail.as_str()].into_iter().filter(|part| !part.is_empty()).collect();
+    CallEvidence { name: call.name.clone(), what: words.join(", ") }
+}
+
+fn in_lock(each: &Gathered, call: &str) -> bool {
+    let functions =
+        || each.inside.native.frames.iter().filter(|frame| frame.certain).filter_map(|frame| frame.function.as_deref());
+    // A library that waits on a futex of its own is called through no lock of Python.
+    let innermost = || each.walked.frames.first().is_some_and(|frame| frame.file.ends_with("/threading.py"));
+    call == "futex" && each.inside.native.library.is_none() && (functions().any(naming::is_lock) || innermost())
+}
+
+/// Of frames, the innermost first, the innermost one of the application; where there is none, the innermost one.
+pub fn application(walked: &[PyFrame]) -> Option<PyFrame> {
+    let own = walked.iter().find(|frame| naming::is_application(&frame.file));
+    own.or(walked.first()).cloned()
+}
+
+pub(crate) fn short(frame: &PyFrame) -> String {
+    format!("{}:{} in {}", frame.file, frame.line, frame.function)
+}
+
+/// What Python has called is a function; a thread of the library itself began in any.
+pub(crate) fn in_words(library: &Library, is_called: bool) -> String {
+    match &library.function {
+        Some(function) if is_called => format!("{} ({function})", library.name),
+        _ => library.name.clone(),
+    }
+}
+
+fn round(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
+}
+
+const MOVED: &str = "It went on while its stack was read.";
