@@ -61,7 +61,7 @@ def server(name: str) -> Iterator[Server]:
 def test_the_log_names_the_class(server: Server, name: str) -> None:
     alias, kind = CLASSES[name]
     server.log.wait(rf"\[INFO\] Using worker: {alias} \(auto: 'main:app' is {kind} application\)$")
-    server.log.wait(r"\[INFO\] Ready: 1 {alias} worker serves main:app at ")
+    server.log.wait(rf"\[INFO\] Ready: 1 {alias} worker serves main:app at ")
 
 
 def test_it_answers(server: Server, name: str) -> None:

@@ -196,7 +196,7 @@ def test_no_request_fails_while_the_server_reloads(proxy: Proxy, served: tuple[S
 @pytest.mark.parametrize("kind", PROXIES)
 def test_the_proxys_own_check_has_nothing_to_complain_of(kind: str, tmp_path: Path) -> None:
     for words in (
-        (),
+        ("-b", "127.0.0.1:8000"),
         ("-b", "[::1]:9000", "--keep-alive", "0", "--admin-bind", "127.0.0.1:8001", "--timeout", "0"),
         ("-b", "unix:/run/shop/s", "--limit-request-body", "1M", "--limit-request-line", "0", "-n", "my shop"),
     ):

@@ -227,7 +227,10 @@ class Worker(Contract, ABC):
                 return CRASHED
         if self._status is None:
             self.give_up()
-            return self._failed(ExitCode.WORKER_BOOT, NOT_SERVED.format(type(self).__qualname__))
+            reason = NOT_SERVED % type(self).__qualname__
+            if self.spec.once.claim(reason):
+                self.log.error(NOT_SERVED, type(self).__qualname__)
+            return self._failed(ExitCode.WORKER_BOOT, reason)
         return self._status
 
     def _boot_failed(self, error: Exception | SystemExit) -> int:
@@ -464,7 +467,7 @@ LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 NOT_LOADED = "The application cannot be loaded; its traceback is served until it can"
 
-NOT_SERVED = "{}: init_process() has returned and the worker has not served; it and run() must call super()."
+NOT_SERVED = "%s: init_process() has returned and the worker has not served; it and run() must call super()."
 
 SLOT = "TRICORN_WORKER"
 """The variable that tells the application, and what it starts, the slot of its worker."""

@@ -112,3 +112,14 @@ def sees_doctor_slow_request(directory: Path) -> None:
             if is_told:
                 server.log.wait(says)
             assert bool(server.log.matching(says)) == is_told
+
+
+def sees_doctor_deep(directory: Path) -> None:
+    taken = "import signal\nsignal.signal(signal.SIGRTMIN + 10, lambda *_: None)\n"
+    files = {"slow.py": LIBRARY, "waits.py": taken + APPLICATION}
+    for more, is_told in (("doctor_deep = True\n", True), ("", False)):
+        with Site(f"worker_class = 'gevent'\n{more}", app="waits:application", files=files) as server:
+            for _ in range(3):
+                assert server.get("/").status == 204
+            server.log.wait(HELD_UP)
+            assert bool(server.log.matching(r"doctor_deep needs the signal")) == is_told

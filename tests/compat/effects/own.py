@@ -21,6 +21,13 @@ from tests.harness import Site, Wire, until
 from tests.harness.server import free_port
 from tests.harness.wire import chunked, request
 
+TELLS_ROUTES = """
+def application(environ, start_response):
+    environ["tricorn.route"] = environ["PATH_INFO"]
+    start_response("204 No Content", [])
+    return []
+"""
+
 
 def ask(port: int, path: str) -> int:
     with Wire(("127.0.0.1", port)) as wire:
@@ -76,6 +83,20 @@ def sees_metrics_app(directory: Path) -> None:
     with Site(f"admin_bind = '127.0.0.1:{port}'\nmetrics_app = 'off'\n", env=environ):
         until(lambda: ask(port, "/metrics") == 200, "metrics")
         assert not (directory / "metrics").exists()
+
+
+def sees_route_metrics(directory: Path) -> None:
+    for named, routes in ((1, {"/hello": 1, "other": 1}), (0, {})):
+        socket = directory / f"ctl{named}"
+        config = f"control_socket = {str(socket)!r}\nroute_metrics = {named}\n"
+        with Site(config, files={"names.py": TELLS_ROUTES}, app="names:application") as server:
+            assert [server.get(path).status for path in ("/hello", "/bye")] == [204, 204]
+
+            def counted(socket: Path = socket) -> dict[str, int]:
+                with Control.connect(socket) as control:
+                    return {row["route"]: row["requests"] for row in control.ask("routes")["routes"]}
+
+            until(lambda routes=routes, counted=counted: counted() == routes, "the routes")
 
 
 def sees_admin_allow(directory: Path) -> None:

@@ -41,7 +41,7 @@ class House:
         self.processes = ProcessTable(server, [], [], SharedChannel(channel))
 
     def worker(self, nr: int, *, hands_over: bool) -> WorkerHandle:
-        worker: Any = SimpleNamespace(spec=SimpleNamespace(hands_over=hands_over))
+        worker: Any = SimpleNamespace(slot=1, spec=SimpleNamespace(hands_over=hands_over))
         page = self.pages.take()
         assert page is not None
         handle = WorkerHandle(nr, worker, 2**22 + nr, -1, self.pages, page, open=False)

@@ -253,9 +253,14 @@ def test_every_other_setting_says_that_it_is_our_own(setting: Any) -> None:
     assert setting.own
 
 
+SECOND_NAMES = {"log_format": ("--log-style",)}
+"""What other tools call a flag of ours."""
+
+
 def test_ours_are_one_flag_each_spelt_like_the_setting() -> None:
     for setting in SETTINGS:
         if setting.own:
             off = "no-" if setting.action is Action.UNSET else ""
             name = setting.name.removesuffix("s") if setting.action is Action.APPEND else setting.name
-            assert setting.flags == (f"--{off}{name.replace('_', '-')}",)
+            first = f"--{off}{name.replace('_', '-')}"
+            assert setting.flags == (first, *SECOND_NAMES.get(setting.name, ()))

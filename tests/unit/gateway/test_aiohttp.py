@@ -13,7 +13,7 @@ from tests.harness.needs import needs
 
 needs("aiohttp")
 
-CONFIG: Any = SimpleNamespace(graceful_timeout=30, asgi_disconnect_grace_period=3)
+CONFIG: Any = SimpleNamespace(graceful_timeout=30, asgi_disconnect_grace_period=3, route_metrics=0)
 LOG: Any = logging.getLogger("test")
 
 

@@ -152,6 +152,7 @@ def hire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[.
             pages=memoryview(bytearray(4096)),
             group=memoryview(bytearray(4096)),
             ledger=memoryview(bytearray(LEDGER_BYTES)),
+            routes=None,
             generation=1,
             siblings=siblings,
             stand_in=stand_in,
