@@ -30,9 +30,10 @@ def drop(uid: int, gid: int, *, initgroups: bool) -> None:
 
     The groups besides `gid` are those of the user with `initgroups`. Without it they are those the process was
     given, as with gunicorn, but not group 0: a process that has left root has no use for root's files.
+    A hook that has given up root already (`post_fork`) is left alone where no user is set, as with gunicorn.
     Raises ConfigError when that is not permitted, or `initgroups` finds no user name.
     """
-    if _is_current(uid, gid):
+    if _is_current(uid, gid) or (uid == 0 and os.geteuid() != 0):
         return
     try:
         if gid != os.getegid():

@@ -89,7 +89,7 @@ def sees_route_metrics(directory: Path) -> None:
     for named, routes in ((1, {"/hello": 1, "other": 1}), (0, {})):
         socket = directory / f"ctl{named}"
         config = f"control_socket = {str(socket)!r}\nroute_metrics = {named}\n"
-        with Site(config, files={"names.py": TELLS_ROUTES}, app="names:application") as server:
+        with Site(config, files={"gives_names.py": TELLS_ROUTES}, app="gives_names:application") as server:
             assert [server.get(path).status for path in ("/hello", "/bye")] == [204, 204]
 
             def counted(socket: Path = socket) -> dict[str, int]:

@@ -46,12 +46,17 @@ def held_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, st
     socket, pidfile = str(directory / "control"), str(directory / "pid")
     config = f"worker_class = 'gevent'\ncontrol_socket = {socket!r}\npidfile = {pidfile!r}\n"
     with Site(config, app="work:application", files={"work.py": WORK}) as server:
-        for path in ("/", "/short"):
-            server.get(path)
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(server.get, ["/long"] * 4))
-        with Control.connect(socket) as control:
-            until(lambda: len(control.ask("stalls")["stalls"]) >= 2, "both lines are told")
+        server.get("/")
+
+        def both() -> bool:
+            """A monitor that gets no processor takes its own pause for one of the whole process, and tells nothing."""
+            server.get("/short")
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(server.get, ["/long"] * 4))
+            with Control.connect(socket) as control:
+                return len(control.ask("stalls")["stalls"]) >= 2
+
+        until(both, "both lines are told")
         yield server, socket, pidfile
 
 

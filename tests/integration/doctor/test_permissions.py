@@ -74,7 +74,9 @@ def told(directory: Path, config: str) -> tuple[Mapping[str, Any], list[str]]:
     """The first record of a stall of a worker with this configuration, and the lines of the log about two of them."""
     control = directory / "ctl"
     config = f"{BEGIN}control_socket = {str(control)!r}\ntimeout = 0\n{config}"
-    with Site(config, app="work:application", files={"work.py": APPLICATION}, fresh=True) as server:
+    site = Site(config, app="work:application", files={"work.py": APPLICATION}, fresh=True)
+    site.directory.chmod(0o755)  # the worker's user loads the application from there
+    with site as server:
         server.get("/")
         for path in ("/holds", "/holds_too"):
             before = len(server.log.matching(HELD_UP))

@@ -133,7 +133,10 @@ def waits_for(server: Site, worker_class: str, case: str) -> None:
         assert [reply.result().status for reply in replies] == [204] * CLIENTS
     found = server.log.matching(pattern)[before]
     assert int(found[1]) == server.worker_pid()
-    assert (int(found[4]), int(found[5])) == (CLIENTS - 1, CLIENTS), found[0]
+    # gevent's limit is one "approximately": it lets one task wait in its queue, which it calls running.
+    waiting = (CLIENTS - 2, CLIENTS - 1) if plain == "gevent" else (CLIENTS - 1,)
+    assert int(found[4]) in waiting, found[0]
+    assert int(found[5]) == CLIENTS, found[0]
     said = found[6]
     assert f"pooled.py:{line_of(case)} in {case}" in said, said
     assert " POOL_WAIT. " in said, said

@@ -116,3 +116,14 @@ def test_chown_says_why_not(tmp_path: Path) -> None:
     assert complaint(lambda: privileges.chown(path, 1, 2)) == (
         f"{path!r} cannot be given to uid 1, gid 2: No such file or directory."
     )
+
+
+@as_root
+def test_a_hook_that_has_given_up_root_is_left_alone() -> None:
+    def child() -> object:
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        privileges.drop(0, 0, initgroups=False)
+        return os.geteuid(), os.getegid()
+
+    assert in_child(child) == (NOBODY, NOBODY)
