@@ -114,32 +114,57 @@ async def asgi(scope, receive, send):
             blocks()
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
+
+async def served(path):
+    if path != "/first":
+        await asyncio.sleep(0.02)
+    if path != "/waits":
+        blocks()
+
+def tornado_app():
+    from tornado.web import Application, RequestHandler
+    class Handler(RequestHandler):
+        async def get(self):
+            await served(self.request.path)
+    return Application([(path, Handler) for path in ("/first", "/later", "/waits")])
+
+def aiohttp_app():
+    from aiohttp import web
+    async def handler(request):
+        await served(request.path)
+        return web.Response()
+    app = web.Application()
+    for path in ("/first", "/later", "/waits"):
+        app.router.add_get(path, handler)
+    return app
 """
-TOLD = {"gevent": ("wsgi", ["/first", "/later"]), "asgi": ("asgi", ["/first", "/later"])}
+TOLD = {
+    "gevent": "wsgi",
+    "eventlet": "wsgi",
+    "asgi-asyncio": "asgi",
+    "tornado": "tornado_app()",
+    "aiohttp": "aiohttp_app()",
+}
 
 
 @pytest.mark.parametrize("worker_class", each(*TOLD))
 def test_a_call_that_shares_its_thread_is_told_what_it_held_up_the_others_for(
     worker_class: str, tmp_path: Path
 ) -> None:
-    (name, paths), log, port = TOLD[worker_class], tmp_path / "access.log", free_port()
-    config = f"worker_class = {worker_class!r}\nasgi_loop = 'asyncio'\n"
+    name, _, loop = worker_class.partition("-")
+    log, port = tmp_path / "access.log", free_port()
+    config = f"worker_class = {name!r}\nasgi_loop = {loop or 'asyncio'!r}\n"
     config += f"accesslog = {str(log)!r}\nlog_format = 'json'\nadmin_bind = '127.0.0.1:{port}'\n"
-    with Site(config, app=f"work:{name}", files={"work.py": SHARING}) as site:
+    with Site(config, app=f"work:{TOLD[worker_class]}", files={"work.py": SHARING}) as site:
         logged = Logged(site, log)
-        for path in paths:
+        for path in ("/first", "/later"):
             line = until(lambda path=path: told if "blocked_us" in (told := logged.line(path)) else None, path)
             parts = [line[f"{part}_us"] for part in ("cpu", "blocked", "delayed", "yielded")]
             assert sum(parts) <= line["duration_us"]
             until(lambda path=path: logged.line(path).get("blocked_us", 0) >= MICROS / 2, "most of it is seen")
         assert logged.line("/waits").get("blocked_us", 0) < MICROS / 4, "it has only waited"
-        samples = until(
-            lambda: (
-                told
-                if value(told := scrape(("127.0.0.1", port)), "route_blocked_seconds_total", route="/first")
-                else None
-            ),
-            "the route's",
-        )
-        assert value(samples, "route_blocked_seconds_total", route="/first") >= 0.04
-        assert value(samples, "route_duration_seconds_count", route="/later") >= 1
+        first, later = ("work.tornado_app.<locals>.Handler",) * 2 if name == "tornado" else ("/first", "/later")
+        until(lambda: value(scrape(("127.0.0.1", port)), "route_blocked_seconds_total", route=first), "the route's")
+        samples = scrape(("127.0.0.1", port))
+        assert value(samples, "route_blocked_seconds_total", route=first) >= 0.04
+        assert value(samples, "route_duration_seconds_count", route=later) >= 1
