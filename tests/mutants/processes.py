@@ -240,6 +240,7 @@ PROCESSES = (
         "if self.spec.once.claim(reason):",
         "if True:",
         ("tests/integration/test_boot.py -k told_once",),
+        at="reason = str(error) if isinstance(error, TricornError)",
     ),
     Fault(
         "slots",
