@@ -59,6 +59,7 @@ LINT = [
         [PYTHON, "scripts/render_performance.py", "--check"],
         "docs/PERFORMANCE.md is what the newest classical run has",
     ),
+    Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
     Check(
         "reference",
         [PYTHON, "scripts/render_reference.py", "--check"],
