@@ -61,6 +61,11 @@ LINT = [
     ),
     Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
     Check(
+        "deploying",
+        [PYTHON, "scripts/render_deploying.py", "--check"],
+        "docs/deploying has the files that `tricorn init` prints",
+    ),
+    Check(
         "reference",
         [PYTHON, "scripts/render_reference.py", "--check"],
         "docs/reference says what records and classes say",

@@ -1,4 +1,4 @@
-"""Renders benches/runs/README.md: every run of a benchmark that is kept, the newest first, with the versions it was made with.
+"""Renders benches/runs/README.md: every run of a benchmark that is kept, with the versions it was made with.
 
 python scripts/render_runs.py           writes it
 python scripts/render_runs.py --check   fails if it is not what the runs say
@@ -22,8 +22,8 @@ DATED = re.compile(r"(\d{4}-\d\d-\d\d)-(.+)")
 COMMIT = re.compile(r"(\S+) \((\w+(?:-dirty)?)\)")
 """As runs of the first days have it: the version, and in parentheses the commit."""
 NO_SERVERS = frozenset(
-    ("memory", "kernel", "rust", "wrk", "cc", "commit", "server's cores", "load generator's cores", "open files")
-    + ("load average before", "cpu", "python", "tricorn")
+    {"tricorn", "commit", "python", "cpu", "memory", "kernel", "rust", "wrk", "cc"}
+    | {"server's cores", "load generator's cores", "load average before", "open files"}
 )
 """What a run says of its machine that is no version of a package beside tricorn."""
 

@@ -1,4 +1,4 @@
-"""Files for the hosting and for images: their schemas take them, and what they repeat is what the project says elsewhere."""
+"""Files for the hosting and for images: their schemas take them, and what they repeat is what the project says."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ def test_the_context_of_the_image_has_what_the_wheel_is_built_from() -> None:
     (readme,) = re.findall(r'^readme = "(.+)"', PYPROJECT, re.MULTILINE)
     (license_file,) = re.findall(r'^license-files = \["(.+)"\]', PYPROJECT, re.MULTILINE)
     (source,) = re.findall(r'^python-source = "(.+)"', PYPROJECT, re.MULTILINE)
-    members = re.findall(r'"([\w-]+)/[\w-]+"', (ROOT / "Cargo.toml").read_text().partition("members")[2].partition("]")[0])
+    members = re.findall(
+        r'"([\w-]+)/[\w-]+"', (ROOT / "Cargo.toml").read_text().partition("members")[2].partition("]")[0]
+    )
     assert {readme, license_file, source, *members, "pyproject.toml", "Cargo.toml", "Cargo.lock"} <= kept
 
 
