@@ -54,7 +54,8 @@ def _elsewhere(text: str, directory: Path) -> str:
 def newest_python() -> str:
     """That of the classifiers."""
     project = (rendered.ROOT / "pyproject.toml").read_text()
-    return re.findall(r"Programming Language :: Python :: (3\.\d+)", project)[-1]
+    versions: list[str] = re.findall(r"Programming Language :: Python :: (3\.\d+)", project)
+    return versions[-1]
 
 
 def _files(text: str) -> list[str]:

@@ -54,7 +54,7 @@ def install(wheel: Path, target: Path) -> Path:
     """The interpreter of the environment."""
     venv.create(target, with_pip=True)
     python = target / "bin" / "python"
-    command = [python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel]
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", str(wheel)]
     subprocess.run(command, env=environment(), check=True)
     return python
 
@@ -65,7 +65,7 @@ def serve(python: Path, work: Path) -> str | None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [python.parent / "tricorn", "-b", f"127.0.0.1:{port}", "app:app"]
+    command = [str(python.parent / "tricorn"), "-b", f"127.0.0.1:{port}", "app:app"]
     with (work / "log").open("w+") as log:
         server = subprocess.Popen(command, cwd=work, env=environment(), stderr=log)
         try:

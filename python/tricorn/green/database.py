@@ -51,7 +51,7 @@ class Refusals:
 
 
 class Connections:
-    """Counts without holding: a connection that nobody has any more, or that is closed, does not count."""
+    """Counts without holding: a connection that was collected, or that is closed, does not count."""
 
     def __init__(
         self,
