@@ -1,4 +1,4 @@
-"""Who is in the chat, and what is said there. Each member has a queue; one that does not keep up with it has to leave."""
+"""Who is in the chat, and what is said there. Each member has a queue; one that falls behind has to leave."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Fields = dict[str, list[str]] | list[tuple[str, str]]
 
 
 class Listener(Protocol):
-    """The code that answers a call. It is told what happens to its connection, in the loop, until the call has ended."""
+    """The code that answers a call; told what happens to its connection, in the loop, until the call has ended."""
 
     def on_readable(self) -> object:
         """There is more of the body, or it has ended. Comes after a `read` that returned None."""
