@@ -1,7 +1,7 @@
 """How soon is a changed line served?  python -m benches.reload [--tries 10] [--realtime]
 
 `tricorn --reload` serves a module, whose text is replaced again and again. A try is the time from the write to the
-first answer with the new text; requests follow one another meanwhile, each over a connection of its own. One engine after the other.
+first answer with the new text; requests follow one another meanwhile, each over a connection of its own.
 """
 
 from __future__ import annotations

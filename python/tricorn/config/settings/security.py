@@ -34,7 +34,8 @@ class Limits(Section):
     )
 
     limit_request_field_size = Setting(
-        flags=("--limit-request-field_size",),  # the odd underscore is gunicorn's
+        # The odd underscore is gunicorn's, and what users write in its place works, too.
+        flags=("--limit-request-field_size", "--limit-request-field-size"),
         kind=Integer(),
         default=8190,
         core=True,
