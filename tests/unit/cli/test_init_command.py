@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
-def _here(nothing_configured: Path) -> None:
-    """In a directory without a configuration."""
+def _here(nothing_configured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory without a configuration, with the default address: nothing listens here."""
+    monkeypatch.delenv("PORT")
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> tuple[str, str]:
