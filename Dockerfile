@@ -1,7 +1,7 @@
 # The image of tricorn itself: the wheel is built from this checkout, and nothing that builds it is in the image.
 #
 #   docker build -t tricorn .
-#   docker run --rm -p 8000:8000 -v "$PWD/examples/hello:/app:ro" tricorn hello:app
+#   docker run --rm -p 8000:8000 -v "$PWD/examples/hello:/app:ro" tricorn app:app
 #
 # An application has an image of its own, which begins with `FROM tricorn` and installs what it needs, or which
 # `tricorn init docker` prints.

@@ -45,7 +45,7 @@ def test_notes_are_read_by_their_sections() -> None:
     assert notes.pieces == frozenset({"and …"})
 
 
-@pytest.mark.parametrize("below", ["whoever".title() + ": Do it.", "client:", "", "client Do it."])
+@pytest.mark.parametrize("below", ["guest: Do it.", "client:", "", "client Do it."])
 def test_a_note_says_whose_move_it_is_and_what_to_do(below: str) -> None:
     with pytest.raises(SystemExit, match="expected WHOSE: WHAT TO DO"):
         read(f"# Start\n\nReady\n    {below}\n")
