@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts import rendered
 
 RUNS = rendered.ROOT / "benches" / "runs"
-DATED = re.compile(r"(\d{4}-\d\d-\d\d)-(.+)")
+DATED = re.compile(r"\d{4}-\d\d-\d\d-.+")
 COMMIT = re.compile(r"(\S+) \((\w+(?:-dirty)?)\)")
 """As runs of the first days have it: the version, and in parentheses the commit."""
 NO_SERVERS = frozenset(
@@ -29,8 +29,8 @@ NO_SERVERS = frozenset(
 
 
 class Run(NamedTuple):
-    date: str
     folder: str
+    """Its name begins with the date."""
     title: str
     tricorn: str
     commit: str
@@ -41,8 +41,7 @@ class Run(NamedTuple):
 
 def read(folder: Path) -> Run | None:
     """None: the folder is no run's."""
-    dated = DATED.fullmatch(folder.name)
-    if dated is None:
+    if not DATED.fullmatch(folder.name):
         return None
     environment, title, peers = _single(folder) or _several(folder)
     version, commit = environment.get("tricorn", "–"), environment.get("commit", "–")
@@ -50,7 +49,7 @@ def read(folder: Path) -> Run | None:
         version, commit = found.groups()
     python = environment.get("python", "–").removeprefix("CPython ")
     cpu = environment.get("cpu", "–").replace("(R)", "")
-    return Run(dated[1], folder.name, title or "the classical measurements", version, commit, python, cpu, peers)
+    return Run(folder.name, title or "the classical measurements", version, commit, python, cpu, peers)
 
 
 def _single(folder: Path) -> tuple[dict[str, str], str, dict[str, str]] | None:
@@ -78,14 +77,14 @@ def _several(folder: Path) -> tuple[dict[str, str], str, dict[str, str]]:
 def render(folders: list[Path]) -> str:
     found = [run for folder in folders if (run := read(folder)) is not None]
     rows = [
-        "| Date | Run | tricorn | Commit | CPython | Processor | Beside it |",
+        "| Run | What | tricorn | Commit | CPython | Processor | Beside it |",
         "|---|---|---|---|---|---|---|",
     ]
-    for run in sorted(found, key=lambda run: (run.date, run.folder), reverse=True):
+    for run in sorted(found, key=lambda run: run.folder, reverse=True):
         peers = ", ".join(f"{name} {version}" for name, version in sorted(run.peers.items())) or "–"
         title = run.title.replace("|", "\\|")
-        link = f"[{run.folder[len(run.date) + 1 :]}]({run.folder}): {title}"
-        rows.append(f"| {' | '.join((run.date, link, run.tricorn, run.commit, run.python, run.cpu, peers))} |")
+        link = f"[{run.folder}]({run.folder})"
+        rows.append(f"| {' | '.join((link, title, run.tricorn, run.commit, run.python, run.cpu, peers))} |")
     return "\n".join(rows) + "\n"
 
 
