@@ -24,8 +24,8 @@ def test_each_run_is_a_row(tmp_path: Path) -> None:
     folder("drafts")
     _, _, *rows = render(list(tmp_path.iterdir())).splitlines()
     assert rows == [
-        "| [2026-02-01-classic](2026-02-01-classic) | the classical measurements | 0.1.0 | def5678 | 3.11.7 | A B, 2 cores "
-        "| uvicorn 0.54 |",
+        "| [2026-02-01-classic](2026-02-01-classic) | the classical measurements | 0.1.0 | def5678 | 3.11.7 "
+        "| A B, 2 cores | uvicorn 0.54 |",
         "| [2026-01-01-cases](2026-01-01-cases) | One \\| other | 0.1.0 | abc1234-dirty | 3.11.7 | A B, 2 cores "
         "| granian 2.8.7 |",
     ]
