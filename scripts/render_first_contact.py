@@ -336,10 +336,10 @@ INTRODUCTION = """\
 What tricorn and its peers print when something is wrong on the first day, and when nothing is. Rendered by
 `python scripts/render_first_contact.py` from a run of each command on a terminal: change that. {versions}.
 
-Lines are those on the screen, without empty ones. *Said N times*: so many lines name the mistake. *Goes on*: the server
-does not end; it starts its workers again and again, or waits, and was interrupted after {longest:g} seconds. *–*: there
-is no such thing. What tricorn prints in each of these situations fits on a screen, names the mistake once, and says
-what to do: a test holds it to that.
+Lines are those on the screen, without empty ones. *Said N times*: so many lines name the mistake. *Goes on*: the
+server does not end; it starts its workers again and again, or waits, and was interrupted after {longest:g} seconds.
+*–*: there is no such thing. What tricorn prints in each of these situations fits on a screen, names the mistake once,
+and says what to do: a test holds it to that.
 """
 
 

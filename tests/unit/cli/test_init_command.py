@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(autouse=True)
 def _here(nothing_configured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a directory without a configuration, with the default address: nothing listens here."""
+    """In a directory without a configuration. Variables in force would be carried over into the files."""
     monkeypatch.delenv("PORT")
 
 
