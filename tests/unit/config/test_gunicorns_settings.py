@@ -257,7 +257,7 @@ SECOND_NAMES = {
     "limit_request_field_size": ("--limit-request-field-size",),
     "log_format": ("--log-style",),
 }
-"""What other tools call a flag of ours, and a slip that is none."""
+"""Other names of a flag: what other tools call it, and what users write in its place."""
 
 
 def test_ours_are_one_flag_each_spelt_like_the_setting() -> None:
