@@ -43,6 +43,10 @@ MACHINE_PATHS = re.compile(r"/hom[e]/\w|(?<![\w.])/roo[t]/\w|/User[s]/\w")
 
 
 PRONOUNS = re.compile(r"\b(?:nobod[y]|somebod[y]|whoeve[r]|those wh[o])\b", re.IGNORECASE)
+SHOWN_PRONOUNS = re.compile(
+    PRONOUNS.pattern + r"|\b(?:(?:any|every)bod[y]|(?:some|any|every)on[e]|no on[e])\b", re.IGNORECASE
+)
+"""What users read has none of these either."""
 BUDGET: dict[str, int] = {}
 """How often a folder may have them; the others have none."""
 SHOWN_PAGES = ("docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "distributions/")
@@ -132,7 +136,7 @@ def shown_pronouns(path: str, text: str) -> Iterator[str]:
     else:
         return
     for line, shown in found:
-        for match in PRONOUNS.finditer(shown):
+        for match in SHOWN_PRONOUNS.finditer(shown):
             yield f"{path}:{line}: {match.group()}, in a text that users see. Name what acts"
 
 

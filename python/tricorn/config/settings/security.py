@@ -63,7 +63,7 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         core=True,
         help="Addresses or networks of front ends whose X-Forwarded-… fields are believed.",
-        doc="`*` believes everybody. Peers on a unix socket are always believed.",
+        doc="`*` believes every peer. Peers on a unix socket are always believed.",
     )
 
     secure_scheme_headers: Setting[Mapping[str, str]] = Setting(
