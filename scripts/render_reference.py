@@ -42,7 +42,7 @@ COMMANDS = {
     "init": (
         "tricorn init KIND [MODULE:APPLICATION]",
         "prints files for systemd, Docker, nginx and others",
-        "../deploying/systemd.md",
+        "../INIT.md",
     ),
 }
 """By the first argument: usage, purpose, and the page that tells more."""
