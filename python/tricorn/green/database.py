@@ -1,4 +1,4 @@
-"""When the database says no: the connections this worker holds, and those it was refused.
+"""When the database refuses connections: those that this worker holds, and those that it was refused.
 
 PostgreSQL's limit is the next wall behind the server's own: a hundred connections unless it was told otherwise, for
 all workers of all servers together. A refusal has no code that drivers would pass on; its text is what there is.
