@@ -240,6 +240,10 @@ bench-overload: build .venvs/bench/.setup ## What is served, and how soon the re
 bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes
 	@$(BIN)/python -m benches.herd $(BENCH_ARGS)
 
+.PHONY: bench-reload
+bench-reload: build ## How soon `--reload` serves a changed line, for each engine; a minute
+	@$(BIN)/python -m benches.reload $(BENCH_ARGS)
+
 .PHONY: bench-versions
 bench-versions: build ## CPU per request of this checkout beside another revision's (BENCH_ARGS="--base REVISION"); about 15 minutes
 	@$(BIN)/python -m benches.versions $(BENCH_ARGS)

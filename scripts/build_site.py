@@ -28,6 +28,7 @@ ELSEWHERE = {
     "SECURITY.md": "project/security-policy.md",
     "tests/README.md": "project/tests.md",
     "benches/README.md": "project/benches.md",
+    "benches/runs/README.md": "project/runs.md",
 }
 """Pages of the site by their path in the repository, if there is such a file; those of docs/ keep their names."""
 

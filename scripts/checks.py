@@ -59,6 +59,12 @@ LINT = [
         [PYTHON, "scripts/render_performance.py", "--check"],
         "docs/PERFORMANCE.md is what the newest classical run has",
     ),
+    Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
+    Check(
+        "deploying",
+        [PYTHON, "scripts/render_deploying.py", "--check"],
+        "docs/deploying has the files that `tricorn init` prints",
+    ),
     Check(
         "reference",
         [PYTHON, "scripts/render_reference.py", "--check"],

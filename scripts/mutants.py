@@ -3,9 +3,9 @@
     python scripts/mutants.py [--check | --list] [--only TEXT] [--portion N/M] [--jobs N]
 
 All faults of the Rust code are compiled at once, each behind a switch that a variable of the environment turns on, so
-that the copy is built once (mutant schemata). A fault of Python has a copy of the package to itself. First all tests
-have to pass without any fault. A table says which test noticed each; the status is 1 if fewer than 95 % were noticed,
-or if a row no longer fits its file. `--check` only looks at the latter.
+that the copy is built once (mutant schemata). A fault of Python has a copy of the package to itself, or of the scripts
+and tests. First all tests have to pass without any fault. A table says which test noticed each; the status is 1 if
+fewer than 95 % were noticed, or if a row no longer fits its file. `--check` only looks at the latter.
 """
 
 from __future__ import annotations
@@ -186,11 +186,16 @@ def command(test: str) -> list[str]:
     return ["cargo", "test", "--quiet", "-p", Path(crate).name, *chosen, "--", *names]
 
 
-def fails(test: str, variables: dict[str, str]) -> str | None:
+def fails(test: str, variables: dict[str, str], where: Path = TREE) -> str | None:
     """The name of the first test that fails. Exits when the test cannot be run at all."""
     variables = {**variables, "RUSTFLAGS": "-A warnings"}
     process = subprocess.Popen(
-        command(test), cwd=TREE, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        command(test),
+        cwd=where,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
     )
     try:
         output = process.communicate(timeout=PATIENCE)[0].decode(errors="replace")
@@ -218,19 +223,47 @@ def overlay(fault: Fault) -> Path:
     shutil.copytree(TREE / "python", path, ignore=shutil.ignore_patterns("_core*.so", "__pycache__"))
     for core in (TREE / "python/tricorn").glob("_core*.so"):
         (path / "tricorn" / core.name).symlink_to(core)
-    file = path / Path(fault.path).relative_to("python")
+    put(fault, path / Path(fault.path).relative_to("python"))
+    return path
+
+
+def put(fault: Fault, file: Path) -> None:
     text = file.read_text()
     start = place(fault, text)
     file.write_text(text[:start] + fault.after + text[start + len(fault.before) :])
+
+
+def is_of_the_checks(fault: Fault) -> bool:
+    """Of scripts/, tests/ and files beside them, which tests find from the directory that they run in."""
+    return not fault.path.startswith(("python/", "crates/"))
+
+
+def checkout(fault: Fault) -> Path:
+    """The tree with one fault outside of the package; what cannot have one is a link."""
+    path = SCRATCH / "overlays" / fault.name
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    for entry in TREE.iterdir():
+        if entry.name in ("scripts", "tests", Path(fault.path).parts[0]):
+            shutil.copytree(entry, path / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            (path / entry.name).symlink_to(entry)
+    put(fault, path / fault.path)
     return path
 
 
 def try_fault(fault: Fault) -> Outcome:
     began = time.monotonic()
-    variables = environ(**{VARIABLE: fault.name}) if is_rust(fault) else environ(PYTHONPATH=str(overlay(fault)))
+    where, variables = TREE, environ()
+    if is_rust(fault):
+        variables = environ(**{VARIABLE: fault.name})
+    elif is_of_the_checks(fault):
+        where = checkout(fault)
+    else:
+        variables = environ(PYTHONPATH=str(overlay(fault)))
     noticed = None
     for test in fault.tests:
-        noticed = fails(test, variables)
+        noticed = fails(test, variables, where)
         if noticed is not None:
             break
     if not is_rust(fault):

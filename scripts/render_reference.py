@@ -42,7 +42,7 @@ COMMANDS = {
     "init": (
         "tricorn init KIND [MODULE:APPLICATION]",
         "prints files for systemd, Docker, nginx and others",
-        "../deploying/systemd.md",
+        "../INIT.md",
     ),
 }
 """By the first argument: usage, purpose, and the page that tells more."""
@@ -89,6 +89,26 @@ STATUSES = {
 }
 
 
+COMPLETIONS = """\
+## Completions
+
+`tricorn --completions SHELL` prints completions of commands, flags and values:
+
+```sh
+tricorn --completions bash > ~/.local/share/bash-completion/completions/tricorn
+tricorn --completions zsh > "${fpath[1]}/_tricorn"
+tricorn --completions fish > ~/.config/fish/completions/tricorn.fish
+```
+
+A shell that is opened then has them; in this one bash takes them from the command itself:
+
+```console
+$ source <(tricorn --completions bash) && complete -p tricorn
+complete …_tricorn tricorn
+```
+"""
+
+
 def main() -> int:
     pages = {
         "command-line.md": command_line(),
@@ -128,6 +148,7 @@ def command_line() -> str:
     parts = [
         "A first argument with one of these names is a command, unless a module of that name can be imported.\n",
         _table("| Command | |", commands),
+        COMPLETIONS,
         "## Flags\n",
         "A flag sets a setting, whose page has its values, default and meaning. Flags of uvicorn, hypercorn and "
         "granian are\n"

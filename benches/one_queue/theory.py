@@ -38,7 +38,7 @@ def poisson(load: float, servers: int, mean_service: float, seconds: float, seed
 
 
 def one_queue(trace: Trace, servers: int) -> list[float]:
-    """The wait of each request before its service begins, first come first served by whoever is free first."""
+    """The wait of each request before its service begins, first come first served by the server that is free first."""
     free_at = [0.0] * servers
     waits = []
     for arrival, service in zip(trace.arrivals, trace.services, strict=True):

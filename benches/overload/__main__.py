@@ -2,7 +2,7 @@
 
 Four workers and requests that take 20 ms are a capacity of 200 requests/s. Arrivals are a Poisson stream: half of that,
 then three times as much for 30 s, then half of it again. Clients give up after a while, close their connection, and
-come back on a new one: what is served after that is work for nobody.
+come back on a new one: what is served after that is wasted work.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ SOCKETS: web.AppKey[set[web.WebSocketResponse]] = web.AppKey("sockets")
 
 
 class Clock:
-    """Ticks beside the requests; whoever waits for a tick is told its number."""
+    """Ticks beside the requests; a request that waits for a tick is told its number."""
 
     def __init__(self) -> None:
         self.ticks = 0

@@ -93,8 +93,8 @@ async def lines(room: Room) -> AsyncIterator[str]:
 
 
 @app.websocket("/chat")
-async def chat(websocket: WebSocket, name: str = "somebody") -> None:
-    """Text that comes is said to everybody."""
+async def chat(websocket: WebSocket, name: str = "guest") -> None:
+    """Text that comes is said to all."""
     await websocket.accept()
     room = room_of(websocket)
     with room.entered(name) as queue:

@@ -1,4 +1,4 @@
-"""Who is in the chat, and what is said there. Everybody has a queue; whoever does not keep up with it has to leave."""
+"""Who is in the chat, and what is said there. Each member has a queue; one that falls behind has to leave."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 Line = dict[str, str]
 Queue = asyncio.Queue["Line | None"]
 
-#: Lines that may wait for somebody whose connection is slow.
+#: Lines that may wait for a member whose connection is slow.
 MOST_WAITING = 100
 
 
@@ -20,7 +20,7 @@ class Room:
         self._queues: dict[Queue, str] = {}
 
     def names(self) -> list[str]:
-        """Those who chat; who only listens has no name."""
+        """The members that chat; one that only listens has no name."""
         return sorted(name for name in self._queues.values() if name)
 
     def say(self, name: str, text: str) -> None:

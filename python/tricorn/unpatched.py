@@ -30,7 +30,7 @@ __all__ = ["_thread", "os", "select", "signal", "socket", "time"]
 
 
 def _as_it_was(name: str) -> ModuleType:
-    """A copy of the module `name`; of the original if somebody has patched it before the server was imported."""
+    """A copy of the module `name`; of the original if it was patched before the server was imported."""
     patcher: Any = sys.modules.get("eventlet.patcher")
     module = patcher.original(name) if patcher is not None and patcher.already_patched else import_module(name)
     copy = ModuleType(name, module.__doc__)

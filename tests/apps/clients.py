@@ -43,7 +43,7 @@ def redis(port: int) -> str:
 def pymysql(port: int) -> str:
     library = importlib.import_module("pymysql")
     try:
-        library.connect(host=HOST, port=port, user="somebody", connect_timeout=60)
+        library.connect(host=HOST, port=port, user="guest", connect_timeout=60)
     except library.err.OperationalError as error:
         return str(error)
     return "it came to a connection"

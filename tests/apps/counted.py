@@ -1,7 +1,7 @@
 """An application that keeps a ledger: a line for each call, of the request's id and the pid, in the file LEDGER.
 
 `/?id=&s=&gate=` sleeps for `s` seconds, or waits until the file `gate` exists, and answers with JSON of what it got;
-`/c?fifo=` keeps the GIL until somebody opens that to write, `/locked` for good. `/board` has the scoreboards of all
+`/c?fifo=` keeps the GIL until the test opens that to write, `/locked` for good. `/board` has the scoreboards of all
 workers, if the configuration calls `meet`.
 """
 
@@ -37,7 +37,7 @@ def meet(worker: Any) -> None:
 
 
 def hold_the_gil(fifo: str) -> None:
-    """C code that waits for somebody to write to the FIFO, and does not give up the interpreter's lock meanwhile."""
+    """C code that waits for a writer of the FIFO, and does not give up the interpreter's lock meanwhile."""
     c = ctypes.PyDLL(None)
     c.close(c.open(fifo.encode(), os.O_RDONLY))
 

@@ -132,7 +132,7 @@ def ended_at_once() -> Told:
 
 
 def spawned() -> Told:
-    """A program that nobody closes descriptors for, and that outlives the server."""
+    """A program that inherits all descriptors, and that outlives the server."""
     return {"child": os.posix_spawn("/bin/sleep", ["sleep", "60"], os.environ)}
 
 

@@ -150,7 +150,7 @@ def do_stages(given: Given, start_response: Start) -> Iterable[bytes]:
 
 
 def do_handling(given: Given, start_response: Start) -> Iterable[bytes]:
-    """Waits while it handles an exception: nobody else does."""
+    """Waits while it handles an exception: no other request does."""
     try:
         raise ValueError(given["id"])
     except ValueError:
@@ -159,7 +159,7 @@ def do_handling(given: Given, start_response: Start) -> Iterable[bytes]:
 
 
 def do_linked(given: Given, start_response: Start) -> Iterable[bytes]:
-    """Somebody wants to know when this request has ended, however it ends."""
+    """The test wants to know when this request has ended, however it ends."""
     name = given["id"]
     link(getcurrent(), lambda: EVENTS.append(f"linked {name}"))
     if given.get("how") == "fails":

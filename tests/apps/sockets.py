@@ -125,7 +125,7 @@ async def send_after_leaving(scope: Message, receive: Receive, send: Send) -> No
     async for _ in messages(receive):
         pass
     try:
-        await send({"type": "websocket.send", "text": "nobody hears"})
+        await send({"type": "websocket.send", "text": "not heard"})
     except BaseException as error:
         say("raised", os_error=isinstance(error, OSError), kind=type(error).__name__)
 
@@ -189,7 +189,7 @@ async def before_accept(scope: Message, receive: Receive, send: Send, event: str
 
 
 async def wrong_event(scope: Message, receive: Receive, send: Send, kind: str = "") -> None:
-    """Events that nobody may send; each must raise."""
+    """Events that no application may send; each must raise."""
     await accept(receive, send)
     wrong: dict[str, Any] = {
         "type": {"type": "http.response.body"},
@@ -209,7 +209,7 @@ async def wrong_event(scope: Message, receive: Receive, send: Send, kind: str = 
 
 
 async def gated(scope: Message, receive: Receive, send: Send, name: str = "gate") -> None:
-    """Reads nothing until somebody opens the gate, then echoes."""
+    """Reads nothing until the test opens the gate, then echoes."""
     await accept(receive, send)
     await gate(name).wait()
     async for event in messages(receive, name):

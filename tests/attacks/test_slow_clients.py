@@ -1,4 +1,4 @@
-"""Clients that hold on: a deadline ends each, and nobody else waits for them."""
+"""Clients that hold on: a deadline ends each, and no other client waits for them."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def test_a_byte_at_a_time(server: Server) -> None:
 
 
 def test_a_request_hidden_behind_a_refused_handshake(server: Server) -> None:
-    """Bytes behind a handshake are frames of nobody, and no request."""
+    """Bytes behind a handshake are frames of no WebSocket, and no request."""
     smuggled = b"GET /open/smuggled HTTP/1.1\r\nHost: t\r\n\r\n"
     for asked in (handshake("/reject"), handshake("/deny"), handshake("/echo", drop=("Sec-WebSocket-Key",))):
         with server.connect() as wire:

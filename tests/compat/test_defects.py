@@ -53,7 +53,7 @@ def test_v1_half_requests_do_not_hold_threads() -> None:
             assert wire.get("/hello").status == 200
 
 
-@defect(2, "closing waits for the client's end, two seconds each, and nobody else is served meanwhile")
+@defect(2, "closing waits for the client's end, two seconds each, and no other client is served meanwhile")
 @WSGI_KINDS
 def test_v2_clients_that_keep_a_closed_connection_open_hold_up_nobody(worker_class: str) -> None:
     if REFERENCE and worker_class == "gevent":

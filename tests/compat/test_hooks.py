@@ -380,12 +380,12 @@ def test_hooks_by_their_import_path(tmp_path: Path) -> None:
         server.log.wait("imported hook")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_post_fork_runs_before_the_worker_gives_up_its_privileges(tmp_path: Path) -> None:
     """Hooks that bind a low port or change an owner rely on it; the next hook runs as the application does."""
-    notes = tmp_path / "notes"
+    notes, user = tmp_path / "notes", pwd.getpwuid(65534)
     config = (
-        "import os\nuser = 'nobody'\npreload_app = True\n"
+        f"import os\nuser = {user.pw_name!r}\npreload_app = True\n"
         f"notes = os.open({str(notes)!r}, os.O_CREAT | os.O_WRONLY)\n"
         "def post_fork(server, worker):\n    os.write(notes, b'post_fork %d\\n' % os.geteuid())\n"
         "def post_worker_init(worker):\n    os.write(notes, b'post_worker_init %d\\n' % os.geteuid())\n"
@@ -393,7 +393,7 @@ def test_post_fork_runs_before_the_worker_gives_up_its_privileges(tmp_path: Path
     with Site(config) as server:
         server.directory.chmod(0o755)
         assert server.get("/hello").status == 200
-    assert notes.read_text() == f"post_fork 0\npost_worker_init {pwd.getpwnam('nobody').pw_uid}\n"
+    assert notes.read_text() == f"post_fork 0\npost_worker_init {user.pw_uid}\n"
 
 
 # What a hook's thread does when it is told so: exporters and schedulers have such threads in the arbiter.

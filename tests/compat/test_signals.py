@@ -35,7 +35,7 @@ def test_term_finishes_what_runs_and_takes_nothing_new(worker_class: str, tmp_pa
         server.signal(signal.SIGTERM)
         server.log.wait("Handling signal: term")
         if not REFERENCE:  # a busy sync worker goes on listening there
-            until(lambda: refused(server), "nobody listens any more")
+            until(lambda: refused(server), "the address refuses connections")
         gate.touch()
         assert wire.reply().status == 200
         assert server.wait_exit() == 0

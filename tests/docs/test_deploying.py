@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tricorn.cli.init.command import KINDS
 from tricorn.config.load import Sources
 
+from scripts.render_deploying import PAGES as PAGES_OF_INIT
+from scripts.render_deploying import render
 from tests.harness import Server
 from tests.harness.deadline import PATIENCE, until
 from tests.harness.pages import BLOCK, DOCS
@@ -24,8 +27,8 @@ def blocks(page: str) -> list[str]:
 
 
 def file_of(page: str, name: str) -> str:
-    """The block of a page whose first line says that it is this file."""
-    return next(text for text in blocks(page) if text.startswith(f"# {name}\n"))
+    """The block of a page whose first line begins with the name of this file."""
+    return next(text for text in blocks(page) if text.startswith((f"# {name}\n", f"# {name}:")))
 
 
 def takes(command: list[str]) -> None:
@@ -52,31 +55,53 @@ def test_tricorn_takes_the_settings_of_each_page(tmp_path: Path) -> None:
     assert found >= 4
 
 
-def test_tricorn_takes_the_variables_of_the_manifest(tmp_path: Path) -> None:
-    manifest = file_of("kubernetes.md", "shop.yaml")
-    names = re.findall(r'name: (TRICORN_\w+), value: "(.*?)"', manifest)
-    assert len(names) >= 5
-    config = Sources(("main:app",), dict(names), str(tmp_path)).load().config
-    assert config.drain_delay == int(dict(names)["TRICORN_DRAIN_DELAY"])
+@pytest.mark.parametrize("page", PAGES_OF_INIT)
+def test_the_files_of_a_page_are_what_init_prints(page: str) -> None:
+    text = (DOCS.parent / page).read_text()
+    _, _, rest = text.partition("<!-- Rendered by scripts/render_deploying.py from what `tricorn init` prints: ")
+    assert rest.partition("-->\n\n")[2].startswith(f"{render(page)}\n<!-- Until here. -->\n")
 
 
-def test_the_grace_of_the_manifest_is_longer_than_a_drain() -> None:
-    manifest = file_of("kubernetes.md", "shop.yaml")
-    (grace,) = re.findall(r"terminationGracePeriodSeconds: (\d+)", manifest)
-    values = dict(re.findall(r'name: (TRICORN_\w+), value: "(\d+)"', manifest))
-    assert int(grace) >= int(values["TRICORN_DRAIN_DELAY"]) + int(values["TRICORN_GRACEFUL_TIMEOUT"]) + 5
+def test_each_kind_of_file_has_a_page() -> None:
+    assert {Path(page).stem for page in PAGES_OF_INIT} == set(KINDS)
 
 
-def test_haproxy_takes_its_file(tmp_path: Path) -> None:
+def test_nginx_takes_its_file_with_tls_and_static_files(tmp_path: Path) -> None:
+    needs("nginx")
+    certificate(tmp_path)
+    listen = "    listen 80;\n    listen [::]:80;\n"
+    printed, tls = (
+        file_of("nginx.md", "shop.conf"),
+        next(text for text in blocks("nginx.md") if text.startswith("    listen 443 ssl;")),
+    )
+    assert printed.count(listen) == 1
+    site = printed.replace(listen, tls.replace("/etc/ssl", str(tmp_path)))
+    (tmp_path / "shop.conf").write_text(site)
+    around = f"daemon off; pid {tmp_path}/pid; error_log stderr; events {{}} http {{ include {tmp_path}/shop.conf; }}"
+    (tmp_path / "nginx.conf").write_text(around)
+    takes(["nginx", "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+
+
+def test_haproxy_takes_its_file_with_tls(tmp_path: Path) -> None:
     needs("haproxy")
-    needs("openssl")
-    pair = tmp_path / "shop.pem"
-    key = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=shop.example", "-days", "2"]
-    takes([*key, "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "certificate")])
-    pair.write_text((tmp_path / "key").read_text() + (tmp_path / "certificate").read_text())
+    certificate(tmp_path)
+    (words,) = re.findall(
+        r"`(bind :443 ssl [^`]+)` in place of `bind :80`", (DOCS / "deploying/haproxy.md").read_text()
+    )
     path = tmp_path / "haproxy.cfg"
-    path.write_text(file_of("haproxy.md", "haproxy.cfg").replace("/etc/ssl/shop.pem", str(pair)))
+    printed = file_of("haproxy.md", "haproxy.cfg")
+    assert "\n    bind :80\n" in printed
+    path.write_text(printed.replace("bind :80\n", words.replace("/etc/ssl", str(tmp_path)) + "\n"))
     takes(["haproxy", "-c", "-f", str(path)])
+
+
+def certificate(folder: Path) -> None:
+    """shop.pem with both parts, as HAProxy reads it, and shop.key."""
+    needs("openssl")
+    key, pair = folder / "shop.key", folder / "shop.pem"
+    make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=shop.example", "-days", "2"]
+    takes([*make, "-keyout", str(key), "-out", str(pair)])
+    pair.write_text(key.read_text() + pair.read_text())
 
 
 def test_caddy_takes_its_file(tmp_path: Path) -> None:

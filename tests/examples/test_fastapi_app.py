@@ -40,7 +40,7 @@ def people(server: Server) -> Any:
 
 
 class Chatter:
-    """Somebody in the chat, without a browser."""
+    """A member of the chat, without a browser."""
 
     def __init__(self, socket: Any) -> None:
         self.socket = socket

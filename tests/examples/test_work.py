@@ -93,7 +93,7 @@ def test_postgresql_goes_with_the_server(end: str) -> None:
         server.signal(getattr(signal, f"SIG{end}"))
         server.process.wait(60)
         if end == "KILL":
-            # Nobody told the workers; they find out in their own time. Here it is enough that they are gone.
+            # The workers were not told; they find out in their own time. Here it is enough that they are gone.
             for pid in workers:
                 if proc.is_running(pid):
                     os.kill(pid, signal.SIGTERM)

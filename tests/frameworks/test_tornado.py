@@ -393,7 +393,7 @@ class TestWsgi:
             assert wire._exactly(5, "the end") == b"0\r\n\r\n"
 
     def test_a_body_is_there_before_the_call(self, wsgi: Server) -> None:
-        """A client that takes its time holds up nobody."""
+        """A client that takes its time holds up no other one."""
         with wsgi.connect() as slow:
             slow.send(b"POST /slow HTTP/1.1\r\nHost: t\r\nContent-Length: 4\r\n\r\nfo")
             assert wsgi.get("/").status == 200

@@ -93,7 +93,7 @@ def _try_all(attempt: Callable[[Case], None], cases: list[Case]) -> None:
 
 
 def _is_timeout(error: BaseException) -> bool:
-    """The time is that of all cases, and nobody would end the next one."""
+    """The time is that of all cases, and no timeout would end the next one."""
     return isinstance(error, pytest.fail.Exception) and "from pytest-timeout" in str(error)
 
 

@@ -70,7 +70,7 @@ class Load(Clients[Tally]):
 
     A clean end before a response's first byte is a reconnect, as any client library treats it. Everything else
     that is not a complete 200 is a failure. With `fields=CLOSE` every request has a connection of its own.
-    After `leaving()` a connection that nobody takes any more is refusal.
+    After `leaving()` a connection that is not accepted any more is refusal.
     """
 
     def __init__(

@@ -120,7 +120,7 @@ class Run:
         self.directory.chmod(0o755)  # for the user as which nginx's workers run
         self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
         self._server: subprocess.Popen[bytes] | None = None
-        self._log: Lines | None = None
+        self.log: Lines | None = None
         self._seen = 0
         self._is_shown = True
         return self
@@ -164,8 +164,8 @@ class Run:
 
     def _mark(self) -> None:
         """From the first command after a block of its lines on: there the next such block is looked for."""
-        if self._log is not None and self._is_shown:
-            self._seen, self._is_shown = len(self._log.lines), False
+        if self.log is not None and self._is_shown:
+            self._seen, self._is_shown = len(self.log.lines), False
 
     def _here(self, text: str) -> str:
         return re.sub(rf"\b({'|'.join(PORTS)})\b", lambda port: self._ports[port[1]], text)
@@ -192,12 +192,12 @@ class Run:
             start_new_session=True,
         )
         assert self._server.stdout is not None
-        self._log, self._seen, self._is_shown = Lines(self._server.stdout), 0, True
+        self.log, self._seen, self._is_shown = Lines(self._server.stdout), 0, True
         self._wait(output)
 
     def _wait(self, lines: tuple[str, ...]) -> None:
         """Until the server has written these, one after another."""
-        log = self._log
+        log = self.log
         assert log is not None, f"no server runs that could show {lines[0]!r}"
         for line in lines:
             if line == "…":
@@ -231,7 +231,7 @@ class Run:
             output_file.seek(0)
             text = output_file.read().decode(errors="replace").replace("\r", "")
         problem = f"$ {words}\n{text}\n"
-        log = f"the server shows:\n{self._log.text}" if self._log is not None else ""
+        log = f"the server shows:\n{self.log.text}" if self.log is not None else ""
         assert done.returncode == 0, f"{problem}ended with status {done.returncode}\n{log}"
         rest = text.splitlines()
         for line in output:

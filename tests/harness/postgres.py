@@ -140,7 +140,7 @@ class Postgres:
         return self
 
     def sessions(self) -> list[str]:
-        """The titles of the processes that serve clients, those that are just ending included; asks nobody."""
+        """The titles of the processes that serve clients, those that are just ending included; asks no server."""
         titles = (proc.command_line(pid) for pid in proc.children(self.pid))
         return [title for title in titles if re.match(r"postgres: \S+ postgres (\[local\]|127\.)", title)]
 

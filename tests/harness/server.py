@@ -56,7 +56,7 @@ OWN_OPTIONS = {
 always_fresh = False
 """Tests of the start are on now: every server has an interpreter of its own."""
 
-# Below the ports the kernel gives to outgoing connections, so that nobody takes one between choosing and binding.
+# Below the ports the kernel gives to outgoing connections: none of them takes one between choosing and binding.
 PORTS = range(18000, 32000)
 
 

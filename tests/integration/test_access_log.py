@@ -1,4 +1,4 @@
-"""The access log: gunicorn's format and atoms, JSON, lines nobody can forge, and readers nobody can rely on."""
+"""The access log: gunicorn's format and atoms, JSON, lines that no client can forge, and readers that fail."""
 
 from __future__ import annotations
 

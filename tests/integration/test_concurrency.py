@@ -102,14 +102,14 @@ def test_uploads_are_taken_while_the_application_is_busy(pool: Pool, gate: Path,
         with server.connect() as blocker:
             blocker.send(request("GET", f"/gate?open={gate}"))
             until(lambda: inside(gate) == 1, "the application is busy")
-            wire.send(b"u" * size)  # more than the kernel's buffers hold: this ends only if somebody reads
+            wire.send(b"u" * size)  # more than the kernel's buffers hold: this ends only if the server reads
             Path(f"{gate}.go").touch()
             gate.touch()
             assert blocker.reply().status == 200
         assert wire.reply().body.split()[1] == str(size).encode()
 
 
-@pytest.mark.beyond_reference("it answers nobody while a client is slow")
+@pytest.mark.beyond_reference("it answers no client while one is slow")
 def test_a_slow_upload_does_not_occupy_a_sync_worker(pool: Pool) -> None:
     server = pool.get(worker_class="sync", header_timeout=20)
     with server.connect() as slow:

@@ -194,9 +194,9 @@ BAD_INPUT = {
         "expected a function of 2 arguments.",
     ),
     "a user who does not exist": (
-        {"argv": "-u nobody-of-that-name"},
+        {"argv": "-u no-user-of-that-name"},
         1,
-        "Invalid value for user: nobody-of-that-name (from --user): this machine has no user of that name.",
+        "Invalid value for user: no-user-of-that-name (from --user): this machine has no user of that name.",
     ),
     "a directory that does not exist": ({"argv": "--chdir nowhere"}, 1, "Invalid value for chdir: nowhere (from --chd"),
     "what is not available": (

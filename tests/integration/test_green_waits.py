@@ -114,7 +114,7 @@ def test_as_many_run_at_once_as_there_are_places_and_the_others_in_their_turn(
             wire.send(request("GET", f"/?id=waits{nr}&s=0.01"))
             assert wire.still_open()
             assert not wire.unread
-        assert len(calls(ledger)) == places, "nobody more has begun"
+        assert len(calls(ledger)) == places, "no other call has begun"
         gates[0].touch()
         assert holding[0].reply().status == 200
         for wire in waiting:

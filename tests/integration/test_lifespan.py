@@ -390,7 +390,7 @@ def test_other_names_of_the_class() -> None:
 
 
 def test_a_worker_of_its_own_port_listens_when_it_has_started(tmp_path: Path) -> None:
-    """With reuse_port nobody would answer a connection that came before."""
+    """With reuse_port no worker would answer a connection that came before."""
     with serve(f"{tmp_path}/go", reuse_port=True, wait=False) as server:
         server.out.wait("startup")
         with socket.socket() as sock, pytest.raises(ConnectionRefusedError):

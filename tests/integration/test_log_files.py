@@ -158,7 +158,7 @@ def test_a_reader_that_has_gone_never_stops_serving(worker_class: str, tmp_path:
 
 
 def test_a_reader_of_the_error_log_that_has_gone_never_stops_serving(tmp_path: Path) -> None:
-    """As after `tricorn 2>&1 | head`: the arbiter logs into a pipe nobody has at its other end."""
+    """As after `tricorn 2>&1 | head`: the arbiter logs into a pipe without a reader."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)

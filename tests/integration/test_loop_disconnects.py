@@ -89,7 +89,7 @@ def rested(server: Server) -> Any:
 
 @LOOPS
 def test_a_database_connection_is_given_back(postgres: Postgres, loop: str) -> None:  # noqa: F811
-    """In the middle of a query, and of its rows; whoever comes after finds room in a database that was full."""
+    """In the middle of a query, and of its rows; a request that comes after finds room in a database that was full."""
     needs("psycopg")
     most = 20
     url = postgres.url()

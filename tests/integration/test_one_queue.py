@@ -139,7 +139,7 @@ def test_a_request_that_takes_seconds_is_nobody_elses(tmp_path: Path, worker_cla
             assert wire.reply().status == 200
             outcomes = load.stop()
         outcomes.check(tmp_path / "ledger")
-        assert outcomes.slowest < 1.5, "nobody waited for the long one"
+        assert outcomes.slowest < 1.5, "no request waited for the long one"
 
 
 @KINDS

@@ -44,7 +44,7 @@ def test_what_runs_and_what_waits_is_finished(worker_class: str, tmp_path: Path)
         wires = [server.connect().send(request("GET", f"/?id=it&gate={gate}")) for _ in range(4)]
         until(ledger.exists, "a call has begun")
         kill_arbiter(server)
-        until(lambda: is_refused(server), "nobody can come any more")
+        until(lambda: is_refused(server), "no client can come any more")
         gate.touch()
         for wire in wires:
             with wire:
@@ -60,7 +60,7 @@ def test_one_whose_python_never_runs_again_takes_nobody_and_is_killed(worker_cla
             wire.send(request("GET", "/locked?id=locked"))
             until(ledger.exists, "the call has begun")
             kill_arbiter(server)
-            until(lambda: is_refused(server), "nobody can come any more")
+            until(lambda: is_refused(server), "no client can come any more")
             assert server.leftovers(), "its time is not over"
         until(lambda: not server.leftovers(), "it is killed")
 

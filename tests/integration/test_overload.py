@@ -1,4 +1,4 @@
-"""More requests than can be served: who waits, for how long, who is turned away, and that nobody is left hanging."""
+"""More requests than can be served: which wait, for how long, which are refused, and that none is left hanging."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_request_that_has_waited_too_long_is_not_run(threads: int) -> None:
             assert is_turned_away(wire.reply())
         assert time.monotonic() - began >= 0.29
         until(lambda: state.core.word(QUEUE_LATE) == 3, "they are counted")
-        until(lambda: state.core.word(QUEUED) == 0, "nobody waits")
+        until(lambda: state.core.word(QUEUED) == 0, "no request waits")
         state.end()
         assert [wire.get("/again").status for wire in wires] == [200] * 3
     assert not [path for path in state.app.called if path.startswith("/late")]
@@ -313,7 +313,7 @@ class TestOrder:
 
     @pytest.mark.parametrize(("order", "goes"), [("fifo", 2), ("adaptive", 0)])
     def test_who_has_to_go(self, order: str, goes: int) -> None:
-        """Whoever would be served last."""
+        """The request that would be served last."""
         with busy(queue_order=order, queue_limit=2) as state:
             wires = [*self.waiting(state, "ab"), state.ask("/c")]
             assert is_turned_away(wires.pop(goes).reply())

@@ -75,7 +75,7 @@ def test_a_panic_costs_its_request_and_nothing_else(worker_class: str, tmp_path:
 
 @pytest.mark.parametrize("worker_class", each("gthread", "gevent", "asgi"))
 def test_no_memory_for_an_object_is_told_as_that(worker_class: str, tmp_path: Path) -> None:
-    """pyo3 panics then. It costs the request, and is nobody's defect."""
+    """pyo3 panics then. It costs the request, and is no defect."""
     with faulty(tmp_path, worker_class, "no_object:2") as server:
         lose(server, 2, "/hello")
         server.log.wait("Python could not make an object: .* has no memory left, at .*\\.rs:", count=2)

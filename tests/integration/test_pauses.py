@@ -35,7 +35,7 @@ def go_on(pids: Iterable[int]) -> None:
 @KINDS
 @pytest.mark.parametrize("first", ["arbiter", "worker"])
 def test_a_healthy_worker_survives_a_pause_of_all(worker_class: str, first: str) -> None:
-    """Whoever goes on first: the arbiter finds old heartbeats, the monitor a call from long ago."""
+    """Either may go on first: the arbiter finds old heartbeats, the monitor a call from long ago."""
     with (
         Server("stuck:application", worker_class=worker_class, timeout=TIMEOUT) as server,
         server.connect() as wire,

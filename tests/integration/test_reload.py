@@ -1,4 +1,4 @@
-"""Reloading under load: nobody notices, whatever the new code or configuration is worth."""
+"""Reloading under load: no client notices, whatever the new code or configuration is worth."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ BROKEN = {
     "bad_logconfig_dict": ("conf", "logconfig_dict = {'version': 7}\n", r"log"),
     "unwritable_log": ("conf", "errorlog = '/nonexistent/dir/log'\n", r"/nonexistent/dir"),
     "bad_class": ("conf", "worker_class = 'no_such_class'\n", r"no_such_class"),
-    "bad_user": ("conf", "user = 'nobody-has-this-name'\n", r"nobody-has-this-name"),
+    "bad_user": ("conf", "user = 'no-user-has-this-name'\n", r"no-user-has-this-name"),
     "bad_chdir": ("conf", "chdir = '/nonexistent/dir'\n", r"/nonexistent/dir"),
 }
 
@@ -195,8 +195,8 @@ def test_a_reload_to_another_address_leaves_the_old_one() -> None:
         server.hup()
         server.address = ("127.0.0.1", port)
         assert server.get("/hello").status == 200
-        # Nobody holds it any more, the new worker included: refused, and not left waiting.
-        until(lambda: refused(old), "the old address is nobody's")
+        # No process holds it any more, the new worker included: refused, and not left waiting.
+        until(lambda: refused(old), "the old address is free")
 
 
 def refused(address: Any) -> bool:

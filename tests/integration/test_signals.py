@@ -1,4 +1,4 @@
-"""Stopping, and workers that come and go: nobody's request is lost who was promised an answer."""
+"""Stopping, and workers that come and go: no request is lost that was promised an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def settle(load: Load, answers: int) -> None:
     until(lambda: load.tally.answered >= target, f"{answers} requests are answered")
 
 
-@pytest.mark.beyond_reference("connections nobody has taken yet are reset")
+@pytest.mark.beyond_reference("connections that are not accepted yet are reset")
 @CLASSES
 @pytest.mark.parametrize("workers", [1, 3])
 def test_term_under_load_loses_nothing(worker_class: str, workers: int) -> None:

@@ -1,4 +1,4 @@
-"""Requests, boots and workers that take too long: what the log says, and who else notices (nobody)."""
+"""Requests, boots and workers that take too long: what the log says, and that no other client notices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ STUCK = {
     "/c": "holds_the_lock_in_c",
     "/blocks": "blocks_in_c",
 }
-# A greenlet that sleeps holds up nobody; what it waits for in C does.
+# A greenlet that sleeps holds up no other one; what it waits for in C does.
 WAYS = [f"{alias}-{path}" for alias in THREADED for path in ("/python", "/sleep", "/c")]
 WAYS += ["gevent-/python", "gevent-/c", "gevent-/blocks", "asgi-/python", "asgi-/c"]
 # A WSGI application, which holds up the loop.

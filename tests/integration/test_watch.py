@@ -151,7 +151,7 @@ def test_a_stuck_call_is_told_with_its_stack_whatever_it_is_stuck_in(
         assert 0.3 <= stuck.age < 1.4
         assert stuck.stack[0].startswith('File "')
         assert stuck.stack[0].endswith(f" in {function}"), stuck.stack
-        # Nobody but the arbiter does anything about it.
+        # The arbiter alone does something about it.
         assert wire.reply().status == 200
     assert process.get("/").status == 200
     assert process.stop() == 0
@@ -315,7 +315,7 @@ def test_a_worker_whose_python_is_stuck_drains_and_turns_away_what_waits(start: 
     assert (reply.status, reply.closes) == (503, True)
     assert reply.get("retry-after") == "1"
     with pytest.raises(ConnectionRefusedError):
-        until(lambda: process.connect().close(), "nobody listens")
+        until(lambda: process.connect().close(), "the address refuses connections")
     stuck.close()
     waiting.close()
 

@@ -6,6 +6,7 @@ from tests.mutants.collectors import COLLECTORS
 from tests.mutants.control import CONTROL_SOCKET
 from tests.mutants.deployment import DEPLOYMENT
 from tests.mutants.doctor import DOCTOR
+from tests.mutants.documentation import DOCUMENTATION
 from tests.mutants.fault import Fault
 from tests.mutants.load import LOAD
 from tests.mutants.metrics import METRICS
@@ -28,5 +29,6 @@ FAULTS: tuple[Fault, ...] = (
     *LIVE_VIEW,
     *DOCTOR,
     *SLOW_REQUESTS,
+    *DOCUMENTATION,
     *WORKERS,
 )

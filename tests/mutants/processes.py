@@ -300,7 +300,7 @@ PROCESSES = (
     ),
     Fault(
         "stale_pidfile",
-        "a pidfile whose pid is somebody else's is stale",
+        "a pidfile whose pid is another program's is stale",
         f"{ARBITER}/pidfile.py",
         "user == owner and is_process and not is_zombie",
         "True",

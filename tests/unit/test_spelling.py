@@ -1,4 +1,4 @@
-"""What is a slip, and what is somebody's own name."""
+"""What is a slip, and what is a name of its own."""
 
 from __future__ import annotations
 

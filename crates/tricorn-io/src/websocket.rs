@@ -45,7 +45,7 @@ impl WebSocketBuffers {
     }
 }
 
-/// Contexts of each direction that are kept for whoever comes next.
+/// Contexts of each direction that are kept for connections to come.
 const SPARE: usize = 4;
 
 /// What every step works on.

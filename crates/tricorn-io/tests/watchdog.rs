@@ -163,7 +163,7 @@ fn an_exception_is_raised_once_in_the_call_it_is_meant_for_and_taken_back_after_
     one.response();
     two.response();
     assert!(!concluded.1.load(Ordering::SeqCst), "it is taken back once");
-    server.engine.raise_in_late_calls(|slot| panic!("nobody is late, {slot} neither"));
+    server.engine.raise_in_late_calls(|slot| panic!("no call is late, that of {slot} neither"));
 }
 
 #[test]

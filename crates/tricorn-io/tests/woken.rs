@@ -1,5 +1,5 @@
 //! Of those that sleep the kernel wakes one for each newcomer and each message. A worker that leaves must not keep that to
-//! itself: nobody else comes.
+//! itself: no other worker comes.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 mod harness;
 use harness::group::*;
@@ -24,7 +24,7 @@ impl Row {
         &self.workers.servers[0].engine
     }
 
-    /// Somebody knocks while the first two sleep. Whether that woke the first, which then leaves; he is answered anyway.
+    /// A client knocks while the first two sleep. Whether that woke the first, which then leaves; the client is answered anyway.
     fn leaves_when_woken(&self, knock: impl FnOnce() -> Client) -> bool {
         let (tell, thread) = channel();
         let (mut client, woken) = std::thread::scope(|scope| {
@@ -99,7 +99,7 @@ fn a_message_for_which_a_worker_was_woken_that_leaves_is_taken() {
         let row = Row::new(3);
         let mut client = row.workers.connect(2);
         row.workers.block(2);
-        // As if whoever sent it had gone: nobody is woken a second time.
+        // As if its sender had gone: no worker is woken a second time.
         row.workers.set_shared(Shared::Nudged, u64::MAX);
         let woken = row.leaves_when_woken(|| {
             client.ask("/");

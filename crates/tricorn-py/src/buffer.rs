@@ -7,7 +7,7 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 use tricorn_io::{Body, BodyBuffer, Received, Stream};
 
-/// The object is ours alone, and nobody has seen it, until `into_bytes`.
+/// The object is ours alone, and no Python code has seen it, until `into_bytes`.
 pub struct BytesBuffer {
     object: Py<PyBytes>,
     /// Its contents; `capacity` bytes, of which the first `length` are initialised.
@@ -27,7 +27,7 @@ impl BytesBuffer {
     pub fn make(capacity: usize) -> Option<Box<dyn BodyBuffer>> {
         Python::attach(|py| {
             // SAFETY: a null pointer asks for a new object with uninitialised contents, which may be written to as long as
-            // nobody else knows the object (bytesobject.h); its contents are `capacity` bytes long.
+            // no other code has a reference to the object (bytesobject.h); its contents are `capacity` bytes long.
             let (object, start) = unsafe {
                 let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), capacity as ffi::Py_ssize_t);
                 let Some(object) = Bound::from_owned_ptr_or_opt(py, object) else {
@@ -52,7 +52,7 @@ impl BytesBuffer {
     }
 
     fn spare(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: inside the object's contents; nobody else has access.
+        // SAFETY: inside the object's contents; no other code has a reference.
         unsafe {
             let start = self.start.add(self.length).cast::<MaybeUninit<u8>>();
             std::slice::from_raw_parts_mut(start, self.capacity - self.length)

@@ -16,7 +16,7 @@ impl Entered {
         let Some(base) = base else { return Ok(Entered { context: None }) };
         // SAFETY: `base` is a live context, the GIL is held; null carries the error.
         let context = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyContext_Copy(base.as_ptr()))? };
-        // SAFETY: a context that nobody has entered; a negative result carries the error.
+        // SAFETY: a context that was never entered; a negative result carries the error.
         if unsafe { ffi::PyContext_Enter(context.as_ptr()) } < 0 {
             return Err(PyErr::fetch(py));
         }

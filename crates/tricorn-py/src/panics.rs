@@ -1,7 +1,7 @@
 //! Panics: defects of ours, but for one. A panic costs its request; it is told with its place in the source, and the thread goes
 //! on.
 //!
-//! Where Python has no memory for an object that pyo3 makes without asking whether it could, pyo3 panics. That is nobody's
+//! Where Python has no memory for an object that pyo3 makes without asking whether it could, pyo3 panics. That is no
 //! defect: it is told as what it is.
 use std::cell::Cell;
 use std::io::Write;

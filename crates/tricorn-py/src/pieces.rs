@@ -81,7 +81,7 @@ pub fn kept_text(text: &Bound<'_, PyString>) -> SharedBytes {
     Box::new(SharedObject { address: data.as_ptr(), length: data.len(), _owner: text.clone().into_any().unbind() })
 }
 
-/// Keeps a `bytes` or `str` alive for whoever sends some of it later.
+/// Keeps a `bytes` or `str` alive for a thread that sends some of it later.
 struct SharedObject {
     _owner: Py<PyAny>,
     address: *const u8,

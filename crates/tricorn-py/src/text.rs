@@ -20,7 +20,7 @@ pub fn utf8<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> 
     if text.len() < WORTH_LOOKING || !text.is_ascii() {
         return Ok(PyString::new(py, text));
     }
-    // SAFETY: a new string of so many ASCII characters, which nobody else has seen yet, holds a byte for each; null carries
+    // SAFETY: a new string of so many ASCII characters, which no other code has seen yet, holds a byte for each; null carries
     // the error.
     unsafe {
         let string = ffi::PyUnicode_New(text.len() as ffi::Py_ssize_t, 0x7f);

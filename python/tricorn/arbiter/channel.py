@@ -1,7 +1,7 @@
 """What the workers have in shared: the channel in which connections go from one to another, and a page they all write.
 
     sender ──▶ messages of the workers' cores, each with the connection it is about (SCM_RIGHTS) ──▶ receiver
-    bell       an eventfd that wakes those who wait until the channel can take more
+    bell       an eventfd that wakes workers which wait until the channel can take more
 
 Made once and forked to the workers of every generation, so that a worker that leaves can pass on what waits in it. The
 arbiter reads no message while there are workers: what one that was killed has sent is taken by the others.
@@ -32,7 +32,7 @@ class Channel:
     bell: int
 
     def hand_over(self) -> tuple[int, int, int]:
-        """In a worker: the descriptors, which are somebody else's from now on."""
+        """In a worker: the descriptors, which the caller owns from now on."""
         bell, self.bell = self.bell, -1
         return self.receiver.detach(), self.sender.detach(), bell
 
@@ -125,7 +125,7 @@ def _turn_away(descriptors: list[int]) -> None:
     except OSError:
         os.close(client)
         return
-    with connection, suppress(OSError):  # whoever has left needs no answer
+    with connection, suppress(OSError):  # a client that has left needs no answer
         connection.setblocking(False)
         connection.sendall(_unavailable())
         connection.shutdown(socket.SHUT_WR)

@@ -12,7 +12,7 @@ COUNT = 1024
 
 
 class Pages:
-    """Pages that nobody wrote to cost address space and no memory, so there are more than workers."""
+    """Pages that were never written to cost address space and no memory, so there are more than workers."""
 
     def __init__(self, size: int, count: int) -> None:
         self.size = size

@@ -1,8 +1,8 @@
-"""The file that holds the arbiter's pid, for those who send it signals.
+"""The file that holds the arbiter's pid, for programs that send it signals.
 
 It is stale, and may be replaced, when no process has that pid, or one that cannot be the writer: a process of
 another user than the file's owner (the arbiter keeps its user; only workers give it up), a thread, or a zombie.
-After a reboot or in a new container a pid of the past usually is somebody else's.
+After a reboot or in a new container a pid of the past usually is another program's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Pidfile:
         self._file = os.path.abspath(path)
 
     def create(self, pid: int) -> None:
-        """Writes `pid`, or raises ConfigError: somebody else runs, or the file cannot be written."""
+        """Writes `pid`, or raises ConfigError: another server runs, or the file cannot be written."""
         self._write(self._file, self.path, pid)
         self.pid = pid
 
@@ -104,13 +104,13 @@ def _created(path: str) -> Pidfile:
 def _replace(file: str, content: bytes) -> None:
     """Readers find the old file or the new one, and never half of it."""
     directory, name = os.path.split(file)
-    # Nobody else's: EXCL also refuses a link that somebody has laid there.
+    # This process alone writes it: EXCL also refuses a link that another user has laid there.
     temporary = os.path.join(directory, f".{name}.{os.urandom(6).hex()}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
     try:
         try:
             os.write(fd, content)
-            os.fchmod(fd, MODE)  # whatever the umask: monitors run as somebody else
+            os.fchmod(fd, MODE)  # whatever the umask: monitors run as other users
         finally:
             os.close(fd)
         os.rename(temporary, file)
@@ -146,7 +146,7 @@ def running(file: str, shown: str) -> int | None:
     except ProcessLookupError:
         return None
     except PermissionError:
-        pass  # there is one, of somebody else
+        pass  # there is one, of another user
     return pid if _may_have_written(pid, owner) else None
 
 

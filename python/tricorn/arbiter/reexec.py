@@ -84,7 +84,7 @@ def start(
 
 
 def inherited(environ: MutableMapping[str, str]) -> tuple[int, list[int]] | None:
-    """In a successor: the predecessor's pid and the listening sockets. None: this process succeeds nobody.
+    """In a successor: the predecessor's pid and the listening sockets. None: this process has no predecessor.
 
     The sockets are an empty list when they are systemd's, for which LISTEN_FDS speaks. The variables are removed:
     they are for this process and no child. ConfigError when they are not what `start` writes.

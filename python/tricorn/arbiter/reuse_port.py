@@ -4,9 +4,9 @@
     worker    open_for_worker: binds the same name again
               start_listening: when the application is loaded; a connection must not wait for that, or die with it
 
-The arbiter listens nowhere, so no connection waits in a queue that nobody serves. Its sockets are there so that
+The arbiter listens nowhere, so no connection waits in a queue that no worker serves. Its sockets are there so that
 mistakes in `bind` are found before anything is forked, port 0 is the same port in all workers, and a restart of the
-only worker lets nobody else take the port. All who bind it must be of one user: workers do so before they drop
+only worker lets no other program take the port. All who bind it must be of one user: workers do so before they drop
 their privileges.
 
 A worker that leaves closes its listeners, with all that waits there. So it lets no new connection begin first; the

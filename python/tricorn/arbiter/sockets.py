@@ -41,7 +41,7 @@ class Listener:
     """What it was bound to, once the core has it."""
 
     def hand_over(self) -> int:
-        """The descriptor, which is somebody else's from now on: no Python object closes it behind the core's back."""
+        """The descriptor, which the caller owns from now on: no Python object closes it behind the core's back."""
         self._address = self.socket.getsockname()
         return self.socket.detach()
 
@@ -104,7 +104,7 @@ class Listener:
             if (found.st_dev, found.st_ino) == (device, inode):
                 os.unlink(path)
         except OSError:
-            pass  # nobody can be helped by this on the way out
+            pass  # it is gone, or may not be removed; the process ends either way
 
 
 def refuse_newcomers(sock: socket.socket) -> None:

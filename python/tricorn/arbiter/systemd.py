@@ -1,7 +1,7 @@
 """Talking to systemd: sd_notify(3) and sd_watchdog_enabled(3).
 
-A datagram of `NAME=value` lines to the socket that $NOTIFY_SOCKET names. Nobody is told when it fails: a server
-that serves is worth more than one that stopped because nobody listened.
+A datagram of `NAME=value` lines to the socket that $NOTIFY_SOCKET names. A failure is not reported: a server
+that serves is worth more than one that stopped because systemd did not listen.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEND_TIMEOUT = 1.0
 
 class Notifier(Record):
     address: str | None = None
-    """A path, or a name with a leading NUL in the abstract namespace; None: nobody wants to know."""
+    """A path, or a name with a leading NUL in the abstract namespace; None: no such socket is named."""
     watchdog_interval: float | None = None
     """Seconds between two calls of `alive`: half of what systemd waits, as it advises. None: it does not watch."""
 

@@ -11,7 +11,7 @@ from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
 from tricorn.record import Record
 
 DEFAULT = "default"
-"""The origin of a value that nobody has set."""
+"""The origin of a value that is not set."""
 
 _NAMES = dict.fromkeys((*BY_NAME, *UNAVAILABLE_BY_NAME))
 
@@ -40,7 +40,7 @@ class Config(Settings):
         return self._resolved[name].origin
 
     def is_default(self, name: str) -> bool:
-        """Whether nobody has set it: not a file, not a variable, not a flag."""
+        """Whether it is set by no file, no variable and no flag."""
         return self._resolved[name].origin == DEFAULT
 
     def having(self, values: Mapping[str, Resolved]) -> Config:

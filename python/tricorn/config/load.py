@@ -115,7 +115,7 @@ def _find_file(
 
 
 def _found(location: config_file.Location | None) -> Layer:
-    """Weaker than all others: the file that nobody has named."""
+    """Weaker than all others: a file that no layer has named."""
     return Layer({} if location is None else {"config": Raw(location.text, DEFAULT)})
 
 

@@ -124,7 +124,7 @@ def _complaint(name: str, value: object, origin: str, error: Invalid) -> ConfigE
 
 
 def _shown(value: object) -> str:
-    """A value as its author would name it: addresses in memory help nobody."""
+    """A value as its author would name it: an address in memory says nothing."""
     if isinstance(value, str):
         return value
     if isinstance(value, FunctionType | MethodType):

@@ -225,7 +225,7 @@ class EnvAssignments(Record):
 
 
 class Networks(Record):
-    """Addresses and CIDR blocks, comma separated, or `*` for everybody. 10.0.0.1/8 is a slip, and refused."""
+    """Addresses and CIDR blocks, comma separated, or `*` for all. 10.0.0.1/8 is a slip, and refused."""
 
     metavar: str = "ADDRESSES"
 

@@ -156,7 +156,7 @@ NEVER = 365 * 24 * 3600.0
 HANDLER: dict[str, Any] = {
     # Idle connections are the reactor's.
     "keepalive_timeout": NEVER,
-    # What is left of a body that nobody read, the reactor reads.
+    # What the application has left of a body, the reactor reads.
     "lingering_time": 0,
     "tcp_keepalive": False,
     # The reactor has checked these (limit_request_line, limit_request_fields, limit_request_field_size).

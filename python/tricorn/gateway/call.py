@@ -9,7 +9,7 @@ ACCEPTED: Final = 0
 BEHIND: Final = 1
 """The client has to catch up: its `Listener` is told when it has."""
 GONE: Final = 2
-"""Nobody is there to read it."""
+"""The client has left."""
 EXCESS: Final = 3
 """More than the Content-Length says: the connection is closed, since what follows would be taken for another answer."""
 
@@ -17,7 +17,7 @@ Fields = dict[str, list[str]] | list[tuple[str, str]]
 
 
 class Listener(Protocol):
-    """Whoever answers a call; told what happens to its connection, in the loop, until the call has ended."""
+    """The code that answers a call; told what happens to its connection, in the loop, until the call has ended."""
 
     def on_readable(self) -> object:
         """There is more of the body, or it has ended. Comes after a `read` that returned None."""

@@ -66,7 +66,7 @@ def _takes(application: Callable[..., Any], count: int) -> bool:
     """Whether it may be called with `count` positional arguments."""
     try:
         inspect.signature(application).bind(*(None,) * count)
-    except (TypeError, ValueError, NameError):  # also: nobody knows, as of functions written in C
+    except (TypeError, ValueError, NameError):  # also: without a signature, as functions in C are
         return False
     return True
 

@@ -3,7 +3,7 @@
     before(environ)     pre_request(worker, req)                      an exception: 500, the application is not called
     after(environ, …)   logger.access(resp, req, environ, time), then post_request(worker, req, environ, resp)
 
-Where nobody observes there are no callbacks, and the core never comes to Python for them.
+Where nothing observes there are no callbacks, and the core never comes to Python for them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def callbacks(worker: object, config: Config, logger: Logger) -> tuple[Before | 
 
 def _before(worker: object, config: Config, logger: Logger) -> Before | None:
     hook = config.pre_request
-    # The default writes a line at debug level, and need not be called to find out that nobody reads it.
+    # The default writes a line at debug level, and need not be called to find out that the level drops it.
     if config.is_default("pre_request") and not logger.error_log.isEnabledFor(logging.DEBUG):
         return None
 

@@ -3,7 +3,7 @@
     before(scope)     makes the environ, pre_request(worker, req)       what it changed is put into the scope
     after(scope, …)   logger.access(resp, req, environ, time), post_request(worker, req, environ, resp)
 
-gunicorn shows them an environ as well. Where nobody observes there are no callbacks, and no environ is made.
+gunicorn shows them an environ as well. Where nothing observes there are no callbacks, and no environ is made.
 """
 
 from __future__ import annotations

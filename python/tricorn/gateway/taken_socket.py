@@ -10,12 +10,12 @@ from typing import Any
 
 
 def show(fd: int) -> socket.socket:
-    """A socket over `fd`, which it owns, for those who want to know what it is connected to."""
+    """A socket over `fd`, which it owns, to be asked what it is connected to."""
     return socket.socket(fileno=fd)
 
 
 def take(fd: int, unread: bytes, blocks: bool) -> socket.socket:
-    """A socket over `fd`, which it owns, for those who speak another protocol on it.
+    """A socket over `fd`, which it owns, for an application that speaks another protocol on it.
 
     `unread` is what the client sent behind its request: the first that is received. `blocks`: the descriptor is made a
     blocking one, for callers that have a thread.

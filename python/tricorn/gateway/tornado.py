@@ -167,7 +167,7 @@ class Context:
         self.address: tuple[str, int] | str = peer or ""
         self.protocol = protocol
         if peer is None:
-            # What tornado has for those who have no address.
+            # What tornado has for peers without an address.
             self.remote_ip, self.address_family = "0.0.0.0", socket.AF_UNIX
         else:
             self.remote_ip = peer[0]
@@ -446,7 +446,7 @@ class Connection(HTTPConnection):
 
 
 class StreamView:
-    """`connection.stream`, for those who ask whether the client is there, and where."""
+    """`connection.stream`, for handlers that ask whether the client is there, and where."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""When the database says no: the connections this worker holds, and those it was refused.
+"""When the database refuses connections: those that this worker holds, and those that it was refused.
 
 PostgreSQL's limit is the next wall behind the server's own: a hundred connections unless it was told otherwise, for
 all workers of all servers together. A refusal has no code that drivers would pass on; its text is what there is.
@@ -51,7 +51,7 @@ class Refusals:
 
 
 class Connections:
-    """Counts without holding: a connection that nobody has any more, or that is closed, does not count."""
+    """Counts without holding: a connection that was collected, or that is closed, does not count."""
 
     def __init__(
         self,

@@ -76,8 +76,8 @@ def take_signals_back() -> None:
 def watch_forks() -> None:
     """In a worker: gevent's loop hears of the first child that the application forks, too.
 
-    It takes SIGCHLD when it is told of a child, which is after the fork: by then the child may have ended, and whoever
-    waits for it waits for ever. gevent's `subprocess` takes it in time, as is done here for `os.fork`.
+    It takes SIGCHLD when it is told of a child, which is after the fork: by then the child may have ended, and a
+    greenlet that waits for it waits for ever. gevent's `subprocess` takes it in time, as is done here for `os.fork`.
     """
 
     def before() -> None:

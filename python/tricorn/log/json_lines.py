@@ -49,7 +49,7 @@ class JsonAccessFormatter(JsonFormatter):
     def format(self, record: logging.LogRecord) -> str:
         if isinstance(record.args, dict) and "m" in record.args:
             return access_object(record.args, self.formatTime(record, "[%d/%b/%Y:%H:%M:%S %z]"))
-        return super().format(record)  # somebody else's record
+        return super().format(record)  # no record of the access log
 
 
 def _encode(line: dict[str, Any]) -> str:

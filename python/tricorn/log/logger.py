@@ -164,7 +164,7 @@ class Logger:
     def flush(self) -> None:
         raw_text.flush(self.error_log)
         for handler in self.error_log.handlers:
-            with suppress(OSError, ValueError):  # a pipe nobody reads, a stream somebody has closed
+            with suppress(OSError, ValueError):  # a pipe without a reader, a stream that is closed
                 handler.flush()
 
     # The access log

@@ -17,7 +17,7 @@ PATIENCE = 1000
 
 
 class LogStream(io.TextIOBase):
-    """A text stream to those who find it in `handler.stream`. It closes its descriptor when nobody has it any more."""
+    """A text stream for code that finds it in `handler.stream`. It closes its descriptor when it is collected."""
 
     encoding = "utf-8"
     errors = "backslashreplace"
@@ -34,7 +34,7 @@ class LogStream(io.TextIOBase):
             try:
                 rest = rest[os.write(self._descriptor, rest) :]
             except BlockingIOError:
-                # Whoever shares the terminal or the pipe with us has made it non-blocking.
+                # A process that shares the terminal or the pipe with us has made it non-blocking.
                 poll = select.poll()
                 poll.register(self._descriptor, select.POLLOUT)
                 if not poll.poll(PATIENCE):

@@ -2,7 +2,7 @@
 
 with transaction():
     ...                 an exception puts every logger, stdout and stderr back, and closes what was opened;
-                        otherwise the handlers that nobody has any more are closed
+                        otherwise the handlers that no logger has any more are closed
 
 A logging configuration may change any logger of the process before it fails, so all of them are put back.
 """
@@ -52,7 +52,7 @@ def transaction(*objects: object) -> Iterator[None]:
         for copy in copies.values():
             os.close(copy)
         for handler in gone:
-            with suppress(Exception):  # a foreign handler's; there is nobody left to tell
+            with suppress(Exception):  # a foreign handler's; the log has other handlers now
                 handler.close()
 
 

@@ -118,7 +118,7 @@ def dotted(name: str | type) -> str:
 
 
 def _check_package(who: str, package: str) -> None:
-    """Raises ConfigError if the package that somebody needs is not there, or is too old."""
+    """Raises ConfigError if the package that `who` needs is not there, or is too old."""
     if _is_new_enough(package):
         return
     found = _version(package) if find_spec(package) else ()
@@ -132,7 +132,7 @@ def _is_new_enough(package: str) -> bool:
 
 
 def _version(package: str) -> tuple[int, ...]:
-    """The numbers that a version begins with; those of the oldest that will do if nobody knows."""
+    """The numbers that a version begins with; those of the oldest that will do if it is unknown."""
     text = installed.version(package)
     if text is None:  # a checkout on the path
         return OLDEST[package]

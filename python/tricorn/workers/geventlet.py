@@ -112,7 +112,7 @@ def _error_of(ended: GreenThread) -> BaseException | None:
 
 
 class _TooLong(BaseException):
-    """A wait is over, and nobody else's."""
+    """This wait is over, and no other one."""
 
 
 def _raise(error: BaseException) -> None:

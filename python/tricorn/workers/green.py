@@ -45,7 +45,7 @@ class Hub(ABC):
     """The event loop of the main thread, and what is done in it. Made in the greenlet that will wait for the end."""
 
     switch: Callable[[], object]
-    """Gives control to the hub; returns when somebody switches back."""
+    """Gives control to the hub; returns when another greenlet switches back."""
     is_linked: Callable[[Any], object]
     """Whether something is to be told when a greenlet ends. Asked for each request: best the library's own function."""
 

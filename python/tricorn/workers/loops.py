@@ -42,7 +42,7 @@ class LoopWorker(Worker):
     _started = False
     """The application has started up, and is to be shut down."""
     _deadline: float | None = None
-    """Loop time when `graceful_timeout` will be over; None: nobody has told it to leave."""
+    """Loop time when `graceful_timeout` will be over; None: the worker was not told to leave."""
     _at_once: asyncio.Event
     """Set when nothing is to be waited for any longer."""
 

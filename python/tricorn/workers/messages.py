@@ -103,7 +103,7 @@ class Stuck(Record):
 
 
 class StackLines(Record):
-    """A stack that nobody announced: the arbiter sent the signal itself, to a worker that is still booting.
+    """A stack without an announcement: the arbiter sent the signal itself, to a worker that is still booting.
 
     As many lines as had come; more may follow in a message of their own.
     """

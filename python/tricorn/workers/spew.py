@@ -26,5 +26,5 @@ def _trace(frame: FrameType, event: str, _: object) -> Any:
         try:
             sys.stdout.write(f"{name}:{frame.f_lineno}: {text}\n")
         except (OSError, ValueError, AttributeError):
-            pass  # closed, or nobody reads it
+            pass  # closed, or a pipe without a reader
     return _trace

@@ -27,7 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 NOTES: dict[str, list[Any]] = defaultdict(list)
 GATES: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 LIFESPAN: list[Any] = []
-MARK: contextvars.ContextVar[str] = contextvars.ContextVar("MARK", default="nobody")
+MARK: contextvars.ContextVar[str] = contextvars.ContextVar("MARK", default="unset")
 
 
 class Actor:

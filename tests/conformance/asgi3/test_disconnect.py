@@ -57,7 +57,7 @@ AGAIN_AND_AGAIN = [step for _ in range(20) for step in (("attempt", piece(b"two"
 
 @ENDS
 def test_sending_to_nobody_is_an_oserror(stage: Stage, end: str) -> None:
-    """As the specification asks for. Whoever may have only stopped sending is sent to until he says that he is gone."""
+    """As the specification asks for. A client that may have only stopped sending is sent to until it says more."""
     wire = stage.connect()
     wire.send(stage.request(start(), body(b"one", True), RECEIVE, RECEIVE, *AGAIN_AND_AGAIN))
     assert wire.sock.recv(1000)
@@ -111,7 +111,7 @@ def test_what_a_client_that_left_has_caused_is_no_error_of_the_application(hasty
 
 
 def test_a_disconnect_after_the_response_cancels_nothing(hasty: Stage) -> None:
-    """What runs then is background work: nobody waits for it."""
+    """What runs then is background work: no client waits for it."""
     wire = hasty.connect()
     wire.send(hasty.request(*ANSWER, ("say", "answered"), ("sleep", 0.3), ("say", "worked")))
     assert wire.reply().body == b"done"

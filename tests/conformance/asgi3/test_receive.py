@@ -1,4 +1,4 @@
-"""What `receive` gives: `http.request` until the body has ended, `http.disconnect` when nobody is there any more."""
+"""What `receive` gives: `http.request` until the body has ended, `http.disconnect` when the client has left."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_an_application_that_does_not_receive_holds_the_client_back(stage: Stage
                 sent += wire.sock.send(data[: size - sent])
         assert sent < size
         assert proc.private_bytes(worker) - before < 8 * MEGABYTE
-        assert stage.alive(), "nobody else is held back"
+        assert stage.alive(), "no other request is held back"
         stage.go()
         wire.sock.settimeout(20)
         while sent < size:

@@ -56,7 +56,7 @@ def test_both_directions_at_once(stage: Stage) -> None:
 
 @pytest.mark.parametrize("size", [65_536, 4 * MEGABYTE])
 def test_a_client_that_does_not_read_holds_the_application_back(stage: Stage, tmp_path: Path, size: int) -> None:
-    """And nobody else: the worker's memory stays as it is, and other requests are answered."""
+    """And no other request: the worker's memory stays as it is, and other requests are answered."""
     progress = tmp_path / "progress"
     count = 64 * MEGABYTE // size
     (worker,) = stage.server.worker_pids()

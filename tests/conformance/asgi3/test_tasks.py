@@ -22,7 +22,7 @@ def test_each_request_has_a_context_of_its_own(stage: Stage) -> None:
         for number in range(3):
             wire.send(stage.request(("context", f"n{number}"), ("context",), *ANSWER))
             assert wire.reply().body == b"done"
-    assert stage.told(6) == ["nobody", "n0", "nobody", "n1", "nobody", "n2"]
+    assert stage.told(6) == ["unset", "n0", "unset", "n1", "unset", "n2"]
 
 
 def test_a_context_is_kept_where_the_request_waits(stage: Stage) -> None:
@@ -35,7 +35,7 @@ def test_a_context_is_kept_where_the_request_waits(stage: Stage) -> None:
     for number, wire in enumerate(wires):
         with wire:
             assert wire.reply().body == b"n%d" % number
-        assert stage.told(2, tag=f"{stage.tag}{number}") == ["nobody", f"n{number}"]
+        assert stage.told(2, tag=f"{stage.tag}{number}") == ["unset", f"n{number}"]
 
 
 def test_work_after_the_response_holds_nobody_back(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Back-pressure both ways: what nobody takes is not gathered without end, and nothing of it is lost."""
+"""Back-pressure both ways: what is not taken is not gathered without end, and nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_denial_that_is_not_read_waits(tcp_server: Server) -> None:
     with Wire(tcp_server.address, receive_buffer=64 * 1024) as wire:
         wire.send(handshake("/deny-flood?name=slow"))
         tcp_server.out.wait('"denying", "name": "slow"')
-        # There is one loop, so whoever does not wait is done before this is answered.
+        # There is one loop, so a task that does not wait is done before this is answered.
         assert tcp_server.get("/").status == 200
         assert not tcp_server.out.matching('"denied at length", "name": "slow"')
         reply = wire.reply()

@@ -35,7 +35,7 @@ def test_a_body_that_is_too_long_is_cut(server: Server, version: str, pieces: st
 @with_each("body", {"none": "", "some": "&sends=50", "generator": "&sends=50&generator"})
 def test_statuses_without_a_body(server: Server, version: str, status: str, body: str) -> None:
     with server.connect() as wire:
-        reply = wire.get(f"/nobody?status={status.replace(' ', '%20')}{body}", version=version)
+        reply = wire.get(f"/bodiless?status={status.replace(' ', '%20')}{body}", version=version)
         assert f"{reply.status} {reply.reason}" == status
         assert reply.get("transfer-encoding") is None
         assert reply.get("x-kept") == "yes"
@@ -46,14 +46,14 @@ def test_statuses_without_a_body(server: Server, version: str, status: str, body
 
 
 def test_a_204_has_no_length(server: Server) -> None:
-    assert server.get("/nobody?says=50&sends=50").get("content-length") is None
+    assert server.get("/bodiless?says=50&sends=50").get("content-length") is None
 
 
 def test_a_304_may_tell_the_length_it_would_have_had(server: Server) -> None:
-    assert server.get("/nobody?status=304%20Not%20Modified&says=50").get("content-length") == "50"
+    assert server.get("/bodiless?status=304%20Not%20Modified&says=50").get("content-length") == "50"
 
 
-@with_each("path", ["/hello", "/stream", "/writes", "/iterables?kind=generator", "/nobody?status=200%20OK"])
+@with_each("path", ["/hello", "/stream", "/writes", "/iterables?kind=generator", "/bodiless?status=200%20OK"])
 def test_head(server: Server, version: str, path: str) -> None:
     with server.connect() as wire:
         wire.send(request("HEAD", path, version=version))

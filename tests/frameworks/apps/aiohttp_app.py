@@ -187,7 +187,7 @@ async def close(_: web.Request) -> web.Response:
 async def drop(request: web.Request) -> web.Response:
     assert request.transport is not None
     request.transport.abort()
-    return web.Response(text="nobody sees this")
+    return web.Response(text="not seen")
 
 
 @routes.get("/splits")

@@ -157,7 +157,7 @@ async def ws_echo(websocket: WebSocket, tag: str = "") -> None:
                 NOTES[tag].append(f"{message['code']} {message.get('reason') or ''}")
                 return
     except WebSocketDisconnect:
-        NOTES[tag].append("sent to nobody")
+        NOTES[tag].append("sent in vain")
 
 
 @app.websocket("/ws/json")

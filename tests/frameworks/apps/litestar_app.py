@@ -142,7 +142,7 @@ async def ws_echo(socket: WebSocket[Any, Any, Any], tag: str = "") -> None:
             else:
                 await socket.send_bytes(message["bytes"])
     except WebSocketDisconnect:
-        NOTES[tag].append("sent to nobody")
+        NOTES[tag].append("sent in vain")
 
 
 @websocket("/ws/json")

@@ -20,7 +20,7 @@ async def lines() -> AsyncIterator[str]:
 
 
 async def events(tag: str) -> AsyncIterator[str]:
-    """Server-sent events: one, then others as the gate is opened; and a note when nobody reads any more."""
+    """Server-sent events: one, then others as the gate is opened; and a note when the client has left."""
     try:
         yield "data: first\n\n"
         await GATES[tag].wait()
@@ -38,7 +38,7 @@ async def work(tag: str) -> None:
 
 
 async def held(tag: str) -> None:
-    """What a request waits for that nobody answers."""
+    """What a request waits for that is not answered."""
     NOTES[tag].append("waits")
     try:
         await asyncio.sleep(60)

@@ -132,7 +132,7 @@ async def ws_echo(websocket: WebSocket) -> None:
                 NOTES[websocket.query_params.get("tag", "")].append(f"{message['code']} {message.get('reason') or ''}")
                 return
     except WebSocketDisconnect:
-        NOTES[websocket.query_params.get("tag", "")].append("sent to nobody")
+        NOTES[websocket.query_params.get("tag", "")].append("sent in vain")
 
 
 async def ws_json(websocket: WebSocket) -> None:

@@ -151,7 +151,7 @@ class Wait(web.RequestHandler):
 
 
 class Busy(web.RequestHandler):
-    """Computes, and lets nobody else do anything."""
+    """Computes, and lets no other request go on."""
 
     def get(self) -> None:
         end = time.monotonic() + float(self.get_query_argument("seconds"))

@@ -96,7 +96,7 @@ def psycopg2_with_psycogreen(watch: Watch, dsn: str) -> None:
 
 
 def psycopg2_with_a_foreign_callback(watch: Watch, dsn: str) -> None:
-    """The application sets a callback that nobody knows: it is the one in force."""
+    """The application sets a callback that the server does not know: it is the one in force."""
     import psycopg2
     import psycopg2.extras
 

@@ -1,4 +1,4 @@
-"""The channel between the workers, with real sockets: what it is made of, and what becomes of what nobody takes."""
+"""The channel between the workers, with real sockets: what it is made of, and what becomes of what is not taken."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tests.unit.arbiter.log import Log
 pytestmark = pytest.mark.usefixtures("quick")
 
 LOCAL = ["127.0.0.1:0"]
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def reserve(addresses: list[str], log: Log) -> list[Listener]:
@@ -64,7 +64,7 @@ class TestReserved:
         name = opened[0].socket.getsockname()
 
         def bind() -> int | None:
-            os.setuid(NOBODY)
+            os.setuid(UNPRIVILEGED)
             try:
                 sockets.bind_tcp(socket.AF_INET, name, [socket.SO_REUSEADDR, socket.SO_REUSEPORT])
             except OSError as error:

@@ -65,7 +65,7 @@ def test_a_reload_is_dated(manager: tuple[socket.socket, str]) -> None:
         {"NOTIFY_SOCKET": "relative"},
         {"NOTIFY_SOCKET": "vsock:2:1234"},
         {"NOTIFY_SOCKET": "/no/such/socket"},
-        {"NOTIFY_SOCKET": "@tricorn-nobody-listens"},
+        {"NOTIFY_SOCKET": "@tricorn-not-listening"},
         {"NOTIFY_SOCKET": "/" + "x" * 4096},
         {"NOTIFY_SOCKET": "/a\0b"},
     ],

@@ -20,8 +20,8 @@ from tests.harness.shared_memory import SharedMemory
 def pair() -> tuple[WorkerHandle, int]:
     read_end, write_end = os.pipe()
     os.set_blocking(read_end, False)
-    nobody: Any = None
-    return WorkerHandle(1, nobody, pid=2**22 + 1, messages=read_end, pages=Pages(16, 1), page=0), write_end
+    process: Any = None
+    return WorkerHandle(1, process, pid=2**22 + 1, messages=read_end, pages=Pages(16, 1), page=0), write_end
 
 
 def test_messages_arrive_however_they_are_cut() -> None:

@@ -46,6 +46,7 @@ def test_only_what_is_given_is_in_the_layer() -> None:
         ("-e A=1 --env B=2", {"raw_env": ["A=1", "B=2"]}),
         ("--keep-alive 5", {"keepalive": "5"}),
         ("--limit-request-field_size 1", {"limit_request_field_size": "1"}),
+        ("--limit-request-field-size 1", {"limit_request_field_size": "1"}),
         ("--log-file x", {"errorlog": "x"}),
         ("--error-logfile x", {"errorlog": "x"}),
         ("--access-logfile -", {"accesslog": "-"}),

@@ -139,7 +139,7 @@ class TestIdentities:
     def test_none_is_who_we_are(self, kind: Any) -> None:
         assert kind.parse(None) == (os.geteuid() if isinstance(kind, User) else os.getegid())
 
-    @pytest.mark.parametrize("value", ["nobody-of-that-name", -1, "-1"])
+    @pytest.mark.parametrize("value", ["no-user-of-that-name", -1, "-1"])
     def test_somebody_who_does_not_exist_is_refused(self, kind: Any, value: object) -> None:
         with pytest.raises(Refused):
             kind.parse(value)

@@ -178,7 +178,7 @@ def test_the_line_of_the_log_comes_first(calls: Calls, tmp_path: Path) -> None:
 
 
 def test_the_line_of_a_long_call_comes_first(tmp_path: Path) -> None:
-    """By then the monitor waits for events, as nobody else can, and there are none."""
+    """By then the monitor waits for events, as no other thread can, and there are none."""
     log = tmp_path / "access.log"
     lines: list[str] = []
 

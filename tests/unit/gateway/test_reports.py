@@ -15,7 +15,7 @@ def test_errors_have_their_traceback_and_notices_their_level(capfd: pytest.Captu
     except ValueError as error:
         on_error("Error handling request GET /%s", error)
     on_notice(True, "a warning of 5 %s")
-    on_notice(False, "only for those who debug")
+    on_notice(False, "only for debugging")
     lines = capfd.readouterr().err
     assert "[ERROR] Error handling request GET /%s" in lines
     assert "Traceback" in lines

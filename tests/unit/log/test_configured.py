@@ -201,7 +201,7 @@ def test_a_new_configuration_takes_the_place_of_the_old(configure: Configure, tm
     root = len(logging.root.handlers)
     new = logs.make(configure(errorlog=str(tmp_path / "new.log")))
     new.info("hello")
-    logging.getLogger().warning("to nobody")
+    logging.getLogger().warning("not shown")
     assert (tmp_path / "old.log").read_text() == ""
     assert "hello" in (tmp_path / "new.log").read_text()
     assert replaced.stream is None  # type: ignore[attr-defined]

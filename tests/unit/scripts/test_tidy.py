@@ -14,6 +14,7 @@ WHO = "no" + "body"  # this file is read by the rule, too
     [
         ("docs/page.md", f"One.\n{WHO} waits.\n", [2]),
         ("README.md", f"{WHO.title()} waits.\n", [1]),
+        ("SECURITY.md", f"One waits.\nEvery{WHO[2:]} waits. Any{WHO[2:]} too. No o{'ne'}.\n", [2, 2, 2]),
         ("tests/README.md", f"{WHO} waits.\n", []),
         ("python/tricorn/a.py", f'"""{WHO} reads it."""\nx = f"{WHO}: {{1}}"\n', [2]),
         ("python/tricorn/a.py", f'class A:\n    b = 1\n    """{WHO} has it."""\n    # {WHO}\n', []),

@@ -13,8 +13,8 @@ from tricorn.workers import privileges
 
 from tests.harness.child import in_child
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-NOBODY = 65534
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+UNPRIVILEGED = 65534
 NAMELESS = 54321
 
 
@@ -52,28 +52,29 @@ def test_who_is_already_that_user_needs_no_right_to_become_it() -> None:
 class TestRoot:
     def test_user_and_group_are_given_up_for_good(self) -> None:
         def child() -> tuple[object, bool]:
-            privileges.drop(NOBODY, NOBODY, initgroups=False)
+            privileges.drop(UNPRIVILEGED, UNPRIVILEGED, initgroups=False)
             try:
                 os.setuid(0)
             except PermissionError:
                 return ids(), True
             return ids(), False
 
-        assert in_child(child) == (((NOBODY,) * 3, (NOBODY,) * 3, []), True)
+        assert in_child(child) == (((UNPRIVILEGED,) * 3, (UNPRIVILEGED,) * 3, []), True)
 
     def test_numbers_need_no_name(self) -> None:
         assert drop(NAMELESS, NAMELESS, []) == ((NAMELESS,) * 3, (NAMELESS,) * 3, [])
 
     def test_a_group_alone(self) -> None:
-        assert drop(0, NOBODY, [0, 7]) == ((0,) * 3, (NOBODY,) * 3, [0, 7])
+        assert drop(0, UNPRIVILEGED, [0, 7]) == ((0,) * 3, (UNPRIVILEGED,) * 3, [0, 7])
 
     def test_groups_that_were_given_stay_but_roots_own(self) -> None:
         assert drop(NAMELESS, NAMELESS, [0, 7, 1234]) == ((NAMELESS,) * 3, (NAMELESS,) * 3, [7, 1234])
 
     def test_initgroups_takes_the_users(self) -> None:
-        name = pwd.getpwuid(NOBODY).pw_name
-        groups = sorted({*os.getgrouplist(name, NOBODY), NOBODY})
-        assert drop(NOBODY, NOBODY, [0, 7], initgroups=True) == ((NOBODY,) * 3, (NOBODY,) * 3, groups)
+        name = pwd.getpwuid(UNPRIVILEGED).pw_name
+        groups = sorted({*os.getgrouplist(name, UNPRIVILEGED), UNPRIVILEGED})
+        ids = (UNPRIVILEGED,) * 3
+        assert drop(UNPRIVILEGED, UNPRIVILEGED, [0, 7], initgroups=True) == (ids, ids, groups)
 
     def test_initgroups_needs_a_name(self) -> None:
         for function in privileges.check, privileges.drop:
@@ -86,11 +87,11 @@ class TestRoot:
     @pytest.mark.parametrize("function", [privileges.check, privileges.drop])
     def test_somebody_else_cannot_become_a_third(self, function: Callable[..., None]) -> None:
         def child() -> tuple[str, str]:
-            os.setgid(NOBODY)
-            os.setuid(NOBODY)
+            os.setgid(UNPRIVILEGED)
+            os.setuid(UNPRIVILEGED)
             return (
-                complaint(lambda: function(NAMELESS, NOBODY, initgroups=False)),
-                complaint(lambda: function(NOBODY, NAMELESS, initgroups=False)),
+                complaint(lambda: function(NAMELESS, UNPRIVILEGED, initgroups=False)),
+                complaint(lambda: function(UNPRIVILEGED, NAMELESS, initgroups=False)),
             )
 
         user, group = in_child(child)
@@ -103,8 +104,8 @@ class TestRoot:
     def test_chown(self, tmp_path: Path) -> None:
         file = tmp_path / "a.sock"
         file.touch()
-        privileges.chown(str(file), NAMELESS, NOBODY)
-        assert (file.stat().st_uid, file.stat().st_gid) == (NAMELESS, NOBODY)
+        privileges.chown(str(file), NAMELESS, UNPRIVILEGED)
+        assert (file.stat().st_uid, file.stat().st_gid) == (NAMELESS, UNPRIVILEGED)
 
 
 def test_chown_to_whom_it_belongs_needs_no_right(tmp_path: Path) -> None:

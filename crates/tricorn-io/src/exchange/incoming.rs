@@ -1,6 +1,6 @@
 //! The body of a request that has begun before it came, and the bytes of a connection that speaks something else by now.
 //!
-//! Nothing is read that nobody asks for: what the application does not take, the client's kernel keeps.
+//! The body is read on demand. What the application does not take stays in the client's kernel: TCP flow control stops the client.
 use super::body::Body;
 use super::encoding::CONTINUE;
 use super::link::Loss;
@@ -34,7 +34,7 @@ pub enum Awaited {
     Late(Box<Refusal>),
 }
 
-/// Most of a body that nobody wanted is read to keep its connection.
+/// So much of a body that the application has not taken is read to keep its connection.
 const UNWANTED: usize = 256 * 1024;
 
 impl Exchange {
@@ -154,7 +154,7 @@ impl Exchange {
         if !self.request.partial || !self.lane.output().link().may_reuse() {
             return;
         }
-        // A client that was not told to send will not, or has begun without: nobody knows which.
+        // A client that was not told to send will not, or has begun without: which of both cannot be told.
         let mut unwanted = Vec::new();
         while self.lane.output().link().may_reuse() && !self.request.head.expect_continue && unwanted.len() < UNWANTED {
             match self.receive(config, &mut unwanted) {

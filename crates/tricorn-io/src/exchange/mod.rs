@@ -1,4 +1,4 @@
-//! One request on its way through the application. It owns the socket: nobody else writes.
+//! One request on its way through the application. It owns the socket: no other code writes.
 
 pub mod body;
 mod body_reader;

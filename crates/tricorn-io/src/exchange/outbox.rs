@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-/// Bytes that belong to somebody else (a Python `bytes` object) and must be given back to be freed.
+/// Bytes that belong to another owner (a Python `bytes` object) and must be given back to be freed.
 pub type SharedBytes = Box<dyn AsRef<[u8]> + Send + Sync>;
 
 enum Segment {

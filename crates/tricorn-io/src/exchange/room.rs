@@ -1,4 +1,4 @@
-//! A producer that is too far ahead of its client waits: its thread does, or whoever asks waits in a way of its own.
+//! A producer that is too far ahead of its client waits: its thread does, or a caller that may not block waits in a way of its own.
 use super::link::Loss;
 use super::output::Output;
 use super::patience::Patience;
@@ -32,7 +32,7 @@ impl Output {
 }
 
 impl Exchange {
-    /// How long the client may take from now on. Whoever does not block asks [`Exchange::room`] with it, and waits until
+    /// How long the client may take from now on. A caller that does not block asks [`Exchange::room`] with it, and waits until
     /// the socket takes bytes, until that is over.
     pub fn patience(&mut self, config: &Config) -> Patience {
         self.lane.output_mut().uncork();

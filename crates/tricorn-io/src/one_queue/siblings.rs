@@ -179,7 +179,7 @@ mod tests {
             page.set(Word::Oldest, 7);
         }
         pages[3].set(Word::Oldest, 5);
-        assert_eq!(siblings.load().serving, 1, "nobody has said yet that the other pages are in use");
+        assert_eq!(siblings.load().serving, 1, "no worker has said yet that the other pages are in use");
         let other = Siblings::new(siblings.group, None, pages, 3);
         assert_eq!(siblings.load(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(5), rank: 1 });
         assert_eq!(other.load(), LoadSnapshot { idle: 2, serving: 2, oldest: Some(7), rank: 2 });

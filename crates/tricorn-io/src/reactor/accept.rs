@@ -93,7 +93,7 @@ impl Reactor {
         }
     }
 
-    /// Watches the channel, or leaves it to those who can serve what comes.
+    /// Watches the channel, or leaves it to workers that can serve what comes.
     pub fn set_door(&mut self, receive: BorrowedFd<'_>, open: bool) {
         // What fails is tried again by the next thread that is about to wait.
         if let Err(error) = self.channel.set(receive, open && !self.gate.is_paused()) {
@@ -185,7 +185,7 @@ impl Reactor {
         }
     }
 
-    /// Takes one connection, to be read from when somebody looks. Whether there was any.
+    /// Takes one connection, to be read from at the next turn of the reactor. Whether there was any.
     fn take_for_later(&mut self, listener: u16) -> bool {
         if !self.has_room_for(listener) {
             return false;

@@ -1,4 +1,4 @@
-//! Admin connections: questions about this worker, answered by whoever runs the reactor, while every app thread may be busy.
+//! Admin connections: questions about this worker, answered by the thread that runs the reactor, while every app thread may be busy.
 //!
 //! They never meet the application, are never queued, and count for no limit and no statistics of the others.
 use super::Reactor;
@@ -25,8 +25,8 @@ impl Reactor {
         self.admin.open(listeners)
     }
 
-    /// Others serve on, and answer from now on. Those that have connected are answered here: nobody else may have been woken
-    /// for them.
+    /// Others serve on, and answer from now on. Those that have connected are answered here: perhaps no other worker
+    /// was woken for them.
     pub(super) fn leave_admin(&mut self) {
         for index in self.admin.leave() {
             self.accept_admins(index, config::ACCEPT_BURST);
@@ -39,7 +39,7 @@ impl Reactor {
         if is_admin(listener) { self.admin.listener(listener) } else { self.gate.listener(listener) }
     }
 
-    /// Nobody has looked at the events for so long that a question may be waiting.
+    /// No thread has looked at the events for so long that a question may be waiting.
     pub fn neglects_admin(&self, now: u64) -> bool {
         self.admin.has_any() && now.saturating_sub(self.work.looked_at()) > config::ADMIN_PATIENCE
     }

@@ -23,7 +23,7 @@ impl ChannelWatch {
         ChannelWatch { poller, entrance, channel: false, wakeup: false, offered: false, way_out: false }
     }
 
-    /// Has the poller watch the channel, or leaves it to those who can serve what comes. What fails is to be tried again.
+    /// Has the poller watch the channel, or leaves it to workers that can serve what comes. What fails is to be tried again.
     pub fn set(&mut self, channel: BorrowedFd<'_>, watch: bool) -> Result<(), Errno> {
         if watch == self.channel {
             return Ok(());

@@ -77,7 +77,7 @@ impl Conn {
     }
 }
 
-/// Connections by token: an index and a generation, so that a late event of a closed connection meets nobody.
+/// Connections by token: an index and a generation, so that a late event of a closed connection meets no other one.
 ///
 /// They are put into the poller and taken out here, each once.
 #[derive(Debug)]

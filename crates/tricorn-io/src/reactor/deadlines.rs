@@ -99,7 +99,7 @@ impl Deadlines {
         }
     }
 
-    /// For something else than a connection: whoever waits comes by then.
+    /// For something else than a connection: the thread that waits for events comes by then.
     pub fn wake_by(&self, at: u64) {
         self.sleeper.wake_by(at);
     }

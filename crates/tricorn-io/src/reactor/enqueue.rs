@@ -158,7 +158,7 @@ impl Reactor {
         self.tell_overload(clock::now());
     }
 
-    /// The client of a waiting request has gone: nobody would read the answer.
+    /// The client of a waiting request has gone: the answer would not be read.
     fn left_queue(&mut self, id: RequestId) {
         if self.admission.remove(id) {
             self.publish_queue();
@@ -177,7 +177,7 @@ impl Conn {
     }
 }
 
-/// Whether nobody is at the other end any more, for all that can be told. A client that closed its sending side together
+/// Whether the client has left, for all that can be told. A client that closed its sending side together
 /// with its request still listens; `half`: it is known to have done so in time.
 pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u64) -> bool {
     let seen = ready(socket, PollFlags::RDHUP, 0);
@@ -187,7 +187,7 @@ pub(super) fn has_left(socket: BorrowedFd<'_>, half: bool, complete: u64, now: u
     if seen.intersects(PollFlags::HUP | PollFlags::ERR) {
         return true;
     }
-    // Nobody may have looked when that happened. It was the last that came from there.
+    // Perhaps no thread looked when that happened. It was the last that came from there.
     let at = fds::silence(socket).map_or(now, |millis| now.saturating_sub(millis * clock::MILLI));
     !half && at.saturating_sub(complete) > config::HALF_CLOSE
 }

@@ -122,7 +122,7 @@ impl Reactor {
         channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
     }
 
-    /// The connection is somebody else's now: nothing of it stays here.
+    /// The connection is another worker's now: nothing of it stays here.
     fn forget(&mut self, token: Token) {
         self.conns.unwatch(token, None);
         self.close(token);
@@ -172,7 +172,7 @@ impl Reactor {
         let mut header = [0; HEADER];
         let Ok(Some((_, descriptor))) = channel.peek(&mut header) else { return Front::Waits };
         let Some(socket) = descriptor else { return Front::Nudge };
-        // What nobody understands is for whoever takes it to drop.
+        // A message that cannot be decoded stays: the worker that takes it drops it.
         let Some(handed) = HandOverMessage::decode(&header) else { return Front::Waits };
         let limit = self.config.queue_timeout;
         let is_late = limit > 0 && now.saturating_sub(handed.waits_since) >= limit;

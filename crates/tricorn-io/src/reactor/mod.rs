@@ -1,6 +1,6 @@
 //! Everything under the baton: connections, listeners, events, ready requests, deadlines.
 //!
-//! Nothing here blocks, takes a lock, or knows Python. Whoever holds the baton calls [`Reactor::pump`]; waiting for
+//! Nothing here blocks, takes a lock, or knows Python. The thread that holds the baton calls [`Reactor::pump`]; waiting for
 //! events happens outside (see `engine/mod.rs`), and their batch is handed in.
 
 mod accept;

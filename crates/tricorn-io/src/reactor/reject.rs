@@ -1,5 +1,5 @@
-//! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or nobody will
-//! ever serve them: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
+//! Requests that never meet the application: they are wrong (`read.rs`), wait beyond a limit (`queue.rs`), or will
+//! never be served: the worker is leaving, and no thread of it comes back (`Watchdog::is_stranded`).
 use super::Reactor;
 use super::outgoing::Then;
 use super::phase::Phase;

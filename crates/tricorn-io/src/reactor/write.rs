@@ -50,7 +50,7 @@ impl Reactor {
         conn.attachment = attachment;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.take_back(receiver);
-        // What is still to come of a body, or of the protocol that followed, nobody has looked for.
+        // What is still to come of a body, or of the protocol that followed, was not looked for yet.
         if partial || link == Link::Switched {
             conn.edges.may_be_readable();
         }
@@ -324,7 +324,7 @@ impl Reactor {
         }
     }
 
-    /// The listeners stay for a moment: whoever has connected already is still served. Idle connections get a moment too,
+    /// The listeners stay for a moment: a client that has connected already is still served. Idle connections get a moment too,
     /// in which a request already on its way is answered.
     pub fn drain(&mut self, now: u64) {
         self.deadlines.drain();

@@ -95,7 +95,7 @@ impl Capacity {
         if self.is_hub() && now() < self.moment_ends() { self.free() } else { self.ready() }
     }
 
-    /// When a hub that does not come is taken for one that will not come soon; `None`: nobody waits for a hub.
+    /// When a hub that does not come is taken for one that will not come soon; `None`: no hub is waited for.
     pub fn leniency_ends(&self) -> Option<u64> {
         (self.is_hub() && self.stuck).then(|| self.moment_ends())
     }

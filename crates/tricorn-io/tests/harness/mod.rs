@@ -472,7 +472,7 @@ impl Gate {
         places.inside += 1;
         while places.open == 0 {
             let left = end.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "nobody opened the gate");
+            assert!(!left.is_zero(), "the gate was not opened");
             places = self.0.1.wait_timeout(places, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         places.open -= 1;

@@ -1,4 +1,4 @@
-//! Lines of the access log, whatever becomes of whoever reads them.
+//! Lines of the access log, whatever becomes of their reader.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
 use harness::{DEADLINE, Gate, MILLI, NEVER, SECOND, Server, Word, answer, config, path, record, request, tell, until};
@@ -156,7 +156,7 @@ fn every_line_is_written(name: &str, write: fn(&Arc<AccessLog>, &AtomicBool)) {
                 if done.is_none() {
                     over.store(true, Ordering::SeqCst);
                 }
-                assert!(done.is_some(), "round {round}: a line waits, and nobody is told");
+                assert!(done.is_some(), "round {round}: a line waits, and no notice says so");
             }
         }
         over.store(true, Ordering::SeqCst);
@@ -278,7 +278,7 @@ fn a_full_disk_keeps_lines_up_to_a_bound_and_then_loses_whole_ones() {
             log.write_some();
         }
     }
-    assert!(begin.elapsed() < DEADLINE, "nobody waits for a full disk");
+    assert!(begin.elapsed() < DEADLINE, "no thread waits for a full disk");
     let notice = log.take_notice().expect("a notice");
     assert!(notice.contains("No space left on device"), "{notice}");
     assert_eq!(log.take_notice(), None, "told once");

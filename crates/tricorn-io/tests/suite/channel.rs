@@ -18,7 +18,7 @@ fn a_message_that_was_counted_but_never_sent_or_taken_but_never_counted_is_forgo
     workers.set_shared(Shared::Sent, 7);
     assert_eq!(client.get("/").answer().worker, Some(0));
     words_agree(&workers);
-    // While all are busy, too, it takes nobody's place.
+    // While all are busy, too, it takes the place of no other one.
     let mut clients: Vec<Client> = (0..4).map(|_| workers.connect(0)).collect();
     workers.block(0);
     workers.block(1);

@@ -76,7 +76,7 @@ fn a_full_hub_leaves_connections_to_its_siblings_until_there_is_room() {
     newcomer.ask("/new");
     let turns = server.turns_when_quiet();
     assert_eq!(server.get(Word::Accepted), 3);
-    assert_eq!(server.turns_when_quiet(), turns, "a closed gate wakes nobody");
+    assert_eq!(server.turns_when_quiet(), turns, "a closed gate wakes no hub");
     server.finish("/1");
     assert_eq!(clients[1].response().status, 200);
     server.until(Word::Accepted, 4);
@@ -176,7 +176,7 @@ fn what_comes_while_the_hub_is_away_is_read_and_begins_when_it_is_back() {
     let mut clients = ask_all(&server, 3);
     server.until(Word::Queued, 3);
     assert!(server.get(Word::Rescues) >= 1);
-    assert_eq!(server.get(Word::Free), 0, "nobody should count on it");
+    assert_eq!(server.get(Word::Free), 0, "no sibling should count on it");
     server.release(first);
     server.until_open(&["/0", "/1", "/2"]);
     server.until(Word::Free, 1);

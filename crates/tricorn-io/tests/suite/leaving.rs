@@ -26,7 +26,7 @@ fn with_gate(config: Config) -> (Server, Gate) {
     (server, gate)
 }
 
-/// Nobody listens there any more.
+/// Its address refuses connections.
 fn is_deaf(server: &Server) -> bool {
     TcpStream::connect(server.address).is_err()
 }
@@ -118,7 +118,7 @@ fn a_reply_begun_before_the_drain_does_not_hold_it_up_for_the_keep_alive_time() 
     let (server, gate) = with_gate(config());
     let mut client = server.connect();
     client.ask("/stream");
-    assert!(client.head().1.contains("\r\nConnection: keep-alive\r\n"), "nobody knew of the drain");
+    assert!(client.head().1.contains("\r\nConnection: keep-alive\r\n"), "the drain had not begun");
     assert_eq!(client.chunk(), b"begun");
     gate.until_held(1);
     server.engine.drain();

@@ -57,7 +57,7 @@ fn whoever_waits_longest_in_any_worker_is_served_first() {
         workers.until_waiting(place as u64 + 1);
     }
     until("the front is in the channel", || workers.in_channel() == 3);
-    // Whoever is free, it takes the next one; and there is time enough to fill the channel up again.
+    // Any worker that is free takes the next one; and there is time enough to fill the channel up again.
     workers.gates[0].open(1);
     for waiting in (0..12).rev() {
         turn.until_held(1);
@@ -217,7 +217,7 @@ fn the_time_before_a_trusted_front_end_counts() {
         let start = now.as_micros() as u64 - seconds * 1_000_000;
         format!("GET /w/{seconds} HTTP/1.1\r\nHost: h\r\nX-Request-Start: t={start}\r\n\r\n")
     };
-    // Too late before it came, though nobody else waits.
+    // Too late before it came, though no other request waits.
     let mut client = workers.connect(0);
     client.send(ago(21).as_bytes());
     is_turned_away(&client.response());
@@ -323,7 +323,7 @@ fn who_closes_its_sending_side_a_moment_later_is_served_though_nobody_looked() {
         workers.block(1);
         let begin = Instant::now();
         client.ask("/w");
-        until("it is in the channel, where nobody sees it", || workers.in_channel() == 1);
+        until("it is in the channel, where no worker sees it", || workers.in_channel() == 1);
         client.stream.shutdown(Shutdown::Write).expect("a connection");
         let in_time = begin.elapsed() < Duration::from_millis(40);
         std::thread::sleep(Duration::from_millis(100)); // it waits

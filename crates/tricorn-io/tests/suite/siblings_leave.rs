@@ -1,4 +1,4 @@
-//! Workers that drain, stop or die while requests wait: somebody else serves those.
+//! Workers that drain, stop or die while requests wait: another worker serves those.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers and threads too.
 use crate::harness;
 use harness::group::*;
@@ -23,7 +23,7 @@ fn requests_that_wait_in_a_worker_that_drains_go_to_the_other() {
         assert_eq!((answer.worker, answer.path, answer.closes), (Some(1), format!("/{place}"), false));
         assert!(answer.body == noise(place * 1000));
     }
-    // But for its own call; whoever sends lets go of a connection when another may have it already.
+    // But for its own call; a sender lets go of a connection when another worker may have it already.
     workers.servers[0].until(Word::Connections, 1);
     workers.unblock(0);
     workers.servers[0].until_ended();
@@ -64,7 +64,7 @@ fn the_last_worker_takes_what_is_left() {
     workers.servers[0].engine.drain();
     until("the rest goes on, too, for one still serves", || workers.in_channel() > 0);
     workers.servers[1].engine.drain();
-    // Whoever comes first takes them; the other has nothing left to do.
+    // The worker that comes first takes them; the other has nothing left to do.
     workers.unblock_all();
     for client in &mut clients {
         let answer = client.response().answer();
@@ -147,7 +147,7 @@ fn a_message_whose_wake_up_was_lost_wakes_another() {
     assert!((0..200).any(|_| a_wake_up_is_stolen()), "never");
 }
 
-/// Whether somebody who does not take the message was woken for it; it is taken in any case.
+/// Whether a thief, which does not take the message, was woken for it; it is taken in any case.
 fn a_wake_up_is_stolen() -> bool {
     let workers = Workers::echo(plan(2));
     let mut client = workers.connect(0);

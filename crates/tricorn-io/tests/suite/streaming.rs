@@ -254,7 +254,7 @@ fn a_client_that_left_before_anybody_attended_is_told_of_too() {
     client.stream.shutdown(Shutdown::Both).expect("a socket");
     let turns = server.turns();
     until("the hub has seen it", || server.turns() > turns);
-    assert!(server.stirs().is_empty(), "nobody attends");
+    assert!(server.stirs().is_empty(), "no exchange is attended");
     server.at("/wait", |engine, exchange| engine.attend(exchange));
     assert!(server.stir().hangup);
     server.give_back("/wait");

@@ -37,7 +37,7 @@ impl HungDisk {
         Config { upload_dir: Some(self.0.clone()), fault: Some(Failpoint::StallDisk), body_buffer_size: 0, ..config() }
     }
 
-    /// The disk works for as long as the value lives. Opened both ways a FIFO waits for nobody (fifo(7)).
+    /// The disk works for as long as the value lives. Opened both ways a FIFO waits for no peer (fifo(7)).
     fn mend(&self) -> File {
         OpenOptions::new().read(true).write(true).open(self.0.join("stall")).expect("the FIFO")
     }

@@ -47,8 +47,8 @@ impl FramingFields {
         if host::is_host_port(value) { Ok(()) } else { Err(bad_header(b"HOST")) }
     }
 
-    /// RFC 9110 section 8.6: Content-Length = 1*DIGIT. A list of equal values may be repaired says the RFC; whoever
-    /// sits in front may have chosen otherwise, so we refuse it.
+    /// RFC 9110 section 8.6: Content-Length = 1*DIGIT. A list of equal values may be repaired says the RFC; a proxy
+    /// in front may have chosen otherwise, so we refuse it.
     fn content_length(&mut self, value: &[u8]) -> Result<(), Box<Refusal>> {
         if self.content_length.is_some() {
             return Err(bad_header(b"CONTENT-LENGTH"));

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(alive.tick(44), ping(2));
         alive.heard(48);
         assert_eq!((alive.tick(49), alive.due_at()), (Due::Nothing, Some(68)));
-        assert_eq!(alive.pong(b"nobody asked", 50), None);
+        assert_eq!(alive.pong(b"not asked for", 50), None);
         assert_eq!(alive.pong(&2u64.to_be_bytes(), 51), Some(7), "late, while the peer was heard");
         assert_eq!(alive.pong(b"", 52), None);
     }

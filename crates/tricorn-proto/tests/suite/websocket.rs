@@ -61,7 +61,7 @@ fn section_2_pings_and_pongs() {
         case("2_3 ping with bytes that are no text", &[(PING, b"\0\xff\xfe")], vec![Ping(b"\0\xff\xfe".into())]),
         case("2_4 ping of 125 bytes", &[(PING, &full)], vec![Ping(full.clone())]),
         case("2_5 ping of 126 bytes", &[(PING, &[0; 126])], failed(LongControl)),
-        case("2_7 pong nobody asked for", &[(PONG, b"")], vec![Pong(vec![])]),
+        case("2_7 pong that was not asked for", &[(PONG, b"")], vec![Pong(vec![])]),
         case("2_8 with payload", &[(PONG, b"unsolicited")], vec![Pong(b"unsolicited".into())]),
         case("2_9 and a ping after it", &[(PONG, b"a"), (PING, b"b")], vec![Pong(b"a".into()), Ping(b"b".into())]),
         case("2_10 ten pings", &ten, vec![Ping(b"payload".into()); 10]),

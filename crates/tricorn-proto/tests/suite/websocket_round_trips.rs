@@ -1,5 +1,5 @@
-//! What one side sends the other receives, whatever was agreed and however the stream was split; and what nobody would
-//! send breaks nothing.
+//! What one side sends the other receives, whatever was agreed and however the stream was split; and bytes that no
+//! peer would send break nothing.
 #![allow(clippy::unwrap_used)] // A test may panic.
 use crate::cuts::split;
 use crate::peer as support;

@@ -121,7 +121,7 @@ fn a_slow_application_stops_the_reading_and_loses_nothing() {
     let stream: Vec<u8> = messages.iter().flat_map(|(_, data)| frame(0x81, data)).collect();
     connection.read(&stream);
     assert!(!connection.session.wants_read(), "each counts for some more than it has");
-    assert!(connection.session.held() > 0 && connection.session.due_at().is_none(), "nobody can be heard");
+    assert!(connection.session.held() > 0 && connection.session.due_at().is_none(), "the peer cannot be heard");
     assert_eq!(connection.take(), Some(text("0")));
     assert!(!connection.session.wants_read(), "not for one message");
     let mut rest = connection.take_all();
@@ -204,7 +204,7 @@ fn the_application_says_goodbye_and_the_peer_answers() {
     connection.now = 100;
     connection.turn(|session, turn| session.close(Some(1000), "done", turn)).unwrap();
     assert_eq!(connection.sent(), b"\x88\x06\x03\xe8done");
-    assert_eq!(connection.take(), None, "nobody wants it any more");
+    assert_eq!(connection.take(), None, "the application wants it no more");
     assert_eq!((connection.session.due_at(), connection.session.goodbye()), (Some(110), None));
     assert!(connection.session.wants_read() && !connection.session.is_open() && !connection.session.is_over());
     connection.read(&frames(&[(0x81, &[b'x'; 3000]), (0x89, b""), (0x88, b"\x03\xe8")]));

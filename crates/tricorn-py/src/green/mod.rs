@@ -6,7 +6,7 @@
 //!                                      └─────────────────┘ the next request gets another greenlet
 //! ```
 //!
-//! A new greenlet costs as much as two small requests, so one that has answered is used again, if nobody can tell: nobody
+//! A new greenlet costs as much as two small requests, so one that has answered is used again, if that is unobservable: no code
 //! holds it, nothing was attached to it, no link or weak reference watches it. Otherwise it ends with its request, as any
 //! greenlet would. A greenlet that has waited is held by its hub until it gives control back; it is looked at once more then.
 //!
@@ -64,7 +64,7 @@ pub struct GreenServer {
     server: Server,
     library: Library,
     parked: RefCell<Vec<Py<PyAny>>>,
-    /// Greenlets that have answered and were held by somebody: by their hub, or by the application.
+    /// Greenlets that have answered and were held by their hub, or by the application.
     unsure: RefCell<Vec<Py<PyAny>>>,
     /// How many hold a greenlet that is parked and has answered nothing yet.
     holders: Cell<isize>,
@@ -261,7 +261,7 @@ impl GreenServer {
         Ok(parked)
     }
 
-    /// Sorts those that had answered while somebody held them: nobody does any more, and they are parked; or they end.
+    /// Sorts those that had answered while other code held them: none does any more, and they are parked; or they end.
     fn sort(&self, py: Python<'_>) -> PyResult<()> {
         for greenlet in std::mem::take(&mut *self.unsure.borrow_mut()) {
             let is_full = self.parked.borrow().len() >= PARKED;

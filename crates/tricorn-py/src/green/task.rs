@@ -206,7 +206,7 @@ impl GreenServer {
         }
         list.borrow_mut().push(me.clone_ref(py));
         if self.library.wait(py).is_err() {
-            // Somebody who has found this greenlet ends it.
+            // Code that has found this greenlet ends it.
             for list in [&self.parked, &self.unsure] {
                 list.borrow_mut().retain(|parked| !parked.is(me));
             }

@@ -139,7 +139,7 @@ impl LoopFuture {
         drop(before);
     }
 
-    /// Whoever waits goes on.
+    /// The coroutine that waits goes on.
     pub fn wake(slf: &Bound<'_, LoopFuture>, when: When) -> PyResult<()> {
         let this = slf.get();
         let callback = {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tricorn_io::{Engine, Exchange, Sent};
 use tricorn_proto::response::Fault;
 
-/// Where an exchange is while the application runs. Whoever writes takes it out and puts it back.
+/// Where an exchange is while the application runs. A method that writes takes it out and puts it back.
 #[pyclass(frozen, module = "tricorn._core", name = "Exchange")]
 pub struct Handle {
     engine: Arc<Engine>,
@@ -29,7 +29,7 @@ pub struct Handle {
 #[derive(Default)]
 struct Place {
     exchange: Option<Box<Exchange>>,
-    /// Somebody waits for it to come back; without this each return would cost a system call.
+    /// A thread or greenlet waits for it to come back; without this each return would cost a system call.
     awaited: bool,
     /// The event that a greenlet waits for.
     event: Option<Py<PyAny>>,
@@ -108,7 +108,7 @@ impl Handle {
         }
         if let Wait::Hub(hub) = &*self.wait {
             loop {
-                // Whoever kills this greenlet while it waits here ends a request that is over.
+                // A kill of this greenlet while it waits here ends a request that is over.
                 let _ = hub.event(py).and_then(|event| {
                     self.place().event = Some(event.clone().unbind());
                     event.call_method0(pyo3::intern!(py, "wait"))
@@ -327,7 +327,7 @@ unsafe extern "C" fn start_response_entry(
     let body = |handle: &Bound<'_, Handle>, args: &Arguments<'_>| {
         let status = args.get(0).ok_or_else(|| missing("status"))?;
         let headers = args.get(1).ok_or_else(|| missing("headers"))?;
-        // It comes last whether it is named or not; other names are for nobody.
+        // It comes last whether it is named or not; the name is not checked.
         let exc_info = args.get(2).filter(|value| !value.is_none());
         handle.get().start_response(&status, &headers, exc_info.as_deref())?;
         handle.get().write_function(handle)

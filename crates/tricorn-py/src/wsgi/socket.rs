@@ -1,4 +1,4 @@
-//! `environ["gunicorn.socket"]`: the connection's socket for those who ask, made when they do.
+//! `environ["gunicorn.socket"]`: the connection's socket, made when an application asks for it.
 //!
 //! Who only asks what it is connected to changes nothing. Who does anything else takes the connection: the server lets go
 //! of it and closes it when the application returns.
@@ -25,7 +25,7 @@ impl RequestSocket {
         RequestSocket { handle, shown: PyOnceLock::new(), taken: PyOnceLock::new() }
     }
 
-    /// Nobody has asked: it may stand for another connection next time.
+    /// No application has asked: it may stand for another connection next time.
     pub fn is_unused(&self, py: Python<'_>) -> bool {
         self.shown.get(py).is_none() && self.taken.get(py).is_none()
     }

@@ -21,7 +21,7 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
     commands: list[Command] = []
     if signal is Signals.SIGTERM:
         yields = state.stopping is None and not state.policy.reuse_port
-        replaced = state.stopping is None and state.target > 0  # after WINCH nobody serves on
+        replaced = state.stopping is None and state.target > 0  # after WINCH no worker serves on
         # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
         drain = worker.stuck > 0
         commands.append(Order((worker.nr,), not_ready=state.unready, drain=drain, yields=yields, replaced=replaced))

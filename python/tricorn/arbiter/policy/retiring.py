@@ -131,7 +131,7 @@ def _replace_stuck(state: State, worker: Worker) -> State:
 
 
 def _abort(state: State, worker: Worker, look: WorkerSeen, now: float) -> Decision:
-    """What could be finished is finished: only the stuck requests are left, and nobody waits for those."""
+    """What could be finished is finished: only the stuck requests are left, and the arbiter waits for none of them."""
     sent = worker.phase.sent_signal if isinstance(worker.phase, Leaving) else None
     if sent is Signals.SIGTERM and look.queued == 0 and 0 < look.in_flight <= worker.stuck:
         return leaving.leave(state, worker, Signals.SIGABRT, now)

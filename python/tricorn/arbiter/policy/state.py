@@ -92,7 +92,7 @@ class Awaited(Record):
 class Stopping(Record):
     code: int
     failure: str | None
-    """The reason, when nobody asked for the stop."""
+    """The reason; None when the stop was asked for."""
     quick: bool
 
 

@@ -52,7 +52,7 @@ class Queueing(Section):
         default=0,
         own=True,
         help="The most requests that run at once in all workers together; a number or auto, 0 is as many as threads.",
-        doc="Others wait, as if all threads were busy. For what the application needs and bears less of than there are "
+        doc="Others wait, as if all threads were busy. For resources that allow fewer concurrent users than there are "
         "threads: a database, memory. `auto` follows the smallest latency that was measured: it lowers the limit while "
         "requests take longer than that and raises it while they do not.",
     )

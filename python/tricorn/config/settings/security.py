@@ -34,7 +34,8 @@ class Limits(Section):
     )
 
     limit_request_field_size = Setting(
-        flags=("--limit-request-field_size",),  # the odd underscore is gunicorn's
+        # The odd underscore is gunicorn's, and what users write in its place works, too.
+        flags=("--limit-request-field_size", "--limit-request-field-size"),
         kind=Integer(),
         default=8190,
         core=True,
@@ -62,7 +63,7 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         core=True,
         help="Addresses or networks of front ends whose X-Forwarded-… fields are believed.",
-        doc="`*` believes everybody. Peers on a unix socket are always believed.",
+        doc="`*` believes every peer. Peers on a unix socket are always believed.",
     )
 
     secure_scheme_headers: Setting[Mapping[str, str]] = Setting(

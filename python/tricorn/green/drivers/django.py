@@ -1,8 +1,8 @@
 """Django keeps a database connection open for the thread that made it (CONN_MAX_AGE); a greenlet has no next request.
 
-It keeps them in a greenlet-local. When the greenlet has ended nobody can use the connection again, and as the wrapper
-is part of reference cycles it stays open until some collection of the garbage: hundreds of sessions, of no use to
-anybody. So connections end with their request.
+It keeps them in a greenlet-local. When the greenlet has ended no code can use the connection again, and as the wrapper
+is part of reference cycles it stays open until some collection of the garbage: hundreds of sessions without a
+user. So connections end with their request.
 """
 
 from __future__ import annotations

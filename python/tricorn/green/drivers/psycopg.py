@@ -43,7 +43,7 @@ def apply(psycopg: Any, ground: Ground) -> None:
 
 
 def _cancel_when_killed(connection: Any, ground: Ground) -> None:
-    """It cancels the query of whoever is interrupted, and is told what else interrupts a greenlet.
+    """It cancels the query of a greenlet that is interrupted, and is told what else interrupts one.
 
     Otherwise the connection would stay busy with it, and PostgreSQL would run it to its end.
     """

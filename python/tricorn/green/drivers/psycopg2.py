@@ -4,7 +4,7 @@
     query     PQsendQuery ─▶ poll() until the answer is there
     an exception from outside meanwhile (a kill, a timeout) ─▶ the query is cancelled; psycopg2 closes the connection
 
-psycopg2 closes because nobody can tell what such a connection would say next. PostgreSQL does not notice that while it
+psycopg2 closes: the next bytes of such a connection cannot be predicted. PostgreSQL does not notice that while it
 computes or sleeps: without the cancel request the query of a client that is long gone would run to its end.
 """
 

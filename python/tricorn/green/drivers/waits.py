@@ -12,7 +12,7 @@ class Waits(NamedTuple):
     in_time: Callable[[int, bool, float], bool]
     """Waits for a descriptor, to write (True) or to read, for so many seconds; whether it came in time."""
     in_thread: Callable[[Callable[[], object], float], None]
-    """Calls a function in a thread and waits for it, at most so many seconds; what it raises is nobody's concern."""
+    """Calls a function in a thread and waits for it, at most so many seconds; what it raises is dropped."""
 
 
 def waits(alias: str) -> Waits:

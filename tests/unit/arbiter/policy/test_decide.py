@@ -325,7 +325,7 @@ class TestOtherSignals:
         it = running(daemon=True)
         told = it.signal("WINCH")
         assert sends(told) == [(1, "SIGTERM"), (2, "SIGTERM")]
-        # What waits there is theirs: nobody else serves it.
+        # What waits there is theirs: no other worker serves it.
         assert [command.replaced for command in told if isinstance(command, Order)] == [False, False]
         assert spawned(it.feel(ChildExited(1, 0))) == []
 

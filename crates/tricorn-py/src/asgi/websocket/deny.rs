@@ -50,7 +50,7 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     let bytes = piece.as_bytes();
     let is_all = !more && !exchange.request.reply.head_sent();
     let body_length = is_all.then_some(bytes.len() as u64);
-    // What else the client has sent would be frames: nobody should take them for a request.
+    // What else the client has sent would be frames: they must not be read as a request.
     let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, body_length) };
     let sent = if is_all {
         exchange.write_last(&inputs, bytes, keep);

@@ -28,7 +28,7 @@ impl Awaited for Receive {
         if Socket::flush_held(socket)?
             && let Some(event) = next(socket)?
         {
-            return Ok(Poll::Ready(event)); // nobody was there to take them
+            return Ok(Poll::Ready(event)); // no receiver was there to take them
         }
         let future = socket.get().future(py)?;
         socket.get().state().waits.receivers.push(future.clone_ref(py));

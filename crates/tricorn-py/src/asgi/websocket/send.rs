@@ -50,7 +50,7 @@ fn check_order(socket: &Bound<'_, Socket>, kind: &str) -> PyResult<()> {
         "websocket.http.response.body" => phase == Phase::Denying,
         _ => false,
     };
-    // Whoever is gone is told of before the application's mistakes: it could not know.
+    // A client that is gone is told of before the application's mistakes: it could not know.
     let is_gone = state.has_left || state.active.is_away() && !state.is_closed_by_application;
     drop(state);
     if is_gone {

@@ -118,7 +118,7 @@ impl Socket {
         Socket::with_ring(slf, When::Soon, work)
     }
 
-    /// The same; those who have waited for what comes of it go on `when`.
+    /// The same; coroutines that wait for what comes of it go on `when`.
     fn with_ring<T>(
         slf: &Bound<'_, Socket>,
         when: When,

@@ -1,0 +1,91 @@
+"""The run through a page of the documentation: what is a step, and that a page which shows something else fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.harness.pages import Command, File, Interrupt, Run, Shown, Step, as_pattern, pages, steps
+
+PAGE = """\
+```python
+# shop/app.py
+X = 1
+```
+
+```python
+x = "no file"
+```
+
+```console
+$ echo one \\
+> two
+one
+…
+$ tricorn app
+[2026-11-24 09:06:27 +0000] [13887] [INFO] Ready: 1 worker serves
+```
+
+```console
+127.0.0.1 - - "GET /"
+^C
+```
+
+```sh
+rm -rf /
+```
+"""
+
+
+def test_steps_of_a_page_come_in_its_order() -> None:
+    file, echo, server, shown, end = steps(PAGE)
+    assert file == File("shop/app.py", "# shop/app.py\nX = 1\n")
+    assert echo == Command("echo one two", ("one", "…"))
+    assert isinstance(echo, Command)
+    assert not echo.stays
+    assert isinstance(server, Command)
+    assert server.stays
+    assert shown == Shown(('127.0.0.1 - - "GET /"',))
+    assert end == Interrupt()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown", "fits"),
+    [
+        ("[2026-11-24 09:06:27 +0000] [13887] [INFO] x", "[2025-01-01 00:00:00 +0100] [7] [INFO] x", True),
+        ("[2026-11-24 09:06:27 +0000] [13887] [INFO] x", "[2025-01-01 00:00:00 +0100] [7] [ERROR] x", False),
+        ("Ready (1.2 s)", "Ready (0.3 s)", True),
+        ("Listening (13887)", "Listening (12)", True),
+        ("one … three", "one two three", True),
+        ("one", "one more", False),
+        ("one…", "one more", True),
+        ("a.c", "abc", False),
+    ],
+)
+def test_what_differs_from_run_to_run_fits(line: str, shown: str, fits: bool) -> None:
+    assert bool(as_pattern(line).search(shown)) is fits
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        (Command("echo one; echo two", ("two", "one")), "does not show 'one'"),
+        (Command("echo one; false", ("one",)), "ended with status 1"),
+        (Command("true", ("one",)), "does not show 'one'"),
+    ],
+)
+def test_a_command_that_does_something_else_fails(command: Step, complaint: str) -> None:
+    with Run() as run, pytest.raises(AssertionError, match=complaint):
+        run.make(command)
+
+
+def test_a_command_sees_the_files_and_a_free_port_in_place_of_the_page_s() -> None:
+    with Run() as run:
+        run.make(File("a.txt", "port 8000, not 80001\n"))
+        run.make(Command("grep -v 'port 8000,' a.txt | wc -l", ("0",)))
+        run.make(Command("! grep -q 'port 8000,' a.txt.not", ()))
+        assert "8000," not in (run.directory / "a.txt").read_text()
+        assert "80001" in (run.directory / "a.txt").read_text()
+
+
+def test_pages_with_commands_are_found() -> None:
+    assert {"tutorial/quickstart.md", "how-to/why-431.md"} <= set(pages())

@@ -1,0 +1,165 @@
+"""Files for the hosting and for images: their schemas take them, and what they repeat is what the project says."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from dockerfile_parse import DockerfileParser
+
+from scripts.checks import LINT, ROOT
+from scripts.try_wheel import wheel_of
+
+GITHUB = ROOT / ".github"
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+PYPROJECT = (ROOT / "pyproject.toml").read_text()
+PYTHONS = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PYPROJECT)
+"""By the classifiers; Python 3.10 has no parser of TOML."""
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def conforms(path: Path, schema: str) -> None:
+    vendored = resources.files("check_jsonschema") / "builtin_schemas" / "vendor" / f"{schema}.json"
+    # YAML 1.1 reads the key `on` as a truth value; JSON has texts alone.
+    text = {("on" if key is True else key): value for key, value in read(path).items()}
+    jsonschema.validate(text, json.loads(vendored.read_text()))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_conforms(path: Path) -> None:
+    conforms(path, "github-workflows")
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actionlint_finds_nothing(path: Path) -> None:
+    if shutil.which("actionlint") is None:
+        pytest.skip("actionlint is not installed")
+    done = subprocess.run(["actionlint", str(path)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+def test_templates_of_issues_conform() -> None:
+    assert len(FORMS) >= 2
+    for path in FORMS:
+        conforms(path, "github-issue-forms")
+    conforms(GITHUB / "ISSUE_TEMPLATE" / "config.yml", "github-issue-config")
+
+
+def test_wheels_are_built_for_each_python_that_is_supported() -> None:
+    release = read(GITHUB / "workflows" / "release.yml")
+    assert release["env"]["PYTHONS"].split() == PYTHONS
+    assert f'requires-python = ">={PYTHONS[0]}"' in PYPROJECT
+    steps = release["jobs"]["macos"]["steps"]
+    (setup,) = (step for step in steps if step.get("uses", "").startswith("actions/setup-python"))
+    assert setup["with"]["python-version"].split() == PYTHONS
+    (build,) = (step for step in steps if step.get("uses", "").startswith("PyO3/maturin-action"))
+    assert re.findall(r"python(3\.\d+)", build["with"]["args"]) == PYTHONS
+
+
+def test_wheels_are_built_for_each_platform_and_tried_before_they_are_published() -> None:
+    jobs = read(GITHUB / "workflows" / "release.yml")["jobs"]
+    matrix = jobs["linux"]["strategy"]["matrix"]
+    assert matrix["libc"] == ["2_17", "musllinux_1_2"]
+    assert [each["arch"] for each in matrix["include"]] == ["x86_64", "aarch64"]
+    assert [each["runner"] for each in matrix["include"]] == matrix["runner"]
+    assert {each["arch"] for each in jobs["macos"]["strategy"]["matrix"]["include"]} == {"x86_64", "aarch64"}
+    assert set(jobs["publish"]["needs"]) == set(jobs) - {"publish", "version", "macos"}
+    for name in (*jobs["publish"]["needs"], "macos"):
+        runs = [step.get("run", "") for step in jobs[name]["steps"]]
+        uploads = [step.get("uses", "").startswith("actions/upload-artifact") for step in jobs[name]["steps"]]
+        assert any("scripts/try_wheel.py" in run for run in runs[: uploads.index(True)]), name
+
+
+def test_the_workflow_of_tests_runs_what_everyone_runs() -> None:
+    steps = read(GITHUB / "workflows" / "test.yml")["jobs"]["test"]["steps"]
+    runs = [step["run"] for step in steps if "run" in step]
+    assert runs == [".ci/run"]
+    assert (ROOT / ".ci/run").exists()
+    (versions,) = (step["with"]["python-version"] for step in steps if "setup-python" in step.get("uses", ""))
+    assert set(versions.split()) == {PYTHONS[0], PYTHONS[-1]}
+
+
+def test_hooks_before_a_commit_are_checks_of_the_project() -> None:
+    (repository,) = read(ROOT / ".pre-commit-config.yaml")["repos"]
+    checks = {check.name: check.command for check in LINT}
+    assert repository["repo"] == "local"
+    for hook in repository["hooks"]:
+        program, *words = shlex.split(hook["entry"])
+        known = checks[hook["name"]]
+        assert Path(program).name.replace(Path(sys.executable).name, "python") == Path(known[0]).name.replace(
+            Path(sys.executable).name, "python"
+        )
+        if hook.get("pass_filenames", True):  # files of the commit in place of all; a file that is excluded stays so
+            assert [*(word for word in words if word != "--force-exclude"), "."] == known[1:]
+        else:
+            assert words == known[1:]
+        assert hook["language"] == "system"
+
+
+# ---- The image
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    parser = DockerfileParser(fileobj=io.BytesIO((ROOT / "Dockerfile").read_bytes()))
+    return [(each["instruction"], each["value"]) for each in parser.structure if each["instruction"] != "COMMENT"]
+
+
+def test_the_image_has_what_was_built_and_no_compiler() -> None:
+    steps = dockerfile()
+    last = max(number for number, (name, _) in enumerate(steps) if name == "FROM")
+    assert [value.split()[0] for name, value in steps if name == "FROM"][-2:] == ["python:${PYTHON}-slim"] * 2
+    image = dict(steps[last:])
+    assert image["USER"] == "10001:10001"
+    assert image["STOPSIGNAL"] == "SIGTERM"
+    assert json.loads(image["ENTRYPOINT"]) == ["tricorn"]
+    assert "COPY" not in image
+    (default,) = (value.partition("=")[2] for name, value in steps if name == "ARG")
+    assert default in PYTHONS
+
+
+def test_the_image_is_built_with_the_compiler_of_the_project() -> None:
+    (channel,) = re.findall(r'^channel = "(.+)"$', (ROOT / "rust-toolchain.toml").read_text(), re.MULTILINE)
+    text = (ROOT / "Dockerfile").read_text()
+    assert f"FROM rust:{channel}-slim AS rust\n" in text
+    assert f"RUSTUP_TOOLCHAIN={channel} " in text
+
+
+def test_the_context_of_the_image_has_what_the_wheel_is_built_from() -> None:
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    assert lines[1] == "*"
+    kept = {line[1:].rstrip("/") for line in lines if line.startswith("!")}
+    assert all((ROOT / name).exists() for name in kept)
+    (readme,) = re.findall(r'^readme = "(.+)"', PYPROJECT, re.MULTILINE)
+    (license_file,) = re.findall(r'^license-files = \["(.+)"\]', PYPROJECT, re.MULTILINE)
+    (source,) = re.findall(r'^python-source = "(.+)"', PYPROJECT, re.MULTILINE)
+    members = re.findall(
+        r'"([\w-]+)/[\w-]+"', (ROOT / "Cargo.toml").read_text().partition("members")[2].partition("]")[0]
+    )
+    assert {readme, license_file, source, *members, "pyproject.toml", "Cargo.toml", "Cargo.lock"} <= kept
+
+
+# ---- The trial of wheels
+
+
+def test_the_wheel_of_an_interpreter_is_found_by_its_tag(tmp_path: Path) -> None:
+    for tag in ("cp311", "cp313", "cp313t"):
+        (tmp_path / f"tricorn-0.1.0-cp313-{tag}-linux.whl").touch()
+    (tmp_path / "tricorn-0.1.0-cp311-cp311-linux.whl").touch()
+    assert wheel_of(tmp_path, (3, 13)).name == "tricorn-0.1.0-cp313-cp313-linux.whl"
+    with pytest.raises(SystemExit, match=r"one wheel for cp310 was expected, found \[\]"):
+        wheel_of(tmp_path, (3, 10))
