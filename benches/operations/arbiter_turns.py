@@ -1,0 +1,45 @@
+"""A configuration that notes what each turn of the control socket takes of the arbiter's loop.
+
+The arbiter writes the figures when it ends, for each turn in which it had to do with a client: nanoseconds by the clock, those of
+its processor, and with how many clients.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from tricorn.arbiter.control.desk import Desk
+
+workers = int(os.environ["BENCH_WORKERS"])
+control_socket = os.environ["BENCH_SOCKET"]
+control_socket_mode = 0o666
+control_read_only = True
+preload_app = True
+errorlog = os.devnull
+
+_turns: list[tuple[int, int, int]] = []
+_turn = Desk.turn
+
+
+def _timed(desk: Desk, ready: Container[int], state: Any, now: float) -> Any:
+    listener = desk.listener
+    served = sum(each.more or each.socket.fileno() in ready for each in listener.clients.values())
+    served += listener.bound.socket.fileno() in ready
+    began, cpu = time.perf_counter_ns(), time.thread_time_ns()
+    events = _turn(desk, ready, state, now)
+    if served:
+        _turns.append((time.perf_counter_ns() - began, time.thread_time_ns() - cpu, served))
+    return events
+
+
+def when_ready(server: Any) -> None:
+    Desk.turn = _timed  # type: ignore[method-assign]
+
+
+def on_exit(server: Any) -> None:
+    Path(os.environ["BENCH_TURNS"]).write_text(json.dumps(_turns))
