@@ -1,13 +1,14 @@
 """A configuration that notes what each turn of the control socket takes of the arbiter's loop.
 
-The arbiter writes the figures when it ends, for each turn in which it had to do with a client: nanoseconds by the clock, those of
-its processor, and with how many clients.
+The arbiter writes the figures when it ends, for each turn in which it had to do with a client: nanoseconds by the
+clock, those of its processor, with how many clients, and whether modules were imported.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Container
 from pathlib import Path
@@ -22,7 +23,7 @@ control_read_only = True
 preload_app = True
 errorlog = os.devnull
 
-_turns: list[tuple[int, int, int]] = []
+_turns: list[tuple[int, int, int, bool]] = []
 _turn = Desk.turn
 
 
@@ -30,10 +31,12 @@ def _timed(desk: Desk, ready: Container[int], state: Any, now: float) -> Any:
     listener = desk.listener
     served = sum(each.more or each.socket.fileno() in ready for each in listener.clients.values())
     served += listener.bound.socket.fileno() in ready
+    modules = len(sys.modules)
     began, cpu = time.perf_counter_ns(), time.thread_time_ns()
     events = _turn(desk, ready, state, now)
     if served:
-        _turns.append((time.perf_counter_ns() - began, time.thread_time_ns() - cpu, served))
+        spent = time.perf_counter_ns() - began, time.thread_time_ns() - cpu
+        _turns.append((*spent, served, len(sys.modules) > modules))
     return events
 
 

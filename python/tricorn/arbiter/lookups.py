@@ -99,7 +99,8 @@ class Lookups:
         for handle in self._effects.processes.handles.values():
             seen = handle.snapshot()
             if seen is not None:
-                lost += seen.figures["statsd_lost"] + seen.figures["syslog_lost"]
+                figures = seen.figures
+                lost += figures["statsd_lost"] + figures["syslog_lost"]
         return lost
 
     def _ask(self, outlet: Outlet, now: float) -> None:
