@@ -33,7 +33,10 @@ from tests.harness.site import Site
 MUTANTS = int(os.environ.get("TRICORN_MUTANTS", "3000"))
 SEED = int(os.environ.get("TRICORN_SEED", "20261125"))
 
-pytestmark = pytest.mark.skipif(REFERENCE, reason="it is about tricorn's own socket")
+pytestmark = [
+    pytest.mark.skipif(REFERENCE, reason="it is about tricorn's own socket"),
+    pytest.mark.timeout(300),
+]
 
 LOOKS: tuple[str, ...] = get_args(Look)
 WORDS = [*LOOKS, "events", "reload", "scale", "drain", "kill", "cancel", "stacks", "profile", "ready", "log-level"]

@@ -393,6 +393,41 @@ def test_without_a_limit_no_request_can_be_cancelled(directory: Path, tmp_path: 
         assert wire.reply().status == 200
 
 
+OTHER = """\
+import json, os, socket, sys
+os.setuid(65534)
+client = socket.socket(socket.AF_UNIX)
+try:
+    client.connect(sys.argv[1])
+except PermissionError:
+    sys.exit(13)
+client.sendall(b'{"do":"status"}\\n{"do":"scale","workers":2}\\n{"do":"shutdown"}\\n')
+answers = client.makefile("rb")
+print(json.dumps([json.loads(answers.readline()) for _ in range(3)]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
+def test_another_user_cannot_connect_or_may_look_only(directory: Path) -> None:
+    def other() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-c", OTHER, str(directory / "ctl")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
+
+    directory.chmod(0o755)
+    with site(directory) as server:
+        assert other().returncode == 13, "the mode is 0600"
+        assert server.get("/").body == b"good"
+    with site(directory, "control_socket_mode = 0o666\ncontrol_read_only = True\n") as server:
+        asked = other()
+        assert asked.returncode == 0, asked.stderr
+        status, scale, shutdown = json.loads(asked.stdout)
+        assert (status["ok"], status["result"]["pid"]) == (True, server.pid)
+        assert (scale["kind"], shutdown["kind"]) == ("denied", "denied")
+        server.log.wait(r"Control: uid 65534 \(pid \d+\) asks: scale 2; denied \(control_read_only\)")
+        with connected(directory) as control:
+            assert control.ask("status")["workers"]["target"] == 1
+
+
 def test_clients_that_mean_no_good_delay_nothing(directory: Path) -> None:
     """They have all the places there are; the arbiter looks after its workers as ever."""
     payloads = [b"", b"{", b"\0\0\1", b"{" * (64 << 10), b'{"do":"workers"}\n' * 3000, b"\xff" * 100, b"\0" * 9]
