@@ -22,7 +22,7 @@ from tests.harness.classes import ALL_CLASSES, configured
 from tests.harness.deadline import until
 from tests.harness.server import NO_BOOT
 from tests.harness.site import Site
-from tests.harness.wire import request
+from tests.harness.wire import Wire, request
 
 APP = """\
 import os
@@ -229,6 +229,29 @@ def test_readiness_is_denied_and_requests_are_served(directory: Path) -> None:
         assert ctl(directory, "health").returncode == 0
         control.ask("ready", on=True)
         until(lambda: ready() == 200, "it is ready again")
+
+
+def test_a_worker_that_is_replaced_denies_readiness_too(directory: Path, tmp_path: Path) -> None:
+    gate, admin = tmp_path / "gate", tmp_path / "admin"
+    config = f"admin_bind = 'unix:{admin}'\nworker_class = 'gthread'\nthreads = 2\n"
+    with site(directory, config) as server, connected(directory) as control:
+        until(lambda: control.ask("status")["ready"], "it serves")
+        control.ask("ready", on=False)
+        with server.connect() as slow, Wire(str(admin)) as asking:
+            assert asking.ask("GET", "/readyz").status == 503
+            slow.send(request("GET", f"/wait?{gate}"))
+            until(lambda: control.ask("requests")["count"] == 1, "it is busy, and leaves later")
+            control.ask("reload", wait=True)
+
+            def is_draining() -> bool:
+                pages = control.pages()
+                seen = [Scoreboard(pages.page(row.page)).read() for row in pages.workers if row.page is not None]
+                return "draining" in [each.state for each in seen if each is not None]
+
+            until(is_draining, "its core knows that it leaves")
+            assert asking.ask("GET", "/readyz").status == 503
+            gate.touch()
+            assert slow.reply().status == 200
 
 
 def test_gunicorns_program_finds_its_own_words_and_answers(directory: Path) -> None:
