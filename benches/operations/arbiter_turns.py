@@ -41,7 +41,7 @@ def _timed(desk: Desk, ready: Container[int], state: Any, now: float) -> Any:
 
 
 def when_ready(server: Any) -> None:
-    Desk.turn = _timed  # type: ignore[method-assign]
+    Desk.turn = _timed  # type: ignore[method-assign, assignment]
 
 
 def on_exit(server: Any) -> None:

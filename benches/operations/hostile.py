@@ -14,7 +14,7 @@ from contextlib import suppress
 from tricorn.arbiter.control.listener import MOST_CLIENTS
 from tricorn.arbiter.control.session import MOST_REQUEST, MOST_VALUES
 
-NOBODY = 65534
+ANOTHER_USER = 65534
 
 
 def open_client(path: str) -> socket.socket:
@@ -92,7 +92,7 @@ def half_a_frame(path: str, end: float) -> None:
 def wrong_user(path: str, end: float) -> None:
     """A user that may look only (`control_read_only`) asks for what is refused, and logged, without a pause."""
     if os.geteuid() == 0:
-        os.seteuid(NOBODY)
+        os.seteuid(ANOTHER_USER)
     with open_client(path) as client:
         while time.monotonic() < end:
             client.sendall(b'{"do":"scale","workers":6}\n' * 20)

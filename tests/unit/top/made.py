@@ -141,7 +141,7 @@ def route(name: str, requests: int, seconds: float, *, edge: int = 0, **given: A
 
 
 def shop_of_routes() -> tuple[Look, Look]:
-    """The same second, by route. `/new` came in it; nobody asked for `/quiet`."""
+    """The same second, by route. `/new` came in it; `/quiet` had no request."""
     before, now = busy_shop()
     long = "/catalogue/{category}/{subcategory}/products/{product_id}/reviews/{review_id}/answers"
     earlier = (

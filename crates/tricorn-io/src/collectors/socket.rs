@@ -86,7 +86,7 @@ impl Socket {
     /// other error but MSGSIZE the connection is gone. Another connection gets the piece whole, so that no message is torn.
     pub fn send(&mut self, piece: &[u8], written: &mut usize, now: u64) -> io::Result<usize> {
         match self.try_send(&piece[*written..]) {
-            // Full, and nobody may take it any more where it was connected.
+            // Full, perhaps for ever: its collector may have left this address.
             Some(Err(Errno::AGAIN)) if self.is_elsewhere() => self.fd = None,
             Some(result) => return result,
             None => {}
