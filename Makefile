@@ -252,6 +252,10 @@ bench-versions: build ## CPU per request of this checkout beside another revisio
 bench-instructions: build ## Instructions per request of this checkout beside another revision's, by valgrind (BENCH_ARGS="--base REVISION"); about 5 minutes
 	@$(BIN)/python -m benches.instructions $(BENCH_ARGS)
 
+.PHONY: bench-operations
+bench-operations: build ## What hostile clients of the control socket cost the arbiter, and how soon /metrics is answered; a minute
+	@$(BIN)/python -m benches.operations $(BENCH_ARGS)
+
 .venvs/bench/.setup: requirements/bench.txt scripts/setup_bench
 	$(call say,Installing the servers to compare with into .venvs/bench)
 	@scripts/setup_bench $(PYTHON)
@@ -271,10 +275,11 @@ healthy: build ## Is anything false in what the doctor says of healthy servers? 
 	@$(BIN)/python -m tests.healthy $(HEALTHY_ARGS)
 
 .PHONY: fuzz
-fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new mutants at a running server
+fuzz: build ## One minute of fuzzing for each target, and a hundred thousand new mutants at a running server and its control socket
 	@fuzz/run 60
 	@seed=$$(date +%s); echo "== mutants, seed $$seed"; \
-	  TRICORN_MUTANTS=100000 TRICORN_SEED=$$seed $(BIN)/python -m pytest -q tests/attacks/test_mutations.py
+	  TRICORN_MUTANTS=100000 TRICORN_SEED=$$seed $(BIN)/python -m pytest -q tests/attacks/test_mutations.py \
+	    tests/attacks/test_control_mutations.py
 
 .PHONY: miri
 miri: ## Rust tests in an interpreter that checks every access to memory (needs a nightly Rust)

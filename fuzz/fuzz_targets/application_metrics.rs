@@ -20,9 +20,12 @@ fuzz_target!(|data: &[u8]| {
     let mut broken = 0;
     while !choices.0.is_empty() {
         let name = NAMES[usize::from(choices.byte()) % NAMES.len()];
-        let raw = choices.flag();
-        let bytes = choices.bytes();
-        let bytes = if raw { bytes.to_vec() } else { file(bytes) };
+        let bytes = match choices.byte() % 4 {
+            0 => choices.bytes().to_vec(),
+            1 => file(&[choices.bytes()]),
+            2 => file(&[choices.bytes(), choices.bytes(), choices.bytes()]),
+            _ => damaged(&mut choices),
+        };
         files += 1;
         broken += u64::from(!is_whole(&bytes));
         merged.add(name, &bytes);
@@ -45,15 +48,27 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// One value under this key, in the form of the library.
-fn file(key: &[u8]) -> Vec<u8> {
+/// A value under each key, in the form of the library.
+fn file(keys: &[&[u8]]) -> Vec<u8> {
     let mut bytes = vec![0; 8];
-    bytes.extend((key.len() as i32).to_ne_bytes());
-    bytes.extend(key);
-    bytes.resize(bytes.len() + 8 - (key.len() + 4) % 8, b' ');
-    bytes.extend(f64::from(key.len() as u8).to_ne_bytes());
-    bytes.extend(1.5f64.to_ne_bytes());
+    for key in keys {
+        bytes.extend((key.len() as i32).to_ne_bytes());
+        bytes.extend(*key);
+        bytes.resize(bytes.len() + 8 - (key.len() + 4) % 8, b' ');
+        bytes.extend(f64::from(key.len() as u8).to_ne_bytes());
+        bytes.extend(1.5f64.to_ne_bytes());
+    }
     let used = (bytes.len() as i32).to_ne_bytes();
     bytes[..4].copy_from_slice(&used);
+    bytes
+}
+
+/// Two values, then four bytes that say something else (a length, a number, a key), and perhaps an end that is missing.
+fn damaged(choices: &mut Choices<'_>) -> Vec<u8> {
+    let mut bytes = file(&[choices.bytes(), choices.bytes()]);
+    let at = usize::from(choices.byte()) % (bytes.len() - 3);
+    let word = [choices.byte(), choices.byte(), choices.byte(), choices.byte()];
+    bytes[at..at + 4].copy_from_slice(&word);
+    bytes.truncate(bytes.len() - usize::from(choices.byte()) % 32 % bytes.len());
     bytes
 }

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 class Collector:
     """Listens for datagrams at a port of its own, or at a path; for streams with `stream`. Messages are whole."""
 
-    def __init__(self, path: Path | None = None, *, stream: bool = False, port: int = 0) -> None:
+    def __init__(
+        self, path: Path | None = None, *, stream: bool = False, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         family = socket.AF_INET if path is None else socket.AF_UNIX
         self._open = True
         self._socket = socket.socket(family, socket.SOCK_STREAM if stream else socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", port) if path is None else str(path))
+        self._socket.bind((host, port) if path is None else str(path))
         self.port: int = self._socket.getsockname()[1] if path is None else 0
         self.datagrams: list[bytes] = []
         self._streams: list[socket.socket] = []

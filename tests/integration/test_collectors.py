@@ -186,9 +186,9 @@ socket.getaddrinfo = getaddrinfo
 def test_a_collector_whose_name_means_another_address_is_followed_without_a_reload(tmp_path: Path) -> None:
     where = tmp_path / "address"
     where.write_text("127.0.0.1")
-    with Collector() as statsd, Collector() as syslog:
+    with Collector() as statsd, Collector(stream=True) as syslog:
         config = f"PATH = {str(where)!r}\n{NAMES}statsd_host = 'collector:{statsd.port}'\nsyslog = True\n"
-        config += f"syslog_addr = 'udp://collector:{syslog.port}'\n"
+        config += f"syslog_addr = 'tcp://collector:{syslog.port}'\n"
         with Site(config, fresh=True) as server:
             pids = server.worker_pids()
             assert server.get("/hello?here").status == 200
@@ -197,17 +197,16 @@ def test_a_collector_whose_name_means_another_address_is_followed_without_a_relo
             statsd.close()
             syslog.close()
             where.write_text("127.0.0.2")
-            for port in (statsd.port, syslog.port):
-                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there:
-                    there.bind(("127.0.0.2", port))
-                    there.setblocking(False)
+            with (
+                Collector(host="127.0.0.2", port=statsd.port) as statsd_there,
+                Collector(host="127.0.0.2", port=syslog.port, stream=True) as syslog_there,
+            ):
 
-                    def is_heard(there: socket.socket = there) -> bool:
-                        server.get("/hello?there")
-                        try:
-                            return b"request" in (got := there.recv(2048)) or b"/hello?there" in got
-                        except BlockingIOError:
-                            return False
+                def is_heard() -> bool:
+                    server.get("/hello?there")
+                    lines = [line for line in syslog_there.messages if "/hello?there" in line]
+                    return bool(lines) and any("requests:1" in line for line in statsd_there.lines)
 
-                    until(is_heard, "messages come to the new address", within=60, every=0.2)
+                until(is_heard, "messages come to the new address", within=120, every=0.2)
+                assert all(line.startswith("<") for line in syslog_there.messages), "none is torn"
             assert server.worker_pids() == pids

@@ -22,7 +22,7 @@ from tests.harness.classes import ALL_CLASSES, configured
 from tests.harness.deadline import until
 from tests.harness.server import NO_BOOT
 from tests.harness.site import Site
-from tests.harness.wire import request
+from tests.harness.wire import Wire, request
 
 APP = """\
 import os
@@ -231,6 +231,29 @@ def test_readiness_is_denied_and_requests_are_served(directory: Path) -> None:
         until(lambda: ready() == 200, "it is ready again")
 
 
+def test_a_worker_that_is_replaced_denies_readiness_too(directory: Path, tmp_path: Path) -> None:
+    gate, admin = tmp_path / "gate", tmp_path / "admin"
+    config = f"admin_bind = 'unix:{admin}'\nworker_class = 'gthread'\nthreads = 2\n"
+    with site(directory, config) as server, connected(directory) as control:
+        until(lambda: control.ask("status")["ready"], "it serves")
+        control.ask("ready", on=False)
+        with server.connect() as slow, Wire(str(admin)) as asking:
+            assert asking.ask("GET", "/readyz").status == 503
+            slow.send(request("GET", f"/wait?{gate}"))
+            until(lambda: control.ask("requests")["count"] == 1, "it is busy, and leaves later")
+            control.ask("reload", wait=True)
+
+            def is_draining() -> bool:
+                pages = control.pages()
+                seen = [Scoreboard(pages.page(row.page)).read() for row in pages.workers if row.page is not None]
+                return "draining" in [each.state for each in seen if each is not None]
+
+            until(is_draining, "its core knows that it leaves")
+            assert asking.ask("GET", "/readyz").status == 503
+            gate.touch()
+            assert slow.reply().status == 200
+
+
 def test_gunicorns_program_finds_its_own_words_and_answers(directory: Path) -> None:
     with site(directory, workers=2) as server:
         client = Gunicornc(directory / "ctl")
@@ -391,6 +414,41 @@ def test_without_a_limit_no_request_can_be_cancelled(directory: Path, tmp_path: 
             control.ask("cancel", **running(control, "/wait"))
         gate.touch()
         assert wire.reply().status == 200
+
+
+OTHER = """\
+import json, os, socket, sys
+os.setuid(65534)
+client = socket.socket(socket.AF_UNIX)
+try:
+    client.connect(sys.argv[1])
+except PermissionError:
+    sys.exit(13)
+client.sendall(b'{"do":"status"}\\n{"do":"scale","workers":2}\\n{"do":"shutdown"}\\n')
+answers = client.makefile("rb")
+print(json.dumps([json.loads(answers.readline()) for _ in range(3)]))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
+def test_another_user_cannot_connect_or_may_look_only(directory: Path) -> None:
+    def other() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-I", "-c", OTHER, str(directory / "ctl")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd="/")
+
+    directory.chmod(0o755)
+    with site(directory) as server:
+        assert other().returncode == 13, "the mode is 0600"
+        assert server.get("/").body == b"good"
+    with site(directory, "control_socket_mode = 0o666\ncontrol_read_only = True\n") as server:
+        asked = other()
+        assert asked.returncode == 0, asked.stderr
+        status, scale, shutdown = json.loads(asked.stdout)
+        assert (status["ok"], status["result"]["pid"]) == (True, server.pid)
+        assert (scale["kind"], shutdown["kind"]) == ("denied", "denied")
+        server.log.wait(r"Control: uid 65534 \(pid \d+\) asks: scale 2; denied \(control_read_only\)")
+        with connected(directory) as control:
+            assert control.ask("status")["workers"]["target"] == 1
 
 
 def test_clients_that_mean_no_good_delay_nothing(directory: Path) -> None:

@@ -53,6 +53,8 @@ def application(environ, start_response):
         end = time.monotonic() + 120
         while not os.path.exists("released") and time.monotonic() < end:
             time.sleep(0.01)
+    if environ["PATH_INFO"].startswith("/orders/"):
+        environ["tricorn.route"] = "/orders/{id}"
     start_response("200 OK", [("Content-Length", "2")])
     return [b"ok"]
 """
@@ -113,6 +115,30 @@ def test_json_for_programs_until_they_have_seen_enough(shop: Server) -> None:
     assert request["text"] == "GET /hold?year=2025"
     assert sum(look["all"]["requests_per_second"] * look["interval"] for look in looks) == pytest.approx(3)
     assert sum(look["all"]["total"]["count"] for look in looks if look["all"]["total"]) == 3
+
+
+def test_routes_as_a_table_and_for_programs(shop: Server) -> None:
+    shop.get("/orders/1")
+    done = tricorn(*words(shop, "--once", "--routes")[len(command()) :])
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[2].split()[-2:] == ["TIME", "ROUTE"]
+    assert "/orders/{id}" in {line.split()[-1] for line in lines[3:]}
+    with subprocess.Popen(words(shop, "--json", "--routes"), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+
+        def orders() -> dict[str, Any]:
+            assert process.stdout is not None
+            return next(each for each in json.loads(process.stdout.readline())["routes"] if each["route"][1:2] == "o")
+
+        before = orders()
+        for number in range(3):
+            shop.get(f"/orders/{number}")
+        looks = [orders() for _ in range(2)]
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert looks[-1]["requests"] == before["requests"] + 3
+    assert sum(each["total"]["count"] for each in looks if each["total"]) == 3
 
 
 def test_a_terminal_that_can_nothing_gets_a_table_each_interval(shop: Server) -> None:
@@ -209,6 +235,24 @@ def test_without_colours_and_in_read_only_mode(shop: Server) -> None:
             terminal.type("r")
             terminal.wait("requests:|requests over")
         assert terminal.attributes() <= HARMLESS - {RED, MAGENTA}
+
+
+@needs_tmux
+def test_routes_on_the_screen(shop: Server) -> None:
+    shop.get("/orders/1")
+    with Tmux(words(shop), 80, 20) as terminal:
+        terminal.wait(ROW % (1, min(shop.worker_pids()), 1, "serving", 0) + "|" + "serving +1/4")
+        terminal.type("l")
+        terminal.wait(r"^REQ/S   5XX   P50   P95   LOAD SHARE   CPU BLOCK TOTAL ROUTE *$")
+        terminal.wait(r" \d+ /orders/\{id\}$")
+        assert terminal.lines()[-1].startswith("? help  q quit  l workers")
+        shop.get("/orders/2")
+        terminal.type("s")
+        terminal.wait(r"^sorted by req/s$")
+        terminal.type("Escape")
+        terminal.wait(r"^requests over 1 s:$")
+        terminal.type("q")
+        assert terminal.status() == 0
 
 
 @needs_tmux

@@ -25,6 +25,14 @@ LIVE_VIEW = (
         (f"{UNIT}/test_keys.py",),
     ),
     Fault(
+        "no_choice_among_routes",
+        "a worker that is not on the screen is not acted on",
+        f"{SOURCE}/keys.py",
+        'case "enter" | "d" | "k" if desk.shows_routes and not desk.pane:',
+        'case "enter" | "d" | "k" if False:',
+        (f"{UNIT}/test_keys.py",),
+    ),
+    Fault(
         "text_of_requests",
         "no escape sequence of a request reaches the terminal",
         f"{SOURCE}/look.py",

@@ -14,8 +14,9 @@ use tricorn_proto::syslog::Frame;
 /// How long metrics wait for more, to share a datagram.
 const GATHER: u64 = 100 * MILLI;
 
-/// A collector: `udp`, `tcp`, `unix`, `dgram` or `stream`, an address or a path, and a descriptor that is connected already or -1.
-type Collector = (String, String, RawFd);
+/// A collector: `udp`, `tcp`, `unix`, `dgram` or `stream`, an address or a path, a descriptor that is connected already or -1, and
+/// one of a file that says where the collector is by now, or -1.
+type Collector = (String, String, RawFd, RawFd);
 
 pub fn open(options: &Bound<'_, PyDict>, fault: Option<Failpoint>) -> PyResult<Logs> {
     let options = Options(options);
@@ -55,7 +56,7 @@ fn statsd(options: &Options<'_, '_>) -> PyResult<Option<(Metrics, Relay)>> {
     Ok(Some((Metrics::new(&prefix, &tags, extended), Relay::new(policy, socket(collector)?))))
 }
 
-fn socket((kind, place, descriptor): Collector) -> PyResult<Socket> {
+fn socket((kind, place, descriptor, told): Collector) -> PyResult<Socket> {
     let inet = || -> PyResult<SocketAddr> {
         place.parse().map_err(|_| PyValueError::new_err(format!("a collector at {place:?}; expected ADDRESS:PORT")))
     };
@@ -72,9 +73,15 @@ fn socket((kind, place, descriptor): Collector) -> PyResult<Socket> {
             )));
         }
     };
-    let made = (descriptor >= 0).then(|| tricorn_io::duplicate(descriptor)).transpose();
-    let made = made.map_err(|error| PyOSError::new_err(format!("the collector's descriptor {descriptor}: {error}")))?;
-    Ok(Socket::new(address, made))
+    let given = |descriptor| {
+        let copy = (descriptor >= 0).then(|| tricorn_io::duplicate(descriptor)).transpose();
+        copy.map_err(|error| PyOSError::new_err(format!("the collector's descriptor {descriptor}: {error}")))
+    };
+    let made = Socket::new(address, given(descriptor)?);
+    Ok(match given(told)? {
+        Some(told) => made.following(told),
+        None => made,
+    })
 }
 
 /// Raises `ValueError` if it is no format. Returns a sentence with the known atoms if it has another one.

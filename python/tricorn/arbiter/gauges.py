@@ -56,8 +56,9 @@ class Gauges:
         for handle in self._effects.processes.handles.values():
             seen = Scoreboard(handle.pages.page(handle.page)).read()
             if seen is not None:
-                running += seen.figures["in_flight"]
-                waiting += seen.figures["queued"]
+                figures = seen.figures
+                running += figures["in_flight"]
+                waiting += figures["queued"]
         self._tell(f"{running} requests running", "requests.running", running, "gauge")
         self._tell(f"{waiting} requests waiting", "requests.waiting", waiting, "gauge")
 

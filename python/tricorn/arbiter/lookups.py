@@ -7,8 +7,8 @@ writes what it was told into a pipe:
     pipe readable ──▶ another address? ──▶ connect(2) the socket anew
 
 The arbiter, its workers and their cores have copies of one socket for datagrams. Connected anew by the arbiter it is so
-for all of them (connect(2)). A stream is each process's own: the arbiter has the new address, and so have workers that
-are forked from then on.
+for all of them (connect(2)). A stream is each process's own. The arbiter writes the address into a file that they all
+have (`Outlet.told`); whoever connects anew, because the stream has ended or takes no more, connects to that.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Lookups:
         for handle in self._effects.processes.handles.values():
             seen = handle.snapshot()
             if seen is not None:
-                lost += seen.figures["statsd_lost"] + seen.figures["syslog_lost"]
+                figures = seen.figures
+                lost += figures["statsd_lost"] + figures["syslog_lost"]
         return lost
 
     def _ask(self, outlet: Outlet, now: float) -> None:

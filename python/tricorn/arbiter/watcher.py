@@ -76,6 +76,7 @@ class Watcher:
         if snapshot is None:
             return None
         rss = memory.rss(handle.pid) if state.policy.max_memory > 0 else None
-        in_flight, queued = snapshot.figures["in_flight"], snapshot.figures["queued"]
+        figures = snapshot.figures
+        in_flight, queued = figures["in_flight"], figures["queued"]
         silence = (time.monotonic_ns() - snapshot.heartbeat) / SECOND if in_flight else 0.0
         return WorkerSeen(worker.nr, rss, in_flight, queued, silence, snapshot.heartbeat)

@@ -68,6 +68,9 @@ def parser() -> argparse.ArgumentParser:
     )
     flags.add_argument("--once", action="store_true", help="print what happened within one interval, and end")
     flags.add_argument("--json", action="store_true", help="print a line of JSON for each interval")
+    flags.add_argument(
+        "--routes", action="store_true", help="begin with the routes; a table and JSON have them with this only"
+    )
     flags.add_argument("--read-only", action="store_true", help="no key changes anything")
     return flags
 
@@ -94,7 +97,7 @@ def _show(connect: Callable[[], Source], source: Source, given: argparse.Namespa
     except ImportError:
         return _print(source, given)
     signal.signal(signal.SIGTERM, _leave)  # the terminal is to be given back
-    live = Live(connect, source, given.delay, Desk(is_read_only=given.read_only))
+    live = Live(connect, source, given.delay, Desk(is_read_only=given.read_only, shows_routes=given.routes))
     try:
         return terminal.run(live.run)
     except curses.error as error:
@@ -109,16 +112,16 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
 def _print(source: Source, given: argparse.Namespace) -> int:
     """A first look to compare with, then one each interval."""
     width = os.get_terminal_size().columns if sys.stdout.isatty() else None
-    before = source.look()
+    before = source.look(routes=given.routes)
     while True:
         time.sleep(given.delay)
-        look = source.look()
+        look = source.look(routes=given.routes)
         changes = change.between(before, look)
         before = look
         if given.json:
             print(json.dumps(as_json.of(look, changes, time.time())), flush=True)
         else:
-            print("\n".join(screen.plain(Scene(look, changes, Desk()), width)), flush=True)
+            print("\n".join(screen.plain(Scene(look, changes, Desk(shows_routes=given.routes)), width)), flush=True)
         if given.once:
             return 0
         if not given.json:

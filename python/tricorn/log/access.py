@@ -57,16 +57,18 @@ def native_statsd(config: Config, logger: Logger) -> tuple[object, ...] | None:
     return _option(outlet), logger.prefix, logger.dogstatsd_tags, most, config.statsd_extended
 
 
-def _option(outlet: Outlet) -> tuple[str, str, int]:
-    """A collector as the core takes it: how it is reached, where it is, a socket that is connected, or -1."""
+def _option(outlet: Outlet) -> tuple[str, str, int, int]:
+    """A collector as the core takes it: how it is reached, where it is, a socket that is connected, or -1; and a file
+    that says where it is by now, or -1."""
     where: Collector = outlet.collector
     address = outlet.address
     if isinstance(address, tuple):
-        host, port = address
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        from tricorn.log.outlet import written
+
+        place = written(*address)
     else:
         place = address or ""
-    return where.transport, place, outlet.descriptor()
+    return where.transport, place, outlet.descriptor(), outlet.told
 
 
 def _syslog_handler(logger: Logger) -> Syslog | None:

@@ -7,7 +7,7 @@
 
 The same as `crates/tricorn-io/src/collectors` does for requests, for what Python code of the arbiter and the workers
 sends. A name is looked up when the log is made, and by the arbiter later (`arbiter/lookups.py`). A fork shares a socket
-for datagrams, and opens streams anew.
+for datagrams, and opens streams anew: where the file says (`told`) in which the arbiter writes what the name means.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ KEPT = 256 * 1024
 """Bytes of messages that are kept."""
 FIRST, LAST = 0.1, 30.0
 """Seconds until a connection is tried again: doubled from the first to the last."""
+MOST_TOLD = 64
+"""Bytes of an address and a port as text; the core reads as many."""
 PATIENCE = 0.5
 """Seconds that the end of a process waits for a collector that is slow, and its beginning for a stream."""
 
@@ -48,6 +50,17 @@ class Place(NamedTuple):
     port: int
 
 
+def written(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _read(text: str) -> Place | None:
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return Place(int(family), host, int(port)) if port.isdigit() and _is_address(host, family) else None
+
+
 def look_up(collector: Collector, family: int) -> Place:
     """It waits for the system's resolver. Raises OSError."""
     _, host, port = collector
@@ -58,6 +71,8 @@ def look_up(collector: Collector, family: int) -> Place:
 
 class Outlet:
     socket: Socket | None = None
+    told = -1
+    """A file without a name, which all processes have: the address that the name of a stream's collector means."""
     _offset = 0
     """Bytes of the first message that a stream has taken."""
 
@@ -80,6 +95,9 @@ class Outlet:
         self._pid = os.getpid()
         # Reentrant: a signal handler may log while its thread sends.
         self._lock = _thread.RLock()
+        if self.has_name and self.collector.transport == "tcp" and hasattr(os, "memfd_create"):
+            with suppress(OSError):
+                self.told = os.memfd_create("tricorn-collector")
         try:
             self._look_up(inet4)
             self.socket = self._connected()
@@ -141,6 +159,9 @@ class Outlet:
     def __del__(self) -> None:
         """A reload makes another one: nothing is waited for."""
         self._disconnect()
+        if self.told >= 0:
+            os.close(self.told)
+            self.told = -1
 
     def complaint(self, name: str, setting: str) -> str:
         """What the log should say at first; empty: nothing."""
@@ -160,7 +181,10 @@ class Outlet:
             try:
                 self._offset += self._to_socket(message[self._offset :])
             except BlockingIOError:
-                return False
+                if not self._hear():
+                    return False
+                self._disconnect()
+                continue
             except OSError as error:
                 if self.collector.transport == "udp" or error.errno == errno.EMSGSIZE:
                     self.lost += 1
@@ -202,6 +226,19 @@ class Outlet:
         # From now on of this family: a socket cannot change its own.
         self.family = self._family = place.family
         self.address = (place.host, place.port)
+        if self.told >= 0:
+            os.pwrite(self.told, f"{written(place.host, place.port)}\n".ljust(MOST_TOLD).encode(), 0)
+
+    def _hear(self) -> bool:
+        """Whether the arbiter has learned of another address meanwhile."""
+        if self.told < 0:
+            return False
+        place = _read(os.pread(self.told, MOST_TOLD, 0).decode("ascii", "replace").partition("\n")[0])
+        if place is None or self.address == (place.host, place.port):
+            return False
+        self.family = self._family = place.family
+        self.address = (place.host, place.port)
+        return True
 
     def move(self, place: Place) -> bool:
         """Its name means this. Whether that is something else than before."""
@@ -242,6 +279,8 @@ class Outlet:
 
     def _reconnect(self) -> bool:
         now = time.monotonic()
+        if self._hear():
+            self._delay = self._retry_at = 0.0
         if self.address is None or now < self._retry_at:
             return False
         self._delay = min(max(self._delay * 2, FIRST), LAST)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tricorn.top import table
-from tricorn.top.change import Change, Changes, Times
-from tricorn.top.look import Look, Worker
+from tricorn.top import routes, table
+from tricorn.top.change import Change, Changes, RouteChange, Times
+from tricorn.top.look import Look, Route, Worker
 
 SCHEMA = 1
 """It grows when a name goes or changes its meaning, not when one is added."""
@@ -43,6 +43,12 @@ def of(look: Look, changes: Changes, moment: float) -> dict[str, Any]:
             }
             for one in table.running(look, 0.0)
         ],
+        "routes": None
+        if look.routes is None
+        else [
+            _route(route, changes.routes.get(route.name, routes.QUIET))
+            for route in routes.ordered(look, changes, "load")
+        ],
         "missing": list(look.missing),
     }
 
@@ -66,6 +72,23 @@ def _worker(worker: Worker, change: Change) -> dict[str, Any]:
         "rss": memory.rss if memory else None,
         "pss": memory.pss if memory else None,
         **_change(change),
+    }
+
+
+def _route(route: Route, change: RouteChange) -> dict[str, Any]:
+    return {
+        "route": route.name,
+        "requests": route.requests,
+        "errors": route.errors,
+        "seconds": route.seconds,
+        "requests_per_second": change.requests,
+        "server_errors": change.server_errors,
+        "load": change.load,
+        "total": _times(change.total),
+        "cpu": change.cpu,
+        "blocked": change.blocked,
+        "yielded": change.yielded,
+        "delayed": change.delayed,
     }
 
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from tricorn.metrics.scoreboard import histogram_edges
 from tricorn.record import Record
-from tricorn.top.look import Counted, Look
+from tricorn.top.look import Counted, Look, Route
 
 IMPOSSIBLE = 10**12
 """So many events in a second are none: what stands in the page is rubbish."""
@@ -45,6 +45,23 @@ class Change(Record):
     """Its buckets are few, so that each percentile is the upper edge of one."""
 
 
+class RouteChange(Record):
+    """None stands for what cannot be said, as there."""
+
+    requests: float | None = None
+    """A second."""
+    server_errors: float | None = None
+    """Responses 5xx among all."""
+    load: float | None = None
+    """Seconds of its requests in a second: how many of them ran at a time, on average."""
+    total: Times | None = None
+    cpu: float | None = None
+    """Of the time of which is known what it was used for; the next three too."""
+    blocked: float | None = None
+    yielded: float | None = None
+    delayed: float | None = None
+
+
 class Changes(Record):
     seconds: float
     all: Change
@@ -52,6 +69,8 @@ class Changes(Record):
     """By the worker's number."""
     happened: tuple[str, ...] = ()
     """What the arbiter has counted meanwhile: reloads that ended, workers that did."""
+    routes: Mapping[str, RouteChange] = {}
+    """By name."""
 
 
 def between(before: Look | None, now: Look) -> Changes:
@@ -66,7 +85,36 @@ def between(before: Look | None, now: Look) -> Changes:
             seconds,
         )
     happened = _happened(before, now) if before else ()
-    return Changes(seconds, of(before.totals if before else None, now.totals, seconds), workers, happened)
+    totals = of(before.totals if before else None, now.totals, seconds)
+    return Changes(seconds, totals, workers, happened, _routes(before, now, seconds))
+
+
+def _routes(before: Look | None, now: Look, seconds: float) -> dict[str, RouteChange]:
+    """One that is new since the last look began with nothing, if routes were looked at then."""
+    if before is None or before.routes is None or now.routes is None or seconds <= 0:
+        return {}
+    earlier = {route.name: route for route in before.routes}
+    nothing = Route("", 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ())
+    return {route.name: _of_route(earlier.get(route.name, nothing), route, seconds) for route in now.routes}
+
+
+def _of_route(before: Route, now: Route, seconds: float) -> RouteChange:
+    requests, errors = _grown(before.requests, now.requests, seconds), _grown(before.errors, now.errors, seconds)
+    spent, told = now.seconds - before.seconds, now.told - before.told
+
+    def part(old: float, new: float) -> float | None:
+        return (new - old) / told if told > 0 and 0 <= new - old <= told * 1.01 else None
+
+    return RouteChange(
+        requests=None if requests is None else requests / seconds,
+        server_errors=errors / requests if requests and errors is not None else None,
+        load=spent / seconds if 0 <= spent <= IMPOSSIBLE else None,
+        total=_spread(before.buckets or [0] * len(now.buckets), now.buckets, _GIL_EDGES),
+        cpu=part(before.cpu, now.cpu),
+        blocked=part(before.blocked, now.blocked),
+        yielded=part(before.yielded, now.yielded),
+        delayed=part(before.delayed, now.delayed),
+    )
 
 
 def of(before: Counted | None, now: Counted | None, seconds: float) -> Change:
@@ -147,8 +195,15 @@ def _times(
     value: Callable[[Sequence[int], Sequence[int], float], float] = percentile,
 ) -> Times | None:
     old, new = before.histograms.get(name), now.histograms.get(name)
-    if old is None or new is None:
-        return None
+    return None if old is None or new is None else _spread(old, new, edges, value)
+
+
+def _spread(
+    old: Sequence[int],
+    new: Sequence[int],
+    edges: Sequence[int],
+    value: Callable[[Sequence[int], Sequence[int], float], float] = percentile,
+) -> Times | None:
     grown = [later - earlier for earlier, later in zip(old, new, strict=True)]
     if any(not 0 <= count <= IMPOSSIBLE for count in grown) or not any(grown):
         return None

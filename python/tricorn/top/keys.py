@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tricorn.record import Record, replace
-from tricorn.top.look import Request, Worker
+from tricorn.top import routes
+from tricorn.top.look import Request, Route, Worker
 from tricorn.top.table import SORTS, Running
 
 READ_ONLY = "read-only: nothing is changed from here (started with --read-only)"
@@ -42,6 +43,9 @@ class Desk(Record):
     is_read_only: bool = False
     mark: Mark | None = None
     sort: str = "number"
+    shows_routes: bool = False
+    """In place of the workers."""
+    route_sort: str = "load"
     shows_all: bool = False
     """All running requests, not only those that take long."""
     pane: tuple[str, ...] = ()
@@ -57,6 +61,8 @@ class Rows(Record):
 
     workers: Sequence[Worker]
     requests: Sequence[Running]
+    routes: Sequence[Route] = ()
+    """These are not chosen: the arrows move them."""
 
     def marks(self) -> list[Mark]:
         return [Mark(worker.entry.number) for worker in self.workers] + [mark_of(one) for one in self.requests]
@@ -71,8 +77,9 @@ class Rows(Record):
 HELP = (
     "q        quit; Esc goes back to the table",
     "up down  choose a worker or a request",
-    "s        sort by number, busy, req/s, p99, cpu, rss",
+    "s        sort by number, busy, req/s, p99, cpu, rss; routes by load, req/s, p95, 5xx, time",
     "r        all running requests, or those over 1 s only",
+    "l        the routes of the application; again, or Esc: the workers",
     "Enter    the Python stacks of the worker",
     "d        drain the worker: a successor serves before it leaves",
     "k        cancel the request",
@@ -98,19 +105,21 @@ def press(desk: Desk, key: str, rows: Rows) -> tuple[Desk, Ask | Quit | None]:
         case "q":
             return desk, Quit()
         case "escape":
-            return replace(desk, pane=(), scroll=0), None
+            return replace(desk, pane=(), scroll=0, shows_routes=desk.shows_routes and bool(desk.pane)), None
         case "?":
             return replace(desk, pane=() if desk.pane == HELP else HELP, scroll=0), None
         case "up" | "down" | "page up" | "page down":
             steps = {"up": -1, "down": 1, "page up": -10, "page down": 10}[key]
             return _moved(desk, steps, rows), None
+        case "l":
+            return replace(desk, pane=(), scroll=0, shows_routes=not desk.shows_routes), None
         case "s":
-            names = list(SORTS)
-            sort = names[(names.index(desk.sort) + 1) % len(names)]
-            return replace(desk, sort=sort, message=f"sorted by {sort}"), None
+            return _sorted(desk), None
         case "r":
             said = "requests over 1 s" if desk.shows_all else "all requests that run"
             return replace(desk, shows_all=not desk.shows_all, message=said), None
+        case "enter" | "d" | "k" if desk.shows_routes and not desk.pane:
+            return _said(desk, "l goes back to the workers and requests, of which one is chosen"), None
         case "enter":
             return _stacks(desk, rows)
         case "d" | "k" | "+" | "-" | "R":
@@ -122,11 +131,27 @@ def press(desk: Desk, key: str, rows: Rows) -> tuple[Desk, Ask | Quit | None]:
 def _moved(desk: Desk, steps: int, rows: Rows) -> Desk:
     if desk.pane:
         return replace(desk, scroll=max(0, min(desk.scroll + steps, len(desk.pane) - 1)))
+    if desk.shows_routes:
+        return replace(desk, scroll=max(0, min(desk.scroll + steps, len(rows.routes) - 1)))
     marks = rows.marks()
     if not marks:
         return desk
     at = marks.index(desk.mark) + steps if desk.mark in marks else 0
     return replace(desk, mark=marks[max(0, min(at, len(marks) - 1))])
+
+
+def _sorted(desk: Desk) -> Desk:
+    """By the next order of what is shown."""
+    if desk.shows_routes:
+        sort = _after(desk.route_sort, routes.SORTS)
+        return replace(desk, route_sort=sort, scroll=0, message=f"sorted by {sort}")
+    sort = _after(desk.sort, SORTS)
+    return replace(desk, sort=sort, message=f"sorted by {sort}")
+
+
+def _after(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    return known[(known.index(name) + 1) % len(known)]
 
 
 def _stacks(desk: Desk, rows: Rows) -> tuple[Desk, Ask | None]:

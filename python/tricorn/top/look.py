@@ -104,6 +104,23 @@ class Server(Record):
     notes: tuple[str, ...] = ()
 
 
+class Route(Record):
+    """What the requests of a route have cost since the start; times in seconds."""
+
+    name: str
+    requests: int
+    errors: int
+    """Responses 5xx."""
+    seconds: float
+    told: float
+    """The same of those of which is known what it was used for; the next are its parts."""
+    cpu: float
+    blocked: float
+    yielded: float
+    delayed: float
+    buckets: Sequence[int]
+
+
 class Look(Record):
     at: float
     """Monotonic seconds."""
@@ -117,3 +134,5 @@ class Look(Record):
     """How often they have ended so: committed, refused, rolled_back."""
     exits: Mapping[str, int] = {}
     """Workers that have ended, by reason."""
+    routes: tuple[Route, ...] | None = None
+    """The most expensive first; None if they were not asked for, or are not counted."""

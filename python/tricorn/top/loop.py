@@ -55,7 +55,7 @@ class Live:
             if self._source is None:
                 self._source, self._before = self._connect(), None
                 self._say("connected again")
-            look = self._source.look()
+            look = self._source.look(routes=self._desk.shows_routes)
         except ControlError as error:
             self._lost(error)
             return
@@ -75,7 +75,10 @@ class Live:
     def press(self, key: str) -> bool:
         """Whether to go on."""
         rows = screen.rows_of(self.scene) if self.scene else Rows((), ())
+        had_routes = self._desk.shows_routes
         self._desk, action = keys.press(self._desk, key, rows)
+        if self._desk.shows_routes and not had_routes:
+            self.look()  # they were not asked for before
         match action:
             case Quit():
                 return False

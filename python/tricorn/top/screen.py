@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from tricorn.record import Record
-from tricorn.top import table
+from tricorn.top import routes, table
 from tricorn.top.change import Change, Changes
 from tricorn.top.keys import Desk, Mark, Rows, mark_of
 from tricorn.top.look import Look, Worker
@@ -23,9 +23,12 @@ KEYS = (
     "R reload",
     "s sort",
     "r requests",
+    "l routes",
     "↑↓ choose",
 )
-READ_ONLY_KEYS = ("? help", "q quit", "(read-only)", "Enter stacks", "s sort", "r requests", "↑↓ choose")
+READ_ONLY_KEYS = ("? help", "q quit", "(read-only)", "Enter stacks", "s sort", "r requests", "l routes", "↑↓ choose")
+ROUTES_KEYS = ("? help", "q quit", "l workers", "s sort", "+ - scale", "R reload", "↑↓ scroll")
+READ_ONLY_ROUTES_KEYS = ("? help", "q quit", "(read-only)", "l workers", "s sort", "↑↓ scroll")
 PANE_KEYS = ("q quit", "Esc back", "↑↓ scroll")
 SMALLEST = (40, 12)
 MOST_SAID = 4
@@ -58,7 +61,8 @@ class Scene(Record):
 def rows_of(scene: Scene) -> Rows:
     look, desk = scene.look, scene.desk
     least = 0.0 if desk.shows_all else table.LONG
-    return Rows(table.ordered(look, scene.changes, desk.sort), table.running(look, least))
+    shown = routes.ordered(look, scene.changes, desk.route_sort) if desk.shows_routes else ()
+    return Rows(table.ordered(look, scene.changes, desk.sort), table.running(look, least), shown)
 
 
 def render(scene: Scene, width: int, height: int) -> list[Line]:
@@ -80,8 +84,11 @@ def plain(scene: Scene, width: int | None) -> list[str]:
     rows = rows_of(scene)
     room = width or 10_000
     lines = [*flow(table.headline(scene.look), room, " · "), *flow(table.summary(scene.look, scene.changes), room)]
-    lines += [_head(scene, width or WIDE), *_rows(rows.workers, scene, width or WIDE)]
-    if rows.requests:
+    if scene.desk.shows_routes:
+        lines += _routes(scene, rows, width or WIDE)
+    else:
+        lines += [_head(scene, width or WIDE), *_rows(rows.workers, scene, width or WIDE)]
+    if rows.requests and not scene.desk.shows_routes:
         lines += [(Span(_requests_title(scene.desk)),), *[_request_line(one, None) for one in rows.requests]]
     lines += [(Span(sentence),) for sentence in scene.look.missing]
     return ["".join(span.text for span in (_cut(line, width) if width else line)).rstrip() for line in lines]
@@ -110,6 +117,9 @@ def _middle(scene: Scene, rows: Rows, width: int, room: int) -> list[Line]:
     """The workers, then the requests: these have a third of the room, and what the workers leave."""
     sentences: list[Line] = [(Span(sentence, "warn"),) for sentence in scene.look.missing[: max(room - 3, 0)]]
     room -= len(sentences)
+    if scene.desk.shows_routes:
+        head, *lines = _routes(scene, rows, width)
+        return [head, *_scrolled(lines, scene.desk.scroll, room - 1), *sentences]
     wanted = len(rows.requests) + 1 if rows.requests else 0
     for_requests = min(wanted, max(room - len(rows.workers) - 1, room // 3))
     at = next((index for index, one in enumerate(rows.workers) if scene.desk.mark == Mark(one.entry.number)), 0)
@@ -125,6 +135,30 @@ def window(things: Sequence[T], at: int, room: int, lines: Callable[[Sequence[T]
     start = min(max(0, at - shown + 1), len(things) - shown)
     rest: Line = (Span(f"    {len(things) - shown} more"),)
     return [*lines(things[start : start + shown]), rest][: max(room, 0)]
+
+
+def _scrolled(lines: Sequence[Line], start: int, room: int) -> list[Line]:
+    """From a line on; the last tells how many are missing."""
+    shown = list(lines[start : start + room])
+    more = len(lines) - start - len(shown)
+    return [*shown[:-1], (Span(f"    {more + 1} more"),)] if more > 0 and shown else shown
+
+
+def _routes(scene: Scene, rows: Rows, width: int) -> list[Line]:
+    """A head, and a line for each."""
+    columns, load = routes.fitting(width), routes.load(scene.changes)
+    head = "".join(f"{column.title:>{column.width}}" + " " * _GAP for column in columns)
+    lines: list[Line] = [(Span(f"{head}ROUTE".ljust(width), "head"),)]
+    for route in rows.routes:
+        change = scene.changes.routes.get(route.name, routes.QUIET)
+        spans: list[Span] = []
+        for column in columns:
+            cell = column.cell(route, change, load)
+            spans += [Span(cell.text[: column.width].rjust(column.width), cell.mark), Span(" " * _GAP)]
+        lines.append((*spans, Span(route.name)))
+    if scene.look.routes == ():
+        lines.append((Span("No requests."),))
+    return lines
 
 
 def _head(scene: Scene, width: int) -> Line:
@@ -203,9 +237,15 @@ def _bottom(scene: Scene, rows: Rows, width: int) -> list[Line]:
         said = Span(f"worker {worker.entry.slot}: {worker.entry.note}", "warn")
     else:
         said = Span("")
-    keys = PANE_KEYS if desk.pane else READ_ONLY_KEYS if desk.is_read_only else KEYS
+    keys = PANE_KEYS if desk.pane else _keys(desk)
     texts = textwrap.wrap(said.text, width)[:MOST_SAID] or [""]
     return [*[(Span(text, said.style),) for text in texts], flow(map(Cell, keys), width, "  ")[0]]
+
+
+def _keys(desk: Desk) -> Sequence[str]:
+    if desk.shows_routes:
+        return READ_ONLY_ROUTES_KEYS if desk.is_read_only else ROUTES_KEYS
+    return READ_ONLY_KEYS if desk.is_read_only else KEYS
 
 
 def _chosen(spans: Sequence[Span], width: int) -> Line:

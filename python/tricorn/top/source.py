@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tricorn.control.client import Pages, Refused, TooLate
 from tricorn.metrics.scoreboard import LedgerReader, PageReader, pages_in_use
-from tricorn.top.look import Counted, Entry, Look, Memory, Page, Request, Server, Worker, harmless
+from tricorn.top.look import Counted, Entry, Look, Memory, Page, Request, Route, Server, Worker, harmless
 from tricorn.top.memory import Memories
 
 MOST_REQUESTS = 100
@@ -77,7 +77,8 @@ class Source:
     def close(self) -> None:
         self._control.close()
 
-    def look(self, clock: Callable[[], float] = time.monotonic) -> Look:
+    def look(self, clock: Callable[[], float] = time.monotonic, *, routes: bool = False) -> Look:
+        """`routes`: with these, which costs the arbiter another answer."""
         silent = self._ask()
         if not self._map(self._told[1]):
             silent = self._ask()
@@ -94,7 +95,22 @@ class Source:
         if self._why_no_pages:
             missing = (UNSEALED + self._why_no_pages, *missing)
         reloads, exits = self._region.happened() if self._region else ({}, {})
-        return Look(clock(), server, tuple(workers), totals, (*silent, *missing, *broken), reloads, exits)
+        told, unknown = self._routes() if routes and not silent else (None, ())
+        sentences = (*silent, *missing, *unknown, *broken)
+        return Look(clock(), server, tuple(workers), totals, sentences, reloads, exits, told)
+
+    def _routes(self) -> tuple[tuple[Route, ...] | None, tuple[str, ...]]:
+        """They, or a sentence that says why not."""
+        try:
+            answer = self._control.ask("routes")
+        except TooLate:
+            return None, (SILENT,)
+        except Refused as refusal:
+            known = harmless(refusal) if refusal.kind != "unknown" else "this server does not know the word"
+            return None, (f"Routes are not shown: {known}",)
+        if not answer["counted"]:
+            return None, ("Routes are not counted (route_metrics = 0)",)
+        return tuple(map(_route, answer["routes"])), ()
 
     def _ask(self) -> tuple[str, ...]:
         """A sentence if the arbiter is silent; the pages of the workers it had are read all the same."""
@@ -142,6 +158,22 @@ class Source:
             counted=counted,
             requests=tuple(Request(one.slot, one.started, one.age, harmless(one.text), one.phase) for one in requests),
         )
+
+
+def _route(row: dict[str, Any]) -> Route:
+    """The name is the application's."""
+    return Route(
+        name=harmless(row["route"]),
+        requests=row["requests"],
+        errors=row["errors"],
+        seconds=float(row["seconds"]),
+        told=float(row["told_seconds"]),
+        cpu=float(row["cpu_seconds"]),
+        blocked=float(row["blocked_seconds"]),
+        yielded=float(row["yielded_seconds"]),
+        delayed=float(row["delayed_seconds"]),
+        buckets=tuple(row["buckets"]),
+    )
 
 
 def _server(status: dict[str, Any]) -> Server:

@@ -218,3 +218,48 @@ def test_a_fork_has_a_stream_of_its_own_and_nothing_that_its_parent_keeps(
         childs.close()
         parents.close()
     outlet.close()
+
+
+def tcp_listener(host: str, port: int = 0) -> socket.socket:
+    made = socket.create_server((host, port))
+    made.settimeout(10)
+    return made
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the file is one of Linux's memory")
+@pytest.mark.parametrize("is_full", [False, True], ids=["ended", "full"])
+def test_a_stream_goes_in_every_process_where_the_arbiter_has_learned_that_its_name_leads(
+    is_full: bool, monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
+    known = ["127.0.0.1"]
+    monkeypatch.setattr(
+        module.socket, "getaddrinfo", lambda host, port, *_: [(socket.AF_INET, 1, 6, "", (known[0], port))]
+    )
+    with tcp_listener("127.0.0.1") as here, tcp_listener("127.0.0.2", here.getsockname()[1]) as there:
+        outlet = Outlet(Collector("tcp", "collector", here.getsockname()[1]), keeps=True)
+        outlet.send(b"first\0")
+        stream, _ = here.accept()
+        worker = Outlet.__new__(Outlet)  # as a fork has it: the same file, a connection of its own
+        vars(worker).update(vars(outlet))
+        worker._kept, worker._lock, worker.told = type(outlet._kept)(), outlet._lock, os.dup(outlet.told)
+        worker.socket = worker._connected()
+        there_too, _ = here.accept()
+        while is_full and worker._size < KEPT // 2:
+            worker.send(b"x" * 50_000 + b"\0")
+        known[0] = "127.0.0.2"
+        assert outlet.move(module.look_up(outlet.collector, outlet.family))
+        assert worker.address == ("127.0.0.1", here.getsockname()[1])
+        if not is_full:
+            there_too.close()
+        for _ in range(100):
+            clock[0] += 1
+            worker.send(b"later\0")
+            if worker.address == ("127.0.0.2", here.getsockname()[1]) and worker.socket is not None:
+                break
+        found, _ = there.accept()
+        found.settimeout(10)
+        assert found.recv(1) == (b"x" if is_full else b"l"), "a message begins with its beginning"
+        for each in (stream, there_too, found):
+            each.close()
+        worker._forget()
+        outlet.close()

@@ -218,11 +218,11 @@ class TestWhoTells:
         place = f"127.0.0.1:{heard.port}"
         assert isinstance(logger, Statsd)
         assert logger.outlet is not None
-        (kind, where, descriptor), *frame = logs.native_syslog(config, logger) or ()
-        assert (kind, where) == ("udp", place)
+        (kind, where, descriptor, told), *frame = logs.native_syslog(config, logger) or ()
+        assert (kind, where, told) == ("udp", place, -1)
         assert descriptor >= 0
         assert frame == [f"<14>gunicorn.p.access: [{os.getpid()}] ".encode(), None, b"\0", False]
-        collector = ("udp", place, logger.outlet.descriptor())
+        collector = ("udp", place, logger.outlet.descriptor(), -1)
         assert logs.native_statsd(config, logger) == (collector, "qq.", "", 1432, False)
         assert logs.native_access(config, logger) is None
         assert not logs.python_access(config, logger)
@@ -232,7 +232,7 @@ class TestWhoTells:
         config = configure(statsd_host="unix:///nonexistent", statsd_datagram=given, errorlog="/dev/null")
         option = logs.native_statsd(config, logs.make(config))
         assert option is not None
-        assert (option[0], option[3]) == (("unix", "/nonexistent", -1), most)
+        assert (option[0], option[3]) == (("unix", "/nonexistent", -1, -1), most)
 
     def test_syslog_without_access_lines(self, configure: Configure, heard: Heard) -> None:
         address = f"udp://127.0.0.1:{heard.port}"

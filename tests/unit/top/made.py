@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tricorn.metrics.scoreboard import histogram_edges
-from tricorn.top.look import Counted, Entry, Look, Memory, Page, Request, Server, Worker
+from tricorn.record import replace
+from tricorn.top.look import Counted, Entry, Look, Memory, Page, Request, Route, Server, Worker
 
 EDGES, GIL_EDGES = histogram_edges()
 MIB = 1 << 20
@@ -70,7 +71,7 @@ def server(**given: Any) -> Server:
 
 
 def look(at: float, *workers: Worker, totals: Counted | None = None, **given: Any) -> Look:
-    rest = {name: given.pop(name) for name in ("missing", "reloads", "exits") if name in given}
+    rest = {name: given.pop(name) for name in ("missing", "reloads", "exits", "routes") if name in given}
     return Look(at, server(**given), workers, totals, **rest)
 
 
@@ -130,3 +131,30 @@ def busy_shop() -> tuple[Look, Look]:
         gil={0: 890, 500_000: 1},
     )
     return before, look(101.0, *busy, totals=totals)
+
+
+def route(name: str, requests: int, seconds: float, *, edge: int = 0, **given: Any) -> Route:
+    """`edge`: the index of the bucket in which all its requests are."""
+    buckets = [requests if index == edge else 0 for index in range(len(GIL_EDGES) - 1)]
+    parts = {"told": 0.0, "cpu": 0.0, "blocked": 0.0, "yielded": 0.0, "delayed": 0.0, "errors": 0}
+    return Route(name=name, requests=requests, seconds=seconds, buckets=buckets, **{**parts, **given})
+
+
+def shop_of_routes() -> tuple[Look, Look]:
+    """The same second, by route. `/new` came in it; `/quiet` had no request."""
+    before, now = busy_shop()
+    long = "/catalogue/{category}/{subcategory}/products/{product_id}/reviews/{review_id}/answers"
+    earlier = (
+        route("/report", 2_000, 3_600.0, edge=10, errors=2, told=3_600.0, cpu=1_800.0, blocked=900.0),
+        route("/", 800_000, 640.0, edge=2),
+        route(long, 12_345, 120.0, edge=4),
+        route("/quiet", 3, 0.5, edge=8),
+    )
+    later = (
+        route("/report", 2_012, 3_604.5, edge=10, errors=4, told=3_604.5, cpu=1_800.5, blocked=903.5),
+        route("/", 800_831, 640.6, edge=2),
+        route(long, 12_392, 120.3, edge=4),
+        route("/new", 1, 0.05, edge=6),
+        route("/quiet", 3, 0.5, edge=8),
+    )
+    return replace(before, routes=earlier), replace(now, routes=later)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
-from tricorn.top import change
-from tricorn.top.change import bound, percentile
-from tricorn.top.look import Counted, Worker
+import json
+import random
 
-from tests.unit.top.made import EDGES, counted, entry, look, page
+import pytest
+from tricorn.record import replace
+from tricorn.top import as_json, change, screen
+from tricorn.top.change import bound, percentile
+from tricorn.top.keys import Desk
+from tricorn.top.look import Counted, Worker
+from tricorn.top.screen import Scene
+
+from tests.unit.top.made import EDGES, busy_shop, counted, entry, look, page, route, shop_of_routes
 
 
 def test_rates_are_differences_by_the_time_between() -> None:
@@ -92,3 +98,35 @@ def test_a_worker_is_compared_with_itself() -> None:
     assert (found.workers[1].requests, found.workers[2].requests) == (20.0, None)
     alone = change.between(None, second)
     assert (alone.seconds, alone.all.requests, alone.workers[1].requests) == (0.0, None, None)
+
+
+def test_what_routes_cost_in_the_interval() -> None:
+    before, now = shop_of_routes()
+    routes = change.between(before, now).routes
+    report = routes["/report"]
+    assert (report.requests, report.server_errors, report.load) == pytest.approx((12, 2 / 12, 4.5))
+    assert (report.cpu, report.blocked, report.yielded) == pytest.approx((0.5 / 4.5, 3.5 / 4.5, 0))
+    assert report.total is not None
+    assert (report.total.count, 0.25 < report.total.p50 < 0.5) == (12, True)
+    assert (routes["/new"].requests, routes["/new"].server_errors) == (1, 0), "it began with nothing"
+    assert (routes["/quiet"].requests, routes["/quiet"].total, routes["/quiet"].cpu) == (0, None, None)
+    assert change.between(None, now).routes == {}
+    assert change.between(replace(before, routes=None), now).routes == {}
+
+
+def test_routes_that_are_rubbish_have_no_figures() -> None:
+    draw = random.Random(12)
+    start, _ = busy_shop()
+    for _ in range(200):
+        looks = []
+        for at in (100.0, 101.0):
+            words = [draw.getrandbits(draw.choice((3, 40, 64))) for _ in range(8)]
+            made = route("/", words[0], words[1] / 1e9, errors=words[2], told=words[3] / 1e9, cpu=words[4] / 1e9)
+            looks.append(replace(start, at=at, routes=(made,)))
+        changes = change.between(*looks)
+        found = changes.routes["/"]
+        assert found.requests is None or 0 <= found.requests <= change.IMPOSSIBLE
+        assert found.cpu is None or 0 <= found.cpu <= 1.01
+        scene = Scene(looks[1], changes, Desk(shows_routes=True))
+        assert all(sum(len(span.text) for span in line) <= 80 for line in screen.render(scene, 80, 12))
+        json.dumps(as_json.of(looks[1], changes, 0.0), allow_nan=False)

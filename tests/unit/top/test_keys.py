@@ -9,7 +9,7 @@ from tricorn.top.keys import Ask, Desk, Mark, Quit, Rows, press
 from tricorn.top.look import Request, Worker
 from tricorn.top.table import Running
 
-from tests.unit.top.made import entry, page
+from tests.unit.top.made import entry, page, route
 
 REQUEST = Request(5, 77, 3.2, "GET /slow")
 WORKERS = [Worker(entry(number), page(), None) for number in (1, 2)]
@@ -88,6 +88,32 @@ def test_sorts_and_views_take_turns() -> None:
     assert seen == ["busy", "req/s", "p99", "cpu", "rss", "number"]
     shown, _ = press(desk, "r", ROWS)
     assert (shown.shows_all, press(shown, "r", ROWS)[0].shows_all) == (True, False)
+
+
+def test_routes_take_the_place_of_the_workers_and_have_an_order_of_their_own() -> None:
+    rows = replace(ROWS, routes=[route(f"/{number}", 1, 1.0) for number in range(30)])
+    desk, action = press(AT_REQUEST, "l", rows)
+    assert (desk.shows_routes, action) == (True, None)
+    seen = []
+    for _ in range(5):
+        desk, _ = press(desk, "s", rows)
+        seen.append(desk.route_sort)
+    assert seen == ["req/s", "p95", "5xx", "time", "load"]
+    assert desk.sort == "number"
+    for key, at in (("page down", 10), ("page down", 20), ("page down", 29), ("down", 29), ("up", 28)):
+        desk, _ = press(desk, key, rows)
+        assert (desk.scroll, desk.mark) == (at, AT_REQUEST.mark), key
+    for key in ("enter", "d", "k"):  # what is chosen is not on the screen
+        refused, action = press(desk, key, rows)
+        assert (refused.question, action, refused.is_bad) == (None, None, True), key
+    asking, _ = press(desk, "R", rows)
+    assert asking.question is not None
+    help_, _ = press(desk, "?", rows)
+    back, _ = press(help_, "escape", rows)
+    assert (back.pane, back.shows_routes) == ((), True)
+    for key in ("l", "escape"):
+        left, action = press(back, key, rows)
+        assert (left.shows_routes, left.scroll, action) == (False, 0, None)
 
 
 def test_a_pane_is_scrolled_and_left() -> None:

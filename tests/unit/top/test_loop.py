@@ -44,9 +44,12 @@ class Shop:
         self.answers = answers
         self.asked: list[tuple[str, dict[str, object]]] = []
         self.fails: list[Exception | None] = []
+        self.routes: list[bool] = []
+        """Whether they were asked for, with each look."""
         self.is_closed = False
 
-    def look(self) -> Look:
+    def look(self, *, routes: bool = False) -> Look:
+        self.routes.append(routes)
         failure = self.fails.pop(0) if self.fails else None
         if failure is not None:
             raise failure
@@ -82,6 +85,12 @@ def test_an_interval_later_there_are_rates() -> None:
     assert "- req/s" in typist.drawn[0]
     assert "891 req/s" in typist.drawn[1]
     assert typist.drawn[1] == typist.drawn[2], "a key asks the server for nothing"
+
+
+def test_routes_are_asked_for_while_they_are_shown() -> None:
+    shop, typist = Shop(), Typist(None, "l", None, "l", None, "q")
+    run(shop, typist)
+    assert shop.routes == [False, False, True, True, False]
 
 
 def test_an_action_is_done_when_it_was_agreed_to() -> None:

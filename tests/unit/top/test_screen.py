@@ -1,6 +1,6 @@
-"""The screen at 80 and at 200 columns, and that no content makes it wider.
+"""The screen at 80 and at 200 columns, that of the routes at 100, and that no content makes them wider.
 
-The two screens are those of docs/TOP.md, which has a picture besides, for light and dark. To take over a change:
+The three screens are those of docs/TOP.md, which has a picture besides, for light and dark. To take over a change:
 `python -m tests.unit.top.test_screen`.
 """
 
@@ -17,10 +17,11 @@ from tricorn.top.keys import Desk, Mark
 from tricorn.top.look import Request, Worker, harmless
 from tricorn.top.screen import Scene
 
-from tests.unit.top.made import busy_shop, counted, entry, look, page
+from tests.unit.top.made import busy_shop, counted, entry, look, page, route, shop_of_routes
 from tests.unit.top.picture import svg
 
 SIZES = {80: 20, 200: 14}
+ROUTES = Path(__file__).parent / "routes_100.txt"
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 DOCUMENT, PICTURE = DOCS / "TOP.md", DOCS / "top.svg"
 PICTURED = (130, 14)
@@ -35,6 +36,11 @@ def scene(**desk: object) -> Scene:
     return Scene(now, change.between(before, now), replace(Desk(mark=Mark(3)), **desk))
 
 
+def routes(**desk: object) -> Scene:
+    before, now = shop_of_routes()
+    return Scene(now, change.between(before, now), replace(Desk(shows_routes=True), **desk))
+
+
 def text(made: Scene, width: int, height: int) -> str:
     lines = ["".join(span.text for span in line).rstrip() for line in screen.render(made, width, height)]
     return "\n".join(lines) + "\n"
@@ -44,6 +50,12 @@ def text(made: Scene, width: int, height: int) -> str:
 def test_the_screen_is_as_recorded_and_as_documented(width: int) -> None:
     recorded = golden(width).read_text()
     assert text(scene(), width, SIZES[width]) == recorded
+    assert f"```text\n{recorded}```" in DOCUMENT.read_text()
+
+
+def test_the_routes_are_as_recorded_and_as_documented() -> None:
+    recorded = ROUTES.read_text()
+    assert text(routes(), 100, 13) == recorded
     assert f"```text\n{recorded}```" in DOCUMENT.read_text()
 
 
@@ -59,9 +71,10 @@ def picture() -> str:
 def test_no_line_is_wider_than_the_screen_and_there_are_as_many_as_it_has() -> None:
     for width in (1, 39, 40, 41, *range(50, 130, 7), 260):
         for height in (1, 11, 12, 40):
-            lines = screen.render(scene(shows_all=True), width, height)
-            assert all(sum(len(span.text) for span in line) <= width for line in lines), (width, height)
-            assert len(lines) == (height if width >= 40 and height >= 12 else 1), (width, height)
+            for made in (scene(shows_all=True), routes(), routes(scroll=2)):
+                lines = screen.render(made, width, height)
+                assert all(sum(len(span.text) for span in line) <= width for line in lines), (width, height)
+                assert len(lines) == (height if width >= 40 and height >= 12 else 1), (width, height)
 
 
 def test_columns_are_left_out_from_the_right() -> None:
@@ -133,6 +146,44 @@ def test_many_workers_leave_room_for_requests_and_the_chosen_one_is_shown() -> N
     assert ".0       10.0 s  call      GET /0\n" in text(Scene(now, change.between(None, now), Desk(mark=last)), 80, 24)
 
 
+def names_of_routes(made: Scene, width: int, height: int) -> list[str]:
+    lines = text(made, width, height).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.endswith("ROUTE"))
+    return [line.split()[-1] for line in lines[start + 1 : -2] if line]
+
+
+def test_routes_are_in_the_order_that_is_chosen_and_can_be_scrolled() -> None:
+    deep = "/catalogue/{category}/{subcategory}/products/{product_id}/reviews/{review_id}/answers"
+    assert names_of_routes(routes(), 200, 20) == ["/report", "/", deep, "/new", "/quiet"]
+    assert names_of_routes(routes(route_sort="req/s"), 200, 20) == ["/", deep, "/report", "/new", "/quiet"]
+    assert names_of_routes(routes(route_sort="p95"), 200, 20) == ["/report", "/new", deep, "/", "/quiet"]
+    assert names_of_routes(routes(route_sort="5xx"), 200, 20)[0] == "/report"
+    assert names_of_routes(routes(route_sort="time"), 200, 20)[-2:] == ["/quiet", "/new"]
+    assert names_of_routes(routes(scroll=3), 200, 20) == ["/new", "/quiet"]
+    many = tuple(route(f"/{number}", 1, 100.0 - number) for number in range(65))
+    made = replace(routes(), look=replace(routes().look, routes=many))
+    shown = text(made, 200, 20)
+    assert "/0\n" in shown
+    assert " more\n" in shown
+    assert "/64\n" in text(replace(made, desk=Desk(shows_routes=True, scroll=64)), 200, 20)
+
+
+def test_routes_that_there_are_not_say_why() -> None:
+    nothing = replace(routes(), look=replace(routes().look, routes=()))
+    assert "No requests." in text(nothing, 80, 20)
+    sentence = "Routes are not counted (route_metrics = 0)"
+    off = replace(routes(), look=replace(routes().look, routes=None, missing=(sentence,)))
+    assert sentence in text(off, 80, 20)
+    assert sentence in screen.plain(off, None)
+
+
+def test_plain_output_has_routes_in_place_of_the_workers() -> None:
+    lines = screen.plain(routes(), None)
+    assert lines[2].split() == ["REQ/S", "5XX", "P50", "P95", "LOAD", "SHARE", "CPU", "BLOCK", "TOTAL", "TIME", "ROUTE"]
+    assert [line.split()[-1] for line in lines[3:5]] == ["/report", "/"]
+    assert not any("gthread" in line or line.startswith("requests") for line in lines)
+
+
 def test_no_escape_sequence_of_a_request_reaches_the_terminal() -> None:
     assert harmless("GET /\x1b]0;title\x07\x9b31m\r\n\u202e日") == "GET /?]0;title??31m????"
     assert len(harmless("x" * 10_000)) == 200
@@ -177,5 +228,8 @@ if __name__ == "__main__":
         before, now = golden(width).read_text(), text(scene(), width, height)
         documented = documented.replace(before, now)
         golden(width).write_text(now)
+    before, now = ROUTES.read_text() if ROUTES.exists() else "ROUTES\n", text(routes(), 100, 13)
+    documented = documented.replace(before, now)
+    ROUTES.write_text(now)
     DOCUMENT.write_text(documented)
     PICTURE.write_text(picture())

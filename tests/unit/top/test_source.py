@@ -48,6 +48,7 @@ class Made:
     def __init__(self, *rows: dict[str, Any], sealed: bool = True) -> None:
         self.rows, self.sealed, self.asked = list(rows), sealed, list[str]()
         self.is_silent = False
+        self.routes: dict[str, Any] | Refused = {"counted": True, "routes": []}
         self._mappings = []
         for name, size in (("region", SIZE * COUNT), ("group", _core.GROUP_BYTES), ("ledger", _core.LEDGER_BYTES)):
             descriptor = os.memfd_create(name)
@@ -69,6 +70,10 @@ class Made:
             raise TooLate("not within 2 s")
         if word == "status":
             return STATUS
+        if word == "routes":
+            if isinstance(self.routes, Refused):
+                raise self.routes
+            return self.routes
         pages = {"threads", "oldest_wait", "figures", "statuses"} if arguments["brief"] else set()
         return {"workers": [{name: each[name] for name in each.keys() - pages} for each in self.rows]}
 
@@ -223,3 +228,28 @@ def test_a_place_beyond_the_region_is_none(tmp_path: Path) -> None:
     made = Made(row(1), row(9))
     looked = source_of(made, tmp_path).look()
     assert [worker.entry.page for worker in looked.workers] == [0, None]
+
+
+def test_routes_are_told_when_they_are_asked_for_or_why_they_are_not(tmp_path: Path) -> None:
+    made = Made(row(1))
+    looks = source_of(made, tmp_path)
+    times = {f"{name}_seconds": 0.25 for name in ("told", "cpu", "blocked", "yielded", "delayed")}
+    told = {"route": "/\x1b[31m", "requests": 4, "errors": 1, "seconds": 2, "buckets": [4, 0], **times}
+    made.routes = {"counted": True, "routes": [told]}
+    assert looks.look().routes is None
+    assert "routes" not in made.asked
+    looked = looks.look(routes=True)
+    assert looked.routes is not None
+    (found,) = looked.routes
+    assert (found.name, found.requests, found.seconds, found.blocked) == ("/?[31m", 4, 2.0, 0.25)
+    for answer, sentence in (
+        ({"counted": False, "routes": []}, "Routes are not counted (route_metrics = 0)"),
+        (Refused("unknown", "There is no word 'routes'"), "Routes are not shown: this server does not know the word"),
+        (Refused("denied", "uid 33 may not"), "Routes are not shown: uid 33 may not"),
+    ):
+        made.routes = answer  # type: ignore[assignment]
+        looked = looks.look(routes=True)
+        assert looked.routes is None
+        assert sentence in looked.missing
+    made.is_silent = True
+    assert looks.look(routes=True).missing[0] == source.SILENT

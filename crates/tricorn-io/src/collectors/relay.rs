@@ -203,7 +203,7 @@ impl Writer {
     /// Sends pieces until there are none, or the socket takes no more.
     fn send(&mut self, now: u64, lost: &AtomicU64) -> Result<(), Errno> {
         while let Some((piece, messages)) = self.batch.piece(self.piece) {
-            let result = self.socket.send(&piece[self.written..], now);
+            let result = self.socket.send(piece, &mut self.written, now);
             if self.socket.was_refused() {
                 lost.fetch_add(self.before, Relaxed);
                 self.before = 0;

@@ -1,7 +1,7 @@
 //! A socket to a collector that may be away: no call waits, and a lost connection is made again, ever less often.
 use crate::clock::{MILLI, SECOND};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::{self, Errno};
+use rustix::io::{self, Errno, pread};
 use rustix::net::sockopt::socket_type;
 use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with};
 use std::net::SocketAddr;
@@ -9,6 +9,9 @@ use std::path::PathBuf;
 
 /// Time until a connection is tried again: doubled from the first to the last.
 const RETRY: std::ops::RangeInclusive<u64> = 10 * MILLI..=5 * SECOND;
+
+/// Most bytes of an address and a port as text.
+const PLACE: usize = 64;
 
 /// Where a collector listens. Names are resolved before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub struct Socket {
     is_stream: bool,
     /// The datagram before the last one found no receiver.
     was_refused: bool,
+    /// A file in which another process writes where the collector's name leads, as `ADDRESS:PORT` and a newline.
+    told: Option<OwnedFd>,
     /// Not to be connected before (monotonic nanoseconds), and the time between the last two tries.
     retry_at: u64,
     delay: u64,
@@ -41,7 +46,12 @@ impl Socket {
             Some(fd) => socket_type(fd).is_ok_and(|kind| kind == SocketType::STREAM),
             None => matches!(address, Address::Tcp(_)),
         };
-        Socket { address, fd: made, is_stream, was_refused: false, retry_at: 0, delay: 0 }
+        Socket { address, fd: made, is_stream, was_refused: false, told: None, retry_at: 0, delay: 0 }
+    }
+
+    /// Each connection from now on goes where this file says. It may say nothing.
+    pub fn following(self, told: OwnedFd) -> Socket {
+        Socket { told: Some(told), ..self }
     }
 
     /// A piece may be taken in part.
@@ -72,15 +82,19 @@ impl Socket {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// Sends a piece, or some of it on a stream. AGAIN: the socket is full. After any other error but MSGSIZE the connection is
-    /// gone, and what was sent of a piece with it.
-    pub fn send(&mut self, bytes: &[u8], now: u64) -> io::Result<usize> {
-        if let Some(result) = self.try_send(bytes) {
-            return result;
+    /// Sends a piece, or some of what a stream has not taken of it: `written` bytes it has. AGAIN: the socket is full. After any
+    /// other error but MSGSIZE the connection is gone. Another connection gets the piece whole, so that no message is torn.
+    pub fn send(&mut self, piece: &[u8], written: &mut usize, now: u64) -> io::Result<usize> {
+        match self.try_send(&piece[*written..]) {
+            // Full, perhaps for ever: its collector may have left this address.
+            Some(Err(Errno::AGAIN)) if self.is_elsewhere() => self.fd = None,
+            Some(result) => return result,
+            None => {}
         }
         // None, or one whose collector has gone: another may be there already.
+        *written = 0;
         self.connect(now)?;
-        self.try_send(bytes).unwrap_or(Err(Errno::NOTCONN)).inspect_err(|error| {
+        self.try_send(piece).unwrap_or(Err(Errno::NOTCONN)).inspect_err(|error| {
             if *error != Errno::AGAIN && *error != Errno::MSGSIZE {
                 self.put_off(now);
             }
@@ -115,6 +129,9 @@ impl Socket {
         if now < self.retry_at {
             return Err(Errno::NOTCONN);
         }
+        if let Some(told) = self.told() {
+            self.address = Address::Tcp(told);
+        }
         match connected(&self.address) {
             Ok((fd, is_stream)) => {
                 (self.fd, self.is_stream) = (Some(fd), is_stream);
@@ -126,6 +143,18 @@ impl Socket {
                 Err(if error == Errno::AGAIN { Errno::CONNREFUSED } else { error })
             }
         }
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.told().is_some_and(|told| self.address != Address::Tcp(told))
+    }
+
+    /// Where the collector is by now, if that is told.
+    fn told(&self) -> Option<SocketAddr> {
+        let mut bytes = [0; PLACE];
+        let read = pread(self.told.as_ref()?, &mut bytes, 0).ok()?;
+        let (line, _) = bytes[..read].split_at_checked(bytes[..read].iter().position(|byte| *byte == b'\n')?)?;
+        std::str::from_utf8(line).ok()?.parse().ok()
     }
 
     fn put_off(&mut self, now: u64) {

@@ -173,8 +173,7 @@ impl Reactor {
         // Who asks wants to know of the server: it is ready as long as others serve on.
         let is_replaced = self.is_draining() && self.board.orders_replaced();
         let not_ready = match () {
-            () if is_replaced => None,
-            () if self.is_draining() => Some("draining\n"),
+            () if self.is_draining() && !is_replaced => Some("draining\n"),
             () if self.board.orders_not_ready() => Some("not ready\n"),
             () => None,
         };

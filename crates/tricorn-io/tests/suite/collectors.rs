@@ -1,7 +1,7 @@
 //! What is sent to statsd and syslog, whatever becomes of the collector.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers too.
-use crate::harness::{MILLI, SECOND, until};
-use std::io::Read;
+use crate::harness::{MILLI, SECOND, until, until_some};
+use std::io::{Read, Seek, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::PathBuf;
@@ -217,4 +217,100 @@ fn what_is_left_at_the_end_is_sent_or_counted() {
     (0..3).for_each(|_| add(&relay, "line"));
     relay.flush();
     assert_eq!((relay.lost(), relay.due_in(clock::now())), (3, None));
+}
+
+/// Of a message that is long enough for a socket to take a part of it.
+const LONG: usize = 1 << 20;
+
+/// Adds long messages until a socket has taken a part of one, and takes no more.
+fn fill(relay: &Relay) {
+    until("the buffers are full", || {
+        if relay.due_in(clock::now()).is_none() {
+            add(relay, &format!("{}\0", "x".repeat(LONG)));
+        }
+        relay.tend(clock::now());
+        relay.due_in(clock::now()) > Some(0)
+    });
+}
+
+#[test]
+fn a_message_of_which_a_stream_had_taken_a_part_goes_whole_to_the_next_connection() {
+    let server = listener();
+    let relay = Relay::new(SYSLOG, Socket::new(Address::Tcp(server.local_addr().expect("an address")), None));
+    add(&relay, "first\0");
+    let first = accepted(&server, &relay);
+    fill(&relay);
+    drop(first);
+    assert_eq!((first_message(&server, &relay), relay.lost()), (LONG, 0));
+}
+
+#[test]
+fn a_stream_is_opened_anew_where_the_name_leads_by_then() {
+    let (here, there) = (listener(), listener());
+    let mut told = tempfile();
+    let address = Address::Tcp(here.local_addr().expect("an address"));
+    let socket = Socket::new(address, None).following(told.try_clone().expect("a descriptor").into());
+    let relay = Relay::new(SYSLOG, socket);
+    add(&relay, "first\0");
+    let first = accepted(&here, &relay);
+    for nonsense in ["", "nowhere\n", "127.0.0.1:1"] {
+        told.rewind().expect("a file");
+        told.write_all(nonsense.as_bytes()).expect("a file");
+    }
+    told.rewind().expect("a file");
+    writeln!(told, "{}", there.local_addr().expect("an address")).expect("a file");
+    drop((first, here));
+    there.set_nonblocking(true).expect("a listener");
+    until("the next connection is there", || {
+        add(&relay, "more\0");
+        relay.tend(clock::now() + 60 * SECOND);
+        there.accept().is_ok()
+    });
+}
+
+#[test]
+fn a_stream_that_takes_nothing_is_left_when_the_name_leads_elsewhere() {
+    let (here, there) = (listener(), listener());
+    let mut told = tempfile();
+    let address = Address::Tcp(here.local_addr().expect("an address"));
+    let socket = Socket::new(address, None).following(told.try_clone().expect("a descriptor").into());
+    let relay = Relay::new(SYSLOG, socket);
+    add(&relay, "first\0");
+    let deaf = accepted(&here, &relay);
+    fill(&relay);
+    writeln!(told, "{}", there.local_addr().expect("an address")).expect("a file");
+    assert_eq!(first_message(&there, &relay), LONG);
+    drop(deaf);
+}
+
+fn listener() -> TcpListener {
+    TcpListener::bind(("127.0.0.1", 0)).expect("a free port")
+}
+
+/// A file without a name.
+fn tempfile() -> std::fs::File {
+    let path = Place::new("told").0.with_extension("told");
+    let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
+    std::fs::remove_file(path).expect("its name");
+    file
+}
+
+/// How long the first message of the next connection is.
+fn first_message(server: &TcpListener, relay: &Relay) -> usize {
+    server.set_nonblocking(true).expect("a listener");
+    let (mut stream, mut whole, mut piece) = (None, Vec::new(), vec![0; 1 << 16]);
+    let found = until_some(|| {
+        relay.tend(clock::now() + SECOND);
+        if stream.is_none() {
+            stream = server.accept().ok().map(|(stream, _)| stream);
+        }
+        if let Some(stream) = &mut stream {
+            stream.set_nonblocking(true).expect("a stream");
+            while let Ok(read @ 1..) = stream.read(&mut piece) {
+                whole.extend_from_slice(&piece[..read]);
+            }
+        }
+        whole.iter().position(|byte| *byte == 0)
+    });
+    found.expect("a message")
 }

@@ -10,7 +10,7 @@ from tricorn.arbiter.policy.commands import Command
 from tricorn.arbiter.policy.events import Asked, ClientGone, Event
 from tricorn.arbiter.policy.state import State
 from tricorn.record import Record
-from tricorn.unpatched import os
+from tricorn.unpatched import os, time
 
 if TYPE_CHECKING:
     from tricorn.arbiter.control.session import Broken, Request
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Json = dict[str, object]
 
 MOST_LOGGED = 200
+SLICE = 0.001
+"""Seconds of a turn after which no other request is taken: the loop looks at the workers before."""
 
 
 class Ticket(Record):
@@ -42,10 +44,13 @@ class Desk:
     def turn(self, ready: Container[int], state: State, now: float) -> list[Event]:
         """One turn of the loop: what of the clients' requests the policy is to hear."""
         events: list[Event] = []
+        end = time.monotonic() + SLICE
         for client, request in self.listener.turn(ready, now):
             asked = self._take(client, request, state, now)
             if asked is not None:
                 events.append(asked)
+            if time.monotonic() >= end:
+                break
         gone = frozenset(self.listener.take_gone())
         if gone:
             tickets = tuple(number for number, each in self._tickets.items() if each.client.number in gone)

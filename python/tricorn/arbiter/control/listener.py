@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -71,6 +71,8 @@ class ControlListener:
         self.bound = bound
         self.clients: dict[int, Client] = {}
         self._last = 0
+        self._served = 0
+        """The client that was served last: the next one is the first of the next turn."""
         self._gone: list[int] = []
 
     def register(self, poll: select.poll) -> None:
@@ -81,10 +83,16 @@ class ControlListener:
     def deadline(self) -> float:
         return min((client.deadline for client in self.clients.values()), default=NEVER)
 
-    def turn(self, ready: Container[int], now: float) -> list[tuple[Client, Request | Broken]]:
-        """What clients ask for: at most one request of each."""
-        asked: list[tuple[Client, Request | Broken]] = []
-        for client in list(self.clients.values()):
+    def turn(self, ready: Container[int], now: float) -> Iterator[tuple[Client, Request | Broken]]:
+        """What clients ask for: at most one request of each.
+
+        Clients behind the last request that was taken are served in the next turn, and first.
+        """
+        if self.bound.socket.fileno() in ready:
+            self._accept(now)
+        clients = list(self.clients.values())
+        for client in sorted(clients, key=lambda client: (client.number <= self._served, client.number)):
+            self._served = client.number
             if client.socket.fileno() in ready:
                 self._read_or_write(client, now)
             elif now >= client.deadline:
@@ -93,10 +101,7 @@ class ControlListener:
                 request = client.session.next()
                 client.more = request is not None
                 if request is not None:
-                    asked.append((client, request))
-        if self.bound.socket.fileno() in ready:
-            self._accept(now)
-        return asked
+                    yield client, request
 
     def has_more(self) -> bool:
         """Something that was read may be a request, and was not looked at in this turn."""

@@ -78,13 +78,14 @@ def _log_level(log: Logger) -> str | None:
 
 
 def _load(effects: Effects) -> Json:
-    seen = [each for each in (handle.snapshot() for handle in effects.processes.handles.values()) if each is not None]
+    read = (handle.snapshot() for handle in effects.processes.handles.values())
+    seen = [each.figures for each in read if each is not None]
     return {
         "requests": {
-            "running": sum(each.figures["in_flight"] for each in seen),
-            "waiting": sum(each.figures["queued"] for each in seen),
+            "running": sum(figures["in_flight"] for figures in seen),
+            "waiting": sum(figures["queued"] for figures in seen),
         },
-        "connections": sum(each.figures["connections"] for each in seen),
+        "connections": sum(figures["connections"] for figures in seen),
     }
 
 
@@ -185,8 +186,9 @@ def stats(state: State, effects: Effects, now: float) -> Json:
     for handle in effects.processes.handles.values():
         seen = handle.snapshot()
         if seen is not None:
-            for name in seen.figures.keys() - {"slot", "generation"}:
-                figures[name] = figures.get(name, 0) + seen.figures[name]
+            counted = seen.figures  # made anew each time it is asked for
+            for name in counted.keys() - {"slot", "generation"}:
+                figures[name] = figures.get(name, 0) + counted[name]
             statuses = [one + other for one, other in zip(statuses, seen.statuses, strict=True)]
     return {
         "uptime": round(now - effects.began, 3),

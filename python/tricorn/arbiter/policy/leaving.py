@@ -20,13 +20,18 @@ def leave(state: State, worker: Worker, signal: Signals, now: float) -> Decision
     }.get(signal, NEVER)
     commands: list[Command] = []
     if signal is Signals.SIGTERM:
-        yields = state.stopping is None and not state.policy.reuse_port
-        replaced = state.stopping is None and state.target > 0  # after WINCH no worker serves on
-        # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
-        drain = worker.stuck > 0
-        commands.append(Order((worker.nr,), not_ready=state.unready, drain=drain, yields=yields, replaced=replaced))
+        commands.append(order(state, worker))
     commands.append(Send(worker.nr, signal))
     return state.with_worker(replace(worker, phase=told_to_leave(worker.phase, signal, now + patience))), commands
+
+
+def order(state: State, worker: Worker) -> Order:
+    """For the page of one that gets TERM."""
+    yields = state.stopping is None and not state.policy.reuse_port
+    replaced = state.stopping is None and state.target > 0  # after WINCH no worker serves on
+    # The Python of a stuck one may never run a signal handler again; its monitor still does what the page says.
+    denied = state.unready or state.drain_at is not None
+    return Order((worker.nr,), not_ready=denied, drain=worker.stuck > 0, yields=yields, replaced=replaced)
 
 
 def escalate(state: State, worker: Worker, phase: Leaving, now: float) -> Decision:

@@ -32,7 +32,7 @@ from tricorn.arbiter.policy.wishes import (
     Welcome,
     Wish,
 )
-from tricorn.arbiter.policy.worker import Leaving, Retiring, Serving
+from tricorn.arbiter.policy.worker import Leaving, Retiring, Serving, Worker
 from tricorn.record import replace
 
 
@@ -164,7 +164,13 @@ def _welcome(state: State, ticket: int, on: bool) -> Decision:
     nrs = tuple(worker.nr for worker in state.workers.values() if not isinstance(worker.phase, Leaving))
     text = "Readiness is told as it is again." if on else "Readiness is denied until `ready on`; requests are served."
     denied = state.unready or state.drain_at is not None
-    return state, [Log("info", text), Order(nrs, not_ready=denied), Answer(ticket, {"ready": not denied})]
+    # Those that leave answer for the server until they have gone; what they were ordered besides stays.
+    leave = [leaving.order(state, each) for each in state.workers.values() if _has_term(each)]
+    return state, [Log("info", text), Order(nrs, not_ready=denied), *leave, Answer(ticket, {"ready": not denied})]
+
+
+def _has_term(worker: Worker) -> bool:
+    return isinstance(worker.phase, Leaving) and worker.phase.sent_signal is Signals.SIGTERM
 
 
 WHILE_IT_ENDS = (Shutdown, Kill, Stacks, Profile, Cancel, Reopen, SetLogLevel)

@@ -65,3 +65,11 @@ def test_who_may_act_is() -> None:
         assert events == []
         assert "It has ended" in sent[0]["error"]
     assert desks._may_act(SimpleNamespace(uid=0))  # type: ignore[arg-type]
+
+
+def test_a_turn_whose_time_is_over_takes_no_other_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seconds, answered in ((60.0, 3), (0.0, 1)):
+        monkeypatch.setattr(desks, "SLICE", seconds)
+        listener = Listener(*(Request(number, "nonsense", {}) for number in range(3)), uid=0)
+        assert Desk(listener, effects(read_only=False)).turn((), STATE, 0.0) == []  # type: ignore[arg-type]
+        assert [answer["kind"] for answer in listener.sent] == ["unknown"] * answered

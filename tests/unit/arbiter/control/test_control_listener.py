@@ -39,7 +39,7 @@ class Desk:
         poll = select.poll()
         self.listener.register(poll)
         ready = {fd for fd, _ in poll.poll(0 if self.listener.has_more() else timeout * 1000)}
-        asked = self.listener.turn(ready, self.now)
+        asked = list(self.listener.turn(ready, self.now))
         for client, request in asked:
             self.requests.append(request)
             self.listener.send(client, self.answer)
@@ -223,3 +223,21 @@ def test_rubbish_of_many_clients_leaves_it_as_it_was(desk: Desk) -> None:
     with desk.connected() as client:
         client.sendall(b'{"id": 1, "do": "status"}\n')
         desk.until(lambda: desk.requests[-1:] == [Request(1, "status", {})])
+
+
+def test_clients_that_a_turn_did_not_come_to_are_the_first_of_the_next(desk: Desk) -> None:
+    """The arbiter leaves a turn when its time is over, after one request if that took long."""
+    clients = [desk.connected() for _ in range(3)]
+    for client in clients:
+        client.sendall(b'{"do":"status"}\n' * 4)
+    served = []
+    for _ in range(12):
+        assert desk.listener.has_more() or not served
+        ready = {each.socket.fileno() for each in desk.listener.clients.values()}
+        client, request = next(desk.listener.turn(ready, 0.0))
+        assert request == Request(None, "status", {})
+        served.append(client.number)
+    assert sorted(served[:3]) == [1, 2, 3]
+    assert served == served[:3] * 4
+    for each in clients:
+        each.close()

@@ -234,6 +234,15 @@ class TestWelcome:
         ask(it, Welcome(False))
         orders = [command for command in ask(it, Kill(1)) if isinstance(command, Order)]
         assert orders == [Order((1,), not_ready=True, yields=True, replaced=True)]
+        orders = [command for command in ask(it, Welcome(True)) if isinstance(command, Order)]
+        assert orders[-1] == Order((1,), yields=True, replaced=True), "it answers for those that serve"
+        assert 1 not in orders[0].nrs
+
+    def test_one_that_leaves_in_the_drain_delay_of_all_is_not_ready(self) -> None:
+        it = running(workers=2, drain_delay=10)
+        it.signal("TERM")
+        orders = [command for command in ask(it, Kill(1)) if isinstance(command, Order)]
+        assert [each.not_ready for each in orders] == [True]
 
     def test_a_server_in_its_drain_delay_stays_unready(self) -> None:
         it = running(workers=1, drain_delay=10)
