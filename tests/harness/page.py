@@ -1,4 +1,4 @@
-"""A page of the scoreboard as a core leaves it, made word by word as docs/ARCHITECTURE.md has them."""
+"""A page of the scoreboard as a core leaves it, made word by word as docs/internals/scoreboard.md has them."""
 
 from __future__ import annotations
 

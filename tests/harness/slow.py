@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tests.harness.deadline import until
+from tests.harness.deadline import PATIENCE, until
 from tests.harness.wire import Address, Wire, connect
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Crowd:
     def open(self) -> list[Client]:
         return [client for client in self.clients if client.ended is None]
 
-    def wait_all_ended(self, within: float) -> list[float]:
+    def wait_all_ended(self, within: float = PATIENCE) -> list[float]:
         """How long each connection lived, once the server has ended them all."""
         until(
             lambda: not self.open(),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            app thread                         monitor thread (no GIL)
-//!   try_next ──┐     ┌── finish                 tick: is a call stuck? who polls?
+//!   next ──────┐     ┌── next(done)             tick: is a call stuck? who polls?
 //!              ▼     ▼                               │
 //!        ┌── the baton (Mutex) ──────────────────────▼──┐
 //!        │ Reactor: connections, events, ready requests, │

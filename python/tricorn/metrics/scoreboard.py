@@ -1,4 +1,4 @@
-"""The scoreboard: a page of shared memory for each worker, which its core writes (docs/ARCHITECTURE.md).
+"""The scoreboard: a page of shared memory for each worker, which its core writes (docs/internals/scoreboard.md).
 
 The core knows the layout, so it reads the pages too. Two things go the other way. `order` is how the arbiter tells a
 worker whose Python may never run again. Workers read one another's pages, to find who is idle, so `vacate` says that a

@@ -1,7 +1,7 @@
 //! Where the fields of CPython's structures are.
 //!
 //! From 3.13 on the interpreter tells it: `_PyRuntime` begins with `_Py_DebugOffsets`. For 3.10 to 3.12 there is a table of ours, a row
-//! for each minor version, written down from `offsetof` on the headers of that version (docs/ARCHITECTURE.md says how). A row is
+//! for each minor version, written down from `offsetof` on the headers of that version (docs/internals/diagnosis.md says how). A row is
 //! not believed: `runtime.rs` looks whether the threads it leads to are threads of that process.
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
 //! Layout, version 5: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
-//! ordering between them but in the table of requests. `docs/ARCHITECTURE.md` has the table; `reader` is what others than
+//! ordering between them but in the table of requests. `docs/internals/scoreboard.md` has the table; `reader` is what others than
 //! the core do with a page.
 //!
 //! All words but `STATE` and those of responses are written under the baton or by the monitor, never by two threads at once, so that a counter

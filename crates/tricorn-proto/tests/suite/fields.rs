@@ -4,6 +4,9 @@ use support::*;
 use tricorn_proto::http1::{HeadPolicy, HeaderMap};
 use tricorn_proto::message::Scheme;
 
+/// Every byte; under Miri, to which each head costs a tenth of a second, one of seventeen.
+const EACH: usize = if cfg!(miri) { 17 } else { 1 };
+
 #[test]
 fn values_are_trimmed_and_names_keep_their_case() {
     let request = accepted(&get("X-a:b\r\nY: \t c d \t \r\nEmpty:\r\nBlank:  \r\nZ: \u{e9}\r\n"));
@@ -14,7 +17,7 @@ fn values_are_trimmed_and_names_keep_their_case() {
 
 #[test]
 fn every_byte_is_judged_in_a_name() {
-    for byte in 0..=255u8 {
+    for byte in (0..=255u8).step_by(EACH) {
         let mut input = b"GET / HTTP/1.1\r\nHost: a\r\nX".to_vec();
         input.push(byte);
         input.extend_from_slice(b"Y: b\r\n\r\n");
@@ -27,7 +30,7 @@ fn every_byte_is_judged_in_a_name() {
 
 #[test]
 fn every_byte_is_judged_in_a_value() {
-    for byte in 0..=255u8 {
+    for byte in (0..=255u8).step_by(EACH) {
         for around in [["", ""], ["x", "y"], ["", "y"], ["x", ""]] {
             let mut input = b"GET / HTTP/1.1\r\nHost: a\r\nX: ".to_vec();
             input.extend_from_slice(around[0].as_bytes());

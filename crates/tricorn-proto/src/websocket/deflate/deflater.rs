@@ -54,7 +54,7 @@ impl Deflater {
             self.context = Some((context, permit));
             return true;
         }
-        spare.give_deflate(self.kind, context);
+        let _unkept = spare.give_deflate(self.kind, context);
         if !is_smaller {
             out.truncate(start);
         }
@@ -64,7 +64,7 @@ impl Deflater {
     /// Gives the context back. The next message is compressed without what went before, which the peer need not know.
     pub fn rest(&mut self, spare: &mut ContextPool) {
         if let Some((context, _permit)) = self.context.take() {
-            spare.give_deflate(self.kind, context);
+            let _unkept = spare.give_deflate(self.kind, context);
         }
     }
 }

@@ -58,7 +58,7 @@ impl Inflater {
         if !self.takeover
             && let Some(context) = self.context.take()
         {
-            spare.give_inflate(context);
+            let _unkept = spare.give_inflate(context);
         }
         Ok(Inflation::Done)
     }

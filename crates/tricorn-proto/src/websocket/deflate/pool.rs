@@ -63,22 +63,31 @@ impl ContextPool {
         }
     }
 
-    pub(super) fn give_deflate(&mut self, kind: Kind, mut context: Compress) {
-        if self.deflate.len() < self.most {
-            context.reset();
-            self.deflate.push((kind, context));
+    /// What is not kept comes back, to be dropped by the caller: zlib-rs frees what a reference in it points to, which is
+    /// undefined for an argument of a function (Miri: "deallocating while item is strongly protected").
+    #[must_use]
+    pub(super) fn give_deflate(&mut self, kind: Kind, mut context: Compress) -> Option<Compress> {
+        if self.deflate.len() >= self.most {
+            return Some(context);
         }
+        context.reset();
+        self.deflate.push((kind, context));
+        None
     }
 
     pub(super) fn take_inflate(&mut self) -> Decompress {
         self.inflate.pop().unwrap_or_else(|| Decompress::new(false))
     }
 
-    pub(super) fn give_inflate(&mut self, mut context: Decompress) {
-        if self.inflate.len() < self.most {
-            context.reset(false);
-            self.inflate.push(context);
+    /// As for [`ContextPool::give_deflate`].
+    #[must_use]
+    pub(super) fn give_inflate(&mut self, mut context: Decompress) -> Option<Decompress> {
+        if self.inflate.len() >= self.most {
+            return Some(context);
         }
+        context.reset(false);
+        self.inflate.push(context);
+        None
     }
 
     /// Leave to keep a deflating context after its message, for as long as the permit is held. `None`: enough are kept.
