@@ -200,8 +200,8 @@ SLOW_REQUESTS = (
         "value_of_another_variable",
         "a call is known by the value of its variable, and of no other",
         f"{DOCTOR}/src/python/contexts.rs",
-        "[this, found] if this == key",
-        "[_, found] if key != 0",
+        "this == key",
+        "key != 0",
         (f"{DOCTOR} lib contexts",),
     ),
     Fault(

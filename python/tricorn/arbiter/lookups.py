@@ -8,7 +8,7 @@ writes what it was told into a pipe:
 
 The arbiter, its workers and their cores have copies of one socket for datagrams. Connected anew by the arbiter it is so
 for all of them (connect(2)). A stream is each process's own. The arbiter writes the address into a file that they all
-have (`Outlet.told`); whoever connects anew, because the stream has ended or takes no more, connects to that.
+have (`Outlet.told`); a process that connects anew, because the stream has ended or takes no more, connects to that.
 """
 
 from __future__ import annotations

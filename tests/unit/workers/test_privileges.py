@@ -122,9 +122,9 @@ def test_chown_says_why_not(tmp_path: Path) -> None:
 @as_root
 def test_a_hook_that_has_given_up_root_is_left_alone() -> None:
     def child() -> object:
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        os.setgid(UNPRIVILEGED)
+        os.setuid(UNPRIVILEGED)
         privileges.drop(0, 0, initgroups=False)
         return os.geteuid(), os.getegid()
 
-    assert in_child(child) == (NOBODY, NOBODY)
+    assert in_child(child) == (UNPRIVILEGED, UNPRIVILEGED)
