@@ -244,7 +244,13 @@ mod tests {
         }
         assert!(stood > 25, "{stood}: a busy machine may be late, and not always");
         until_gone_on();
-        assert!(!halter.halt(thread, &mut |_| std::thread::sleep(2 * LIMIT)), "it went on meanwhile");
+        let mut until_it_leaves = |_| {
+            let deadline = std::time::Instant::now() + Duration::from_secs(60);
+            while STATE.load(Ordering::Acquire) == STANDS && std::time::Instant::now() < deadline {
+                std::thread::sleep(PIECE);
+            }
+        };
+        assert!(!halter.halt(thread, &mut until_it_leaves), "it went on meanwhile");
         until_gone_on();
         assert!(!halter.halt(i32::MAX, &mut |_| {}), "there is no such thread");
         drop(halter);
