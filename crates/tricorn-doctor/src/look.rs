@@ -42,6 +42,7 @@ pub struct Doctor {
 
 /// Has a thread of this process stand still while it is read. `false`: it did not come to, or went on meanwhile.
 pub type Halt<'h> = &'h mut dyn FnMut(u32, &mut dyn FnMut(Standing)) -> bool;
+pub type AtGlance<'g> = &'g mut dyn FnMut(&mut Doctor);
 
 impl Doctor {
     /// Another process of the same user, or our own.
@@ -79,6 +80,11 @@ impl Doctor {
 
     /// Looks for about `window` at all threads but the one that looks. Blocks for that long.
     pub fn look(&mut self, window: Duration) -> Result<Look, Trouble> {
+        self.look_and(window, &mut |_| {})
+    }
+
+    /// The same, with something else to be read at each glance.
+    pub fn look_and(&mut self, window: Duration, at_glance: AtGlance<'_>) -> Result<Look, Trouble> {
         self.images.renew(maps(self.pid)?);
         let before = self.times()?;
         let begin = Instant::now();
@@ -88,6 +94,7 @@ impl Doctor {
             for _ in 0..GLANCES {
                 self.glance(&mut glances);
                 self.glance_closer(&mut glances);
+                at_glance(self);
                 std::thread::sleep(window / GLANCES as u32);
             }
             after = self.times()?;
@@ -132,8 +139,14 @@ impl Doctor {
     }
 
     /// The same. Those of these threads that compute in native code are halted for a moment each, so that the stack of that is told.
-    pub fn look_deep(&mut self, window: Duration, tids: &[u32], halt: Halt<'_>) -> Result<Look, Trouble> {
-        let mut look = self.look(window)?;
+    pub fn look_deep(
+        &mut self,
+        window: Duration,
+        tids: &[u32],
+        halt: Halt<'_>,
+        at_glance: AtGlance<'_>,
+    ) -> Result<Look, Trouble> {
+        let mut look = self.look_and(window, at_glance)?;
         let computes = |thread: &&mut Thread| tids.contains(&thread.tid) && thread.verdict.computes_natively();
         for thread in look.threads.iter_mut().filter(computes) {
             self.deepen(thread, halt);

@@ -54,7 +54,8 @@ import asyncio, time
 async def steps(count):
     for _ in range(count):
         end = time.thread_time() + 0.004
-        while time.thread_time() < end: pass
+        while time.thread_time() < end:
+            for _ in range(2000): pass
         await asyncio.sleep(0)
 
 
@@ -67,7 +68,7 @@ async def application(scope, receive, send):
 GREEN = WSGI.replace(
     "def sleeps(start):\n    time.sleep(0.3)\n",
     "def steps(start):\n    for _ in range(20):\n        end = time.thread_time() + 0.004\n"
-    "        while time.thread_time() < end: pass\n        time.sleep(0)\n",
+    "        while time.thread_time() < end:\n            for _ in range(2000): pass\n        time.sleep(0)\n",
 )
 SLOW = r"\[WARNING\] GET /(\w+) (has run for|took) ([\d.]+) s in worker \(pid:(\d+)\), {name}\. (.*)"
 SATURATED = r"\[WARNING\] The worker \(pid:(\d+)\), {name}, (has been|was) saturated for ([\d.]+) s\. (.*)"

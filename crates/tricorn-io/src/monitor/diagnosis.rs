@@ -63,7 +63,7 @@ impl Diagnosis {
         lines.extend(self.census.tell(now));
         lines.extend(self.slow.look(now, |limit| silent(shared, now, limit), &seeing, &mut self.examiner));
         if self.saturation.is_due(now) {
-            let explained = self.stalls.is_on() || self.census.is_on();
+            let explained = self.stalls.is_on(now) || self.census.is_on();
             lines.extend(self.saturation.look(now, sample(shared, now, explained)));
         }
         lines

@@ -49,7 +49,7 @@ pub(super) struct Finding {
     pub at: u64,
     /// The pool in which it waits for room.
     pub pool: Option<PoolWait>,
-    /// At the end it was at another callback, greenlet or request than at the beginning: no call of them holds up the others.
+    /// It was at another callback, greenlet or request than at the beginning: no call of them holds up the others.
     pub turns: bool,
 }
 
@@ -194,16 +194,27 @@ fn unseen(threads: &[(u64, ThreadId)], why: &str) -> Vec<Answer> {
 
 fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u64, ThreadId)]) -> Vec<Answer> {
     let tids: Vec<u32> = threads.iter().map(|(_, thread)| *thread as u32).collect();
-    let before = nestings(doctor, &tids);
-    let looked = match depth {
-        Depth::Deep(halter) => doctor.look_deep(WINDOW, &tids, &mut |tid, read| halt(halter, tid, read)),
-        Depth::Plain | Depth::Taken => doctor.look(WINDOW),
+    let mut before = nestings(doctor, &tids);
+    let mut turns = vec![false; tids.len()];
+    // At each glance, since a thread that goes round may be at the same again when the look is over.
+    let mut compare = |doctor: &mut Doctor| {
+        for ((turns, before), now) in turns.iter_mut().zip(&mut before).zip(nestings(doctor, &tids)) {
+            *turns |= takes_turns(before, &now);
+            // One that was seen between two callbacks tells nothing.
+            if now.len() > before.len() {
+                *before = now;
+            }
+        }
     };
+    let looked = match depth {
+        Depth::Deep(halter) => doctor.look_deep(WINDOW, &tids, &mut |tid, read| halt(halter, tid, read), &mut compare),
+        Depth::Plain | Depth::Taken => doctor.look_and(WINDOW, &mut compare),
+    };
+    compare(doctor);
     let mut look = match looked {
         Ok(look) => look,
         Err(trouble) => return unseen(threads, &trouble.to_string()),
     };
-    let after = nestings(doctor, &tids);
     let at = clock::now();
     let mut found = Vec::new();
     for (index, &(number, tid)) in threads.iter().enumerate() {
@@ -222,7 +233,7 @@ fn examine(doctor: &mut Doctor, depth: &Depth, sites: &[WaitSite], threads: &[(u
             missing: missing.join(" "),
             at,
             pool: waits_in(sites, &thread.python),
-            turns: takes_turns(&before[index], &after[index]),
+            turns: turns[index],
             thread,
         })));
     }

@@ -194,7 +194,7 @@ impl Episode {
             ("delayed", self.most.into()),
             ("waiting", self.most.into()),
             ("in_flight", last.in_flight.into()),
-            ("oldest", seconds(last.oldest).into()),
+            ("oldest", seconds(if last.hub { 0 } else { last.oldest }).into()),
             ("requests", last.requests.saturating_sub(first.requests).into()),
             ("cost", seconds(self.cost).into()),
             ("cost_added", seconds(self.cost.saturating_sub(self.told_cost)).into()),

@@ -16,6 +16,8 @@ const LASTING: u64 = 700 * MILLI;
 const PATIENCE: u64 = SECOND;
 /// A monitor that is so late has been without a processor.
 const LATE: u64 = 20 * MILLI;
+/// For so long a call that held up the loop explains why requests take long.
+const MOMENT: u64 = SECOND;
 /// The shares of an episode are told where it was seen for so long; else those of the look.
 const SEEN: u64 = 20 * MILLI;
 
@@ -48,6 +50,8 @@ pub(super) struct Stalls {
     number: u64,
     /// Since when the loop was at the same, and how much of that time the monitor was late in.
     paused: (u64, u64),
+    /// When one call was last found to hold up the loop.
+    named: Option<u64>,
     episode: Option<Episode>,
     /// Over, and not told yet.
     waiting: Option<Episode>,
@@ -109,7 +113,7 @@ impl Episode {
 
 impl Stalls {
     pub fn new(threshold: u64) -> Stalls {
-        Stalls { threshold, number: 0, paused: (0, 0), episode: None, waiting: None }
+        Stalls { threshold, number: 0, paused: (0, 0), named: None, episode: None, waiting: None }
     }
 
     /// Looks at the loop: a line for the arbiter.
@@ -121,9 +125,10 @@ impl Stalls {
         self.tell(scene.now)
     }
 
-    /// The loop is held up by one call, as far as that is known.
-    pub fn is_on(&self) -> bool {
-        self.episode.as_ref().is_some_and(|episode| episode.finding.as_ref().is_none_or(|finding| !finding.turns))
+    /// The loop is held up by one call, or was a moment ago.
+    pub fn is_on(&self, now: u64) -> bool {
+        let is_one = |episode: &Episode| episode.finding.as_ref().is_some_and(|finding| !finding.turns);
+        self.episode.as_ref().is_some_and(is_one) || self.named.is_some_and(|named| now < named + MOMENT)
     }
 
     pub fn found(&mut self, finding: Finding) {
@@ -132,6 +137,9 @@ impl Stalls {
             episode.number == finding.number && episode.end.is_none_or(|end| finding.at <= end)
         };
         if let Some(episode) = self.episode.iter_mut().chain(self.waiting.iter_mut()).find(is_of) {
+            if !finding.turns {
+                self.named = Some(finding.at);
+            }
             episode.finding = Some(finding);
         }
     }
@@ -394,12 +402,13 @@ mod tests {
         it.stall(1000, 14);
         it.at(2101, Some(2000), 2, None);
         it.finds(14, 2140);
-        assert!(!it.stalls.is_on());
+        assert!(!it.stalls.is_on(2140 * MILLI));
         it.at(2900, Some(2000), 2, None);
         it.at(2950, None, 0, None);
         assert!(it.told.is_empty() && it.stalls.waiting.is_none());
         it.turns = false;
         it.stall(4000, 14);
+        assert!(it.stalls.is_on(4300 * MILLI) && !it.stalls.is_on(5300 * MILLI), "for a moment after its end");
         assert_eq!(it.told.len(), 1);
     }
 
