@@ -14,7 +14,8 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     text = environ["QUERY_STRING"]
     if what == "print":
         print(text, "printed", flush=True)
-        print(text, "to stderr", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{text} to stderr\n")  # in one piece: a line of the server's may come at any time
+        sys.stderr.flush()
         os.write(1, f"{text} by C\n".encode())
     elif what == "errors":
         environ["wsgi.errors"].write(f"{text} to wsgi.errors\nin two lines\n")

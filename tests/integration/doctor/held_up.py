@@ -158,8 +158,8 @@ def computes() -> None:
 
 
 def asks_the_time() -> None:
-    end = time.thread_time() + SECONDS
-    while time.thread_time() < end: pass  # here  # fmt: skip  # noqa: E701
+    end = time.perf_counter() + SECONDS
+    while time.perf_counter() < end: pass  # here  # fmt: skip  # noqa: E701
 
 
 def compresses() -> None:

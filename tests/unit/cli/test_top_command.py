@@ -54,7 +54,7 @@ class Looking:
     def __init__(self) -> None:
         self.looks = list(busy_shop())
 
-    def look(self) -> Look:
+    def look(self, *, routes: bool = False) -> Look:
         return self.looks.pop(0)
 
     def close(self) -> None:
