@@ -30,7 +30,7 @@ from tests.harness import REFERENCE, proc
 from tests.harness.deadline import until
 from tests.harness.site import Site
 
-MUTANTS = int(os.environ.get("TRICORN_MUTANTS", "3000"))
+MUTANTS = int(os.environ.get("TRICORN_MUTANTS", "1200"))
 SEED = int(os.environ.get("TRICORN_SEED", "20261125"))
 
 pytestmark = [
