@@ -154,7 +154,8 @@ def computes() -> None:
     end = time.thread_time() + SECONDS
     number = 0
     while time.thread_time() < end:
-        number += 1  # in one of these lines
+        for _ in range(2000):
+            number += 1  # in one of these lines
 
 
 def asks_the_time() -> None:
