@@ -662,8 +662,8 @@ class Transport:
         So an access logger of aiohttp is told (`aiohttp.abc.AbstractAccessLogger.log`).
         """
 
-    def name_route(self, name: object) -> None:
-        """The application's route of the request under way is called so (`route_metrics`)."""
+    def serves(self, request: object) -> None:
+        """This is the request under way: when its response begins it is asked for its route (`route_metrics`)."""
 
     def close(self) -> None: ...
     def abort(self) -> None: ...

@@ -58,13 +58,9 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
     if inspect.iscoroutinefunction(found):
         found = await found()
     if isinstance(found, web.AppRunner):
-        if config.route_metrics:
-            _tell_routes(found.app)
         return found
     if not isinstance(found, web.Application):
         raise TypeError(f"expected a web.Application or a coroutine function that returns one, not {found!r}")
-    if config.route_metrics:
-        _tell_routes(found)
     return Runner(
         found,
         logger=log,
@@ -73,20 +69,6 @@ async def make_runner(found: Any, config: Config, log: Logger) -> web.AppRunner:
         shutdown_timeout=config.graceful_timeout * LAST_RESORT,
         **HANDLER,
     )
-
-
-def _tell_routes(application: web.Application) -> None:
-    """Responses of this application say which of its routes they are of, before they begin."""
-    if application.on_response_prepare.frozen:  # by a runner that was set up: its routes are not told
-        return
-
-    async def tell(request: web.Request, _: web.StreamResponse) -> None:
-        resource = request.match_info.route.resource
-        name_route = getattr(request.transport, "name_route", None)
-        if resource is not None and name_route is not None:
-            name_route(resource.canonical)
-
-    application.on_response_prepare.append(tell)
 
 
 def make_gateway(
@@ -106,6 +88,8 @@ def make_gateway(
     assert server is not None, "the runner is not set up"
     if config.trusted_proxy_headers:
         server.request_factory = _believing(server.request_factory)
+    if config.route_metrics:
+        server.request_factory = _introduced(server.request_factory)
 
     def make_protocol(transport: Transport) -> Any:
         protocol: Any = server()
@@ -124,6 +108,18 @@ def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
         request = make(message, payload, protocol, writer, task)
         peer, scheme = (protocol.transport.get_extra_info(name) for name in ("peername", "scheme"))
         return request.clone(remote=str(peer[0] if peer else ""), scheme=str(scheme or request.scheme))
+
+    return make_request
+
+
+def _introduced(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
+    """Requests that their transports know, which ask them for their routes. A signal of aiohttp's would cost more."""
+
+    def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        request = make(message, payload, protocol, writer, task)
+        if protocol.transport is not None:
+            protocol.transport.serves(request)
+        return request
 
     return make_request
 

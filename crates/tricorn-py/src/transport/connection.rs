@@ -55,6 +55,8 @@ pub struct State {
     pub closed: bool,
     /// What the hooks were told.
     pub told: Told,
+    /// The protocol's own request, until its response begins: it knows its route by then.
+    pub request: Option<Py<PyAny>>,
 }
 
 /// The transport of one connection.

@@ -37,12 +37,10 @@ impl Transport {
         writing::end_response(slf)
     }
 
-    /// The application's route of the request under way is called so, for `route_metrics`.
-    fn name_route(&self, name: &Bound<'_, PyAny>) {
-        let route = self.ground.shared.routes.place(name);
-        if let Some(exchange) = self.state().active.exchange_mut() {
-            exchange.timing.route = route;
-        }
+    /// This is the protocol's object for the request under way: when its response begins it is asked for its route, for
+    /// `route_metrics`.
+    fn serves(&self, request: Py<PyAny>) {
+        self.state().request = Some(request);
     }
 
     /// Nothing more is written; what was written is sent.

@@ -5,6 +5,7 @@ use super::outcome::Outcome;
 use crate::panics::{self, Panicked};
 use crate::pieces::{Piece, write_file};
 use pyo3::buffer::PyBuffer;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::os::fd::RawFd;
@@ -14,11 +15,34 @@ use tricorn_proto::response::{End, Fault};
 
 /// Writes what the protocol has to say.
 pub fn put(slf: &Bound<'_, Transport>, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    let request = slf.get().state().request.take();
+    if let Some(request) = request {
+        name_route(slf, request.bind(slf.py()));
+    }
     let bytes = match data.cast::<PyBytes>() {
         Ok(bytes) => bytes.clone(),
         Err(_) => PyBytes::new(slf.py(), &PyBuffer::<u8>::get(data)?.to_vec(slf.py())?),
     };
     with(slf, |engine, state, exchange, parser| Speech { engine, state, exchange, bytes: &bytes }.speak(parser))
+}
+
+/// The route of a request of aiohttp's, as its router has found it. One that was found on no route has none.
+fn name_route(slf: &Bound<'_, Transport>, request: &Bound<'_, PyAny>) {
+    let (this, py) = (slf.get(), slf.py());
+    let resource = request
+        .getattr(intern!(py, "match_info"))
+        .and_then(|found| found.getattr(intern!(py, "route")))
+        .and_then(|route| route.getattr(intern!(py, "resource")));
+    let Ok(resource) = resource else { return };
+    if resource.is_none() {
+        return;
+    }
+    if let Ok(name) = resource.getattr(intern!(py, "canonical")) {
+        let route = this.ground.shared.routes.place(&name);
+        if let Some(exchange) = this.state().active.exchange_mut() {
+            exchange.timing.route = route;
+        }
+    }
 }
 
 /// Sends a piece of a file as the next of the body; false if the response has no place for it.
