@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Json = dict[str, object]
 
 MOST_LOGGED = 200
-SLICE = 0.001
+SLICE = 0.0005
 """Seconds of a turn after which no other request is taken: the loop looks at the workers before."""
 
 
