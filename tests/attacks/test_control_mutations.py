@@ -29,6 +29,7 @@ from tricorn.control.client import Control
 from tests.harness import REFERENCE, proc
 from tests.harness.deadline import until
 from tests.harness.site import Site
+from tests.harness.wire import drain
 
 MUTANTS = int(os.environ.get("TRICORN_MUTANTS", "1200"))
 SEED = int(os.environ.get("TRICORN_SEED", "20261125"))
@@ -232,14 +233,9 @@ class Client:
 
     def listen(self) -> bool:
         """Whether it is over."""
-        try:
-            while piece := self.socket.recv(PIECE):
-                self.answer += piece
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
-        return True
+        read, is_over = drain(self.socket)
+        self.answer += read
+        return is_over
 
 
 def test_a_server_answers_or_closes_and_goes_on(tmp_path: Path) -> None:

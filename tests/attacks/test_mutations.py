@@ -19,7 +19,7 @@ from tests.attacks.bad_requests import ALL, get, post
 from tests.attacks.conftest import guarded
 from tests.conftest import Pool
 from tests.harness import REFERENCE, Server, each, proc, until
-from tests.harness.wire import chunked
+from tests.harness.wire import chunked, drain
 
 REQUESTS = int(os.environ.get("TRICORN_MUTANTS", "20000"))
 SEED = int(os.environ.get("TRICORN_SEED", "20261121"))
@@ -100,14 +100,9 @@ class Mutant:
 
     def listen(self) -> bool:
         """Reads what is there; says whether the connection is over."""
-        try:
-            while piece := self.sock.recv(65536):
-                self.answer += piece
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass
-        return True
+        read, is_over = drain(self.sock)
+        self.answer += read
+        return is_over
 
 
 def attack(server: Server) -> Counter[str]:

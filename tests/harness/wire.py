@@ -91,6 +91,19 @@ def request(
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + (body or b"")
 
 
+def drain(sock: socket.socket) -> tuple[bytes, bool]:
+    """What a socket that does not block has to be read, and whether its connection is over."""
+    read = b""
+    try:
+        while piece := sock.recv(65536):
+            read += piece
+    except BlockingIOError:
+        return read, False
+    except OSError:
+        pass
+    return read, True
+
+
 def chunked(pieces: Iterable[bytes], trailers: bytes = b"") -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n" + trailers + b"\r\n"
 

@@ -1,6 +1,7 @@
 //! What is sent to statsd and syslog, whatever becomes of the collector.
 #![allow(clippy::expect_used)] // A test may panic, in its helpers too.
 use crate::harness::{MILLI, SECOND, until, until_some};
+use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -244,14 +245,20 @@ fn a_message_of_which_a_stream_had_taken_a_part_goes_whole_to_the_next_connectio
     assert_eq!((first_message(&server, &relay), relay.lost()), (LONG, 0));
 }
 
-#[test]
-fn a_stream_is_opened_anew_where_the_name_leads_by_then() {
-    let (here, there) = (listener(), listener());
-    let mut told = tempfile();
+/// A relay with a message for a listener, and the file that tells it where the name leads by then.
+fn following(here: &TcpListener) -> (Relay, File) {
+    let told = tempfile();
     let address = Address::Tcp(here.local_addr().expect("an address"));
     let socket = Socket::new(address, None).following(told.try_clone().expect("a descriptor").into());
     let relay = Relay::new(SYSLOG, socket);
     add(&relay, "first\0");
+    (relay, told)
+}
+
+#[test]
+fn a_stream_is_opened_anew_where_the_name_leads_by_then() {
+    let (here, there) = (listener(), listener());
+    let (relay, mut told) = following(&here);
     let first = accepted(&here, &relay);
     for nonsense in ["", "nowhere\n", "127.0.0.1:1"] {
         told.rewind().expect("a file");
@@ -271,11 +278,7 @@ fn a_stream_is_opened_anew_where_the_name_leads_by_then() {
 #[test]
 fn a_stream_that_takes_nothing_is_left_when_the_name_leads_elsewhere() {
     let (here, there) = (listener(), listener());
-    let mut told = tempfile();
-    let address = Address::Tcp(here.local_addr().expect("an address"));
-    let socket = Socket::new(address, None).following(told.try_clone().expect("a descriptor").into());
-    let relay = Relay::new(SYSLOG, socket);
-    add(&relay, "first\0");
+    let (relay, mut told) = following(&here);
     let deaf = accepted(&here, &relay);
     fill(&relay);
     writeln!(told, "{}", there.local_addr().expect("an address")).expect("a file");
@@ -288,7 +291,7 @@ fn listener() -> TcpListener {
 }
 
 /// A file without a name.
-fn tempfile() -> std::fs::File {
+fn tempfile() -> File {
     let path = Place::new("told").0.with_extension("told");
     let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
     std::fs::remove_file(path).expect("its name");

@@ -263,7 +263,12 @@ impl Transport {
 
     /// The protocol has no connection any more, and is told so soon, once.
     pub fn lose(&self, py: Python<'_>, why: Option<PyErr>) {
-        self.state().closed = true;
+        let request = {
+            let mut state = self.state();
+            state.closed = true;
+            state.request.take()
+        };
+        drop(request); // it refers to the protocol, which refers to this
         let Some(protocol) = lock(&self.protocol).take() else { return };
         let told = protocol.bind(py).getattr(intern!(py, "connection_lost")).and_then(|lost| {
             let why = why.map_or_else(|| py.None(), |why| why.into_value(py).into_any());
