@@ -267,6 +267,8 @@ pub const ACCEPT_BURST: u32 = 64;
 pub const READ_BURST: usize = 256 * 1024;
 /// Steps of work while the baton is held once: an event, a new connection, an end by a deadline. Each takes up to some 20 µs.
 pub const STEPS: u32 = 16;
+/// Steps that an answer of the reactor's own takes: a page is written, a line logged, and our side closed.
+pub const REJECTION_STEPS: u32 = 3;
 /// Bytes that are read or sent in the time of a step.
 pub const STEP_BYTES: usize = 16 * 1024;
 /// Places of the table of connections, or deadlines, that are looked at while the baton is held once.

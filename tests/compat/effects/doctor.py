@@ -27,7 +27,7 @@ PYCURL = "class Curl:\n    def perform(self): pass\nclass CurlMulti:\n    def se
 IMPORTS = {"pycurl.py": PYCURL, "loud.py": "import pycurl\nfrom gallery import application\n"}
 BLOCKS = r"pycurl .* blocks the whole worker"
 HEALED = r"pycurl .* transfers are made by threads"
-HELD_UP = r"held up for 0\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
+HELD_UP = r"held up for \d+\.\d+ s by one call\. Blocked .*slow\.py:5 in wait"
 
 
 def seconds(config: str, count: int = 6) -> float:
@@ -38,6 +38,16 @@ def seconds(config: str, count: int = 6) -> float:
         began = time.monotonic()
         assert {reply.status for reply in pool.map(lambda _: server.get("/"), range(count))} == {204}
         return time.monotonic() - began
+
+
+def ask_until(server: Site, pattern: str) -> None:
+    """Asks again while nothing is told: a crowded machine may keep the doctor from its look until the request is over."""
+
+    def is_told() -> bool:
+        assert server.get("/").status == 204
+        return bool(server.log.matching(pattern))
+
+    until(is_told, f"the log has {pattern!r}")
 
 
 def sees_doctor(directory: Path) -> None:
@@ -93,13 +103,13 @@ def sees_doctor_threshold(directory: Path) -> None:
             for _ in range(3):
                 assert server.get("/").status == 204
             if is_told:
-                server.log.wait(HELD_UP)
+                ask_until(server, HELD_UP)
             assert bool(server.log.matching(HELD_UP)) == is_told
 
 
 def sees_doctor_slow_request(directory: Path) -> None:
     files = {"slow.py": LIBRARY, "waits.py": APPLICATION}
-    says = r"GET / has run for 0\.\d+ s in worker .*Blocked .*slow\.py:5 in wait"
+    says = r"GET / has run for \d+\.\d+ s in worker .*Blocked .*slow\.py:5 in wait"
     for more, is_told in (
         ("doctor_slow_request = 0.1\n", True),
         ("", False),
@@ -110,7 +120,7 @@ def sees_doctor_slow_request(directory: Path) -> None:
             for _ in range(3):
                 assert server.get("/").status == 204
             if is_told:
-                server.log.wait(says)
+                ask_until(server, says)
             assert bool(server.log.matching(says)) == is_told
 
 
@@ -121,5 +131,5 @@ def sees_doctor_deep(directory: Path) -> None:
         with Site(f"worker_class = 'gevent'\n{more}", app="waits:application", files=files) as server:
             for _ in range(3):
                 assert server.get("/").status == 204
-            server.log.wait(HELD_UP)
+            ask_until(server, HELD_UP)
             assert bool(server.log.matching(r"doctor_deep needs the signal")) == is_told

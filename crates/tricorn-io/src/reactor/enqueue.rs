@@ -123,11 +123,10 @@ impl Reactor {
     /// once.
     pub fn trim_queue(&mut self, now: u64) {
         let before = self.admission.waiting();
-        for id in self.admission.take_late(now, config::STEPS as usize) {
-            self.work.takes_step();
+        for id in self.admission.take_late(now, (config::STEPS / config::REJECTION_STEPS) as usize) {
             self.shed(id, Word::QueueLate);
         }
-        while self.work.takes_step()
+        while !self.work.is_hold_over()
             && let Some(id) = self.admission.take_excess(self.work.looked_at(), clock::now)
         {
             self.shed(id, Word::QueueFull);

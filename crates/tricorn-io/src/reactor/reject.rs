@@ -5,6 +5,7 @@ use super::outgoing::Then;
 use super::phase::Phase;
 use super::respond::Delivery;
 use crate::clock;
+use crate::config;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::responder::Responder;
@@ -74,6 +75,7 @@ impl Reactor {
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && !request.partial;
         let is_draining = self.deadlines.timeouts().is_draining();
+        self.work.spend_steps(config::REJECTION_STEPS);
         let may_keep = is_read && !is_draining && self.config.keepalive > 0;
         let keep = may_keep && request.head.keep_alive;
         let method = method_of(&request, conn.phase.get());
@@ -107,7 +109,7 @@ impl Reactor {
     /// Answers requests that wait, as many as the baton may be held for, and tells their clients that another try is safe: none
     /// of them was begun.
     pub fn shed_stranded(&mut self) {
-        while self.work.takes_step()
+        while !self.work.is_hold_over()
             && let Some(id) = self.admission.take_oldest()
         {
             if let Some(peer) = self.reject(id, &STRANDED, Word::Leaving) {

@@ -22,7 +22,7 @@ const TOO_MANY: Rejection<'_> = Rejection::for_now(
 );
 
 /// Most heads that are given up at a time.
-const MOST: usize = config::STEPS as usize / 2;
+const MOST: usize = (config::STEPS / config::REJECTION_STEPS) as usize;
 
 impl Reactor {
     /// More of this head is still to come: counts what there is so far.
@@ -65,9 +65,6 @@ impl Reactor {
             if self.buffers.are_heads_relieved() || nr > 0 && self.work.is_hold_over() {
                 break;
             }
-            // A page is written, a line logged, and our side closed.
-            self.work.takes_step();
-            self.work.takes_step();
             self.log.warn(Incident::HeadRefused);
             self.reject(id, &TOO_MANY, Word::HeadsShed);
         }

@@ -129,6 +129,12 @@ impl Work {
         may
     }
 
+    /// What was done took so many steps.
+    #[inline]
+    pub fn spend_steps(&mut self, steps: u32) {
+        self.steps = self.steps.saturating_sub(steps);
+    }
+
     /// The holder of the baton has done what it may.
     #[inline]
     pub fn is_hold_over(&self) -> bool {

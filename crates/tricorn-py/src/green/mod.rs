@@ -13,6 +13,7 @@
 //! A greenlet's stack is copied away while it waits: nothing here borrows from a `RefCell` across a switch, and no address
 //! on the stack is told to anybody.
 mod library;
+mod running;
 mod task;
 
 use crate::core::Core;
@@ -28,7 +29,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
-use rustc_hash::FxHashMap;
+use running::Running;
 use std::cell::{Cell, RefCell};
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -75,7 +76,7 @@ pub struct GreenServer {
     /// `poll` runs: it starts what there is to be started.
     polls: Cell<bool>,
     /// With `request_timeout` or `profile_after`: which greenlet has which slot.
-    running: RefCell<FxHashMap<usize, Py<PyAny>>>,
+    running: RefCell<Running>,
     samples: Samples,
     made: Cell<u64>,
     /// Called once, when the hub was held up for the first time.
@@ -168,8 +169,7 @@ impl GreenServer {
     /// Called in a signal handler, which raises it: the greenlet is what holds up the hub.
     fn late_call(&self, py: Python<'_>) -> PyResult<Option<Py<PyType>>> {
         let current = self.library.current(py)?;
-        let running = self.running.borrow();
-        let slot = running.iter().find(|(_, greenlet)| greenlet.is(&current)).map(|(slot, _)| *slot);
+        let slot = self.running.borrow().slot_of(&current);
         let Some(slot) = slot.filter(|slot| self.engine.is_late_at(*slot)) else { return Ok(None) };
         // The frame below the handler's.
         if let Ok(frame) = py.import("sys").and_then(|sys| sys.call_method1(intern!(py, "_getframe"), (1,))) {
@@ -181,7 +181,7 @@ impl GreenServer {
     /// The greenlets whose slots are known, with these.
     fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)> {
         let Ok(running) = self.running.try_borrow() else { return Vec::new() };
-        running.iter().map(|(slot, greenlet)| (*slot, greenlet.clone_ref(py))).collect()
+        running.all(py)
     }
 
     /// Lets go of the greenlets; what ended the service is raised. Called when `done` was, or in its place.
@@ -279,7 +279,7 @@ impl GreenServer {
 
     fn raise_in_late_calls(&self, py: Python<'_>) {
         for slot in self.engine.take_late() {
-            let greenlet = self.running.borrow().get(&slot).map(|greenlet| greenlet.clone_ref(py));
+            let greenlet = self.running.borrow().at(py, slot);
             let (Some(greenlet), Some(error)) = (greenlet, self.core.get().late_error(py, slot)) else { continue };
             if let Ok(frame) = greenlet.bind(py).getattr(intern!(py, "gr_frame")) {
                 self.engine.tell_stack(slot, stack_from(frame));

@@ -92,7 +92,8 @@ impl GreenServer {
     /// Its request does not run any more.
     fn forget(&self, task: &mut Task) {
         if let Some(slot) = task.slot.take() {
-            self.running.borrow_mut().remove(&slot);
+            let ended = self.running.borrow_mut().remove(slot);
+            drop(ended); // after the borrow: its end may be code of the application
         }
     }
 
