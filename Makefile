@@ -46,7 +46,8 @@ test: ## Everything: the wheel in a clean environment, the Rust tests and every 
 
 # tricorn-py is an extension module: its symbols of Python are resolved by the interpreter that loads it, so cargo cannot
 # link it into a test program. It holds no logic of its own and is tested from Python.
-CARGO_TEST := cargo test --workspace --exclude tricorn-py
+# Most of their time is waiting: for deadlines, and for threads of servers.
+CARGO_TEST := RUST_TEST_THREADS=$$((4 * $$(nproc))) cargo test --workspace --exclude tricorn-py
 
 .PHONY: compile-tests
 compile-tests: $(VENV)/.made
@@ -79,8 +80,7 @@ pytest: build ## Only the Python tests (PYTEST_ARGS="-k name" chooses)
 	@$(PYTEST) -n $$((6 * $$(nproc))) --dist loadfile --no-loadscope-reorder --durations=40 $(PYTEST_ARGS) $(call again,$(PYTEST_ARGS))
 
 # What differs between versions of Python is the start, the C API under the gateways, threads and signals.
-SMOKE := tests/unit/config tests/unit/gateway tests/unit/workers tests/integration/test_signals.py \
-  tests/conformance/wsgi_pep3333 -k "unit or gthread or asgi"
+SMOKE := tests/unit/gateway tests/integration/test_signals.py tests/conformance/wsgi_pep3333 -k "unit or gthread or asgi"
 .PHONY: pytest-smoke
 pytest-smoke: build
 	@$(PYTEST) -q -n 2 --dist loadfile $(SMOKE) $(call again,$(SMOKE))

@@ -297,7 +297,7 @@ def test_what_outlives_its_request_cannot_write_into_another(server: Server, nam
 
 # Many.
 
-REQUESTS = 10_000
+REQUESTS = 6_000
 CLIENTS = 8
 
 
@@ -367,7 +367,7 @@ def made(server: Server) -> int:
 
 @pytest.mark.beyond_reference("a greenlet there serves a whole connection")
 @pytest.mark.timeout(120)
-def test_ten_thousand_requests_over_eight_connections(server: Server) -> None:
+def test_thousands_of_requests_over_eight_connections(server: Server) -> None:
     """Of all kinds, of which most use greenlets again: as few are made as have to be, and memory stays where it was."""
     Mixed(server, 2000)
     worker = server.worker_pid()

@@ -14,7 +14,7 @@ from tests.harness.needs import needs
 from tests.harness.postgres import Postgres, postgres  # noqa: F401 (a fixture)
 from tests.harness.wire import request
 
-CLIENTS = {"asyncio": 10_000, "uvloop": 40_000}
+CLIENTS = {"asyncio": 10_000, "uvloop": 20_000}
 FIRST = 5_000
 AT_ONCE = 200
 NO_UVLOOP = pytest.mark.skipif(find_spec("uvloop") is None, reason="uvloop is not installed")

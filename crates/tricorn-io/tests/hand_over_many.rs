@@ -13,7 +13,7 @@ use tricorn_io::Config;
 const CONNECTIONS: usize = 10_000;
 /// So many connections at a time, of so many clients.
 const BATCH: usize = 500;
-const CLIENTS: usize = 8;
+const CLIENTS: usize = 24;
 
 fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc").count()

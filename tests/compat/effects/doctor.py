@@ -41,7 +41,7 @@ def seconds(config: str, count: int = 6) -> float:
 
 
 def ask_until(server: Site, pattern: str) -> None:
-    """Asks again while nothing is told: a crowded machine may keep the doctor from its look until the request is over."""
+    """Asks again while nothing is told: on a crowded machine the request may be over before the doctor looks."""
 
     def is_told() -> bool:
         assert server.get("/").status == 204
