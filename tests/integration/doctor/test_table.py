@@ -109,7 +109,7 @@ SOME = {
     "asgi-uvloop": ("psycopg2_connects", "flushes", "waits_for_lock", "computes"),
     "tornado": ("flushes", "waits_for_lock", "keeps_the_gil"),
 }
-"""What a class may make a difference to: one row of each kind. That a loop computes is found out in the same way under each."""
+"""What a class may make a difference to: one row of each kind. That a loop computes is found out in one way by all."""
 
 
 def test_each_function_of_the_application_has_a_row() -> None:
