@@ -50,6 +50,9 @@ IMPORT = "\n#[allow(unused_imports)]\nuse tricorn_proto::fault;\n"
 """Crates above it share its switch; one that does not stand on it has its own."""
 
 
+CONDITION = re.compile(r"if ([^{}]+?)( \{)?")
+
+
 class Misfit(Exception):
     """A row and its file do not go together."""
 
@@ -106,7 +109,11 @@ def faulty_crates() -> list[str]:
 
 
 def switched(fault: Fault) -> str:
-    """Rust that is either: an expression in parentheses, or a statement."""
+    """Rust that is either: an expression in parentheses, a condition with its `if`, or a statement."""
+    conditions = [CONDITION.fullmatch(half) for half in (fault.before, fault.after)]
+    if all(conditions):
+        before, after = (found for found in conditions if found)
+        return f'if (if crate::fault("{fault.name}") {{ {after[1]} }} else {{ {before[1]} }}){before[2] or ""}'
     choice = f'if crate::fault("{fault.name}") {{ {fault.after} }} else {{ {fault.before} }}'
     return choice if fault.before.rstrip().endswith((";", "}")) else f"({choice})"
 

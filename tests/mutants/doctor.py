@@ -309,7 +309,7 @@ DOCTOR = (
         "the_first_request_may_import",
         "nothing is told before a worker has answered a request",
         "crates/tricorn-io/src/monitor/diagnosis.rs",
-        "board.get(Word::Requests) > 0",
+        "shared.board.get(Word::Requests) > 0",
         "true",
         ("tests/integration/test_stalls.py -k first",),
     ),

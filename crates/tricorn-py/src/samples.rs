@@ -13,10 +13,10 @@ pub struct Samples {
 /// File, line and function.
 type Frame = (String, i32, String);
 
-/// A place, and its frames.
+/// A slot, and its frames.
 type Found = Vec<(usize, Vec<Frame>)>;
 
-/// A place, and the pool where it waits for room: its name, its size, the frame of the library, that of the application.
+/// A slot, and the pool where it waits for room: its name, its size, the frame of the library, that of the application.
 type Seats = Vec<(usize, Option<(String, String, Frame, Option<Frame>)>)>;
 
 impl Samples {
@@ -32,18 +32,18 @@ impl Samples {
     /// Tells what was asked for, if something was.
     #[inline]
     pub fn tell(&self, py: Python<'_>, engine: &Engine, calls: impl FnOnce() -> Vec<(usize, Py<PyAny>)>) {
-        if let Some(places) = engine.take_sample_order() {
-            self.tell_these(py, engine, places, calls());
-        } else if let Some(places) = engine.take_roll_order() {
+        if let Some(slots) = engine.take_sample_order() {
+            self.tell_these(py, engine, slots, calls());
+        } else if let Some(slots) = engine.take_roll_order() {
             // One of the two at a time: the other one's order keeps.
-            self.tell_roll(py, engine, places, calls());
+            self.tell_roll(py, engine, slots, calls());
         }
     }
 
     #[cold]
-    fn tell_roll(&self, py: Python<'_>, engine: &Engine, places: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
+    fn tell_roll(&self, py: Python<'_>, engine: &Engine, slots: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
         let Some(function) = self.roll.get(py) else { return };
-        let found = function.bind(py).call1((places, calls)).and_then(|found| found.extract::<Seats>());
+        let found = function.bind(py).call1((slots, calls)).and_then(|found| found.extract::<Seats>());
         let frame = |(file, line, function): Frame| PyFrame { file, function, line };
         let seat = |(pool, size, site, line): (String, String, Frame, Option<Frame>)| PoolWait {
             pool,
@@ -52,21 +52,21 @@ impl Samples {
             line: line.map(frame),
         };
         match found {
-            Ok(found) => engine.tell_roll(found.into_iter().map(|(place, wait)| (place, wait.map(seat))).collect()),
+            Ok(found) => engine.tell_roll(found.into_iter().map(|(slot, wait)| (slot, wait.map(seat))).collect()),
             Err(error) => error.write_unraisable(py, Some(function.bind(py))),
         }
     }
 
     #[cold]
-    fn tell_these(&self, py: Python<'_>, engine: &Engine, places: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
+    fn tell_these(&self, py: Python<'_>, engine: &Engine, slots: Vec<usize>, calls: Vec<(usize, Py<PyAny>)>) {
         let Some(function) = self.samples.get(py) else { return };
         let began = clock::thread_cpu();
-        let found = function.bind(py).call1((places, calls)).and_then(|found| found.extract::<Found>());
+        let found = function.bind(py).call1((slots, calls)).and_then(|found| found.extract::<Found>());
         match found {
             Ok(found) => {
                 let frame = |(file, line, function): Frame| PyFrame { file, function, line };
                 let frames = |frames: Vec<_>| frames.into_iter().map(frame).collect::<Frames>();
-                let found = found.into_iter().map(|(place, stack)| (place, frames(stack))).collect();
+                let found = found.into_iter().map(|(slot, stack)| (slot, frames(stack))).collect();
                 engine.tell_samples(found, clock::thread_cpu().saturating_sub(began));
             }
             Err(error) => error.write_unraisable(py, Some(function.bind(py))),

@@ -53,7 +53,7 @@ impl Engine {
 
 extern "C" fn prepare() {
     let Some(Guarded { shared, .. }) = GUARDED.get() else { return };
-    let locks = (shared.waiting.streams.places(), shared.baton.take_for_fork());
+    let locks = (shared.waiting.streams.slots(), shared.baton.take_for_fork());
     HELD.set(Some(locks));
 }
 

@@ -170,17 +170,17 @@ impl Engine {
         late.into_iter().filter(|began| self.shared.waiting.is_at(began)).map(|began| began.slot).collect()
     }
 
-    /// The places of the calls whose frames the hub is to tell ([`Engine::tell_samples`]).
+    /// The slots of the calls whose frames the hub is to tell ([`Engine::tell_samples`]).
     #[inline]
     pub fn take_sample_order(&self) -> Option<Vec<usize>> {
         self.shared.waiting.sampling.take_order()
     }
 
-    /// The hub's thread begins the call at this place, or (`None`) has begun it.
+    /// The hub's thread begins the call in this slot, or (`None`) has begun it.
     #[inline]
-    pub fn begins_at(&self, place: Option<usize>) {
+    pub fn begins_at(&self, slot: Option<usize>) {
         if let Some(hub) = self.shared.waiting.hub() {
-            hub.at.begins(place);
+            hub.at.begins(slot);
         }
     }
 
@@ -209,7 +209,7 @@ impl Engine {
         self.shared.waiting.sampling.tell(self.shared.board, found, spent);
     }
 
-    /// The places of the calls of which the hub is to tell whether they wait for a pool ([`Engine::tell_roll`]).
+    /// The slots of the calls of which the hub is to tell whether they wait for a pool ([`Engine::tell_roll`]).
     #[inline]
     pub fn take_roll_order(&self) -> Option<Vec<usize>> {
         self.shared.waiting.hub().and_then(|hub| hub.roll.take_order())
@@ -219,7 +219,7 @@ impl Engine {
     pub fn tell_roll(&self, found: Vec<(usize, Option<PoolWait>)>) {
         let board = self.shared.board;
         if let Some(hub) = self.shared.waiting.hub() {
-            let seat = |(place, wait)| Seat { place, started: board.call_started(place), wait };
+            let seat = |(slot, wait)| Seat { slot, started: board.call_started(slot), wait };
             hub.roll.tell(found.into_iter().map(seat).collect());
         }
     }

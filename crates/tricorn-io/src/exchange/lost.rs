@@ -1,6 +1,6 @@
 //! Exchanges that were dropped and not given back: a panic on their way, or a defect.
 //!
-//! The reactor has lent an exchange a socket, a place, and a share of the bytes that bodies may take. If it is dropped all that
+//! The reactor has lent an exchange a socket, a slot, and a share of the bytes that bodies may take. If it is dropped all that
 //! is noted here, and the next holder of the baton takes it back (`Shared::reclaim`). The monitor is
 //! woken for that: no other thread may come by.
 use super::counted::Counted;

@@ -32,7 +32,7 @@ pub(super) struct Census {
     next: u64,
     pause: u64,
     asked: Option<u64>,
-    /// Who was at a pool when it was asked last, by place.
+    /// Who was at a pool when it was asked last, by slot.
     known: HashMap<usize, Known>,
     episodes: Vec<Episode>,
 }
@@ -73,7 +73,7 @@ impl Census {
         !self.episodes.is_empty()
     }
 
-    /// The calls to be asked about, by place and start; empty: none. `calls` are those under way, `in_flight` their count.
+    /// The calls to be asked about, by slot and start; empty: none. `calls` are those under way, `in_flight` their count.
     pub fn look(&mut self, now: u64, in_flight: u64, calls: impl FnOnce() -> Vec<(usize, u64)>) -> Vec<(usize, u64)> {
         if self.limit == 0 || now < self.next {
             return Vec::new();
@@ -122,9 +122,9 @@ impl Census {
         for seat in seats {
             let Some(wait) = &seat.wait else { continue };
             let pool = format!("{} {}", wait.pool, wait.size);
-            let was = before.remove(&seat.place).filter(|was| was.started == seat.started && was.pool == pool);
+            let was = before.remove(&seat.slot).filter(|was| was.started == seat.started && was.pool == pool);
             let since = was.map_or(asked, |was| was.since);
-            self.known.insert(seat.place, Known { started: seat.started, pool: pool.clone(), since });
+            self.known.insert(seat.slot, Known { started: seat.started, pool: pool.clone(), since });
             groups.entry(pool).or_default().push((seat, since));
         }
         let in_flight = (in_flight as usize).max(looked);
@@ -258,11 +258,11 @@ mod tests {
         /// Until that millisecond after the first second, with so many calls, of which some wait.
         fn until(&mut self, end: u64, calls: usize, waits: impl Fn(usize) -> Option<PoolWait>) {
             while self.now < SECOND + end * MILLI {
-                let under_way = || (0..calls).map(|place| (place, SECOND)).collect();
+                let under_way = || (0..calls).map(|slot| (slot, SECOND)).collect();
                 let asked = self.census.look(self.now, calls as u64, under_way);
                 if !asked.is_empty() {
                     self.looks += 1;
-                    let seat = |(place, started)| Seat { place, started, wait: waits(place) };
+                    let seat = |(slot, started)| Seat { slot, started, wait: waits(slot) };
                     self.census.told(self.now + MILLI, calls as u64, asked.into_iter().map(seat).collect());
                 }
                 while let Some(line) = self.census.tell(self.now + MILLI) {
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn requests_that_wait_for_a_pool_are_told_with_their_pool() {
         let mut it = Made::new();
-        it.until(3000, 40, |place| (place < 37).then(|| at_pool(34)).flatten());
+        it.until(3000, 40, |slot| (slot < 37).then(|| at_pool(34)).flatten());
         let [record] = it.told.as_slice() else { panic!("one is told: {:?}", it.told) };
         let told = |name: &str| record[name].to_string();
         assert_eq!(
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn one_that_waits_is_not_several_and_one_look_is_not_two() {
         let mut it = Made::new();
-        it.until(5000, 40, |place| (place == 3).then(|| at_pool(34)).flatten());
+        it.until(5000, 40, |slot| (slot == 3).then(|| at_pool(34)).flatten());
         assert!(it.told.is_empty());
         let mut it = Made::new();
         it.until(1200, 40, |_| at_pool(34));

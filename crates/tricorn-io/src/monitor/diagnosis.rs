@@ -78,7 +78,7 @@ impl Diagnosis {
                 Answer::Found(finding) => self.stalls.found(*finding),
                 Answer::Census(mut seats) => {
                     // What was read of a thread is of that call if it runs still.
-                    seats.retain(|seat| board.call_started(seat.place) == seat.started);
+                    seats.retain(|seat| board.call_started(seat.slot) == seat.started);
                     self.census.told(now, in_flight, seats);
                 }
             }
@@ -91,13 +91,13 @@ impl Diagnosis {
     fn ask(&mut self, shared: &Shared, asked: &[(usize, u64)]) {
         match shared.waiting.hub() {
             Some(hub) => {
-                hub.roll.ask(asked.iter().map(|(place, _)| *place).collect());
+                hub.roll.ask(asked.iter().map(|(slot, _)| *slot).collect());
                 hub.ring();
             }
             None => {
-                let of_thread = |&(place, started): &(usize, u64)| {
-                    let thread = shared.waiting.slots.get(place)?.thread();
-                    Some(Asked { place, started, thread })
+                let of_thread = |&(slot, started): &(usize, u64)| {
+                    let thread = shared.waiting.slots.get(slot)?.thread();
+                    Some(Asked { slot, started, thread })
                 };
                 self.examiner.ask_census(asked.iter().filter_map(of_thread).collect());
             }
@@ -175,8 +175,8 @@ fn scene(shared: &Shared, eye: &Eye, now: u64, late: u64) -> Scene {
 
 /// The calls under way that may wait for a pool: of an open connection the application may wait for anything.
 fn calls(shared: &Shared) -> Vec<(usize, u64)> {
-    let waits = |place: usize| !matches!(shared.board.phase(place), Phase::WebSocket | Phase::Upgraded);
-    shared.board.starts().filter(|(place, _)| waits(*place)).collect()
+    let waits = |slot: usize| !matches!(shared.board.phase(slot), Phase::WebSocket | Phase::Upgraded);
+    shared.board.starts().filter(|(slot, _)| waits(*slot)).collect()
 }
 
 /// The calls on threads that have made no progress for so long.

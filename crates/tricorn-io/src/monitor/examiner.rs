@@ -56,7 +56,7 @@ pub(super) struct Finding {
 /// A request, and its thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    pub place: usize,
+    pub slot: usize,
     pub started: u64,
     pub thread: ThreadId,
 }
@@ -270,7 +270,7 @@ fn census(doctor: &mut Doctor, sites: &[WaitSite], requests: &[Asked]) -> Vec<Se
     let seats = requests.iter().filter_map(|asked| {
         let walked = doctor.frames_of(known.get(&(asked.thread as u32))?)?;
         let wait = waits_in(sites, &walked.frames);
-        Some(Seat { place: asked.place, started: asked.started, wait })
+        Some(Seat { slot: asked.slot, started: asked.started, wait })
     });
     seats.collect()
 }

@@ -108,8 +108,8 @@ mod tests {
         hub.serve();
         hub.time.begin(clock::now());
         board.begin(4);
-        for place in 0..3 {
-            board.call_begins(place, 7 + place as u64, [b"GET /", b"", b""]);
+        for slot in 0..3 {
+            board.call_begins(slot, 7 + slot as u64, [b"GET /", b"", b""]);
         }
         (hub, board)
     }

@@ -35,7 +35,7 @@ pub struct Hub {
     /// How often the hub came for something.
     rounds: AtomicU64,
     thread: AtomicThreadId,
-    /// The place of the call that began last.
+    /// The slot of the call that began last.
     pub last: AtomicUsize,
     /// Which call its thread is at.
     pub at: Whereabouts,
@@ -64,14 +64,14 @@ struct Stack {
 
 impl Hub {
     /// For so many calls at once.
-    pub fn new(places: usize) -> io::Result<Hub> {
+    pub fn new(slots: usize) -> io::Result<Hub> {
         Ok(Hub {
             wakeup: Alarm::new()?,
             rung: Rung::new(),
             rounds: AtomicU64::new(0),
             thread: AtomicThreadId::new(0),
             last: AtomicUsize::new(0),
-            at: Whereabouts::new(places),
+            at: Whereabouts::new(slots),
             began: Mutex::default(),
             late: Mutex::default(),
             stacks: Mutex::default(),

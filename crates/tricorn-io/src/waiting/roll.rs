@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Where one request was that was asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
-    pub place: usize,
+    pub slot: usize,
     pub started: u64,
     /// `None`: it is elsewhere.
     pub wait: Option<PoolWait>,
@@ -23,12 +23,12 @@ pub struct Roll {
 
 impl Roll {
     /// For the monitor, which rings the hub then.
-    pub fn ask(&self, places: Vec<usize>) {
-        *lock(&self.wanted) = places;
+    pub fn ask(&self, slots: Vec<usize>) {
+        *lock(&self.wanted) = slots;
         self.asks.store(true, Ordering::Release);
     }
 
-    /// For the hub: the places that are asked about, if any are.
+    /// For the hub: the slots that are asked about, if any are.
     #[inline]
     pub fn take_order(&self) -> Option<Vec<usize>> {
         self.asks.load(Ordering::Relaxed).then(|| self.take_places())
@@ -65,7 +65,7 @@ mod tests {
         roll.ask(vec![3]);
         assert_eq!((roll.take_order(), roll.take_order()), (Some(vec![3]), None));
         assert_eq!(roll.take(), None);
-        roll.tell(vec![Seat { place: 3, started: 7, wait: None }]);
+        roll.tell(vec![Seat { slot: 3, started: 7, wait: None }]);
         assert_eq!((roll.take().map(|seats| seats.len()), roll.take()), (Some(1), None));
     }
 }

@@ -29,8 +29,8 @@ pub struct Slices {
 impl Slices {
     /// What was measured of the call, which is over.
     #[inline]
-    pub fn take(&self, place: usize, started: u64) -> Option<Split> {
-        if self.count.load(Relaxed) == 0 { None } else { self.take_sum(Owner { place, started }) }
+    pub fn take(&self, slot: usize, started: u64) -> Option<Split> {
+        if self.count.load(Relaxed) == 0 { None } else { self.take_sum(Owner { slot, started }) }
     }
 
     #[cold]
@@ -44,9 +44,9 @@ impl Slices {
 
     pub fn add(&self, owner: Owner, part: Split, board: Scoreboard) {
         let mut sums = self.lock();
-        // The place has another call by now, or none: that one was lost.
-        sums.retain(|(known, _)| board.call_started(known.place) == known.started);
-        if board.call_started(owner.place) == owner.started {
+        // The slot has another call by now, or none: that one was lost.
+        sums.retain(|(known, _)| board.call_started(known.slot) == known.started);
+        if board.call_started(owner.slot) == owner.started {
             match sums.iter().position(|(known, _)| *known == owner) {
                 Some(index) => sums[index].1.add(part),
                 None if sums.len() < MOST => sums.push((owner, part)),
@@ -69,15 +69,15 @@ mod tests {
     fn sums_of_calls_that_are_over_or_lost_are_forgotten() {
         let (slices, board) = (Slices::default(), Scoreboard::private(4));
         board.begin(4);
-        for place in 0..2 {
-            board.call_begins(place, 7 + place as u64, [b"GET /", b"", b""]);
+        for slot in 0..2 {
+            board.call_begins(slot, 7 + slot as u64, [b"GET /", b"", b""]);
         }
         let part = Split { blocked: 1, ..Split::default() };
-        slices.add(Owner { place: 0, started: 7 }, part, board);
+        slices.add(Owner { slot: 0, started: 7 }, part, board);
         board.call_ends(0);
-        slices.add(Owner { place: 1, started: 8 }, part, board);
+        slices.add(Owner { slot: 1, started: 8 }, part, board);
         assert_eq!(slices.lock().len(), 1);
-        slices.add(Owner { place: 0, started: 7 }, part, board);
+        slices.add(Owner { slot: 0, started: 7 }, part, board);
         assert_eq!(slices.lock().len(), 1, "a call that is over");
         assert_eq!((slices.take(1, 7), slices.take(1, 8)), (None, Some(part)));
         assert_eq!(slices.take(1, 8), None, "it was taken");

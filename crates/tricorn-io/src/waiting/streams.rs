@@ -1,28 +1,28 @@
-//! The places whose calls stream: their corks are the monitor's to empty at each tick.
+//! The slots whose calls stream: their corks are the monitor's to empty at each tick.
 use super::slots::Slots;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[derive(Default)]
 pub struct Streams {
-    places: Mutex<Vec<usize>>,
+    slots: Mutex<Vec<usize>>,
     /// How many there are. With `Engine::cork` and the monitor's modes a store-load pair on both sides: all SeqCst.
     open: AtomicUsize,
 }
 
 impl Streams {
     /// Held by the monitor while it works at corks.
-    pub fn places(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn slots(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The cork of this slot is open.
-    pub fn add(&self, place: usize) {
-        let mut places = self.places();
-        if !places.contains(&place) {
-            places.push(place);
+    pub fn add(&self, slot: usize) {
+        let mut slots = self.slots();
+        if !slots.contains(&slot) {
+            slots.push(slot);
         }
-        self.open.store(places.len(), Ordering::SeqCst);
+        self.open.store(slots.len(), Ordering::SeqCst);
     }
 
     pub fn any(&self) -> bool {
@@ -39,11 +39,11 @@ impl Streams {
         if !self.any() {
             return;
         }
-        let mut places = self.places();
-        places.retain(|place| {
-            slots[*place].cork.send_some();
-            slots[*place].cork.is_open()
+        let mut streaming = self.slots();
+        streaming.retain(|slot| {
+            slots[*slot].cork.send_some();
+            slots[*slot].cork.is_open()
         });
-        self.open.store(places.len(), Ordering::SeqCst);
+        self.open.store(streaming.len(), Ordering::SeqCst);
     }
 }

@@ -8,7 +8,7 @@ use tricorn_io::{Engine, Exchange};
 /// An exchange that is over while its call begins goes back by way of the server, which is there already; any other by itself.
 #[derive(Default)]
 pub struct Beginning {
-    /// The place of the call that begins, and one.
+    /// The slot of the call that begins, and one.
     slot: AtomicUsize,
     done: Mutex<Option<Box<Exchange>>>,
 }
@@ -48,7 +48,7 @@ impl Beginning {
         }
     }
 
-    /// The place of the call that begins now.
+    /// The slot of the call that begins now.
     pub fn slot(&self) -> Option<usize> {
         self.slot.load(Ordering::Relaxed).checked_sub(1)
     }

@@ -11,7 +11,7 @@ pub trait Gateway {
     fn on_readiness(&self, py: Python<'_>, ready: SlotReadiness) -> PyResult<()>;
     /// The request in this slot is over `request_timeout`.
     fn is_late(&self, py: Python<'_>, slot: usize) -> PyResult<()>;
-    /// The place of the call that the loop is at, if it is at one.
+    /// The slot of the call that the loop is at, if it is at one.
     fn current(&self, py: Python<'_>) -> PyResult<Option<usize>>;
     fn reporter(&self) -> &Reporter;
     /// How many calls may be under way at once; the core may have room for fewer.

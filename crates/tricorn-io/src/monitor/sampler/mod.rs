@@ -83,11 +83,11 @@ impl<'s> Sampler<'s> {
             if let Some(profiling) = &mut self.profiling {
                 profiling.told(&told);
             }
-            if let Some(since) = self.asked.remove(&told.place) {
+            if let Some(since) = self.asked.remove(&told.slot) {
                 // A hub that has not come for long was at something else, and where the request waits is no reason for that time.
                 let is_late = told.at.saturating_sub(since) > LATE;
                 let frames = if is_late { Frames::new() } else { told.frames };
-                self.plan.sampled(told.at, (told.place, told.started), frames);
+                self.plan.sampled(told.at, (told.slot, told.started), frames);
             }
         }
     }
@@ -152,21 +152,20 @@ impl<'s> Sampler<'s> {
         let calls: Vec<Call> = board.starts().collect();
         // What is over by now has told its route before.
         lock(&shared.waiting.sampling.named).drain(..).for_each(|named| self.plan.named(named));
-        let due = self.plan.look(now, &calls, |place| board.call_text(place));
-        let places: Vec<Call> =
-            due.places.iter().filter_map(|place| Some((*place, self.plan.started(*place)?))).collect();
-        if !places.is_empty() {
+        let due = self.plan.look(now, &calls, |slot| board.call_text(slot));
+        let slots: Vec<Call> = due.slots.iter().filter_map(|slot| Some((*slot, self.plan.started(*slot)?))).collect();
+        if !slots.is_empty() {
             match shared.waiting.hub() {
-                Some(hub) => self.look_at_hub(hub, &calls, &places),
-                None => self.look_at_threads(&places),
+                Some(hub) => self.look_at_hub(hub, &calls, &slots),
+                None => self.look_at_threads(&slots),
             }
         }
         due.next
     }
 
-    fn look_at_threads(&mut self, places: &[Call]) {
+    fn look_at_threads(&mut self, slots: &[Call]) {
         let threads: HashMap<u32, _> = self.reader.threads().into_iter().map(|thread| (thread.tid, thread)).collect();
-        for &call in places {
+        for &call in slots {
             let tid = self.shared.waiting.slots[call.0].thread() as u32;
             let frames = threads.get(&tid).map_or_else(Frames::new, |thread| self.reader.call(thread, call));
             self.plan.sampled(clock::now(), call, frames);
@@ -175,16 +174,16 @@ impl<'s> Sampler<'s> {
 
     /// The call that the hub is at is read from memory, and the hub is asked for those that wait. A hub that has not come since it was
     /// asked keeps all of them from going on.
-    fn look_at_hub(&mut self, hub: &Hub, calls: &[Call], places: &[Call]) {
+    fn look_at_hub(&mut self, hub: &Hub, calls: &[Call], slots: &[Call]) {
         let (sampling, board) = (&self.shared.waiting.sampling, self.shared.board);
         let threads = self.reader.threads();
         let is_at = self.reader.hub(hub, &threads, calls);
         let now = clock::now();
-        let mut waiting = places.to_vec();
+        let mut waiting = slots.to_vec();
         if let HubIsAt::Work(served, frames) = is_at {
             if let Some(call) = served {
                 waiting.retain(|each| *each != call);
-                if places.contains(&call) {
+                if slots.contains(&call) {
                     self.plan.sampled(now, call, frames.clone());
                 }
             }

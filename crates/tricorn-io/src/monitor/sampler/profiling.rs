@@ -180,7 +180,7 @@ impl Profiling {
 
     /// What the hub has found.
     pub fn told(&mut self, told: &Told) {
-        let call = (told.place, told.started);
+        let call = (told.slot, told.started);
         if let Some(weight) = self.asked.remove(&call) {
             self.add(call, &told.frames, weight);
         }

@@ -5,7 +5,7 @@ use crate::waiting::hub::Hub;
 use crate::waiting::sampling::Frames;
 use tricorn_doctor::{Doctor, Doing, PyFrame, PyThread, Spot};
 
-/// A place, and when the call there began.
+/// A slot, and when the call there began.
 pub type Call = (usize, u64);
 
 pub struct Reader<'s> {
@@ -58,10 +58,10 @@ impl<'s> Reader<'s> {
     }
 
     /// Where the call is that this thread makes. Empty: that could not be told, or it is over.
-    pub fn call(&mut self, thread: &PyThread, (place, started): Call) -> Frames {
+    pub fn call(&mut self, thread: &PyThread, (slot, started): Call) -> Frames {
         let frames = self.spot(thread).map(|spot| spot.frames).unwrap_or_default();
         // What was read is of this request if it runs still.
-        if self.shared.board.call_started(place) == started { frames } else { Frames::new() }
+        if self.shared.board.call_started(slot) == started { frames } else { Frames::new() }
     }
 
     pub fn hub(&mut self, hub: &Hub, threads: &[PyThread], calls: &[Call]) -> HubIsAt {
@@ -88,7 +88,7 @@ impl<'s> Reader<'s> {
         let board = self.shared.board;
         let doctor = self.doctor()?;
         let owner = hub.at.call(board, |marks| doctor.identities(marks))?;
-        Some((owner.place, owner.started)).filter(|call| calls.contains(call))
+        Some((owner.slot, owner.started)).filter(|call| calls.contains(call))
     }
 }
 

@@ -51,10 +51,10 @@ pub struct Sampling {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What a hub has told of a place: when the call there began, and where it was.
+/// What a hub has told of a slot: when the call there began, and where it was.
 #[derive(Debug)]
 pub struct Told {
-    pub place: usize,
+    pub slot: usize,
     pub started: u64,
     pub at: u64,
     pub frames: Frames,
@@ -69,10 +69,10 @@ pub struct Ended {
     pub length: u64,
 }
 
-/// The route of the request that began then at this place, as its application has told it.
+/// The route of the request that began then in this slot, as its application has told it.
 #[derive(Debug)]
 pub struct Named {
-    pub place: usize,
+    pub slot: usize,
     pub started: u64,
     pub hash: u64,
     pub name: String,
@@ -106,50 +106,50 @@ impl Sampling {
         }
     }
 
-    /// The call at this place is about to end. `route`: if its application has told one. Under the baton.
+    /// The call in this slot is about to end. `route`: if its application has told one. Under the baton.
     #[inline]
-    pub fn ends(&self, board: Scoreboard, place: usize, route: Option<Ended>) {
+    pub fn ends(&self, board: Scoreboard, slot: usize, route: Option<Ended>) {
         if self.after == 0 {
             return;
         }
         if let Some(ended) = route.filter(|ended| ended.length >= self.after) {
-            self.name(board, place, ended);
+            self.name(board, slot, ended);
         }
         if board.get(Word::Requests).is_multiple_of(ONE_IN) {
-            self.count(board, place, route);
+            self.count(board, slot, route);
         }
     }
 
     /// Before the scoreboard says that the call is over: the sampler, which sees that, finds the name.
     #[cold]
-    fn name(&self, board: Scoreboard, place: usize, ended: Ended) {
-        let Some((line, length)) = board.call_line(place) else { return };
+    fn name(&self, board: Scoreboard, slot: usize, ended: Ended) {
+        let Some((line, length)) = board.call_line(slot) else { return };
         let Some(name) = ended.routes.name(usize::from(ended.route)) else { return };
-        let (started, hash) = (board.call_started(place), ended.hash(&line[..length]));
+        let (started, hash) = (board.call_started(slot), ended.hash(&line[..length]));
         let mut named = lock(&self.named);
         if named.len() < MOST_NAMED {
-            named.push(Named { place, started, hash, name: route::with_method(&line[..length], &name) });
+            named.push(Named { slot, started, hash, name: route::with_method(&line[..length], &name) });
         }
     }
 
     #[cold]
-    fn count(&self, board: Scoreboard, place: usize, route: Option<Ended>) {
-        let started = board.call_started(place);
+    fn count(&self, board: Scoreboard, slot: usize, route: Option<Ended>) {
+        let started = board.call_started(slot);
         if started == 0 || clock::now().saturating_sub(started) >= self.after {
             return;
         }
-        if let Some((line, length)) = board.call_line(place) {
+        if let Some((line, length)) = board.call_line(slot) {
             let line = &line[..length];
             self.counts.add(route.map_or_else(|| route::hash(line), |ended| ended.hash(line)));
         }
     }
 
     /// The hub is to tell where these calls wait.
-    pub fn order(&self, places: impl IntoIterator<Item = usize>) {
+    pub fn order(&self, slots: impl IntoIterator<Item = usize>) {
         let mut wanted = lock(&self.wanted);
-        for place in places {
-            if wanted.len() < MOST_WANTED && !wanted.contains(&place) {
-                wanted.push(place);
+        for slot in slots {
+            if wanted.len() < MOST_WANTED && !wanted.contains(&slot) {
+                wanted.push(slot);
             }
         }
         self.asks.store(true, Ordering::Relaxed);
@@ -160,7 +160,7 @@ impl Sampling {
         self.asks.load(Ordering::Relaxed)
     }
 
-    /// The hub has come: the places whose frames it is to tell.
+    /// The hub has come: the slots whose frames it is to tell.
     #[inline]
     pub fn take_order(&self) -> Option<Vec<usize>> {
         if !self.asks.load(Ordering::Relaxed) {
@@ -174,7 +174,7 @@ impl Sampling {
     pub fn tell(&self, board: Scoreboard, found: Vec<(usize, Frames)>, spent: u64) {
         let at = clock::now();
         let found =
-            found.into_iter().map(|(place, frames)| Told { place, started: board.call_started(place), at, frames });
+            found.into_iter().map(|(slot, frames)| Told { slot, started: board.call_started(slot), at, frames });
         lock(&self.told).extend(found);
         self.spent.fetch_add(spent, Ordering::Relaxed);
     }

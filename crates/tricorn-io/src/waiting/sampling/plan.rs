@@ -45,8 +45,8 @@ struct Followed {
 /// What is to be done at a moment.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Due {
-    /// The places of the requests whose frames are wanted.
-    pub places: Vec<usize>,
+    /// The slots of the requests whose frames are wanted.
+    pub slots: Vec<usize>,
     /// When to look again. `None`: nothing is under way.
     pub next: Option<u64>,
 }
@@ -56,11 +56,11 @@ impl Plan {
         Plan { after, followed: HashMap::new(), routes: Routes::default(), late: 0, changed: false }
     }
 
-    /// `calls`: places and starts of what is under way; `line`: of a request that is to be followed.
+    /// `calls`: slots and starts of what is under way; `line`: of a request that is to be followed.
     pub fn look(&mut self, now: u64, calls: &[(usize, u64)], line: impl Fn(usize) -> Option<Vec<u8>>) -> Due {
         self.end_others(now, calls);
         let mut next = None::<u64>;
-        for &(place, started) in calls {
+        for &(slot, started) in calls {
             let age = now.saturating_sub(started);
             if age < self.after {
                 let begins = started + self.after;
@@ -69,7 +69,7 @@ impl Plan {
             }
             // Also to notice when it ends. A stream that lasts for hours is no reason to wake up every moment.
             let mut again = now + pause(age);
-            if let Some(each) = self.followed.get(&place) {
+            if let Some(each) = self.followed.get(&slot) {
                 if each.count < MOST_SAMPLES && each.next > now {
                     again = again.min(each.next);
                 }
@@ -79,29 +79,29 @@ impl Plan {
             next = Some(next.map_or(again, |next| next.min(again)));
             if self.followed.len() >= MOST_FOLLOWED {
                 self.late += 1;
-            } else if let Some(line) = line(place) {
+            } else if let Some(line) = line(slot) {
                 let (hash, name) = (route::hash(&line), route::name(&line));
                 // The first sample stands for all the time before it.
                 let new = Followed { started, hash, name, last: started, next: now, count: 0, samples: Vec::new() };
-                self.followed.insert(place, new);
+                self.followed.insert(slot, new);
             }
         }
-        Due { places: self.due(now), next }
+        Due { slots: self.due(now), next }
     }
 
     fn due(&mut self, now: u64) -> Vec<usize> {
         let due = self.followed.iter().filter(|(_, each)| each.count < MOST_SAMPLES && now >= each.next);
-        let mut due: Vec<(u64, usize)> = due.map(|(place, each)| (each.next, *place)).collect();
+        let mut due: Vec<(u64, usize)> = due.map(|(slot, each)| (each.next, *slot)).collect();
         due.sort_unstable();
         for (next, _) in &due {
             self.late += u64::from(now.saturating_sub(*next) > 2 * STEP);
         }
-        due.into_iter().take(MOST_AT_ONCE).map(|(_, place)| place).collect()
+        due.into_iter().take(MOST_AT_ONCE).map(|(_, slot)| slot).collect()
     }
 
     /// What was found where a request is that began then. No frames: nothing could be told.
-    pub fn sampled(&mut self, now: u64, (place, started): (usize, u64), frames: Frames) {
-        let Some(each) = self.followed.get_mut(&place).filter(|each| each.started == started) else { return };
+    pub fn sampled(&mut self, now: u64, (slot, started): (usize, u64), frames: Frames) {
+        let Some(each) = self.followed.get_mut(&slot).filter(|each| each.started == started) else { return };
         let weight = now.saturating_sub(std::mem::replace(&mut each.last, now));
         each.next = now + pause(now.saturating_sub(started));
         each.count += 1;
@@ -117,7 +117,7 @@ impl Plan {
 
     /// The application has told the route of a request.
     pub fn named(&mut self, named: Named) {
-        if let Some(each) = self.followed.get_mut(&named.place).filter(|each| each.started == named.started) {
+        if let Some(each) = self.followed.get_mut(&named.slot).filter(|each| each.started == named.started) {
             (each.hash, each.name) = (named.hash, named.name);
         }
     }
@@ -131,9 +131,9 @@ impl Plan {
         self.routes.report(counts, self.after, self.late)
     }
 
-    /// When the request at this place began, if it is followed.
-    pub fn started(&self, place: usize) -> Option<u64> {
-        self.followed.get(&place).map(|each| each.started)
+    /// When the request in this slot began, if it is followed.
+    pub fn started(&self, slot: usize) -> Option<u64> {
+        self.followed.get(&slot).map(|each| each.started)
     }
 
     fn end_others(&mut self, now: u64, calls: &[(usize, u64)]) {
@@ -141,11 +141,11 @@ impl Plan {
         let ended: Vec<usize> = self
             .followed
             .iter()
-            .filter(|(place, each)| under_way.get(place) != Some(&each.started))
-            .map(|(place, _)| *place)
+            .filter(|(slot, each)| under_way.get(slot) != Some(&each.started))
+            .map(|(slot, _)| *slot)
             .collect();
-        for place in ended {
-            if let Some(each) = self.followed.remove(&place) {
+        for slot in ended {
+            if let Some(each) = self.followed.remove(&slot) {
                 self.routes.add((each.hash, &each.name), now.saturating_sub(each.started), &each.samples);
                 self.changed = true;
             }
@@ -179,13 +179,13 @@ mod tests {
         while now < begin + length {
             let due = plan.look(now, &[(0, begin)], line);
             looks += 1;
-            for place in due.places {
-                plan.sampled(now, (place, begin), frames());
+            for slot in due.slots {
+                plan.sampled(now, (slot, begin), frames());
                 samples += 1;
             }
             now = due.next.expect("something is under way");
         }
-        assert_eq!(plan.look(begin + length, &[], line), Due { places: Vec::new(), next: None });
+        assert_eq!(plan.look(begin + length, &[], line), Due { slots: Vec::new(), next: None });
         (samples, looks)
     }
 
@@ -245,9 +245,9 @@ mod tests {
     #[test]
     fn many_slow_requests_are_not_all_looked_at_and_it_says_so() {
         let mut plan = Plan::new(AFTER);
-        let calls: Vec<(usize, u64)> = (0..1000).map(|place| (place, SECOND)).collect();
+        let calls: Vec<(usize, u64)> = (0..1000).map(|slot| (slot, SECOND)).collect();
         let due = plan.look(SECOND + AFTER, &calls, line);
-        assert_eq!((due.places.len(), plan.followed.len()), (MOST_AT_ONCE, MOST_FOLLOWED));
+        assert_eq!((due.slots.len(), plan.followed.len()), (MOST_AT_ONCE, MOST_FOLLOWED));
         assert_eq!(plan.late, 1000 - MOST_FOLLOWED as u64);
     }
 
@@ -265,8 +265,8 @@ mod tests {
         let (mut now, mut looks) = (SECOND, 0);
         while now < 3600 * SECOND {
             let due = plan.look(now, &[(0, SECOND)], line);
-            for place in due.places {
-                plan.sampled(now, (place, SECOND), frames());
+            for slot in due.slots {
+                plan.sampled(now, (slot, SECOND), frames());
             }
             now = due.next.expect("it is under way");
             looks += 1;
