@@ -47,7 +47,7 @@ SLOW_REQUESTS = (
         "place_of_the_next_request",
         "a request is over when another one has its place",
         PLAN,
-        "under_way.get(place) != Some(&each.started)",
+        "under_way.get(slot) != Some(&each.started)",
         "!under_way.contains_key(place)",
         (f"{IO} lib sampling",),
     ),
