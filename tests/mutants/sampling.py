@@ -48,7 +48,7 @@ SLOW_REQUESTS = (
         "a request is over when another one has its place",
         PLAN,
         "under_way.get(slot) != Some(&each.started)",
-        "!under_way.contains_key(place)",
+        "!under_way.contains_key(slot)",
         (f"{IO} lib sampling",),
     ),
     Fault(
