@@ -152,6 +152,10 @@ def put_switches() -> None:
         needs_proto = PROTO in (ROOT / f"crates/{crate}/Cargo.toml").read_text()
         switch = IMPORT if needs_proto and crate != PROTO else SWITCH
         texts[path] = texts.get(path, (ROOT / path).read_text()) + switch
+        for test in Path(ROOT, "crates", crate, "tests").glob("*.rs"):
+            text = test.read_text()
+            if '#[path = "../src/' in text:  # it compiles files of the crate for itself
+                texts[str(test.relative_to(ROOT))] = text + switch
     for path, text in texts.items():
         write(TREE / path, text.encode(), 0o644)
 
