@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::Trust;
+use tricorn_proto::peer::proxy_protocol::Accepts;
 
 /// Times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone)]
@@ -57,6 +58,8 @@ pub struct Config {
     /// Where bodies go that are too long for memory; `None`: the system's directory for temporary files.
     pub upload_dir: Option<std::path::PathBuf>,
     pub policy: HeadPolicy,
+    /// A balancer announces connections by the PROXY protocol; `None`: that is not looked for.
+    pub proxy_protocol: Option<Box<ProxyProtocol>>,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
     pub admin: Box<AdminPaths>,
@@ -105,6 +108,15 @@ pub struct Config {
     pub life: Option<Arc<OwnedFd>>,
     /// How long this worker may finish what it has when the arbiter is gone.
     pub graceful_timeout: u64,
+}
+
+/// Who may announce connections, and how.
+#[derive(Debug, Clone)]
+pub struct ProxyProtocol {
+    pub accepts: Accepts,
+    pub allow: Trust,
+    /// A connection that is not announced is refused.
+    pub required: bool,
 }
 
 impl Config {

@@ -134,7 +134,8 @@ class ServerConnection:
         self.server = server
         self.is_trusted = call.is_trusted
         self.peer = call.peer
-        self.context = Context(self.peer)
+        # A stranger claims nothing: https is then what a balancer has announced of the whole connection.
+        self.context = Context(self.peer, "http" if self.is_trusted else call.scheme)
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
         """Whom a request comes from: the peer, or whom a trusted peer names."""

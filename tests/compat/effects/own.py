@@ -112,6 +112,11 @@ def sees_trusted_proxy_headers(directory: Path) -> None:
         assert (environ["REMOTE_ADDR"], "HTTP_FORWARDED" in environ) == ("192.0.2.2", False)
 
 
+def sees_proxy_protocol_required(directory: Path) -> None:
+    with fact_site("proxy_protocol = 'v1'\nproxy_protocol_required = True\n") as server:
+        assert server.get("/").status == 400
+
+
 def sees_trusted_proxy_count(directory: Path) -> None:
     with fact_site("trusted_proxy_headers = 'x-forwarded-for'\ntrusted_proxy_count = 2\n") as server:
         environ = facts(server, ("X-Forwarded-For", "192.0.2.1, 192.0.2.2"))["environ"]

@@ -3,7 +3,7 @@ use crate::peer::Peer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Changes whenever the layout does.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of an encoded header.
 pub const HEADER: usize = 128;
 /// Payloads up to this size travel in the message; larger ones in a file of memory.
@@ -29,7 +29,9 @@ pub struct HandOverMessage {
     pub head_complete: u64,
     pub complete: u64,
     pub waits_since: u64,
-    /// Lengths of the payload's parts: the head, the body unless it is in a file, and the bytes after the request.
+    /// Lengths of the payload's parts: what a balancer has announced, as it came; the head, the body unless it is in a file, and
+    /// the bytes after the request.
+    pub announced: u16,
     pub head: u64,
     pub body: u64,
     pub next: u64,
@@ -53,6 +55,7 @@ impl HandOverMessage {
         for number in times.into_iter().chain([self.head, self.body, self.next, spooled]) {
             out.put(&number.to_ne_bytes());
         }
+        out.put(&self.announced.to_ne_bytes());
         out.bytes
     }
 
@@ -69,6 +72,7 @@ impl HandOverMessage {
         for number in &mut numbers {
             *number = u64::from_ne_bytes(input.take()?);
         }
+        let announced = u16::from_ne_bytes(input.take()?);
         let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
         Some(HandOverMessage {
             peer,
@@ -82,6 +86,7 @@ impl HandOverMessage {
             head_complete,
             complete,
             waits_since,
+            announced,
             head,
             body,
             next,
@@ -90,7 +95,7 @@ impl HandOverMessage {
 
     /// Bytes of the payload; `None`: more than there can be.
     pub fn payload(&self) -> Option<usize> {
-        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?;
+        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?.checked_add(self.announced.into())?;
         usize::try_from(sum).ok()
     }
 }
@@ -121,8 +126,8 @@ impl Writer {
     }
 }
 
-// Three bytes, two addresses of 27 bytes, eight numbers.
-const _: () = assert!(3 + 2 * 27 + 8 * 8 <= HEADER);
+// Three bytes, two addresses of 27 bytes, eight numbers, and a short one.
+const _: () = assert!(3 + 2 * 27 + 8 * 8 + 2 <= HEADER);
 
 struct Reader<'b> {
     bytes: &'b [u8],
@@ -169,6 +174,7 @@ mod tests {
             head_complete: 2,
             complete: u64::MAX,
             waits_since: 4,
+            announced: 107,
             head: 5,
             body: 6,
             next: 7,

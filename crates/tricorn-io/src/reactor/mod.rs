@@ -29,6 +29,7 @@ mod held;
 mod listener;
 mod log;
 mod notices;
+mod opening;
 mod outgoing;
 mod phase;
 mod proxied;

@@ -1,5 +1,6 @@
 //! From bytes to complete requests.
 use super::bodies::{Ahead, Bodies, no_memory};
+use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
 use super::timeouts::note_progress;
@@ -111,6 +112,13 @@ impl Reactor {
         let id = http1.current(token);
         let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
         reading.came(now);
+        if conn.opens {
+            match open(&mut conn.origin, reading.request, &self.config) {
+                Ok(Opened::NeedMore) => return Some(Look::NeedMore),
+                Ok(Opened::Over(announced)) => (conn.opens, conn.announced) = (false, announced),
+                Err(refusal) => return Some(Look::Refused(id, refusal)),
+            }
+        }
         loop {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
@@ -143,6 +151,9 @@ impl Reactor {
                     self.buffers.head_is_complete(request);
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin(id));
+                    }
+                    if let Some(announced) = &conn.announced {
+                        request.is_announced(announced.clone());
                     }
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));

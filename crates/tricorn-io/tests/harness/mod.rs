@@ -172,6 +172,7 @@ pub fn config() -> Config {
         queue_timeout: 0,
         queue_order: tricorn_io::QueueOrder::Fifo,
         max_concurrency: tricorn_io::MaxConcurrency::Unlimited,
+        proxy_protocol: None,
         fault: None,
         max_requests: 0,
         messages: None,

@@ -102,7 +102,8 @@ pub mod tests {
         let told = announced(&header(0x21, TCP4, &ENDS));
         assert_eq!(told.ends, internet("192.0.2.7:56324", "198.51.100.1:443"));
         assert_eq!(told.values, Values::default());
-        let six = [Ipv6Addr::LOCALHOST.octets(), "2001:db8::1".parse::<Ipv6Addr>().expect("an address").octets()].concat();
+        let six =
+            [Ipv6Addr::LOCALHOST.octets(), "2001:db8::1".parse::<Ipv6Addr>().expect("an address").octets()].concat();
         let told = announced(&header(0x21, 0x21, &[six.as_slice(), &[0, 80, 1, 187]].concat()));
         assert_eq!(told.ends, internet("[::1]:80", "[2001:db8::1]:443"));
         assert_eq!(announced(&header(0x21, 0x31, &[b'/'; 216])).ends, Ends::Unix);

@@ -41,10 +41,8 @@ fn ends(line: &[u8]) -> Option<Ends> {
     };
     let (source, destination) = (address()?, address()?);
     let mut port = || port(words.next()?);
-    let ends = Ends::Internet {
-        source: SocketAddr::new(source, port()?),
-        destination: SocketAddr::new(destination, port()?),
-    };
+    let ends =
+        Ends::Internet { source: SocketAddr::new(source, port()?), destination: SocketAddr::new(destination, port()?) };
     words.next().is_none().then_some(ends)
 }
 
@@ -64,7 +62,9 @@ mod tests {
             Ok(Opening::Header(header, length)) => {
                 assert_eq!(header.version, 1);
                 let ends = match header.ends {
-                    Ends::Internet { source, destination } => format!("{} {source} {destination}", header.ends.family()),
+                    Ends::Internet { source, destination } => {
+                        format!("{} {source} {destination}", header.ends.family())
+                    }
                     _ => header.ends.family().to_owned(),
                 };
                 Some((ends, length))

@@ -68,7 +68,8 @@ impl Values {
                 UNIQUE_ID if value.len() > LONGEST_ID => {
                     return Err(wrong(format!("a unique id of {} bytes, expected at most {LONGEST_ID}", value.len())));
                 }
-                UNIQUE_ID => values.unique_id = Some(value.to_vec()),
+                // HAProxy sends an empty one where its configuration makes none.
+                UNIQUE_ID => values.unique_id = (!value.is_empty()).then(|| value.to_vec()),
                 SSL => values.tls = tls(value)?,
                 CRC32C => check([fixed, ends, &bytes[..at + 3], &[0; 4], rest], value)?,
                 kind if CUSTOM.contains(&kind) => values.custom.push((kind, value.to_vec())),
@@ -147,6 +148,7 @@ mod tests {
         assert_eq!(told.unique_id.as_deref(), Some(b"\0\xff1".as_slice()));
         assert_eq!(told.alpn.as_deref(), Some(b"http/1.1".as_slice()));
         assert_eq!((told.custom, told.tls), (vec![(0xe3, b"ours".to_vec())], None));
+        assert_eq!(announced(&with(&[value(UNIQUE_ID, b"")])).values.unique_id, None);
     }
 
     #[test]
@@ -155,7 +157,8 @@ mod tests {
             let bytes = [&[client, 0, 0, 0, verify], values.concat().as_slice()].concat();
             announced(&with(&[value(SSL, &bytes)])).values.tls
         };
-        let named = [value(SSL_VERSION, b"TLSv1.3"), value(SSL_CIPHER, b"TLS_AES_128_GCM_SHA256"), value(SSL_CN, b"joe")];
+        let named =
+            [value(SSL_VERSION, b"TLSv1.3"), value(SSL_CIPHER, b"TLS_AES_128_GCM_SHA256"), value(SSL_CN, b"joe")];
         let facts = ssl(CLIENT_SSL | CLIENT_CERT_CONN, 0, &named).expect("TLS");
         assert_eq!(facts.version.as_deref(), Some("TLSv1.3"));
         assert_eq!(facts.cipher.as_deref(), Some("TLS_AES_128_GCM_SHA256"));
