@@ -16,7 +16,9 @@ def value(kind: int, content: bytes) -> bytes:
     return struct.pack("!BH", kind, len(content)) + content
 
 
-def header(*values: bytes, source: str = "203.0.113.9", destination: str = "198.51.100.1", command: int = PROXY) -> bytes:
+def header(
+    *values: bytes, source: str = "203.0.113.9", destination: str = "198.51.100.1", command: int = PROXY
+) -> bytes:
     """Version 2, from port 4711 to 443."""
     family = socket.AF_INET6 if ":" in source else socket.AF_INET
     ends = [socket.inet_pton(family, address) for address in (source, destination)]

@@ -102,7 +102,7 @@ def make_gateway(
 
 
 def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
-    """Requests as front ends and balancers tell of them: aiohttp asks for the client's address once for a connection."""
+    """Requests as front ends and balancers tell of them: aiohttp asks for the client's address once a connection."""
 
     def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         request = make(message, payload, protocol, writer, task)

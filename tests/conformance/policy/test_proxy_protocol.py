@@ -135,7 +135,7 @@ def test_one_version_alone(pool: Pool, mode: str, served: bytes, refused: bytes)
 
 
 def test_balancers_that_only_look_are_no_bad_clients(pool: Pool) -> None:
-    server = serve(pool, "gthread")
+    server = serve(pool, "gthread", threads=3)  # with a log of its own
     for first in (header(command=LOCAL), LINE, b""):
         with opened(server, first):
             pass

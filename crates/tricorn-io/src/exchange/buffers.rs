@@ -98,12 +98,14 @@ impl Request {
     }
 
     /// Notes what was announced of the connection. A client that spoke TLS with the balancer has asked by https.
-    #[cold]
-    pub(crate) fn is_announced(&mut self, announced: Arc<Announced>) {
-        if announced.values.tls.is_some() {
-            self.head.scheme = Scheme::Https;
+    #[inline]
+    pub(crate) fn note_announced(&mut self, announced: Option<&Arc<Announced>>) {
+        if let Some(announced) = announced {
+            if announced.values.tls.is_some() {
+                self.head.scheme = Scheme::Https;
+            }
+            self.announced = Some(announced.clone());
         }
-        self.announced = Some(announced);
     }
 
     /// Takes out so many bytes, which stand before the first request. Without any behind them no request has begun.

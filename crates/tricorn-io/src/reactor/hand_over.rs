@@ -250,9 +250,7 @@ impl Reactor {
         reading.took_body();
         let request = &mut *reading.request;
         request.head_end = head.len();
-        if let Some(announced) = announced {
-            request.is_announced(announced);
-        }
+        request.note_announced(announced.as_ref());
         if let Some(proxy) = &self.config.policy.proxy {
             request.believe(proxy, trusted)?;
         }

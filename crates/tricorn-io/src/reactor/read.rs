@@ -1,5 +1,6 @@
 //! From bytes to complete requests.
 use super::bodies::{Ahead, Bodies, no_memory};
+use super::conn::Conn;
 use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
@@ -53,7 +54,7 @@ impl Reactor {
         let mut taken = 0;
         let mut now = 0;
         loop {
-            match self.look(token, now)? {
+            match self.pass_opening(token, now).or_else(|| self.look(token, now))? {
                 Look::Complete(id) => return Some(id),
                 Look::Unwritten(id) => {
                     self.store(id);
@@ -105,6 +106,13 @@ impl Reactor {
         }
     }
 
+    /// What stands before the first request, if it is not passed yet.
+    #[inline]
+    fn pass_opening(&mut self, token: Token, now: u64) -> Option<Look> {
+        let conn = self.conns.get_mut(token).filter(|conn| conn.opens)?;
+        look_for_opening(conn, token, &self.config, now)
+    }
+
     /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
@@ -112,13 +120,6 @@ impl Reactor {
         let id = http1.current(token);
         let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
         reading.came(now);
-        if conn.opens {
-            match open(&mut conn.origin, reading.request, &self.config) {
-                Ok(Opened::NeedMore) => return Some(Look::NeedMore),
-                Ok(Opened::Over(announced)) => (conn.opens, conn.announced) = (false, announced),
-                Err(refusal) => return Some(Look::Refused(id, refusal)),
-            }
-        }
         loop {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
@@ -152,9 +153,7 @@ impl Reactor {
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin(id));
                     }
-                    if let Some(announced) = &conn.announced {
-                        request.is_announced(announced.clone());
-                    }
+                    request.note_announced(conn.announced.as_ref());
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));
                     }
@@ -164,8 +163,7 @@ impl Reactor {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(id, refusal));
                         }
-                        let invited = !self.config.streaming && request.awaits_continue();
-                        invite(conn.stream.as_mut().filter(|_| invited), self.board);
+                        invite(conn.stream.as_mut(), request, &self.config, self.board);
                     }
                 }
                 Step::Body(range) => {
@@ -315,6 +313,23 @@ impl Reactor {
     }
 }
 
+/// Looks for what a balancer announces before the first request; `None`: that is over.
+#[cold]
+fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    let Wire::Http1(http1) = &mut conn.wire;
+    let id = http1.current(token);
+    let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+    reading.came(now);
+    match open(&mut conn.origin, reading.request, config) {
+        Ok(Opened::NeedMore) => Some(Look::NeedMore),
+        Ok(Opened::Over(announced)) => {
+            (conn.opens, conn.announced) = (false, announced);
+            None
+        }
+        Err(refusal) => Some(Look::Refused(id, refusal)),
+    }
+}
+
 /// Decides where the body goes.
 fn begin_body(request: &mut Request, config: &Config, bodies: &Bodies, runner: Runner) -> Result<(), Box<Refusal>> {
     let allocate = config.allocate.filter(|_| runner == Runner::AppThread);
@@ -430,9 +445,12 @@ fn compact(request: &mut Request) {
     }
 }
 
-/// Tells a client that waits for it that it may send the body.
-fn invite(stream: Option<&mut Stream>, board: Scoreboard) {
-    if let Some(stream) = stream {
+/// Tells a client that waits for it that it may send the body, unless the application does so when it reads.
+fn invite(stream: Option<&mut Stream>, request: &Request, config: &Config, board: Scoreboard) {
+    if let Some(stream) = stream
+        && !config.streaming
+        && request.awaits_continue()
+    {
         let sent = stream.send(CONTINUE);
         board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
     }

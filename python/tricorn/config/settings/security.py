@@ -95,8 +95,8 @@ class FrontEnds(Section):
         bare="auto",
         core=True,
         help="Which version of the PROXY protocol balancers announce connections by: off, v1, v2 or auto (both).",
-        doc="A header that stands before the first request names the client, and with version 2 what it has agreed on with "
-        "the balancer by TLS. The connection is the client's from then on: in the environ or scope, in the log, and for "
+        doc="A header before the first request names the client, and with version 2 what it has agreed on with the "
+        "balancer by TLS. The connection is the client's from then on: in the environ or scope, in the log, and for "
         "`forwarded_allow_ips`. A connection without a header speaks for itself, as under gunicorn, unless "
         "`proxy_protocol_required` is on. [What applications are told](how-to/proxy-protocol.md).",
     )
@@ -107,8 +107,8 @@ class FrontEnds(Section):
         default="127.0.0.1,::1",
         core=True,
         help="Addresses or networks of balancers whose `proxy_protocol` headers are believed.",
-        doc="`*` believes every peer. Peers on a unix socket are always believed. A header of another peer is answered with "
-        "403.",
+        doc="`*` believes every peer. Peers on a unix socket are always believed. A header of another peer is "
+        "answered with 403.",
     )
 
     proxy_protocol_required = Setting(

@@ -1,6 +1,7 @@
 //! Version 2: a signature, two ends in binary, and typed values (section 2.2).
-use super::{Announced, Ends, Opening, Values};
-use crate::message::{Refusal, RefusalKind};
+use super::announced::{Announced, Ends, Opening};
+use super::values::{Values, wrong};
+use crate::message::Refusal;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub const SIGNATURE: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -35,11 +36,6 @@ pub fn read(bytes: &[u8]) -> Result<Opening, Box<Refusal>> {
     Ok(Opening::Header(Box::new(Announced { version, ends, values, bytes: bytes[..end].into() }), end))
 }
 
-#[cold]
-pub fn wrong(what: impl Into<String>) -> Box<Refusal> {
-    Box::new(Refusal::new(RefusalKind::ProxyHeader, what))
-}
-
 /// The two ends, and what stands behind them.
 fn ends(family: u8, bytes: &[u8]) -> Result<(Ends, &[u8]), Box<Refusal>> {
     let (found, values) = match family {
@@ -67,6 +63,7 @@ fn internet<const N: usize>(bytes: &[u8], ip: impl Fn([u8; N]) -> IpAddr) -> Opt
 pub mod tests {
     use super::super::{Accepts, open};
     use super::*;
+    use crate::message::RefusalKind;
 
     pub const TCP4: u8 = 0x11;
     pub const ENDS: [u8; 12] = [192, 0, 2, 7, 198, 51, 100, 1, 0xdc, 0x04, 0x01, 0xbb];

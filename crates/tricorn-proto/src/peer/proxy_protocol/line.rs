@@ -1,5 +1,6 @@
 //! Version 1: a line that people can read (section 2.1).
-use super::{Announced, Ends, Opening, Values};
+use super::announced::{Announced, Ends, Opening};
+use super::values::Values;
 use crate::message::{Refusal, RefusalKind};
 use std::net::{IpAddr, SocketAddr};
 

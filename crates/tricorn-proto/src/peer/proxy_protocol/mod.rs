@@ -7,15 +7,16 @@
 //! ```
 //!
 //! It is decided by the first byte that differs. The specification is proxy-protocol.txt of HAProxy; its sections are named below.
+mod announced;
 mod binary;
 mod crc32c;
 mod line;
 mod values;
 
+pub use announced::{Announced, Ends, Opening};
 pub use values::{Certificate, TlsFacts, Values};
 
 use crate::message::Refusal;
-use std::net::SocketAddr;
 
 /// Which versions are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,51 +24,6 @@ pub enum Accepts {
     V1,
     V2,
     Both,
-}
-
-/// What the first bytes of a connection are.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Opening {
-    NeedMore,
-    /// No header: the connection speaks for itself.
-    Absent,
-    /// A header, and its length.
-    Header(Box<Announced>, usize),
-}
-
-/// What was announced of a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Announced {
-    pub version: u8,
-    pub ends: Ends,
-    pub values: Values,
-    /// The header as it came, for whoever takes the connection over.
-    pub bytes: Box<[u8]>,
-}
-
-/// Between whom the connection is that the balancer passes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// Those of the connection itself: the balancer checks the server's health, or does not know (LOCAL, UNKNOWN, UNSPEC).
-    Own,
-    Internet {
-        source: SocketAddr,
-        destination: SocketAddr,
-    },
-    /// A unix socket of the balancer's machine.
-    Unix,
-}
-
-impl Ends {
-    /// As version 1 names the family, and gunicorn in `PROXY_PROTOCOL`.
-    pub fn family(&self) -> &'static str {
-        match self {
-            Ends::Own => "UNKNOWN",
-            Ends::Internet { source: SocketAddr::V4(_), .. } => "TCP4",
-            Ends::Internet { source: SocketAddr::V6(_), .. } => "TCP6",
-            Ends::Unix => "UNIX",
-        }
-    }
 }
 
 /// Looks at the first bytes of a connection.

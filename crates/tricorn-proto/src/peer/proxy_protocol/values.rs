@@ -1,7 +1,6 @@
 //! The typed values of version 2 (sections 2.2.1 to 2.2.8).
-use super::binary::wrong;
 use super::crc32c;
-use crate::message::Refusal;
+use crate::message::{Refusal, RefusalKind};
 
 /// What a balancer tells beside the addresses. A type that is not known is passed over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,8 +79,15 @@ impl Values {
     }
 }
 
+#[cold]
+pub(super) fn wrong(what: impl Into<String>) -> Box<Refusal> {
+    Box::new(Refusal::new(RefusalKind::ProxyHeader, what))
+}
+
 /// A type, its value, and what follows.
-fn next(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), Box<Refusal>> {
+type Cut<'b> = (u8, &'b [u8], &'b [u8]);
+
+fn next(bytes: &[u8]) -> Result<Cut<'_>, Box<Refusal>> {
     let cut = || wrong("its last value is cut off");
     let ([kind, high, low], rest) = bytes.split_first_chunk::<3>().ok_or_else(cut)?;
     let (value, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes([*high, *low]))).ok_or_else(cut)?;
