@@ -1,4 +1,5 @@
 //! From bytes to complete requests.
+use super::admin::is_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::phase::{Change, Phase};
 use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
@@ -29,6 +30,8 @@ enum Look {
     Unwritten(RequestId),
     /// A head came on an admin connection.
     Admin(RequestId),
+    /// A balancer asks there in its own way.
+    Agent(RequestId),
     Refused(RequestId, Box<Refusal>),
 }
 
@@ -66,6 +69,10 @@ impl Reactor {
                         return None;
                     }
                     continue;
+                }
+                Look::Agent(id) => {
+                    self.answer_agent(id);
+                    return None;
                 }
                 Look::Refused(id, refusal) => {
                     self.refuse(id, &refusal);
@@ -119,6 +126,8 @@ impl Reactor {
             let request = &mut *reading.request;
             let (from, step) = match advanced {
                 Ok(advanced) => advanced,
+                // A question that is none of HTTP is looked for where HTTP has none.
+                Err(_) if is_agent(conn.origin.listener, id, request.unread()) => return Some(Look::Agent(id)),
                 Err(refusal) => {
                     if !conn.phase.get().is_body() {
                         request.head_at = request.start; // for the log: as far as it was read
@@ -127,6 +136,7 @@ impl Reactor {
                 }
             };
             match step {
+                Step::NeedMore if is_agent(conn.origin.listener, id, request.unread()) => return Some(Look::Agent(id)),
                 Step::NeedMore => {
                     compact(request);
                     if self.config.streaming && conn.phase.get().is_body() {
