@@ -2,7 +2,7 @@
 use super::admin::is_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::phase::{Change, Phase};
-use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
+use super::reject::{After, Rejection, STATUS, Unbegun};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
@@ -303,7 +303,7 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, id: RequestId, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let fields = if status == STATUS { RETRY_AFTER } else { &[] };
+        let fields = if status == STATUS { Unbegun::Capacity.fields() } else { &[] };
         let outcome = Outcome::Refused(refusal.kind);
         let rejection = Rejection { status, message: &message, fields, after: After::Linger, outcome };
         if let Some(peer) = self.reject(id, &rejection, Word::Refused) {
