@@ -38,6 +38,15 @@ pub struct Family {
     pub(super) source: Source,
 }
 
+/// A number that is worked out.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Number {
+    Count(u64),
+    /// Told in seconds.
+    Nanoseconds(u64),
+    Ratio(f64),
+}
+
 /// Where the numbers come from.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -76,10 +85,8 @@ pub(super) enum Source {
     Backlog,
     BacklogLimit,
     Capacity,
-    /// Of the load report: a number, nanoseconds, a ratio.
-    Load(fn(&Report) -> u64),
-    LoadSeconds(fn(&Report) -> u64),
-    LoadRatio(fn(&Report) -> f64),
+    /// Of the load report.
+    Load(fn(&Report) -> Number),
     OldestWait,
     BusyRatio,
     ConcurrencyLimit,
@@ -133,8 +140,8 @@ pub static FAMILIES: [Family; 68] = [
     row(Counter, "offload_calls", "", "Calls that native threads made for greenlets and coroutines (healed drivers, tricorn.offload).", SomeCounts(&[("", Word::OffloadCalls)])),
     row(Counter, "offload_seconds", "", "Time that those took that are over: it would have held up the others of their worker.", SomeNanoseconds(Word::OffloadTime)),
     row(Counter, "offload_abandoned", "", "Calls that went on when their request waited no longer.", SomeCounts(&[("", Word::OffloadAbandoned)])),
-    row(Counter, "arrived", "", "Requests that came to be answered by the application, those too that were turned away or left before.", Load(|report| report.arrived)),
-    row(Counter, "busy_seconds", "", "Time for which workers were busy: each thread with calls, those under way included; event loops with anything but waiting.", LoadSeconds(|report| report.busy)),
+    row(Counter, "arrived", "", "Requests that came to be answered by the application, those too that were turned away or left before.", Load(|report| Number::Count(report.arrived))),
+    row(Counter, "busy_seconds", "", "Time for which workers were busy: each thread with calls, those under way included; event loops with anything but waiting.", Load(|report| Number::Nanoseconds(report.busy))),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
     row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),
@@ -147,10 +154,10 @@ pub static FAMILIES: [Family; 68] = [
     row(Gauge, "oldest_wait_seconds", "", "How long the request waits that waits longest.", OldestWait),
     row(Gauge, "capacity", "", "Requests that can run at once in the workers that serve.", Capacity),
     row(Gauge, "busy_ratio", "", "Requests that run, of those that can run at once.", BusyRatio),
-    row(Gauge, "load_capacity", "", "Seconds of work that workers which serve can do in a second: one for each thread, one for each event loop.", Load(|report| report.capacity)),
-    row(Gauge, "utilisation", "", "The share of that which was used in the last seconds.", LoadRatio(|report| report.figures.utilisation)),
-    row(Gauge, "demand", "", "Work that came in the last seconds, of what workers can do: more than 1 if it is too much.", LoadRatio(|report| report.figures.demand)),
-    row(Gauge, "weight", "", "The share of requests that balancers should send here, of 100 at this host's best speed.", Load(|report| report.weight)),
+    row(Gauge, "load_capacity", "", "Seconds of work that workers which serve can do in a second: one for each thread, one for each event loop.", Load(|report| Number::Count(report.capacity))),
+    row(Gauge, "utilisation", "", "The share of that which was used in the last seconds.", Load(|report| Number::Ratio(report.figures.utilisation))),
+    row(Gauge, "demand", "", "Work that came in the last seconds, of what workers can do: more than 1 if it is too much.", Load(|report| Number::Ratio(report.figures.demand))),
+    row(Gauge, "weight", "", "The share of requests that balancers should send here, of 100 at this host's best speed.", Load(|report| Number::Count(report.weight))),
     row(Gauge, "concurrency_limit", "", "Requests that may run at once in all workers (max_concurrency).", ConcurrencyLimit),
     row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", ByWorker(Word::InFlight)),
     row(Gauge, "worker_rss_bytes", "worker", "Resident memory of a worker, what workers share included, by its slot.", ByWorker(Word::Resident)),

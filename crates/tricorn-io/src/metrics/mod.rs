@@ -23,7 +23,7 @@ use crate::scoreboard::group::Group;
 use crate::scoreboard::ledger::{Ledger, LedgerWord};
 use crate::scoreboard::routes::{RouteCounts, Routes};
 use crate::scoreboard::{APP_TIME, QUEUE_TIME, TOTAL_TIME, Word};
-use families::Source;
+use families::{Number, Source};
 use std::fmt::{self, Write};
 use totals::{Durations, Totals};
 use tricorn_proto::message::RefusalKind;
@@ -176,10 +176,6 @@ impl Renderer<'_> {
             Source::BacklogLimit => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.limit)),
             Source::Capacity => put("", &totals.capacity),
             Source::Load(number) => self.sources.load.map_or(Ok(()), |report| put("", &number(&report))),
-            Source::LoadSeconds(nanos) => self.sources.load.map_or(Ok(()), |report| put("", &Seconds(nanos(&report)))),
-            Source::LoadRatio(ratio) => {
-                self.sources.load.map_or(Ok(()), |report| put("", &format_args!("{:.4}", ratio(&report))))
-            }
             Source::OldestWait => {
                 let waits = if totals.oldest == 0 { 0 } else { self.sources.now.saturating_sub(totals.oldest) };
                 put("", &Seconds(waits))
@@ -257,6 +253,16 @@ fn info(out: &mut String, labels: &[(String, String)]) -> fmt::Result {
 /// As the value of a label or a help text: a backslash, a double quote and a line feed are escaped in both formats.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Number::Count(count) => write!(f, "{count}"),
+            Number::Nanoseconds(nanos) => write!(f, "{}", Seconds(nanos)),
+            Number::Ratio(ratio) => write!(f, "{ratio:.4}"),
+        }
+    }
 }
 
 /// Nanoseconds as seconds, exactly.

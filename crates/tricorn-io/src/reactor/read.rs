@@ -122,21 +122,18 @@ impl Reactor {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
             }
-            let advanced = reading.advance(&self.config.policy, conn.origin.trusted);
-            let request = &mut *reading.request;
-            let (from, step) = match advanced {
+            let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
-                // A question that is none of HTTP is looked for where HTTP has none.
-                Err(_) if is_agent(conn.origin.listener, id, request.unread()) => return Some(Look::Agent(id)),
+                Err(_) if is_agent(conn.origin.listener, id, reading.request.unread()) => return Some(Look::Agent(id)),
                 Err(refusal) => {
                     if !conn.phase.get().is_body() {
-                        request.head_at = request.start; // for the log: as far as it was read
+                        reading.request.head_at = reading.request.start; // for the log: as far as it was read
                     }
                     return Some(Look::Refused(id, refusal));
                 }
             };
+            let request = &mut *reading.request;
             match step {
-                Step::NeedMore if is_agent(conn.origin.listener, id, request.unread()) => return Some(Look::Agent(id)),
                 Step::NeedMore => {
                     compact(request);
                     if self.config.streaming && conn.phase.get().is_body() {

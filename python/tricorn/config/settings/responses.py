@@ -49,8 +49,8 @@ class Responses(Section):
         core=True,
         own=True,
         help="How responses tell trusted peers the load of this server: off or orca.",
-        doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's client_side_weighted_round_robin and gRPC read it "
-        "([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those on a "
-        "unix socket. A field of the application's own of that name is sent in its place. The admin listener "
-        "tells the same at /load, whatever is said here.",
+        doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's `client_side_weighted_round_robin` and gRPC read "
+        "it ([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those "
+        "on a unix socket. A field of that name which the application sets is sent in its place. The admin listener "
+        "tells the load at /load whatever is said here.",
     )

@@ -92,7 +92,7 @@ mod tests {
         let samples: Vec<_> = (10..16).map(|second| sample(second, 0, 0, 0)).collect();
         let window = |samples: &[Sample]| Figures::of(samples, Recent::default()).window;
         assert_eq!([0, 1, 2, 3, 4, 6].map(|count| window(&samples[..count])), [0.0, 0.0, 1.0, 2.0, 3.0, 3.0]);
-        assert_eq!(window(&[samples[0], samples[2], samples[4]]), 4.0, "who asks every other second");
+        assert_eq!(window(&[samples[0], samples[2], samples[4]]), 4.0, "a question every other second");
     }
 
     #[test]

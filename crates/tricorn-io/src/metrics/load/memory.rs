@@ -1,6 +1,6 @@
 //! What workers remember together of the load: words of the group's page.
 //!
-//! Who takes the turn of a second writes; the others read. A worker that is killed in between leaves the last sample out.
+//! The worker that takes the turn of a second writes; all read. A worker that is killed in between leaves the last sample out.
 use crate::clock::SECOND;
 use crate::scoreboard::group::{Group, GroupWord, LOAD_MINUTES, LOAD_SAMPLE, LOAD_SAMPLES};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_those_who_ask_has_the_turn() {
+    fn one_question_has_the_turn() {
         let memory = Memory(Group::private());
         assert_eq!((memory.takes_turn(5), memory.takes_turn(5)), (Some(0), None));
         assert_eq!((memory.takes_turn(4), memory.takes_turn(SECOND + 4)), (None, None));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_of_samples_that_is_none_harms_nobody() {
+    fn a_count_of_samples_that_is_none_is_read() {
         let group = Group::private();
         group.set(GroupWord::LoadSamples, u64::MAX);
         assert_eq!(Memory(group).samples().len(), LOAD_SAMPLES - 1);

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   pages, ledger ──▶ sample, once a second ──▶ memory.rs (the group's page) ──▶ figures.rs ──▶ Report ──▶ texts.rs
-//!                     by whoever is asked          the last ones, by whomever     three seconds    │
-//!                                                                                    weight.rs ◀───┘
+//!                     by the worker that          the last ones                   three seconds    │
+//!                     is asked first                                              weight.rs ◀──────┘
 //! ```
 //!
-//! Nothing runs while nobody asks: whoever asks first in a second takes its sample, and all others read the same. So the figures
-//! are of the last whole seconds, three at least if somebody has asked for so long, and else since somebody has asked last.
+//! No timer takes samples: the first question of a second does. All workers answer from the same samples. The figures are those of
+//! the last three seconds; without a question in the time before, those of the time since the last question.
 mod figures;
 mod memory;
 mod texts;
@@ -49,7 +49,7 @@ pub struct Rules {
 
 /// A queue is one to be told of after this time.
 const STANDING: u64 = SECOND;
-/// Nobody has asked for so long: what was seen of the queue then says nothing of now.
+/// Without a question for so long, what was seen of the queue says nothing of now.
 const STALE: u64 = 5 * SECOND;
 
 /// The report of this moment. A sample is taken if the last one is a second old.
@@ -120,7 +120,7 @@ fn arrived(totals: &Totals) -> u64 {
     words.into_iter().fold(0u64, |sum, word| sum.wrapping_add(totals.word(word)))
 }
 
-/// What the workers have come to. Only who has the turn may ask: it is noted on each page how far its worker was seen.
+/// What the workers have come to. It is for the worker that has the turn: it notes on each page how far that was seen.
 fn take(scene: &Scene<'_>, rules: Rules, arrived: u64, calls: u64, capacity: u64) -> Sample {
     let memory = Memory(scene.group);
     let before = memory.samples().last().copied();
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_within_a_second_is_told_the_same() {
+    fn questions_of_one_second_have_one_answer() {
         let mut model = Model::new(1, 4);
         let first = model.run(4, 40, 50 * MILLI);
         model.end(0, 70, 50 * MILLI);
@@ -339,7 +339,7 @@ mod tests {
         assert!(model.run(1, 0, 0).overloaded);
         model.now += STALE + 1;
         model.look();
-        assert!(!model.look().overloaded, "nobody has looked for long");
+        assert!(!model.look().overloaded, "what was seen before is too old");
         model.rules.queue_timeout = 0;
         assert!(!model.run(2, 0, 0).overloaded);
     }
@@ -368,7 +368,7 @@ mod tests {
     fn an_event_loop_has_one_call_s_worth_of_time() {
         let mut model = Model::new(2, 100);
         model.rules.hub = true;
-        // Nobody's processor time is known of no process: what the loop says counts.
+        // Pid 0 has no clock: what the page says counts.
         model.pages.iter().for_each(|page| page.set(Word::Pid, 0));
         for _ in 0..4 {
             model.pages[0].add(Word::LoopWorked, 600 * MILLI);

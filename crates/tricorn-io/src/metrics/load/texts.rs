@@ -30,8 +30,8 @@ impl Balance {
 
 /// A line for HAProxy's `agent-check`.
 ///
-/// A server that leaves is said by a weight of nothing: `drain` would have to be taken back by `ready`, and whoever says that also
-/// undoes what an operator has told HAProxy (`set server … state maint`).
+/// A server that leaves is said by a weight of nothing: `drain` would have to be taken back by `ready`, which also undoes
+/// what an operator has told HAProxy (`set server … state maint`).
 pub fn agent(report: &Report, balance: Balance) -> String {
     match (balance, report.concurrency) {
         (Balance::Draining, _) => "up 0%\n".to_string(),

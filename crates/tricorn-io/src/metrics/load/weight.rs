@@ -35,7 +35,7 @@ const CALLS: f64 = 30.0;
 const FEW: f64 = 8.0;
 
 impl Pace {
-    /// Moves the weights that are kept. Only who has the turn may.
+    /// Moves the weights that are kept. It is for the worker that has the turn.
     pub fn keep(&self, memory: &Memory) {
         let Figures { utilisation, calls, speed, .. } = self.figures;
         if utilisation >= BUSY && calls >= CALLS {
