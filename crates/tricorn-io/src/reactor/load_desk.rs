@@ -55,3 +55,54 @@ impl LoadDesk {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::load::Report;
+    use crate::scoreboard::{State, Word};
+
+    fn desk(standing: Option<FieldList>) -> LoadDesk {
+        LoadDesk {
+            rules: Rules { hub: false, queue_limit: 0, queue_timeout: 0 },
+            stale_at: if standing.is_some() { 0 } else { u64::MAX },
+            standing,
+            told: Arc::default(),
+            alone: OnceLock::new(),
+        }
+    }
+
+    /// Two reports, of a worker that was busy in between.
+    fn reports(desk: &LoadDesk) -> [Report; 2] {
+        let page = Scoreboard::private(1);
+        page.begin(1);
+        page.state(State::Serving);
+        let first = desk.report(None, page, SECOND);
+        page.add(Word::Requests, 20);
+        page.observe(crate::scoreboard::APP_TIME, SECOND);
+        [first, desk.report(None, page, 3 * SECOND)]
+    }
+
+    #[test]
+    fn it_is_told_beside_what_every_response_has_and_anew_after_a_second() {
+        let mut desk = desk(Some(FieldList::from_iter([(b"x-standing".as_slice(), b"1".as_slice())])));
+        let [idle, busy] = reports(&desk);
+        assert!(desk.is_stale(1));
+        desk.tell(&idle, 1);
+        assert!(desk.told.fields().is_none(), "there is nothing to tell");
+        assert!(!desk.is_stale(SECOND) && desk.is_stale(SECOND + 1));
+        desk.tell(&busy, SECOND + 1);
+        let fields = desk.told.fields().expect("fields");
+        let text = b"TEXT application_utilization=0.5000,rps_fractional=10.00".as_slice();
+        assert!(fields.iter().eq([(b"x-standing".as_slice(), b"1".as_slice()), (FIELD, text)]), "{fields:?}");
+    }
+
+    #[test]
+    fn without_the_setting_it_is_never_told() {
+        let mut desk = desk(None);
+        assert!(!desk.is_stale(u64::MAX - 1));
+        let [_, busy] = reports(&desk);
+        desk.tell(&busy, 1);
+        assert!(desk.told.fields().is_none());
+    }
+}
