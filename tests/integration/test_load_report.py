@@ -144,7 +144,7 @@ def test_an_event_loop_is_busy_while_it_computes(worker_class: str) -> None:
         assert (told["capacity"], told["concurrency"]) == (1, 50)
         assert told["running"] <= 3
         load.stop()
-        # At least what the calls computed; besides it the server's own work, on a machine that may keep the loop waiting.
+        # What the calls computed, the server's own work, and the time in which the machine kept the loop waiting.
         assert 0.95 * 0.01 * sums.calls <= busy(admin) < 1.6 * sums.seconds
         assert load.tally.failures == []
 
