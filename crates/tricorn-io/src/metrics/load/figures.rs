@@ -54,7 +54,7 @@ impl Figures {
         if time <= 0.0 {
             return Figures::default();
         }
-        let more = |now: u64, then: u64| now.wrapping_sub(then) as f64;
+        let more = |now: u64, then: u64| now.saturating_sub(then) as f64;
         let (busy, room) = (more(last.busy, first.busy), more(last.room, first.room));
         let (arrived, calls) = (more(last.arrived, first.arrived), more(last.calls, first.calls));
         let utilisation = if room > 0.0 { (busy / room).min(1.0) } else { 0.0 };

@@ -40,12 +40,16 @@ impl Memory {
         Some(if last == 0 { 0 } else { gap })
     }
 
-    /// Adds the sample of the turn, and what it says of calls lately.
+    /// Adds the sample of the turn, and what it says of calls lately. A worker that was stopped meanwhile comes too late.
     pub fn add(self, sample: Sample) {
-        if let Some(before) = self.samples().last() {
+        let last = self.samples().last().copied();
+        if last.is_some_and(|last| last.time >= sample.time) {
+            return;
+        }
+        if let Some(before) = last {
             let Recent { calls, busy } = self.recent();
             let rest = (-(sample.time.saturating_sub(before.time) as f64) / FADING).exp();
-            let more = |now: u64, then: u64| now.wrapping_sub(then) as f64;
+            let more = |now: u64, then: u64| now.saturating_sub(then) as f64;
             let calls = calls * rest + more(sample.calls, before.calls);
             let busy = busy * rest + more(sample.busy, before.busy);
             self.0.set(GroupWord::LoadRecentCalls, calls.to_bits());
@@ -58,7 +62,7 @@ impl Memory {
             self.0.word(GroupWord::LoadRing, place + index).store(value, Relaxed);
         }
         self.0.word(GroupWord::LoadSamples, 0).store(written.wrapping_add(1), Release);
-        self.0.set(GroupWord::LoadBusy, busy);
+        self.0.raise_to(GroupWord::LoadBusy, busy);
     }
 
     /// The last samples, the oldest first; without the one that the next overwrites.
@@ -157,6 +161,16 @@ mod tests {
             assert!(times.iter().copied().eq(time.saturating_sub(LOAD_SAMPLES as u64 - 2).max(1)..=time), "{times:?}");
         }
         assert_eq!(memory.samples()[0], Sample { time: 23, arrived: 46, calls: 3, busy: 4, room: 5 });
+    }
+
+    #[test]
+    fn a_sample_that_comes_late_is_left_out() {
+        let memory = Memory(Group::private());
+        let sample = |time, busy| Sample { time, busy, ..Sample::default() };
+        memory.add(sample(5, 50));
+        memory.add(sample(4, 40));
+        memory.add(sample(5, 60));
+        assert_eq!((memory.samples(), memory.busy()), (vec![sample(5, 50)], 50));
     }
 
     #[test]

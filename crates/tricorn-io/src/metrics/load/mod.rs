@@ -138,8 +138,8 @@ fn take(scene: &Scene<'_>, rules: Rules, arrived: u64, calls: u64, capacity: u64
         time: scene.now,
         arrived,
         calls,
-        busy: before.busy.wrapping_add(busy),
-        room: before.room.wrapping_add(room),
+        busy: before.busy.saturating_add(busy),
+        room: before.room.saturating_add(room),
     }
 }
 
