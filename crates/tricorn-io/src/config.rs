@@ -69,6 +69,8 @@ pub struct Config {
     pub date: bool,
     /// Fields that every reply has unless the application sets one of the same name.
     pub standing_fields: FieldList,
+    /// Responses to trusted peers tell the load of this server (`metrics/load/`).
+    pub load_report: bool,
     /// Makes the gateway's own buffers for large bodies.
     pub allocate: Option<Allocate>,
     /// Age from which a call counts as stuck: the arbiter is told. 0: never.
@@ -180,6 +182,9 @@ impl AdminPaths {
 
 /// Where the admin listener tells what the server is at.
 pub const STATUS: &[u8] = b"/status";
+
+/// Where the admin listener tells the load.
+pub const LOAD: &[u8] = b"/load";
 
 /// Where the page of the admin listener finds its data, behind its own path.
 pub const LIVE: &[u8] = b"/live.json";

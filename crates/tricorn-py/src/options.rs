@@ -94,6 +94,7 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         server: options.get::<String>("server")?.into_bytes(),
         date: options.get("date")?,
         standing_fields: standing_fields(&options)?,
+        load_report: options.optional::<Option<String>>("load_report")?.as_deref() == Some("orca"),
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
         doctor_threshold: options.optional_seconds("doctor_threshold")?,

@@ -77,6 +77,11 @@ def sees_admin_status(directory: Path) -> None:
         until(lambda: ask(port, "/status") == 200, "the status")
 
 
+def sees_load_report(directory: Path) -> None:
+    with Site("load_report = 'orca'\n") as server:
+        until(lambda: server.get("/").get("endpoint-load-metrics"), "the field")
+
+
 def sees_metrics_app(directory: Path) -> None:
     port = free_port()
     environ = {"PROMETHEUS_MULTIPROC_DIR": str(directory / "metrics")}

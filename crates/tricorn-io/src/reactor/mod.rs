@@ -27,6 +27,7 @@ mod hand_over;
 mod head_memory;
 mod held;
 mod listener;
+mod load_desk;
 mod log;
 mod notices;
 mod opening;
@@ -69,6 +70,7 @@ use crate::config::{self, Config};
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Lane;
+use crate::exchange::responses::ToldLoad;
 use crate::exchange::{Client, Exchange};
 use crate::logs::Logs;
 use crate::one_queue::siblings::Pages;
@@ -88,6 +90,7 @@ use deadlines::Deadlines;
 use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use head_memory::HeadMemory;
+use load_desk::LoadDesk;
 use log::Log;
 use phase::{Change, Phase};
 use queue::Queue;
@@ -110,6 +113,7 @@ pub struct Surroundings {
     pub streams: Arc<Streams>,
     pub sleeper: Arc<Sleeper>,
     pub callers: Callers,
+    pub load: Arc<ToldLoad>,
 }
 
 pub struct Reactor {
@@ -132,14 +136,14 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers } = given;
+        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers, load } = given;
         let now = clock::now();
         Reactor {
             board,
             conns: Conns::new(poller.clone()),
             work: Work::new(),
             gate: Gate::new(listeners, entrance.clone()),
-            admin: AdminGate::new(poller.clone()),
+            admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
             deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
@@ -296,6 +300,7 @@ impl Reactor {
     pub fn tick(&mut self, now: u64) {
         self.work.looked(now);
         self.wall.refresh(now);
+        self.admin.refresh_load(self.board, now);
         self.expire(now);
         self.hurry_idle(now);
         self.tell_overload(now);
@@ -434,7 +439,7 @@ impl Reactor {
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
         self.gate.join(pages.clone());
-        self.admin.join(pages.clone());
+        self.admin.join(pages.clone(), self.board);
         self.bodies.join(pages);
     }
 }

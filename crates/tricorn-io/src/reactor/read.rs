@@ -1,9 +1,10 @@
 //! From bytes to complete requests.
+use super::admin::is_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::Conn;
 use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
-use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
+use super::reject::{After, Rejection, STATUS, Unbegun};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
@@ -31,6 +32,8 @@ enum Look {
     Unwritten(RequestId),
     /// A head came on an admin connection.
     Admin(RequestId),
+    /// A balancer asks there in its own way.
+    Agent(RequestId),
     Refused(RequestId, Box<Refusal>),
 }
 
@@ -68,6 +71,10 @@ impl Reactor {
                         return None;
                     }
                     continue;
+                }
+                Look::Agent(id) => {
+                    self.answer_agent(id);
+                    return None;
                 }
                 Look::Refused(id, refusal) => {
                     self.refuse(id, &refusal);
@@ -124,17 +131,17 @@ impl Reactor {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
             }
-            let advanced = reading.advance(&self.config.policy, conn.origin.trusted);
-            let request = &mut *reading.request;
-            let (from, step) = match advanced {
+            let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
+                Err(_) if is_agent(conn.origin.listener, id, reading.request.unread()) => return Some(Look::Agent(id)),
                 Err(refusal) => {
                     if !conn.phase.get().is_body() {
-                        request.head_at = request.start; // for the log: as far as it was read
+                        reading.request.head_at = reading.request.start; // for the log: as far as it was read
                     }
                     return Some(Look::Refused(id, refusal));
                 }
             };
+            let request = &mut *reading.request;
             match step {
                 Step::NeedMore => {
                     compact(request);
@@ -302,7 +309,7 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, id: RequestId, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let fields = if status == STATUS { RETRY_AFTER } else { &[] };
+        let fields = if status == STATUS { Unbegun::Capacity.fields() } else { &[] };
         let outcome = Outcome::Refused(refusal.kind);
         let rejection = Rejection { status, message: &message, fields, after: After::Linger, outcome };
         if let Some(peer) = self.reject(id, &rejection, Word::Refused) {

@@ -157,6 +157,7 @@ pub fn config() -> Config {
         server: b"tricorn".to_vec(),
         date: true,
         standing_fields: FieldList::new(),
+        load_report: false,
         allocate: None,
         timeout: 0,
         doctor_threshold: 0,
