@@ -215,8 +215,8 @@ class Processes(Section):
         own=True,
         help="Seconds without a request that end drain_delay early; 0 waits for all of it.",
         doc="No request and no connection has come for so long, and none waits at the listeners: the load balancers "
-        "have noticed. Where requests are seldom, silence says nothing: if the balancer takes long to notice, set 0, "
-        "or a time in which a request would have come.",
+        "have noticed. Health checks at these listeners are requests, too. Where requests are seldom, silence says "
+        "nothing: if the balancer takes long to notice, set 0, or a time in which a request would have come.",
     )
 
     http_parser = Setting(
