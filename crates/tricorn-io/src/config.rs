@@ -30,6 +30,10 @@ pub struct Config {
     pub max_descriptors: usize,
     /// Idle time of a connection between two requests; 0 closes after each response.
     pub keepalive: u64,
+    /// Requests after which a connection is closed; 0: any number.
+    pub connection_max_requests: u64,
+    /// Age from which on it is closed after its next reply, or when it is idle; 0: any.
+    pub connection_max_age: u64,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
     /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/shed_heads.rs`).

@@ -73,6 +73,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         max_connections: if max_connections == 0 { descriptors() } else { max_connections },
         max_descriptors: descriptors(),
         keepalive: options.seconds("keepalive")?,
+        connection_max_requests: options.optional("connection_max_requests")?,
+        connection_max_age: options.optional_seconds("connection_max_age")?,
         header_timeout: options.seconds("header_timeout")?,
         head_buffer_total: options.get("head_buffer_total")?,
         body_timeout: options.seconds("body_timeout")?,

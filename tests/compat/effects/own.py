@@ -184,6 +184,37 @@ def sees_drain_delay(directory: Path) -> None:
         assert time.monotonic() - began >= 0.9
 
 
+def sees_drain_quiet(directory: Path) -> None:
+    with Site("drain_delay = 3600\ndrain_quiet = 1\n") as server:
+        server.get("/hello")
+        server.signal(signal.SIGTERM)
+        server.log.wait("Leaving in 3600 seconds")
+        for _ in range(3):
+            time.sleep(0.5)  # a client that comes again and again
+            assert server.get("/hello").status == 200
+        server.log.wait(r"No request has come for 1 seconds \(drain_quiet\): drain_delay ends early.")
+        assert server.wait_exit() == 0
+
+
+def sees_connection_max_requests(directory: Path) -> None:
+    with Site("connection_max_requests = 3\nkeepalive = 60\n") as server, server.connect() as wire:
+        assert [wire.get("/hello").closes for _ in range(3)] == [False, False, True]
+        assert wire.ended() == b""
+        assert server.get("/hello").status == 200
+
+
+def sees_connection_max_age(directory: Path) -> None:
+    config = "connection_max_age = 1\nkeepalive = 60\n"
+    with Site(config) as server, server.connect() as idle, server.connect() as busy:
+        began = time.monotonic()
+        assert not idle.get("/hello").closes
+        while not busy.get("/hello").closes:
+            time.sleep(0.02)
+        assert time.monotonic() - began > 0.8
+        assert busy.ended() == b""
+        assert idle.ended() == b"", "long before it has been idle for a minute"
+
+
 def ends(config: str, *parts: bytes, within: float) -> bytes:
     """What a client hears that sends this and then nothing, until it is cut off."""
     with Site(f"worker_class = 'gthread'\n{config}") as server, server.connect(timeout=within) as wire:

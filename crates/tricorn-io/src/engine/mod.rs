@@ -162,11 +162,13 @@ impl Engine {
         self.shared.waiting.signals.writer().as_raw_fd()
     }
 
-    /// Connections should be closed after the reply that is being given: the worker is leaving, or requests wait here
-    /// that a sibling could take if their clients came anew.
+    /// Connections should be closed after the reply that is being given: the worker is leaving, or is to be sent no more (so
+    /// that pools of clients that never ask for readiness move as well), or requests wait here that a sibling could take if their
+    /// clients came anew.
     pub fn closes_connections(&self) -> bool {
         let shared = &*self.shared;
         shared.life.is_draining()
+            || shared.board.orders_not_ready()
             || shared.config.keepalive == 0
             || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
     }

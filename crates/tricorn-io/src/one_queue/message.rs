@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 /// Changes whenever the layout does.
 const VERSION: u8 = 2;
 /// Bytes of an encoded header.
-pub const HEADER: usize = 128;
+pub const HEADER: usize = 136;
 /// Payloads up to this size travel in the message; larger ones in a file of memory.
 pub const INLINE: usize = 32 * 1024;
 /// Most bytes of a message.
@@ -19,6 +19,7 @@ pub struct HandOverMessage {
     pub listener: Option<SocketAddr>,
     /// How often this request was handed over before.
     pub hops: u8,
+    pub age: Age,
     pub readable: bool,
     pub hangup: bool,
     /// The payload is in a file of memory, the second descriptor.
@@ -37,6 +38,15 @@ pub struct HandOverMessage {
     pub next: u64,
 }
 
+/// How old the connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Age {
+    /// Which of its requests this is.
+    pub number: u32,
+    /// From when on one is its last, in ticks of the wheel, which are the same in all workers; 0: never.
+    pub last_from: u32,
+}
+
 impl HandOverMessage {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut out = Writer { bytes: [0; HEADER], at: 0 };
@@ -45,6 +55,8 @@ impl HandOverMessage {
             | u8::from(self.apart) << 2
             | u8::from(self.spooled.is_some()) << 3;
         out.put(&[VERSION, self.hops, flags]);
+        out.put(&self.age.number.to_ne_bytes());
+        out.put(&self.age.last_from.to_ne_bytes());
         out.address(match self.peer {
             Peer::Internet(address) => Some(address),
             Peer::Unix => None,
@@ -66,6 +78,7 @@ impl HandOverMessage {
         if version != VERSION {
             return None;
         }
+        let age = Age { number: u32::from_ne_bytes(input.take()?), last_from: u32::from_ne_bytes(input.take()?) };
         let peer = input.address()?.map_or(Peer::Unix, Peer::Internet);
         let listener = input.address()?;
         let mut numbers = [0; 8];
@@ -78,6 +91,7 @@ impl HandOverMessage {
             peer,
             listener,
             hops,
+            age,
             readable: flags & 1 != 0,
             hangup: flags & 2 != 0,
             apart: flags & 4 != 0,
@@ -126,8 +140,8 @@ impl Writer {
     }
 }
 
-// Three bytes, two addresses of 27 bytes, eight numbers, and a short one.
-const _: () = assert!(3 + 2 * 27 + 8 * 8 + 2 <= HEADER);
+// Three bytes, two numbers of four bytes, two addresses of 27 bytes, eight numbers, and a short one.
+const _: () = assert!(3 + 2 * 4 + 2 * 27 + 8 * 8 + 2 <= HEADER);
 
 struct Reader<'b> {
     bytes: &'b [u8],
@@ -166,6 +180,7 @@ mod tests {
             peer,
             listener,
             hops: 3,
+            age: Age { number: 8, last_from: u32::MAX },
             readable: true,
             hangup: false,
             apart: spooled.is_none(),
@@ -202,7 +217,7 @@ mod tests {
         let mut other_version = good;
         other_version[0] = 0;
         let mut no_family = good;
-        no_family[3] = 5;
+        no_family[11] = 5;
         assert_eq!((HandOverMessage::decode(&other_version), HandOverMessage::decode(&no_family)), (None, None));
         assert_eq!(HandOverMessage { body: u64::MAX, ..message(Peer::Unix, None, None) }.payload(), None);
     }

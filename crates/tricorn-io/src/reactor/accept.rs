@@ -270,6 +270,8 @@ impl Reactor {
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
         if let Some(conn) = self.conns.get_mut(token) {
+            let Wire::Http1(http1) = &mut conn.wire;
+            http1.goes_on_at(0, self.deadlines.lifetime().draw(now));
             self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
         }
         token

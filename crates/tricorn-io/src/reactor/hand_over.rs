@@ -10,7 +10,7 @@ use super::wire::{Protocol, Reading, Wire};
 use crate::config::Failpoint;
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
-use crate::one_queue::message::{HEADER, HandOverMessage, INLINE, MESSAGE};
+use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
@@ -102,6 +102,7 @@ impl Reactor {
             peer: conn.origin.peer,
             listener: self.listener_at(conn.origin.listener).and_then(|listener| listener.address),
             hops: request.hops,
+            age: Age { number: id.stream(), last_from: http1.last_from() },
             readable: conn.edges.is_readable(),
             hangup: conn.edges.is_hangup(),
             apart,
@@ -205,6 +206,7 @@ impl Reactor {
         conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
         let Wire::Http1(http1) = &mut conn.wire;
+        http1.goes_on_at(handed.age.number, handed.age.last_from);
         let mut reading = http1.begin_reading(|| self.buffers.take());
         let (announced, payload) = payload.split_at_checked(handed.announced.into()).unwrap_or_default();
         if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {

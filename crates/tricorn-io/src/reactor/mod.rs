@@ -26,6 +26,7 @@ mod gate;
 mod hand_over;
 mod head_memory;
 mod held;
+mod lifetime;
 mod listener;
 mod load_desk;
 mod log;
@@ -90,6 +91,7 @@ use deadlines::Deadlines;
 use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use head_memory::HeadMemory;
+use lifetime::Lifetime;
 use load_desk::LoadDesk;
 use log::Log;
 use phase::{Change, Phase};
@@ -146,7 +148,7 @@ impl Reactor {
             admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
-            deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
+            deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
             bodies: Bodies::new(config.clone(), board, poller.clone()),
             extra: ExtraDescriptors::new(streams, Sender::new(&config, poller.clone())),
@@ -401,6 +403,7 @@ impl Reactor {
         let conn = self.conns.get_mut(id.connection())?;
         let Wire::Http1(http1) = &mut conn.wire;
         let (mut request, receiver) = http1.begin(id)?;
+        let is_last = self.deadlines.lifetime().is_last(id.stream(), http1.last_from(), request.times.complete);
         self.extra.opened(request.takes_file());
         let stream = conn.stream.take()?;
         conn.phase.enter(Change::Begun(stream.socket().as_raw_fd()));
@@ -411,6 +414,9 @@ impl Reactor {
         let client = Client { peer, listener, trusted, attachment };
         let mut exchange = Exchange::new(Lane::new(id, stream), request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
+        if is_last {
+            exchange.request.reply.close();
+        }
         self.keep_excess(id, &mut exchange.request);
         if exchange.request.counted.disk > 0 {
             self.bodies.lend_out(&mut exchange.request);

@@ -4,6 +4,7 @@ use super::Reactor;
 use super::outgoing::Then;
 use super::phase::Phase;
 use super::respond::Delivery;
+use super::wire::Wire;
 use crate::clock;
 use crate::config;
 use crate::exchange::buffers::Request;
@@ -102,12 +103,15 @@ impl Reactor {
         let token = id.connection();
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.wire.take_request(id)?;
+        let Wire::Http1(http1) = &conn.wire;
+        let last_from = http1.last_from();
         let is_whole = rejection.after == After::Keep;
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && !request.partial;
-        let is_draining = self.deadlines.timeouts().is_draining();
+        let is_leaving = self.deadlines.timeouts().is_draining() || self.board.orders_not_ready();
+        let is_last = is_leaving || self.deadlines.lifetime().is_last(id.stream(), last_from, now);
         self.work.spend_steps(config::REJECTION_STEPS);
-        let may_keep = is_read && !is_draining && self.config.keepalive > 0;
+        let may_keep = is_read && !is_last && self.config.keepalive > 0;
         let keep = may_keep && request.head.keep_alive;
         let method = method_of(&request, conn.phase.get());
         let Rejection { status, message, fields, .. } = *rejection;

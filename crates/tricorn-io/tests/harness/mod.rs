@@ -137,6 +137,8 @@ pub fn config() -> Config {
         max_connections: 20_000,
         max_descriptors: usize::MAX,
         keepalive: NEVER,
+        connection_max_requests: 0,
+        connection_max_age: 0,
         header_timeout: NEVER,
         head_buffer_total: 64 << 20,
         body_timeout: NEVER,
