@@ -30,11 +30,18 @@ pub struct HandOverMessage {
     pub head_complete: u64,
     pub complete: u64,
     pub waits_since: u64,
-    /// Lengths of the payload's parts: what a balancer has announced, as it came; the head, the body unless it is in a file, and
-    /// the bytes after the request.
+    pub parts: Parts,
+}
+
+/// Lengths of the payload's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// What a balancer has announced of the connection, as it came.
     pub announced: u16,
     pub head: u64,
+    /// The body, unless it is in a file.
     pub body: u64,
+    /// The bytes after the request.
     pub next: u64,
 }
 
@@ -64,10 +71,10 @@ impl HandOverMessage {
         out.address(self.listener);
         let spooled = self.spooled.unwrap_or(0);
         let times = [self.first_byte, self.head_complete, self.complete, self.waits_since];
-        for number in times.into_iter().chain([self.head, self.body, self.next, spooled]) {
+        for number in times.into_iter().chain([self.parts.head, self.parts.body, self.parts.next, spooled]) {
             out.put(&number.to_ne_bytes());
         }
-        out.put(&self.announced.to_ne_bytes());
+        out.put(&self.parts.announced.to_ne_bytes());
         out.bytes
     }
 
@@ -100,16 +107,14 @@ impl HandOverMessage {
             head_complete,
             complete,
             waits_since,
-            announced,
-            head,
-            body,
-            next,
+            parts: Parts { announced, head, body, next },
         })
     }
 
     /// Bytes of the payload; `None`: more than there can be.
     pub fn payload(&self) -> Option<usize> {
-        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?.checked_add(self.announced.into())?;
+        let Parts { announced, head, body, next } = self.parts;
+        let sum = head.checked_add(body)?.checked_add(next)?.checked_add(announced.into())?;
         usize::try_from(sum).ok()
     }
 }
@@ -189,10 +194,7 @@ mod tests {
             head_complete: 2,
             complete: u64::MAX,
             waits_since: 4,
-            announced: 107,
-            head: 5,
-            body: 6,
-            next: 7,
+            parts: Parts { announced: 107, head: 5, body: 6, next: 7 },
         }
     }
 
@@ -219,6 +221,8 @@ mod tests {
         let mut no_family = good;
         no_family[11] = 5;
         assert_eq!((HandOverMessage::decode(&other_version), HandOverMessage::decode(&no_family)), (None, None));
-        assert_eq!(HandOverMessage { body: u64::MAX, ..message(Peer::Unix, None, None) }.payload(), None);
+        let good = message(Peer::Unix, None, None);
+        let parts = Parts { body: u64::MAX, ..good.parts };
+        assert_eq!(HandOverMessage { parts, ..good }.payload(), None);
     }
 }

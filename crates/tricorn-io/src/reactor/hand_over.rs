@@ -10,7 +10,7 @@ use super::wire::{Protocol, Reading, Wire};
 use crate::config::Failpoint;
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
-use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE};
+use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE, Parts};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
@@ -111,10 +111,12 @@ impl Reactor {
             head_complete: request.times.head_complete,
             complete: request.times.complete,
             waits_since: request.times.waits_since,
-            announced: announced.len() as u16, // no header is longer (`proxy_protocol`)
-            head: head.len() as u64,
-            body: body.len() as u64,
-            next: next.len() as u64,
+            parts: Parts {
+                announced: announced.len() as u16, // no header is longer (`proxy_protocol`)
+                head: head.len() as u64,
+                body: body.len() as u64,
+                next: next.len() as u64,
+            },
         }
         .encode();
         let payload = if apart { Some(in_memory_file(&[announced, head, body, next])?) } else { None };
@@ -208,7 +210,7 @@ impl Reactor {
         let Wire::Http1(http1) = &mut conn.wire;
         http1.goes_on_at(handed.age.number, handed.age.last_from);
         let mut reading = http1.begin_reading(|| self.buffers.take());
-        let (announced, payload) = payload.split_at_checked(handed.announced.into()).unwrap_or_default();
+        let (announced, payload) = payload.split_at_checked(handed.parts.announced.into()).unwrap_or_default();
         if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {
             conn.announced = Some(Arc::from(announced));
         }
@@ -236,8 +238,8 @@ impl Reactor {
         payload: &[u8],
         spool: Option<Spool>,
     ) -> Result<(), Box<Refusal>> {
-        let (head, rest) = payload.split_at_checked(handed.head as usize).unwrap_or_default();
-        let (body, next) = rest.split_at_checked(handed.body as usize).unwrap_or_default();
+        let (head, rest) = payload.split_at_checked(handed.parts.head as usize).unwrap_or_default();
+        let (body, next) = rest.split_at_checked(handed.parts.body as usize).unwrap_or_default();
         let request = &mut *reading.request;
         request.input.extend_from_slice(head);
         request.times.first_byte = handed.first_byte;
