@@ -87,6 +87,9 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("--timeout", "0"), "proxy_read_timeout 3600s;\n"),
         (("-b", "unix:/run/shop/s"), "server unix:/run/shop/s max_fails=0;\n"),
         (("-b", "0.0.0.0:9000"), "server 127.0.0.1:9000 max_fails=0;\n"),
+        ((*ANYWHERE, "--hosts", "app-1,app-2"), "least_conn;\n"),
+        ((*ANYWHERE, "--hosts", "app-1,app-2"), "server app-2:80 fail_timeout=2s;\n"),
+        ((*ANYWHERE, "--hosts", "app-1"), "server app-1:80 max_fails=0;\n"),
         (("--public", "8080", "--domain", "shop.example"), "listen [::]:8080;\n    server_name shop.example;\n"),
     ],
     "haproxy": [
@@ -95,6 +98,20 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("--admin-bind", "127.0.0.1:8001"), "rise 1 port 8001"),
         (("--admin-bind", "127.0.0.1:8001", "-b", "unix:/run/s/s"), "unix@/run/s/s check inter 1s fall 2 rise 1 addr"),
         (("--public", "127.0.0.1:8080"), "bind 127.0.0.1:8080\n"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1, app-2"), "server shop-2 app-2:80 check inter 1s fall 2 rise 1 port 8001"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1,app-2"), "balance leastconn\n"),
+    ],
+    "envoy": [
+        (("--header-timeout", "7"), "request_headers_timeout: 7s\n"),
+        (("--admin-bind", "127.0.0.1:8001", "--ready-path", "/r"), 'http_health_check: {path: "/r", host: tricorn}'),
+        (("--admin-bind", "127.0.0.1:8001"), 'health_check_config: {address: {socket_address: {address: "127.0.0.1"'),
+        (("-b", "unix:/run/s/s"), 'endpoint: {address: {pipe: {path: "/run/s/s"}}}\n'),
+        (("--public", "127.0.0.1:8080"), 'address: {socket_address: {address: "127.0.0.1", port_value: 8080}}\n'),
+        (("--request-timeout", "100", "--queue-timeout", "3"), "timeout: 108s\n"),
+        (("--keep-alive", "9"), "idle_timeout: 8s}\n"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1,10.0.0.2"), "type: STATIC\n"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1,app-2"), "type: STRICT_DNS\n"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1,app-2"), "health_check_config: {port_value: 8001}"),
     ],
 }  # fmt: skip
 
