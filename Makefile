@@ -247,6 +247,11 @@ bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing the
 bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
 	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
 
+.PHONY: bench-fleet
+bench-fleet: build ## Simulated: where requests of a thousand hosts wait, and which metric to scale on; about 4 minutes
+	@$(BIN)/python -m benches.fleet $(BENCH_ARGS)
+	@$(BIN)/python scripts/render_fleet.py
+
 .PHONY: bench-herd
 bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes
 	@$(BIN)/python -m benches.herd $(BENCH_ARGS)

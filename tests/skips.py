@@ -37,6 +37,9 @@ SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64"
 )
 """Where a dynamic linker finds it; systemd needs it on most distributions."""
 
+CLUSTER = Path(__file__).parent.parent / ".venvs/cluster/bin"
+"""What `make test-cluster` installs."""
+
 
 def lacking() -> list[str]:
     """What this machine cannot offer without its owner: root, programs, another Python."""
@@ -45,9 +48,9 @@ def lacking() -> list[str]:
         reasons.append("only root can .*")
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         reasons.append("needs a browser: .*")
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:.venvs/cluster/bin"
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:{CLUSTER}"
     reasons += [f"{program} is not installed" for program in PROGRAMS if not shutil.which(program, path=path)]
-    if not Path(".venvs/cluster/bin/python").exists():
+    if not (CLUSTER / "python").exists():
         reasons.append("helm is not installed")
     if (reason := net.lacking()) is not None:
         reasons.append(reason)

@@ -80,8 +80,6 @@ def _address(hosts: Sequence[Host], number: int) -> str:
 class Balancer:
     """A context manager: inside it the balancer answers for the hosts."""
 
-    text: Callable[[Sequence[Host]], str]
-
     def __init__(
         self, host: Host, hosts: Sequence[Host], directory: Path, change: Callable[[str], str] = lambda text: text
     ) -> None:

@@ -19,6 +19,24 @@ ALL = bool(os.environ.get("TRICORN_TEST_CLUSTER"))
 HOSTS = ("app-1", "app-2", "app-3")
 
 
+def at_once(work: Callable[[Tricorn], None], servers: Sequence[Tricorn]) -> None:
+    """The same is done to all of them, side by side. Processes of those that fail end with their network."""
+    failed: list[BaseException] = []
+
+    def run(server: Tricorn) -> None:
+        try:
+            work(server)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(server,)) for server in servers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+
+
 @contextmanager
 def cluster(
     network: Network, balancer: str, worker_class: str, directory: Path, *, drain_delay: float = 0
@@ -26,13 +44,9 @@ def cluster(
     hosts = [network[name] for name in HOSTS]
     with ExitStack() as stack:
         servers = [Tricorn(host, worker_class, drain_delay=drain_delay) for host in hosts]
-        starting = [threading.Thread(target=server.start) for server in servers]
+        at_once(Tricorn.start, servers)
         for server in servers:
             stack.push(server.__exit__)
-        for thread in starting:
-            thread.start()
-        for thread in starting:
-            thread.join()
         yield stack.enter_context(BALANCERS[balancer](network["balancer"], hosts, directory)), servers
 
 
@@ -48,23 +62,6 @@ def replace(server: Tricorn, before: Balancer, drain_delay: float) -> None:
         server.stop()
     server.start()
     before.is_back(server.host)
-
-
-def at_once(work: Callable[[Tricorn], None], servers: Sequence[Tricorn]) -> None:
-    failed: list[BaseException] = []
-
-    def run(server: Tricorn) -> None:
-        try:
-            work(server)
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=run, args=(server,)) for server in servers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failed, failed
 
 
 def judge(told: list[Told], hosts: Sequence[str] = HOSTS) -> None:

@@ -179,9 +179,3 @@ def arrivals(host: Host, address: tuple[str, int], trace: Iterable[Arrival], cli
 
 def lost(told: Iterable[Told]) -> list[Told]:
     return [each for each in told if each.is_lost]
-
-
-def shares(told: Iterable[Told]) -> dict[str, float]:
-    """Which part of the answers each host gave."""
-    answered = [each.host for each in told if not each.is_lost]
-    return {host: answered.count(host) / len(answered) for host in sorted(set(answered))}

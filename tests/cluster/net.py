@@ -104,7 +104,7 @@ class Network:
         self._prefix = f"tricorn-{os.getpid()}-{next(_numbers)}"
         self._bridge = f"{self._prefix}-bridge"
         self._names = names
-        self._made: list[str] = []
+        self.made: list[str] = []
         self.hosts: dict[str, Host] = {}
 
     def __enter__(self) -> Self:
@@ -120,19 +120,19 @@ class Network:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for namespace in reversed(self._made):
+        for namespace in reversed(self.made):
             host = Host("", namespace, "", "", "")
             with contextlib.suppress(AssertionError):
                 until(lambda host=host: host.kill() or not host.pids(), "all processes are gone", within=10)
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
-        self._made.clear()
+        self.made.clear()
 
     def __getitem__(self, name: str) -> Host:
         return self.hosts[name]
 
     def _make(self, namespace: str) -> None:
         ip("netns", "add", namespace)
-        self._made.append(namespace)
+        self.made.append(namespace)
         ip("-n", namespace, "link", "set", "lo", "up")
 
     def _connect(self, name: str, number: int) -> Host:

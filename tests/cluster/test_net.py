@@ -51,7 +51,7 @@ def test_processes_end_with_their_host() -> None:
         pytest.skip(reason)
     with Network("app-1") as network:
         process = network["app-1"].start(["sleep", "600"])
-        namespaces = [line.split()[0] for line in ip("netns", "list").splitlines() if line.split()[0] in network._made]
+        namespaces = [line.split()[0] for line in ip("netns", "list").splitlines() if line.split()[0] in network.made]
         assert len(namespaces) == 2
     assert process.wait(10) == -9
     assert not set(namespaces) & {line.split()[0] for line in ip("netns", "list").splitlines()}

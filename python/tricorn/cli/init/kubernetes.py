@@ -153,8 +153,7 @@ def _resources(service: Service) -> list[str]:
         each = f"each keeps one processor busy at most (requests: {{cpu: {workers}}})"
         cpu = f"        # {service.says('workers')}: {each}."
     if service.memory is None:
-        known = "numbers of workers and max_worker_memory" if service.config.sizing else "max_worker_memory"
-        return [cpu, f"        # With {known} set, a limit of memory follows from it."]
+        return [cpu, f"        # With {service.without_memory} set, a limit of memory follows from it."]
     memory = f"{mebibytes(service.memory)}Mi"
     return [
         cpu,

@@ -109,6 +109,11 @@ class Service(Record):
         return GENERATIONS * self.config.workers * each + ARBITER_MEMORY
 
     @property
+    def without_memory(self) -> str:
+        """What is not set, if `memory` is None."""
+        return "a number of workers and max_worker_memory" if self.config.sizing else "max_worker_memory"
+
+    @property
     def spool(self) -> int | None:
         """Bytes of bodies on disk at most; None: there is no limit, or it depends on `workers = auto`."""
         bodies = self.config.body_disk_total
