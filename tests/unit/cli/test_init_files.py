@@ -41,7 +41,7 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("-n", "My Shop", "--socket"), "Requires=my-shop.socket\n"),
         (("--socket", "-b", "[::1]:80", "-b", "unix:@name"), "ListenStream=[::1]:80\nListenStream=@name\n"),
         (("-w", "2", "--max-worker-memory", "100M"), "MemoryMax=464M\n"),
-        (("-w", "auto", "--max-worker-memory", "100M"), "# With a number of workers and max_worker_memory set, a limit of"),
+        (("-w", "auto", "--max-worker-memory", "100M"), "# With a number of workers and max_worker_memory set"),
         (("-u", "10", "-g", "11"), "User=10\nGroup=11\n"),
         (("--access-logformat", '%(h)s "$x"'), '"%%(h)s \\"$$x\\""'),
         (("--systemd-version", "252"), "Type=notify\n"),
