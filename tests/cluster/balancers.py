@@ -166,7 +166,7 @@ class L4(Balancer):
     Its `late` seconds are those in which a cluster's control plane takes a pod that was sent TERM out of the rules.
     """
 
-    late: float = 1
+    late: float = 0.5
 
     def __enter__(self) -> Self:
         self._table = program("nft")

@@ -6,9 +6,11 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tricorn.config.sizing import Sizing
+from tricorn.control.client import Control
 
 from tests.harness import Server, Site, until
 from tests.harness.server import free_port, run
@@ -39,6 +41,18 @@ def test_the_application_tells_the_class_and_the_class_the_number(two: None) -> 
         assert server.log.matching(re.escape(Sizing.here().sentence)), "what was known at the start"
         assert server.log.matching(re.escape(sizing.sentence)), "and what the first worker has told"
         assert server.get("/hello").status == 200
+
+
+def test_an_operator_may_go_back_to_it(tmp_path: Path) -> None:
+    """`scale auto` is the number of the class, as `status` says it, and not that of before the class was known."""
+    count = expected("sync").count
+    socket = str(tmp_path / "ctl")
+    words = ["-w", "auto", "--control-socket", socket]
+    with Server(WSGI, worker_class="auto", twins=False, extra=words) as server, Control(socket) as client:
+        server.log.wait(rf"Ready: {count} sync worker")
+        assert client.ask("scale", workers=count + 1) == {"previous": count, "workers": count + 1}
+        assert client.ask("status")["workers"]["configured"] == count
+        assert client.ask("scale", workers="auto") == {"previous": count + 1, "workers": count}
 
 
 def test_a_class_that_is_named_needs_no_second_look(two: None) -> None:
