@@ -65,6 +65,27 @@ def test_a_reload_finds_its_class_anew() -> None:
     assert it.state.target == 4
 
 
+def test_new_code_may_be_of_a_class_that_needs_fewer() -> None:
+    """The reloader reads no configuration, and hands on the number that there is."""
+    it = starting()
+    for nr in (1, 2, 3, 4):
+        it.feel(Told(nr, Ready(kind="sync")))
+    it.hang_up(target=4, policy=POLICY)
+    assert len(it.state.of(2)) == 2
+    for worker in it.state.of(2):
+        it.feel(Told(worker.nr, Ready(kind="asgi")))
+    assert it.state.target == 2
+
+
+def test_new_code_leaves_a_number_that_was_asked_for() -> None:
+    it = starting()
+    for nr in (1, 2, 3, 4):
+        it.feel(Told(nr, Ready(kind="sync")))
+    it.signal("TTIN")
+    it.hang_up(target=5, policy=POLICY)
+    assert len(it.state.of(2)) == 5
+
+
 def test_a_number_that_was_given_is_kept() -> None:
     it = Arbiter(State(2, Policy(workers=2, most=72)))
     it.feel(Start())
