@@ -610,7 +610,8 @@ class CallGateway:
 
     `connect(call)` is called for the first request of a connection; what it returns is kept as long as that is open.
     `begin(call, connection)` begins to answer and returns a `tricorn.gateway.call.Listener`. `leave(code)` is called
-    when the worker leaves. `before(call)` is called before `begin` and returns a token and None, or the exception that
+    when the worker leaves and returns how many connections there are that would stay; `dismiss(most)` tells so many of
+    them, the oldest first. `before(call)` is called before `begin` and returns a token and None, or the exception that
     refuses the request; `after(token, status, headers, sent, micros)` is called when the answer is complete; see
     `WsgiGateway`. A client that closes its sending side is given up after `disconnect_grace` seconds.
     """
@@ -625,7 +626,8 @@ class CallGateway:
         *,
         before: Callable[[Any], tuple[object, BaseException | None]] | None = None,
         after: Callable[[Any, str, list[tuple[str, str]], int, int], object] | None = None,
-        leave: Callable[[int], object] | None = None,
+        leave: Callable[[int], int] | None = None,
+        dismiss: Callable[[int], object] | None = None,
         disconnect_grace: float = 0.0,
     ) -> CallGateway: ...
 
@@ -736,8 +738,14 @@ class LoopServer:
     def cancel_all(self) -> None:
         """Cancels every call that has not ended."""
 
-    def leave(self, code: int) -> None:
-        """Tells WebSockets to end, with this close code."""
+    def leave(self, code: int) -> int:
+        """WebSockets are to end with this close code: those that open from now on at once, the others by `dismiss`.
+
+        Returns how many others there are.
+        """
+
+    def dismiss(self, most: int) -> None:
+        """Tells so many of them, the oldest first."""
 
     def close(self) -> None:
         """After `done`, or in its place: raises what ended the service."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -519,6 +519,27 @@ def test_stopping_tells_websockets() -> None:
             with pytest.raises(exceptions.ConnectionClosed) as closed:
                 ws.recv(timeout=30)
             assert closed.value.rcvd.code == 1001
+        assert server.wait_exit() == 0
+
+
+@pytest.mark.beyond_reference("its WebSockets just end")
+def test_websockets_are_told_one_after_another_the_oldest_first() -> None:
+    with (
+        Server("tornado_app:application", chdir=APPS, worker_class="tornado", websocket_drain=2) as server,
+        ExitStack() as stack,
+    ):
+        address = f"ws://127.0.0.1:{server.port}/echo"
+        sockets = [stack.enter_context(client.connect(address)) for _ in range(4)]
+        for ws in sockets:
+            ws.send("here")
+            assert ws.recv(timeout=30) == "here"
+        server.signal(15)
+        told = []
+        for ws in sockets:
+            with pytest.raises(exceptions.ConnectionClosed):
+                ws.recv(timeout=30)
+            told.append(time.monotonic())
+        assert told[-1] - told[0] > 1.0, "evenly would be 1.5 s"
         assert server.wait_exit() == 0
 
 

@@ -98,6 +98,7 @@ def is_turned_away(reply: Reply) -> bool:
     assert reply.status in (200, 503), reply
     if reply.status == 503:
         assert reply.get("Retry-After") == "1"
+        assert reply.get("Tricorn-Refused") == "queue"
         assert reply.get("Date"), "RFC 9110 section 6.6.1"
     return reply.status == 503
 

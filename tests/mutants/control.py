@@ -125,7 +125,7 @@ CONTROL_SOCKET = (
         "unready_newcomers",
         "workers that start while readiness is denied deny it",
         f"{ARBITER}/policy/decide.py",
-        "if state.unready else []",
+        "if denied else []",
         "if False else []",
         (f"{UNIT}/policy/test_operator.py",),
     ),

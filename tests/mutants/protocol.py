@@ -9,6 +9,8 @@ HTTP = f"{CRATE}/src/http1"
 WEBSOCKET = f"{CRATE}/src/websocket"
 SUITE = f"{CRATE} suite"
 LIB = f"{CRATE} lib"
+IO = "crates/tricorn-io/src"
+ANNOUNCED = "tests/conformance/policy/test_proxy_protocol.py"
 
 PROTOCOL = (
     Fault(
@@ -302,5 +304,45 @@ PROTOCOL = (
         "return Err(Violation::MessageInMessage)",
         "new(Kind::Binary)",
         (f"{SUITE} websocket",),
+    ),
+    Fault(
+        "announced_client_is_trusted_as_its_balancer",
+        "who may claim things is the client that was announced, not its balancer",
+        f"{IO}/reactor/opening.rs",
+        "config.policy.trust.allows(Some(source.ip()))",
+        "origin.trusted",
+        (f"{ANNOUNCED} -k who_may_claim_things",),
+    ),
+    Fault(
+        "strangers_announce",
+        "only peers in proxy_allow_ips announce connections",
+        f"{IO}/reactor/opening.rs",
+        "!wanted.allow.allows(origin.peer.ip())",
+        "false",
+        (f"{ANNOUNCED} -k strangers",),
+    ),
+    Fault(
+        "announcement_is_optional",
+        "with proxy_protocol_required a connection that is not announced is refused",
+        f"{IO}/reactor/opening.rs",
+        "wanted.required",
+        "false",
+        (f"{ANNOUNCED} -k required",),
+    ),
+    Fault(
+        "announcement_stays_behind",
+        "what was announced goes with a connection that is handed over",
+        f"{IO}/reactor/hand_over.rs",
+        "conn.announced = Some(Arc::from(announced));",
+        "conn.announced = None;",
+        ("crates/tricorn-io suite hand_over_cargo",),
+    ),
+    Fault(
+        "checksum_of_an_announcement",
+        "a PROXY header whose checksum is wrong is refused",
+        f"{CRATE}/src/peer/proxy_protocol/values.rs",
+        "sum == crc32c::of(&pieces).to_be_bytes()",
+        "sum.len() == 4",
+        (f"{LIB} proxy_protocol",),
     ),
 )

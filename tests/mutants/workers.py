@@ -23,6 +23,14 @@ WORKERS = (
         ("tests/compat/test_hooks.py -k privileges",),
     ),
     Fault(
+        "websockets_are_told_one_after_another",
+        "the ends of WebSockets are spread over websocket_drain",
+        f"{PACKAGE}/workers/farewell.py",
+        "int(count * elapsed / seconds) + 1",
+        "count",
+        ("tests/unit/workers/test_farewell.py",),
+    ),
+    Fault(
         "handlers_are_flushed",
         "a worker that leaves flushes its log's handlers",
         BASE,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tricorn_proto::http1::HeadPolicy;
 use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::Trust;
+use tricorn_proto::peer::proxy_protocol::Accepts;
 
 /// Times are nanoseconds, sizes bytes.
 #[derive(Debug, Clone)]
@@ -29,6 +30,10 @@ pub struct Config {
     pub max_descriptors: usize,
     /// Idle time of a connection between two requests; 0 closes after each response.
     pub keepalive: u64,
+    /// Requests after which a connection is closed; 0: any number.
+    pub connection_max_requests: u64,
+    /// Age from which on it is closed after its next reply, or when it is idle; 0: any.
+    pub connection_max_age: u64,
     /// Time from a connection's first byte (or its acceptance) to its complete head.
     pub header_timeout: u64,
     /// Most memory of all heads that are not complete; beyond it the longest are refused (`reactor/shed_heads.rs`).
@@ -57,6 +62,8 @@ pub struct Config {
     /// Where bodies go that are too long for memory; `None`: the system's directory for temporary files.
     pub upload_dir: Option<std::path::PathBuf>,
     pub policy: HeadPolicy,
+    /// A balancer announces connections by the PROXY protocol; `None`: that is not looked for.
+    pub proxy_protocol: Option<Box<ProxyProtocol>>,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
     pub admin: Box<AdminPaths>,
@@ -66,6 +73,8 @@ pub struct Config {
     pub date: bool,
     /// Fields that every reply has unless the application sets one of the same name.
     pub standing_fields: FieldList,
+    /// Responses to trusted peers tell the load of this server (`metrics/load/`).
+    pub load_report: bool,
     /// Makes the gateway's own buffers for large bodies.
     pub allocate: Option<Allocate>,
     /// Age from which a call counts as stuck: the arbiter is told. 0: never.
@@ -105,6 +114,15 @@ pub struct Config {
     pub life: Option<Arc<OwnedFd>>,
     /// How long this worker may finish what it has when the arbiter is gone.
     pub graceful_timeout: u64,
+}
+
+/// Who may announce connections, and how.
+#[derive(Debug, Clone)]
+pub struct ProxyProtocol {
+    pub accepts: Accepts,
+    pub allow: Trust,
+    /// A connection that is not announced is refused.
+    pub required: bool,
 }
 
 impl Config {
@@ -168,6 +186,9 @@ impl AdminPaths {
 
 /// Where the admin listener tells what the server is at.
 pub const STATUS: &[u8] = b"/status";
+
+/// Where the admin listener tells the load.
+pub const LOAD: &[u8] = b"/load";
 
 /// Where the page of the admin listener finds its data, behind its own path.
 pub const LIVE: &[u8] = b"/live.json";

@@ -41,7 +41,7 @@ mod websocket;
 pub use access_log::AccessLog;
 pub use active::{Active, Departure, Effects, Read};
 pub use collectors::{Address, Policy, Relay, Socket};
-pub use config::{Allocate, BodyBuffer, Config, Failpoint, MaxConcurrency, QueueOrder, Received};
+pub use config::{Allocate, BodyBuffer, Config, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received};
 pub use engine::buffering::Behind;
 pub use engine::{Engine, Wake};
 pub use exchange::body::{Body, can_spool_to, spools_to_memory};

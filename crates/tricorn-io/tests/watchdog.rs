@@ -316,7 +316,7 @@ fn who_waits_behind_stuck_threads_of_a_leaving_worker_is_turned_away() {
     for client in &mut queued {
         let response = client.response();
         assert!(response.status == 503 && response.closes());
-        assert!(response.head.contains("\r\nRetry-After: 1\r\n"));
+        assert!(response.head.contains("\r\nRetry-After: 1\r\nTricorn-Refused: leaving\r\n"));
         client.is_closed();
     }
     // One whose request is complete only now.

@@ -26,6 +26,7 @@
 //! * `sync.rs`: locks.
 
 mod access;
+mod announced;
 mod asgi;
 mod buffer;
 mod call;

@@ -91,9 +91,15 @@ impl LoopServer {
         self.gateway.cancel_all(py)
     }
 
-    /// Tells WebSockets to end, with this close code.
-    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
+    /// WebSockets are to end with this close code: those that open from now on are told at once, the others by `dismiss`. How
+    /// many of these there are.
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
         self.gateway.leave(py, code)
+    }
+
+    /// Tells so many of them, the oldest first.
+    fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
+        self.gateway.dismiss(py, most)
     }
 
     /// Does what there is to do; called in the loop whenever a descriptor is readable.

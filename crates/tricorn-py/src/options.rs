@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 use tricorn_io::clock::SECOND;
-use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, QueueOrder, WaitSite};
+use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, ProxyProtocol, QueueOrder, WaitSite};
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
+use tricorn_proto::peer::proxy_protocol::Accepts;
 use tricorn_proto::peer::{ProxyPolicy, Trust};
 
 /// Looks options up and names the one that is missing or of the wrong type.
@@ -72,6 +73,8 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         max_connections: if max_connections == 0 { descriptors() } else { max_connections },
         max_descriptors: descriptors(),
         keepalive: options.seconds("keepalive")?,
+        connection_max_requests: options.optional("connection_max_requests")?,
+        connection_max_age: options.optional_seconds("connection_max_age")?,
         header_timeout: options.seconds("header_timeout")?,
         head_buffer_total: options.get("head_buffer_total")?,
         body_timeout: options.seconds("body_timeout")?,
@@ -87,11 +90,13 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         body_disk_total: options.optional("body_disk_total")?,
         upload_dir: upload_dir(&options)?,
         policy: head_policy(&options)?,
+        proxy_protocol: proxy_protocol(&options)?,
         request_id: options.optional("request_id")?,
         admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),
         date: options.get("date")?,
         standing_fields: standing_fields(&options)?,
+        load_report: options.optional::<Option<String>>("load_report")?.as_deref() == Some("orca"),
         allocate: Some(BytesBuffer::make),
         timeout: options.optional_seconds("timeout")?,
         doctor_threshold: options.optional_seconds("doctor_threshold")?,
@@ -262,6 +267,19 @@ fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::Admin
     paths.info = options.optional("info")?;
     paths.application = options.optional("app_metrics")?;
     Ok(paths)
+}
+
+fn proxy_protocol(options: &Options<'_, '_>) -> PyResult<Option<Box<ProxyProtocol>>> {
+    let accepts = match options.optional::<Option<String>>("proxy_protocol")?.as_deref() {
+        None | Some("off") => return Ok(None),
+        Some("v1") => Accepts::V1,
+        Some("v2") => Accepts::V2,
+        Some("auto") => Accepts::Both,
+        Some(other) => return Err(PyValueError::new_err(format!("core option proxy_protocol: {other}"))),
+    };
+    let allow: String = options.get("proxy_allow_ips")?;
+    let allow = Trust::parse(&allow).map_err(PyValueError::new_err)?;
+    Ok(Some(Box::new(ProxyProtocol { accepts, allow, required: options.get("proxy_protocol_required")? })))
 }
 
 fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {

@@ -30,8 +30,10 @@ impl<'a, 'py> Piece<'a, 'py> {
     pub fn write(&self, engine: &Engine, exchange: &mut Exchange, body_length: Option<u64>) -> Sent {
         let bytes = self.bytes;
         // Only the first piece has a head before it.
-        let wall = (!exchange.request.reply.head_sent()).then(|| exchange.wall.clone());
-        let inputs = wall.as_ref().map_or_else(HeadInputs::default, |wall| engine.head_inputs(wall, body_length));
+        let texts = (!exchange.request.reply.head_sent()).then(|| (exchange.wall.clone(), engine.told_load(exchange)));
+        let inputs = texts
+            .as_ref()
+            .map_or_else(HeadInputs::default, |(wall, load)| engine.head_inputs(wall, load.as_deref(), body_length));
         if bytes.len() >= WITHOUT_GIL {
             let kept = self.kept();
             return self.owner.py().detach(|| engine.write(exchange, &inputs, bytes, || kept));
@@ -41,8 +43,8 @@ impl<'a, 'py> Piece<'a, 'py> {
 
     /// Sends a piece that is all the rest of the body, and ends the reply.
     pub fn write_last(&self, engine: &Engine, exchange: &mut Exchange) -> End {
-        let (wall, bytes) = (exchange.wall.clone(), self.bytes);
-        let inputs = engine.head_inputs(&wall, Some(bytes.len() as u64));
+        let (wall, load, bytes) = (exchange.wall.clone(), engine.told_load(exchange), self.bytes);
+        let inputs = engine.head_inputs(&wall, load.as_deref(), Some(bytes.len() as u64));
         if bytes.len() >= WITHOUT_GIL {
             let kept = self.kept();
             return self.owner.py().detach(|| exchange.write_last(&inputs, bytes, || kept));
@@ -69,8 +71,8 @@ pub fn write_file(
     part: (u64, u64),
     body_length: Option<u64>,
 ) -> Sent {
-    let (wall, (offset, length)) = (exchange.wall.clone(), part);
-    let inputs = engine.head_inputs(&wall, body_length);
+    let (wall, load, (offset, length)) = (exchange.wall.clone(), engine.told_load(exchange), part);
+    let inputs = engine.head_inputs(&wall, load.as_deref(), body_length);
     py.detach(|| exchange.write_file(&inputs, file, offset, length))
 }
 

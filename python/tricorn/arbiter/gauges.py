@@ -6,11 +6,12 @@ It tells the log with `extra`, as gunicorn does: the class `Statsd` sends it, an
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tricorn.arbiter.policy.state import NEVER
 from tricorn.metrics.scoreboard import Scoreboard
-from tricorn.unpatched import socket
+from tricorn.unpatched import select, socket
 
 if TYPE_CHECKING:
     from tricorn.arbiter.effects import Effects
@@ -70,6 +71,14 @@ class Gauges:
 def backlog(listeners: list[Listener]) -> int:
     """Connections that wait to be accepted; -1 where that cannot be known, as of a unix socket alone."""
     return sum(map(_waiting, listeners))
+
+
+def has_backlog(listeners: Iterable[Listener]) -> bool:
+    """Whether a connection waits at one of them, of whatever family."""
+    poll = select.poll()
+    for listener in listeners:
+        poll.register(listener.socket, select.POLLIN)
+    return any(event & select.POLLIN for _, event in poll.poll(0))
 
 
 def _waiting(listener: Listener) -> int:

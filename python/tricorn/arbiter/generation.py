@@ -49,6 +49,7 @@ class Generation:
             timeout=config.timeout,
             boot_timeout=config.boot_timeout,
             drain_delay=config.drain_delay,
+            drain_quiet=config.drain_quiet,
             max_memory=config.max_worker_memory,
             max_lifetime=config.max_worker_lifetime,
             lifetime_jitter=config.max_worker_lifetime_jitter,

@@ -15,6 +15,7 @@ from tricorn.arbiter.own_time import LONGEST_WAIT, OwnTime
 from tricorn.arbiter.policy.decide import decide
 from tricorn.arbiter.policy.events import ChildExited, Resized, Signalled, Start, Tick, Told, Upgraded
 from tricorn.arbiter.policy.state import NEVER, State
+from tricorn.arbiter.quiet import Silence
 from tricorn.arbiter.watcher import Watcher
 from tricorn.arbiter.worker_handle import WorkerHandle
 from tricorn.unpatched import os, select, signal
@@ -66,6 +67,7 @@ class Loop:
         self._bulletin = Bulletin(effects)
         self._gauges = Gauges(effects, self._time.now())
         self._lookups = Lookups(effects, self._time.now())
+        self._silence = Silence(effects)
         self._events = effects.events
         self._events.append(Start())
         self._wakeup = wakeup.reader
@@ -103,6 +105,7 @@ class Loop:
             self._history.next_note(),
             self._gauges.next_look(),
             self._lookups.next_look(),
+            self._silence.next_look(self._state),
         )
         deadline = min(end, soon, *looks, self._next_management)
         poll = select.poll()
@@ -128,6 +131,7 @@ class Loop:
         self._history.note(now)
         self._gauges.look(now)
         self._lookups.look(now)
+        self._events.extend(self._silence.look(self._state, now))
         if now >= self._state.next_deadline():
             self._events.append(Tick())
         if now >= self._next_management:

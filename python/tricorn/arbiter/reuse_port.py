@@ -10,7 +10,7 @@ only worker lets no other program take the port. All who bind it must be of one 
 their privileges.
 
 A worker that leaves closes its listeners, with all that waits there. So it lets no new connection begin first; the
-kernel gives a connection that is tried again to another worker.
+kernel gives a connection that is tried again to another worker. When the server as a whole leaves it is refused.
 
 A unix socket or an inherited one cannot be bound twice; those are shared as without the setting.
 """
@@ -74,8 +74,8 @@ def start_listening(fds: Iterable[int], backlog: int) -> None:
             sock.detach()
 
 
-def refuse_newcomers(fds: Iterable[int]) -> None:
-    """In a worker that leaves: lets no new connection begin at listeners of its own; the other workers' take them.
+def refuse_newcomers(fds: Iterable[int], *, none_listens: bool = False) -> None:
+    """In a worker that leaves: lets no new connection begin at listeners of its own; those of the others take them.
 
     By number, since the core owns them; one that it has closed already is left alone.
     """
@@ -86,7 +86,7 @@ def refuse_newcomers(fds: Iterable[int]) -> None:
             continue
         try:
             if sock.family != socket.AF_UNIX and sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                sockets.refuse_newcomers(sock)
+                sockets.refuse_newcomers(sock, none_listens=none_listens)
         except OSError:
             pass
         finally:

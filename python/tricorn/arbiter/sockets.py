@@ -37,6 +37,8 @@ class Listener:
     """The address as the configuration has it."""
     shared: bool = False
     """The service manager, a predecessor or a successor listens on it too: it must stay as it is when we close."""
+    foreign: bool = False
+    """It came by number (fd://): who passed it may listen on it when we are gone."""
     _address: Any = None
     """What it was bound to, once the core has it."""
 
@@ -87,7 +89,7 @@ class Listener:
     def close(self) -> None:
         """Lets no new connection begin, then closes: those that have begun are left to the workers."""
         if self.socket.fileno() >= 0:
-            if not self.shared:
+            if not (self.shared or self.foreign):
                 if self.socket.family == socket.AF_UNIX:
                     self.remove_file()  # a unix socket goes by its name
                 else:
@@ -107,13 +109,22 @@ class Listener:
             pass  # it is gone, or may not be removed; the process ends either way
 
 
-def refuse_newcomers(sock: socket.socket) -> None:
+def refuse_newcomers(sock: socket.socket, *, none_listens: bool = True) -> None:
     """A connection made while the last listener closes is reset, and its request lost. So none may be made.
 
-    On TCP a filter drops packets that open a connection, and only those: a handshake under way ends well, and who
-    comes now finds the port closed, or another listener, when the packet is sent again.
+    On TCP the listener is bound to an interface that there is not, unless others listen at its address. No packet finds
+    it then, and one that opens a connection is answered as for a closed port (RST): clients and load balancers go
+    elsewhere at once. A handshake under way ends well, since it has a socket of its own in the kernel.
+
+    Packets that find it all the same are dropped by a filter if they open a connection, and only those: one that is
+    sent again, after a second, finds the port closed, or another listener. That is so where the kernel does not let us
+    bind it (SO_BINDTOIFINDEX wants root before Linux 5.7, and where the socket has an interface already), and in groups
+    of SO_REUSEPORT, whose members the kernel takes by turns, whatever they are bound to.
     """
     if sys.platform == "linux":
+        if none_listens:
+            with suppress(OSError):
+                sock.setsockopt(socket.SOL_SOCKET, _SO_BINDTOIFINDEX, _NOWHERE)
         program = array("B", b"".join(_NO_NEW_CONNECTIONS))
         address, _ = program.buffer_info()
         with suppress(OSError):  # without it a few newcomers may be reset
@@ -121,6 +132,9 @@ def refuse_newcomers(sock: socket.socket) -> None:
 
 
 _SO_ATTACH_FILTER = 26
+_SO_BINDTOIFINDEX = 62
+_NOWHERE = 0x7FFFFFFF
+"""The index of no interface: the kernel gives them from 1 on, and does not ask whether there is one."""
 
 
 def _bpf(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -310,7 +324,7 @@ def listen_on(address: Address, backlog: int, umask: int) -> Listener:
     """A socket that listens on one address. OSError when that is not possible now, BindError when it never is."""
     match address:
         case FdAddress(fd):
-            listener = Listener(socket.socket(fileno=fd))
+            listener = Listener(socket.socket(fileno=fd), foreign=True)
         case UnixAddress():
             listener = _bind_unix(address, umask)
         case TcpAddress():

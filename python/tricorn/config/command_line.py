@@ -133,6 +133,8 @@ def _add_flag(group: Any, setting: Setting[object]) -> None:
         options["metavar"] = setting.kind.metavar
     if setting.action is Action.STORE:
         options["type"] = _reader(setting)
+        if setting.bare is not None:
+            options.update(nargs="?", const=setting.bare)
     group.add_argument(*setting.flags, **options)
 
 

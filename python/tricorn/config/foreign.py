@@ -54,6 +54,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "raw_env": lambda pairs: [f"{key}={value}" for key, value in pairs],
     "pythonpath": lambda paths: ",".join(paths) or None,
     "forwarded_allow_ips": _comma_list,
+    "proxy_allow_ips": _comma_list,
     "secure_scheme_headers": dict,
     "logconfig_dict": dict,
 }

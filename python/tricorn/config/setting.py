@@ -48,6 +48,8 @@ class Setting(Record, Generic[T]):
     doc: str = ""
     flags: tuple[str, ...] = ("--",)
     action: Action = Action.STORE
+    bare: str | None = None
+    """What the flag stands for without a value; None: it needs one."""
     env_also: tuple[str, ...] = ()
     """Variables that are read besides `TRICORN_<NAME>`, weaker than everything else: the names platforms set."""
     since: str = "0.1"

@@ -77,8 +77,6 @@ def judge(asked: Iterable[Asked], policy: str) -> tuple[str, ...]:
 
 
 UNAVAILABLE = (
-    Unavailable("proxy_protocol", ("--proxy-protocol",), "off", takes=Takes.MAYBE),
-    Unavailable("proxy_allow_ips", ("--proxy-allow-from",), ("127.0.0.1", "::1"), switch="proxy_protocol"),
     Unavailable("protocol", ("--protocol",), "http"),
     Unavailable("uwsgi_allow_ips", ("--uwsgi-allow-from",), ("127.0.0.1", "::1"), switch="protocol"),
     Unavailable("keyfile", ("--keyfile",)),

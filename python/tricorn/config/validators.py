@@ -196,6 +196,18 @@ class Choice(Record):
         raise Refused(f"expected one of {', '.join(self.choices)}{hint(value, self.choices, otherwise='')}")
 
 
+class Mode(Choice):
+    """A choice that was a switch in earlier versions of gunicorn: True is `on`, False `off`."""
+
+    on: str = ""
+    off: str = ""
+
+    def parse(self, raw: object) -> str:
+        if raw is None or isinstance(raw, bool):
+            return self.on if raw else self.off
+        return Choice.parse(self, raw)
+
+
 class TextList(Record):
     """Several texts. On the command line the flag is repeated; one text is split at `separator`."""
 

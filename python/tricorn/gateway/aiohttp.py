@@ -86,7 +86,7 @@ def make_gateway(
 
     server = runner.server
     assert server is not None, "the runner is not set up"
-    if config.trusted_proxy_headers:
+    if config.trusted_proxy_headers or config.proxy_protocol != "off":
         server.request_factory = _believing(server.request_factory)
     if config.route_metrics:
         server.request_factory = _introduced(server.request_factory)
@@ -102,7 +102,7 @@ def make_gateway(
 
 
 def _believing(make: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
-    """Requests as trusted front ends tell of them: aiohttp asks for the client's address once for a connection."""
+    """Requests as front ends and balancers tell of them: aiohttp asks for the client's address once a connection."""
 
     def make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         request = make(message, payload, protocol, writer, task)

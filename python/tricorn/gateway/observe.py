@@ -32,10 +32,22 @@ class Request:
     changes of the method, the target and the header fields, the application sees.
     """
 
-    proxy_protocol_info: dict[str, Any] | None = None
-
     def __init__(self, environ: Environ) -> None:
         self._environ = environ
+
+    @cached_property
+    def proxy_protocol_info(self) -> dict[str, Any] | None:
+        """What a balancer has announced of the connection (`proxy_protocol`); None: nothing."""
+        environ = self._environ
+        if "PROXY_PROTOCOL" not in environ:
+            return None
+        return {
+            "proxy_protocol": environ["PROXY_PROTOCOL"],
+            "client_addr": environ["REMOTE_ADDR"],
+            "client_port": int(environ["REMOTE_PORT"] or 0),
+            "proxy_addr": environ["PROXY_ADDR"],
+            "proxy_port": int(environ["PROXY_PORT"]),
+        }
 
     @cached_property
     def method(self) -> str:

@@ -12,10 +12,11 @@ import asyncio
 import logging
 import socket
 import sys
+from collections import deque
 from collections.abc import Awaitable, Callable
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from tornado.gen import convert_yielded
 from tornado.httputil import (
@@ -71,6 +72,7 @@ def make_gateway(
         before=before,
         after=after,
         leave=server.leave,
+        dismiss=server.dismiss,
         disconnect_grace=config.asgi_disconnect_grace_period,
     )
 
@@ -85,8 +87,10 @@ class Server:
         self.sent: Future = loop.create_future()
         """What a write returns that needs no waiting."""
         self.sent.set_result(None)
-        self.websockets: WeakSet[Any] = WeakSet()
-        """Handlers whose connections are WebSockets."""
+        self.websockets: WeakKeyDictionary[Any, None] = WeakKeyDictionary()
+        """Handlers whose connections are WebSockets, the oldest first."""
+        self._staying: deque[Any] = deque()
+        """While the worker leaves: those that are still to be told so."""
         self._leaving = 0
         is_told = type(self.delegate).on_close is not HTTPServerConnectionDelegate.on_close
         self._connection_class = _ToldConnection if is_told else ServerConnection
@@ -114,15 +118,27 @@ class Server:
         connection.read_body(waits)
         return connection
 
-    def leave(self, code: int) -> None:
-        """Tells the WebSockets that the server goes away (RFC 6455, section 7.4.1: 1001; 1012: it comes again)."""
-        self._leaving = code
-        for handler in list(self.websockets):
-            handler.close(code)
+    def leave(self, code: int) -> int:
+        """The server goes away (RFC 6455, section 7.4.1: 1001; 1012: it comes again). How many are to be told."""
+        if not self._leaving:
+            self._leaving = code
+            self._staying.extend(self.websockets)
+        return len(self._staying)
+
+    def dismiss(self, most: int) -> None:
+        """Tells so many of them, the oldest first. What a `close` raises is raised at the end."""
+        failure: Exception | None = None
+        for _ in range(min(most, len(self._staying))):
+            try:
+                self._staying.popleft().close(self._leaving)
+            except Exception as error:
+                failure = error
+        if failure is not None:
+            raise failure
 
     def add_websocket(self, handler: Any) -> None:
         """One that opens while the server leaves is told as well, when it is open."""
-        self.websockets.add(handler)
+        self.websockets[handler] = None
         if self._leaving:
             self.loop.call_soon(handler.close, self._leaving)
 
@@ -134,7 +150,8 @@ class ServerConnection:
         self.server = server
         self.is_trusted = call.is_trusted
         self.peer = call.peer
-        self.context = Context(self.peer)
+        # A stranger claims nothing: https is then what a balancer has announced of the whole connection.
+        self.context = Context(self.peer, "http" if self.is_trusted else call.scheme)
 
     def context_for(self, call: Call, fields: dict[str, list[str]]) -> Context:
         """Whom a request comes from: the peer, or whom a trusted peer names."""

@@ -180,6 +180,10 @@ class Worker(Contract, ABC):
     def told_to_leave(self) -> None:  # for most the core knows enough
         """A signal asks it to drain, or with `quick` to stop; the core knows. In a signal handler."""
 
+    def refuse_newcomers(self) -> None:
+        """At listeners of its own: where others serve on clients come to theirs."""
+        self.fds.refuse_newcomers(none_listens=not Scoreboard(self.spec.page).replaced)
+
     def has_threads_left(self) -> bool:
         """Whether threads of the server are still inside the application, after a quick stop."""
         return False

@@ -70,7 +70,7 @@ class Handlers:
 
     def drain(self) -> None:
         self._worker.leaving = True
-        self._worker.fds.refuse_newcomers()
+        self._worker.refuse_newcomers()
         self._core.drain()
         self._worker.told_to_leave()
 

@@ -162,7 +162,7 @@ class Front(Worker):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.leaving = True
-        self.fds.refuse_newcomers()
+        self.refuse_newcomers()
         super().handle_exit(sig, frame)
 
     def handle_quit(self, sig: int, frame: FrameType | None) -> None:

@@ -2,8 +2,8 @@
 
     boot     the loop is made, the application loaded; it starts up in the loop, which rests until the worker serves
     serve    the loop watches the core's descriptors; the core begins requests as tasks
-    leave    WebSockets are told; the core finishes what it has; calls that go on after their replies are waited for,
-             and cancelled when `graceful_timeout` is over, or at once after QUIT
+    leave    WebSockets are told, one after another; the core finishes what it has; calls that go on after their replies
+             are waited for, and cancelled when `graceful_timeout` is over, or at once after QUIT
     end      the application shuts down in the loop, whatever came before; tasks that are left are cancelled
 
 The native side is `crates/tricorn-py/src/loops`. A worker class says how an application starts, is called and ends.
@@ -23,6 +23,7 @@ from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.workers import event_loop, roll, waiting, watch
 from tricorn.workers.base import Worker
 from tricorn.workers.event_loop import EventLoop
+from tricorn.workers.farewell import Farewell
 
 if TYPE_CHECKING:
     from tricorn.config.config import Config
@@ -43,6 +44,8 @@ class LoopWorker(Worker):
     """The application has started up, and is to be shut down."""
     _deadline: float | None = None
     """Loop time when `graceful_timeout` will be over; None: the worker was not told to leave."""
+    _farewell: Farewell | None = None
+    """While WebSockets are told that the worker leaves."""
     _at_once: asyncio.Event
     """Set when nothing is to be waited for any longer."""
 
@@ -151,6 +154,8 @@ class LoopWorker(Worker):
             await self._wait_for_calls(server)
         finally:
             self._server = None
+            if self._farewell is not None:
+                self._farewell.cancel()
             server.close()
 
     def _leave(self) -> None:
@@ -161,7 +166,19 @@ class LoopWorker(Worker):
         if self.quick:
             self._at_once.set()
         if self._server is not None:
-            self._server.leave(SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY)
+            code = SERVICE_RESTART if Scoreboard(self.spec.page).replaced else GOING_AWAY
+            self._say_goodbye(self._server, code)
+
+    def _say_goodbye(self, server: LoopServer, code: int) -> None:
+        """To WebSockets, one after another: clients that come back in the same moment are a burst for other workers."""
+        if self._farewell is None:
+            self._farewell = Farewell(self.loop, server.leave(code), server.dismiss)
+            # A part of the patience is for clients that answer late.
+            most = self._patience() * GOODBYES
+            # With `reload` pages in browsers are to meet the new code.
+            self._farewell.begin(0.0 if self.cfg.reload else min(self.cfg.websocket_drain, most))
+        if self.quick:
+            self._farewell.hurry()
 
     def _patience(self) -> float:
         """Seconds that calls may go on; when they are over the arbiter sends QUIT, if there is one."""
@@ -221,6 +238,9 @@ TICK = 0.02
 
 GOING_AWAY, SERVICE_RESTART = 1001, 1012
 """Close codes of WebSockets (RFC 6455 section 7.4.1, IANA): the server ends, or others serve on."""
+
+GOODBYES = 2 / 3
+"""The part of `graceful_timeout` in which WebSockets are told, at most: the last of them have the rest to answer."""
 
 # The arbiter kills a worker two seconds after QUIT. Of these:
 CANCELLED_REST = 0.5

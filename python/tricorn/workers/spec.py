@@ -67,8 +67,11 @@ class WorkerFds(Record):
     """Where connections go from worker to worker: the receiving end, the sending end, and the bell; or nowhere."""
     start_listening: Callable[[], object] = lambda: None
     """Listens with the sockets that only this worker has (`reuse_port`)."""
-    refuse_newcomers: Callable[[], object] = lambda: None
-    """Lets no new connection begin at listeners that only this worker has (`reuse_port`)."""
+    refuse_newcomers: Callable[..., object] = lambda **_: None
+    """Lets no new connection begin at listeners that only this worker has (`reuse_port`).
+
+    `none_listens`: no other worker has any at these addresses.
+    """
     stacks: int = -1
     """A file for the stacks of its threads, which the arbiter reads (`watch`)."""
     profile: int = -1

@@ -77,6 +77,11 @@ def sees_admin_status(directory: Path) -> None:
         until(lambda: ask(port, "/status") == 200, "the status")
 
 
+def sees_load_report(directory: Path) -> None:
+    with Site("load_report = 'orca'\n") as server:
+        until(lambda: server.get("/").get("endpoint-load-metrics"), "the field")
+
+
 def sees_metrics_app(directory: Path) -> None:
     port = free_port()
     environ = {"PROMETHEUS_MULTIPROC_DIR": str(directory / "metrics")}
@@ -110,6 +115,11 @@ def sees_trusted_proxy_headers(directory: Path) -> None:
     with fact_site("trusted_proxy_headers = ['X-Forwarded-For']\n") as server:
         environ = facts(server, *fields)["environ"]
         assert (environ["REMOTE_ADDR"], "HTTP_FORWARDED" in environ) == ("192.0.2.2", False)
+
+
+def sees_proxy_protocol_required(directory: Path) -> None:
+    with fact_site("proxy_protocol = 'v1'\nproxy_protocol_required = True\n") as server:
+        assert server.get("/").status == 400
 
 
 def sees_trusted_proxy_count(directory: Path) -> None:
@@ -172,6 +182,37 @@ def sees_drain_delay(directory: Path) -> None:
         assert server.get("/hello").status == 200, "it serves on"
         assert server.wait_exit() == 0
         assert time.monotonic() - began >= 0.9
+
+
+def sees_drain_quiet(directory: Path) -> None:
+    with Site("drain_delay = 3600\ndrain_quiet = 1\n") as server:
+        server.get("/hello")
+        server.signal(signal.SIGTERM)
+        server.log.wait("Leaving in 3600 seconds")
+        for _ in range(3):
+            time.sleep(0.5)  # a client that comes again and again
+            assert server.get("/hello").status == 200
+        server.log.wait(r"No request has come for 1 seconds \(drain_quiet\): drain_delay ends early.")
+        assert server.wait_exit() == 0
+
+
+def sees_connection_max_requests(directory: Path) -> None:
+    with Site("connection_max_requests = 3\nkeepalive = 60\n") as server, server.connect() as wire:
+        assert [wire.get("/hello").closes for _ in range(3)] == [False, False, True]
+        assert wire.ended() == b""
+        assert server.get("/hello").status == 200
+
+
+def sees_connection_max_age(directory: Path) -> None:
+    config = "connection_max_age = 1\nkeepalive = 60\n"
+    with Site(config) as server, server.connect() as idle, server.connect() as busy:
+        began = time.monotonic()
+        assert not idle.get("/hello").closes
+        while not busy.get("/hello").closes:
+            time.sleep(0.02)
+        assert time.monotonic() - began > 0.8
+        assert busy.ended() == b""
+        assert idle.ended() == b"", "long before it has been idle for a minute"
 
 
 def ends(config: str, *parts: bytes, within: float) -> bytes:

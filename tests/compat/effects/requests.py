@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.compat.effects.common import fact_site, facts, raw, status
 from tests.harness import CLOSE, Site
+from tests.harness.proxy_protocol import LINE
 from tests.harness.wire import request
 
 
@@ -33,6 +34,25 @@ def sees_forwarded_allow_ips(directory: Path) -> None:
         assert facts(server, fields)["environ"]["wsgi.url_scheme"] == "http"
     with fact_site("forwarded_allow_ips = '*'\n") as server:
         assert facts(server, fields)["environ"]["wsgi.url_scheme"] == "https"
+
+
+def announced(server: Site) -> tuple[int, bytes]:
+    """What is answered behind a header of the PROXY protocol."""
+    with server.connect() as wire:
+        reply = wire.send(LINE, request("GET", "/", CLOSE)).reply()
+    return reply.status, reply.body
+
+
+def sees_proxy_protocol(directory: Path) -> None:
+    for value, status_ in (("True", 200), ("'v1'", 200), ("False", 400)):
+        with fact_site(f"proxy_protocol = {value}\n") as server:
+            got, body = announced(server)
+            assert (got, b'"REMOTE_ADDR": "203.0.113.9"' in body) == (status_, status_ == 200)
+
+
+def sees_proxy_allow_ips(directory: Path) -> None:
+    with fact_site("proxy_protocol = 'v1'\nproxy_allow_ips = '192.0.2.1'\n") as server:
+        assert announced(server)[0] == 403
 
 
 def sees_secure_scheme_headers(directory: Path) -> None:

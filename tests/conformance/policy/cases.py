@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from tests.conformance.policy.stage import (
     BODY_SECONDS,
+    MOST_REQUESTS,
     RATE,
     SUBJECTS,
     WRITE_SECONDS,
@@ -91,6 +92,16 @@ def normal(stage: Stage, tag: str) -> bytes:
         assert not reply.closes
         assert wire.get(f"/hello/{stage.tag()}").body == b"Hello"
     return reply.body
+
+
+@case(Kind.LATE)
+def last(stage: Stage, tag: str) -> bytes:
+    """As many requests as a connection may have; what is heard is the last reply, and all that comes behind it."""
+    with stage.connect() as wire:
+        for _ in range(MOST_REQUESTS - 1):
+            assert not wire.get(f"/hello/{stage.tag()}").closes
+        wire.send(request("GET", f"/hello/{tag}"))
+        return wire.ended()
 
 
 @case(Kind.OBSERVED)

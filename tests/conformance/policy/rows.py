@@ -56,6 +56,14 @@ def page(status: int) -> Check:
     return check
 
 
+def last_reply(outcome: Outcome) -> None:
+    """Complete, and the end of its connection."""
+    head, _, body = outcome.heard.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 "), outcome.heard[:200]
+    assert head.lower().count(b"\r\nconnection: close") == 1
+    assert body == b"Hello"
+
+
 def cut_off(begun: bytes = b"begun") -> Check:
     """The response ends where its framing does not."""
 
@@ -253,6 +261,7 @@ ANSWERED = [
         of_sockets(all_of(hook(200, 5), same_in_both), all_of(hook(101), same_in_both)),
     ),
     Row("an answer: the hooks and loggers are told the same four things", "observed", four_things, HTTP, NO_MORE),
+    Row("the last request that a connection may have: its reply closes it", "last", last_reply, HTTP, NO_MORE),
 ]
 FAILED = [
     *ending("an error before the head", "raises", page(500), line(500), hook(500, headers="[]")),

@@ -23,6 +23,7 @@ APPS = Path(__file__).with_name("apps")
 FAR = 60
 BODY_SECONDS = WRITE_SECONDS = LATE_SECONDS = 1
 RATE = 240
+MOST_REQUESTS = 3
 SOON = 2.0
 """Seconds for what is to be there already: the case is over, and a later request has left its lines."""
 ROOM = 16
@@ -79,7 +80,11 @@ SETTINGS: dict[Kind, dict[str, Any]] = {
     Kind.MAIN: {},
     Kind.OBSERVED: {"no_request_buffering": True},
     # Without a grace: what is not ended for its client's half-close is ended for its age.
-    Kind.LATE: {"request_timeout": LATE_SECONDS, "asgi_disconnect_grace_period": 0},
+    Kind.LATE: {
+        "request_timeout": LATE_SECONDS,
+        "asgi_disconnect_grace_period": 0,
+        "connection_max_requests": MOST_REQUESTS,
+    },
 }
 
 

@@ -192,6 +192,15 @@ class TestLeaving:
             for client in clients + newcomers:
                 client.close()
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="the interface is Linux's")
+    def test_where_none_listens_any_more_newcomers_are_refused(self, log: Log, opened: list[Listener]) -> None:
+        opened += reserve(LOCAL, log)
+        opened += [*worker(opened[:1]), *worker(opened[:1])]
+        name = opened[1].socket.getsockname()
+        for each in opened[1:]:
+            reuse_port.refuse_newcomers([each.socket.fileno()], none_listens=True)
+        assert {error_of_connecting(name) for _ in range(16)} == {errno.ECONNREFUSED}
+
     def test_what_is_no_listener_is_left_alone(self) -> None:
         read_end, write_end = os.pipe()
         with socket.socket() as plain, socket.socket(socket.AF_UNIX) as unix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -13,6 +14,7 @@ from tricorn.arbiter import port_holder, sockets
 from tricorn.arbiter.sockets import Listener
 from tricorn.errors import BindError
 
+from tests.harness.deadline import until
 from tests.unit.arbiter.log import Log
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -171,6 +173,47 @@ class TestUnix:
         assert opened[0].file is None
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the interface and the filter are Linux's")
+class TestLeaving:
+    @pytest.mark.parametrize("address", ["127.0.0.1:0", "[::1]:0"])
+    def test_newcomers_are_refused_at_once_and_who_was_there_is_served(self, log: Log, address: str) -> None:
+        """While a worker listens on: that is when connections would be made that it never takes."""
+        (listener,) = sockets.listen([address], backlog=64, umask=0, log=log)
+        worker, name = listener.socket.dup(), listener.socket.getsockname()
+        # Of some the request is there; others have shaken hands (TCP_DEFER_ACCEPT: the kernel keeps them).
+        clients = [socket.create_connection(name[:2], timeout=30) for _ in range(8)]
+        for client in clients[:4]:
+            client.sendall(b"GET")
+        listener.close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(name[:2], timeout=30)
+        for client in clients[4:]:
+            client.sendall(b"GET")
+        worker.settimeout(30)
+        with worker:
+            for _ in clients:
+                connection, _ = worker.accept()
+                with connection:
+                    assert connection.recv(3) == b"GET"
+                    connection.sendall(b"200")
+        for client in clients:
+            assert client.recv(3) == b"200"
+            client.close()
+
+    def test_where_the_kernel_has_no_such_option_they_are_held_back(
+        self, log: Log, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sockets, "_SO_BINDTOIFINDEX", 9999)
+        (listener,) = sockets.listen(["127.0.0.1:0"], backlog=64, umask=0, log=log)
+        worker, name = listener.socket.dup(), listener.socket.getsockname()
+        listener.close()
+        with socket.socket() as client:
+            client.setblocking(False)
+            assert client.connect_ex(name) == errno.EINPROGRESS
+            worker.close()
+            until(lambda: client.connect_ex(name) == errno.ECONNREFUSED, "the packet is sent again")
+
+
 class TestInherited:
     def test_a_descriptor_is_listened_on(self, log: Log, opened: list[Listener]) -> None:
         given = socket.socket()
@@ -205,6 +248,13 @@ class TestInherited:
             (ours,) = sockets.inherit([theirs.dup().detach()])
             assert ours.is_at([f"127.0.0.1:{theirs.getsockname()[1]}"])
             assert not ours.is_at(["127.0.0.1:1", "unix:/tmp/x"])
+            ours.close()
+            with socket.create_connection(theirs.getsockname(), timeout=5):
+                pass
+
+    def test_a_descriptor_is_left_as_it_was_for_its_owner(self, log: Log) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as theirs:
+            (ours,) = sockets.listen([f"fd://{theirs.dup().detach()}"], backlog=5, umask=0, log=log)
             ours.close()
             with socket.create_connection(theirs.getsockname(), timeout=5):
                 pass

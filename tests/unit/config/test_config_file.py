@@ -287,7 +287,7 @@ class TestNamesThatAreNoSettings:
 
     @pytest.mark.parametrize(
         "line",
-        ["keyfile = None", "proxy_protocol = 'off'", "dirty_apps = []", "http_protocols = ['h1']"],
+        ["keyfile = None", "http2_cleartext = 'off'", "dirty_apps = []", "http_protocols = ['h1']"],
     )
     def test_unless_it_asks_for_nothing(self, line: str) -> None:
         assert execute(line + "\n") == Layer({})

@@ -72,6 +72,14 @@ class TestRequest:
         assert req.peer_addr == req.remote_addr == ("10.0.0.1", 4711)
         assert req.trailers == []
         assert req.proxy_protocol_info is None
+        announced = {"PROXY_PROTOCOL": "TCP4", "PROXY_ADDR": "198.51.100.1", "PROXY_PORT": "443"}
+        assert Request(given | announced).proxy_protocol_info == {
+            "proxy_protocol": "TCP4",
+            "client_addr": "10.0.0.1",
+            "client_port": 4711,
+            "proxy_addr": "198.51.100.1",
+            "proxy_port": 443,
+        }
 
     @pytest.mark.parametrize(
         ("uri", "path"), [("/", "/"), ("//x/y", "//x/y"), ("http://h/p?q", "/p"), ("*", "*"), ("h:443", "h:443")]

@@ -202,7 +202,8 @@ def test_front_ends_speak_for_clients_if_they_may(
         call.named += fields
         begin(server, call)
         await until(lambda: call.ended)
-        ip, protocol = expected if trusted else ("192.0.2.7", "http")
+        # What a stranger claims is no scheme: the core has another one only if a balancer has announced it.
+        ip, protocol = expected if trusted else ("192.0.2.7", scheme)
         assert b'"ip": "%b", "protocol": "%b"' % (ip.encode(), protocol.encode()) in call.text
 
     run(test)
@@ -425,12 +426,42 @@ def test_a_websocket_takes_the_connection() -> None:
             assert await receive(call, 7) == b"\x81\x05early"
             assert not call.ended
             assert len(server.websockets) == 1
-            server.leave(1001)
+            assert server.leave(1001) == 1
+            server.dismiss(1)
             assert await receive(call, 4) == b"\x88\x02\x03\xe9"
             call.other_end.send(frame(b"\x03\xe9", 8))  # type: ignore[union-attr]
             await until(lambda: call.ended)
             assert call.ended == "end"
             assert ("closed", 1001) in SEEN
+
+    run(test)
+
+
+def test_websockets_are_told_the_oldest_first_and_one_that_fails_keeps_the_others_from_nothing() -> None:
+    class Handler:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def close(self, code: int) -> None:
+            told.append((self.name, code))
+            if self.name == "second":
+                raise OSError("the application's close has failed")
+
+    told: list[tuple[str, int]] = []
+    handlers = [Handler(name) for name in ("first", "second", "third", "fourth")]
+
+    async def test(server: Server) -> None:
+        for handler in handlers:
+            server.add_websocket(handler)
+        assert server.leave(1012) == 4
+        server.dismiss(1)
+        assert told == [("first", 1012)]
+        assert server.leave(1012) == 3, "asked again it is what is left"
+        with pytest.raises(OSError, match="has failed"):
+            server.dismiss(2)
+        assert [name for name, _ in told] == ["first", "second", "third"]
+        server.dismiss(9)
+        assert [name for name, _ in told][3:] == ["fourth"]
 
     run(test)
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from tricorn.metrics.scoreboard import Scoreboard
 from tricorn.record import replace
 from tricorn.workers.base import Worker
 from tricorn.workers.messages import BootFailed, Ready, Retire
@@ -68,6 +69,19 @@ def test_signals(name: str, notes: list[str], core: Core, hire: Callable[..., Ar
     core.script = lambda: signal.raise_signal(signal.Signals[f"SIG{name}"])
     assert hire().worker.live() == 0
     assert core.notes == ["start", "serve", *notes, "close"]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_listeners_of_its_own_refuse_newcomers_unless_others_take_them(
+    replaced: bool, core: Core, hire: Callable[..., Arbiter]
+) -> None:
+    told: list[bool] = []
+    worker = hire().worker
+    worker.fds = replace(worker.fds, refuse_newcomers=lambda *, none_listens: told.append(none_listens))
+    Scoreboard(worker.spec.page).order(replaced=replaced)
+    core.script = lambda: signal.raise_signal(signal.SIGTERM)
+    assert worker.live() == 0
+    assert told == [not replaced]
 
 
 def test_an_application_that_exits_ends_the_worker(core: Core, hire: Callable[..., Arbiter]) -> None:

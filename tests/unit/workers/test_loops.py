@@ -21,10 +21,10 @@ Hire = Callable[..., Arbiter]
 
 
 class LoopServer:
-    """Done when the core is drained or stopped and its WebSocket was told; `calls` go on for so many looks."""
+    """Done when the core is drained or stopped and its WebSockets were told; `calls` go on for so many looks."""
 
     calls = 0
-    told = False
+    websockets = 1
 
     def __init__(self, core: Core, gateway: object, done: Callable[[], object]) -> None:
         self.core, self.done = core, done
@@ -36,7 +36,7 @@ class LoopServer:
         self.look()
 
     def look(self) -> None:
-        if self.core.over.is_set() and self.told:
+        if self.core.over.is_set() and LoopServer.websockets == 0:
             self.core.note("done")
             self.done()
         else:
@@ -56,9 +56,13 @@ class LoopServer:
         self.core.note("cancel_all")
         LoopServer.calls = 0
 
-    def leave(self, code: int) -> None:
-        self.told = True
+    def leave(self, code: int) -> int:
         self.core.note(f"leave {code}")
+        return LoopServer.websockets
+
+    def dismiss(self, most: int) -> None:
+        LoopServer.websockets -= most
+        self.core.note(f"dismiss {most}")
 
     def close(self) -> None:
         for end in self.pipe:
@@ -82,7 +86,7 @@ def worker_class(core: Core, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[L
     import sys
 
     vars(sys.modules["tricorn._core"]).update(LoopServer=LoopServer, LoopClock=LoopClock)
-    LoopServer.calls = 0
+    LoopServer.calls, LoopServer.websockets = 0, 1
 
     class Noting(LoopWorker):
         alias = "asgi"
@@ -117,6 +121,7 @@ def test_a_life(core: Core, hire: Hire) -> None:
         "serves",
         "drain",
         "leave 1001",
+        "dismiss 1",
         "done",
         "server.close",
         "shut_down",
@@ -132,6 +137,28 @@ def test_websockets_are_told_whether_others_serve_on(core: Core, hire: Hire) -> 
     core.script = stop_by("TERM")
     assert arbiter.worker.live() == 0
     assert "leave 1012" in core.notes
+
+
+def test_a_quick_stop_does_not_spread_the_ends_of_websockets(core: Core, hire: Hire) -> None:
+    LoopServer.websockets = 3
+
+    def both() -> None:
+        stop_by("TERM")()
+        asyncio.get_running_loop().call_later(0.05, stop_by("QUIT"))
+
+    core.script = both
+    assert hire(worker_class="asgi").worker.live() == 0
+    assert [note for note in core.notes if note.startswith("dismiss")] == ["dismiss 1", "dismiss 2"]
+
+
+@pytest.mark.parametrize("argv", ["--websocket-drain 0", "--reload", "--graceful-timeout 0.03"])
+def test_where_they_are_not_spread(core: Core, hire: Hire, argv: str) -> None:
+    LoopServer.websockets = 3
+    core.script = stop_by("TERM")
+    assert hire(worker_class="asgi", argv=argv).worker.live() == 0
+    told = [int(note.split()[1]) for note in core.notes if note.startswith("dismiss")]
+    assert sum(told) == 3
+    assert len(told) == 1 or "graceful" in argv
 
 
 def test_what_goes_on_after_its_reply_is_waited_for(core: Core, hire: Hire) -> None:

@@ -39,6 +39,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
+use tricorn_proto::message::FieldList;
 use tricorn_proto::peer::request_id;
 use tricorn_proto::response::HeadInputs;
 
@@ -79,6 +80,7 @@ impl Engine {
         let waiting = Waiting::new(config.clone(), board, poller.clone())?;
         poller.add_wake(waiting.kick.as_fd(), WAKE)?;
         board.begin(config.threads);
+        let responses = Responses::new(board);
         let core = Core::new(Reactor::new(Surroundings {
             config: config.clone(),
             board,
@@ -89,13 +91,14 @@ impl Engine {
             streams: waiting.streams.clone(),
             sleeper: waiting.sleeper.clone(),
             callers: waiting.callers(),
+            load: responses.load.clone(),
         }));
         let ids = config.request_id.then(|| Mutex::new(request_id::Maker::new(random_seed())));
         let shared = Shared {
             lost: Arc::new(Lost::new(waiting.alarm.clone())),
             ids,
             waiting,
-            responses: Responses::new(board),
+            responses,
             config,
             board,
             baton: Baton::new(core),
@@ -159,17 +162,32 @@ impl Engine {
         self.shared.waiting.signals.writer().as_raw_fd()
     }
 
-    /// Connections should be closed after the reply that is being given: the worker is leaving, or requests wait here
-    /// that a sibling could take if their clients came anew.
+    /// Connections should be closed after the reply that is being given: the worker is leaving, or is to be sent no more (so
+    /// that pools of clients that never ask for readiness move as well), or requests wait here that a sibling could take if their
+    /// clients came anew.
     pub fn closes_connections(&self) -> bool {
         let shared = &*self.shared;
         shared.life.is_draining()
+            || shared.board.orders_not_ready()
             || shared.config.keepalive == 0
             || (shared.config.siblings && shared.channel().is_none() && shared.has_queued())
     }
 
-    /// What the head of a reply needs besides the application's fields; `wall` is the exchange's.
-    pub fn head_inputs<'a>(&'a self, wall: &'a WallText, body_length: Option<u64>) -> HeadInputs<'a> {
+    /// The fields that replies to this client have which tell the load; `None`: those that all replies have.
+    #[inline]
+    pub fn told_load(&self, exchange: &Exchange) -> Option<Arc<FieldList>> {
+        let shared = &*self.shared;
+        if shared.config.load_report && exchange.client.trusted { shared.responses.load.fields() } else { None }
+    }
+
+    /// What the head of a reply needs besides the application's fields. `wall` is the exchange's, `load` from
+    /// [`Engine::told_load`].
+    pub fn head_inputs<'a>(
+        &'a self,
+        wall: &'a WallText,
+        load: Option<&'a FieldList>,
+        body_length: Option<u64>,
+    ) -> HeadInputs<'a> {
         if let Some(Failpoint::Panics(most, words)) = self.shared.config.fault {
             self.panic_for_test(most, words);
         }
@@ -177,7 +195,7 @@ impl Engine {
         HeadInputs {
             date: if config.date { wall.date() } else { b"" },
             server: &config.server,
-            standing: &config.standing_fields,
+            standing: load.unwrap_or(&config.standing_fields),
             body_length,
             close: self.closes_connections(),
         }

@@ -3,7 +3,9 @@ use super::body::Body;
 use super::counted::Counted;
 use super::times::Times;
 use crate::clock;
-use tricorn_proto::message::{Known, Refusal, RequestHead};
+use std::sync::Arc;
+use tricorn_proto::message::{Known, Refusal, RequestHead, Scheme};
+use tricorn_proto::peer::proxy_protocol::Announced;
 use tricorn_proto::peer::{Claims, ProxyPolicy, proxy, request_id, request_start};
 use tricorn_proto::response::Reply;
 
@@ -37,6 +39,8 @@ pub struct Request {
     pub(crate) partial: bool,
     /// With `HeadPolicy::proxy`: what front ends say of it.
     pub(crate) claims: Option<Box<Claims>>,
+    /// What a balancer has announced of its connection.
+    pub(crate) announced: Option<Arc<Announced>>,
 }
 
 impl Request {
@@ -85,6 +89,31 @@ impl Request {
         }
         self.claims = Some(Box::new(claims));
         Ok(removed)
+    }
+
+    /// What a balancer has announced of the connection.
+    #[inline]
+    pub fn announced(&self) -> Option<&Announced> {
+        self.announced.as_deref()
+    }
+
+    /// Notes what was announced of the connection. A client that spoke TLS with the balancer has asked by https.
+    #[inline]
+    pub(crate) fn note_announced(&mut self, announced: Option<&Arc<Announced>>) {
+        if let Some(announced) = announced {
+            if announced.values.tls.is_some() {
+                self.head.scheme = Scheme::Https;
+            }
+            self.announced = Some(announced.clone());
+        }
+    }
+
+    /// Takes out so many bytes, which stand before the first request. Without any behind them no request has begun.
+    pub(crate) fn take_opening(&mut self, length: usize) {
+        self.input.drain(..length);
+        if self.input.is_empty() {
+            self.times.first_byte = 0;
+        }
     }
 
     /// The bytes of the head as the client has sent them.
@@ -136,6 +165,7 @@ impl Request {
         self.hops = 0;
         self.partial = false;
         self.claims = None;
+        self.announced = None;
         self.head.clear();
         self.reply.set_request_id(b"");
         self.body = Body::Empty;

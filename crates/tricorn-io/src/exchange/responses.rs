@@ -1,19 +1,36 @@
-//! Responses that wait for slow clients: what all of them hold.
+//! What concerns all responses of an engine: what those hold that wait for slow clients, and the load that they tell.
 use super::overflow::Held;
 use crate::scoreboard::Scoreboard;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use tricorn_proto::message::FieldList;
 
-/// What an engine knows of responses that wait.
+/// What an engine knows of its responses.
 #[derive(Debug)]
 pub struct Responses {
     pub held: Arc<Held>,
     /// When the log was last told that a file could not be written.
     pub told: AtomicU64,
+    pub load: Arc<ToldLoad>,
+}
+
+/// The fields that responses have which tell the load. The reactor makes them anew once a second.
+#[derive(Debug, Default)]
+pub struct ToldLoad(Mutex<Option<Arc<FieldList>>>);
+
+impl ToldLoad {
+    /// `None`: it is not told, so that responses have the fields that all have.
+    pub fn fields(&self) -> Option<Arc<FieldList>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn tell(&self, fields: Option<Arc<FieldList>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = fields;
+    }
 }
 
 impl Responses {
     pub fn new(board: Scoreboard) -> Responses {
-        Responses { held: Arc::new(Held::new(board)), told: AtomicU64::new(0) }
+        Responses { held: Arc::new(Held::new(board)), told: AtomicU64::new(0), load: Arc::default() }
     }
 }

@@ -3,6 +3,7 @@
 //! Each has something that feeds it. The label `worker` is a worker's slot, which is used again, so that the number of time
 //! series is bounded; there is no label for a method, a path or a client.
 
+use super::load::Report;
 use crate::scoreboard::ledger::{EXITS, LedgerWord, RELOADS};
 use crate::scoreboard::routes::RouteCounts;
 use crate::scoreboard::{APP_TIME, QUEUE_TIME, State, TOTAL_TIME, Word};
@@ -35,6 +36,15 @@ pub struct Family {
     pub label: &'static str,
     pub help: &'static str,
     pub(super) source: Source,
+}
+
+/// A number that is worked out.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Number {
+    Count(u64),
+    /// Told in seconds.
+    Nanoseconds(u64),
+    Ratio(f64),
 }
 
 /// Where the numbers come from.
@@ -75,6 +85,8 @@ pub(super) enum Source {
     Backlog,
     BacklogLimit,
     Capacity,
+    /// Of the load report.
+    Load(fn(&Report) -> Number),
     OldestWait,
     BusyRatio,
     ConcurrencyLimit,
@@ -93,7 +105,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 62] = [
+pub static FAMILIES: [Family; 68] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -128,6 +140,8 @@ pub static FAMILIES: [Family; 62] = [
     row(Counter, "offload_calls", "", "Calls that native threads made for greenlets and coroutines (healed drivers, tricorn.offload).", SomeCounts(&[("", Word::OffloadCalls)])),
     row(Counter, "offload_seconds", "", "Time that those took that are over: it would have held up the others of their worker.", SomeNanoseconds(Word::OffloadTime)),
     row(Counter, "offload_abandoned", "", "Calls that went on when their request waited no longer.", SomeCounts(&[("", Word::OffloadAbandoned)])),
+    row(Counter, "arrived", "", "Requests that came to be answered by the application, those too that were turned away or left before.", Load(|report| Number::Count(report.arrived))),
+    row(Counter, "busy_seconds", "", "Time for which workers were busy: each thread with calls, those under way included; event loops with anything but waiting.", Load(|report| Number::Nanoseconds(report.busy))),
     row(Counter, "workers_started", "", "Workers that were started.", Arbiter(LedgerWord::Spawned)),
     row(Counter, "worker_exits", "reason", "Workers that ended.", Named(LedgerWord::Exits, &EXITS)),
     row(Counter, "reloads", "result", "Reloads that ended.", Named(LedgerWord::Reloads, &RELOADS)),
@@ -140,6 +154,10 @@ pub static FAMILIES: [Family; 62] = [
     row(Gauge, "oldest_wait_seconds", "", "How long the request waits that waits longest.", OldestWait),
     row(Gauge, "capacity", "", "Requests that can run at once in the workers that serve.", Capacity),
     row(Gauge, "busy_ratio", "", "Requests that run, of those that can run at once.", BusyRatio),
+    row(Gauge, "load_capacity", "", "Seconds of work that workers which serve can do in a second: one for each thread, one for each event loop.", Load(|report| Number::Count(report.capacity))),
+    row(Gauge, "utilisation", "", "The share of that which was used in the last seconds.", Load(|report| Number::Ratio(report.figures.utilisation))),
+    row(Gauge, "demand", "", "Work that came in the last seconds, of what workers can do: more than 1 if it is too much.", Load(|report| Number::Ratio(report.figures.demand))),
+    row(Gauge, "weight", "", "The share of requests that balancers should send here, of 100 at this host's best speed.", Load(|report| Number::Count(report.weight))),
     row(Gauge, "concurrency_limit", "", "Requests that may run at once in all workers (max_concurrency).", ConcurrencyLimit),
     row(Gauge, "worker_busy", "worker", "Requests that are with the application in a worker, by its slot.", ByWorker(Word::InFlight)),
     row(Gauge, "worker_rss_bytes", "worker", "Resident memory of a worker, what workers share included, by its slot.", ByWorker(Word::Resident)),

@@ -7,6 +7,7 @@ mod application;
 mod exposition;
 pub mod families;
 pub mod live;
+pub mod load;
 pub mod status;
 mod totals;
 
@@ -22,7 +23,7 @@ use crate::scoreboard::group::Group;
 use crate::scoreboard::ledger::{Ledger, LedgerWord};
 use crate::scoreboard::routes::{RouteCounts, Routes};
 use crate::scoreboard::{APP_TIME, QUEUE_TIME, TOTAL_TIME, Word};
-use families::Source;
+use families::{Number, Source};
 use std::fmt::{self, Write};
 use totals::{Durations, Totals};
 use tricorn_proto::message::RefusalKind;
@@ -42,6 +43,7 @@ pub struct Sources<'a> {
     /// What the application counts.
     pub application: Option<&'a Reading>,
     pub backlogs: &'a [Backlog],
+    pub load: Option<load::Report>,
 }
 
 /// Connections that wait at a listener to be accepted.
@@ -65,6 +67,7 @@ impl<'a> Sources<'a> {
             now: clock::now(),
             application: None,
             backlogs: &[],
+            load: None,
         }
     }
 }
@@ -172,6 +175,7 @@ impl Renderer<'_> {
             Source::Backlog => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.waiting)),
             Source::BacklogLimit => self.sources.backlogs.iter().try_for_each(|each| put(&each.listener, &each.limit)),
             Source::Capacity => put("", &totals.capacity),
+            Source::Load(number) => self.sources.load.map_or(Ok(()), |report| put("", &number(&report))),
             Source::OldestWait => {
                 let waits = if totals.oldest == 0 { 0 } else { self.sources.now.saturating_sub(totals.oldest) };
                 put("", &Seconds(waits))
@@ -251,6 +255,16 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Number::Count(count) => write!(f, "{count}"),
+            Number::Nanoseconds(nanos) => write!(f, "{}", Seconds(nanos)),
+            Number::Ratio(ratio) => write!(f, "{ratio:.4}"),
+        }
+    }
+}
+
 /// Nanoseconds as seconds, exactly.
 struct Seconds(u64);
 
@@ -278,6 +292,17 @@ mod tests {
         page
     }
 
+    fn report() -> load::Report {
+        let group = Group::private();
+        let rules = load::Rules { hub: false, queue_limit: 0, queue_timeout: 0 };
+        let page = worker(1, State::Serving);
+        let scene = load::Scene { pages: &[page], ledger: None, group, now: 5_000_000_000 };
+        load::look(&scene, rules);
+        page.add(Word::Requests, 30);
+        page.observe(APP_TIME, 1_500_000_000);
+        load::look(&load::Scene { now: 8_000_000_000, ..scene }, rules)
+    }
+
     /// Two that were asked for, one that was not.
     fn counted_routes() -> Option<Routes> {
         let routes = Routes::private(3, 1)?;
@@ -298,6 +323,7 @@ mod tests {
                 info: &info,
                 now: 5_000_000_000,
                 backlogs: &[Backlog { listener: "127.0.0.1:8000".into(), waiting: 3, limit: 2048 }],
+                load: Some(report()),
                 ..Sources::of(pages, ledger)
             },
             exposition,

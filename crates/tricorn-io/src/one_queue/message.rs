@@ -3,9 +3,9 @@ use crate::peer::Peer;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 /// Changes whenever the layout does.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of an encoded header.
-pub const HEADER: usize = 128;
+pub const HEADER: usize = 136;
 /// Payloads up to this size travel in the message; larger ones in a file of memory.
 pub const INLINE: usize = 32 * 1024;
 /// Most bytes of a message.
@@ -19,6 +19,7 @@ pub struct HandOverMessage {
     pub listener: Option<SocketAddr>,
     /// How often this request was handed over before.
     pub hops: u8,
+    pub age: Age,
     pub readable: bool,
     pub hangup: bool,
     /// The payload is in a file of memory, the second descriptor.
@@ -29,10 +30,21 @@ pub struct HandOverMessage {
     pub head_complete: u64,
     pub complete: u64,
     pub waits_since: u64,
-    /// Lengths of the payload's parts: the head, the body unless it is in a file, and the bytes after the request.
+    /// Lengths of the payload's parts: what a balancer has announced, as it came; the head, the body unless it is in a file, and
+    /// the bytes after the request.
+    pub announced: u16,
     pub head: u64,
     pub body: u64,
     pub next: u64,
+}
+
+/// How old the connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Age {
+    /// Which of its requests this is.
+    pub number: u32,
+    /// From when on one is its last, in ticks of the wheel, which are the same in all workers; 0: never.
+    pub last_from: u32,
 }
 
 impl HandOverMessage {
@@ -43,6 +55,8 @@ impl HandOverMessage {
             | u8::from(self.apart) << 2
             | u8::from(self.spooled.is_some()) << 3;
         out.put(&[VERSION, self.hops, flags]);
+        out.put(&self.age.number.to_ne_bytes());
+        out.put(&self.age.last_from.to_ne_bytes());
         out.address(match self.peer {
             Peer::Internet(address) => Some(address),
             Peer::Unix => None,
@@ -53,6 +67,7 @@ impl HandOverMessage {
         for number in times.into_iter().chain([self.head, self.body, self.next, spooled]) {
             out.put(&number.to_ne_bytes());
         }
+        out.put(&self.announced.to_ne_bytes());
         out.bytes
     }
 
@@ -63,17 +78,20 @@ impl HandOverMessage {
         if version != VERSION {
             return None;
         }
+        let age = Age { number: u32::from_ne_bytes(input.take()?), last_from: u32::from_ne_bytes(input.take()?) };
         let peer = input.address()?.map_or(Peer::Unix, Peer::Internet);
         let listener = input.address()?;
         let mut numbers = [0; 8];
         for number in &mut numbers {
             *number = u64::from_ne_bytes(input.take()?);
         }
+        let announced = u16::from_ne_bytes(input.take()?);
         let [first_byte, head_complete, complete, waits_since, head, body, next, spooled] = numbers;
         Some(HandOverMessage {
             peer,
             listener,
             hops,
+            age,
             readable: flags & 1 != 0,
             hangup: flags & 2 != 0,
             apart: flags & 4 != 0,
@@ -82,6 +100,7 @@ impl HandOverMessage {
             head_complete,
             complete,
             waits_since,
+            announced,
             head,
             body,
             next,
@@ -90,7 +109,7 @@ impl HandOverMessage {
 
     /// Bytes of the payload; `None`: more than there can be.
     pub fn payload(&self) -> Option<usize> {
-        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?;
+        let sum = self.head.checked_add(self.body)?.checked_add(self.next)?.checked_add(self.announced.into())?;
         usize::try_from(sum).ok()
     }
 }
@@ -121,8 +140,8 @@ impl Writer {
     }
 }
 
-// Three bytes, two addresses of 27 bytes, eight numbers.
-const _: () = assert!(3 + 2 * 27 + 8 * 8 <= HEADER);
+// Three bytes, two numbers of four bytes, two addresses of 27 bytes, eight numbers, and a short one.
+const _: () = assert!(3 + 2 * 4 + 2 * 27 + 8 * 8 + 2 <= HEADER);
 
 struct Reader<'b> {
     bytes: &'b [u8],
@@ -161,6 +180,7 @@ mod tests {
             peer,
             listener,
             hops: 3,
+            age: Age { number: 8, last_from: u32::MAX },
             readable: true,
             hangup: false,
             apart: spooled.is_none(),
@@ -169,6 +189,7 @@ mod tests {
             head_complete: 2,
             complete: u64::MAX,
             waits_since: 4,
+            announced: 107,
             head: 5,
             body: 6,
             next: 7,
@@ -196,7 +217,7 @@ mod tests {
         let mut other_version = good;
         other_version[0] = 0;
         let mut no_family = good;
-        no_family[3] = 5;
+        no_family[11] = 5;
         assert_eq!((HandOverMessage::decode(&other_version), HandOverMessage::decode(&no_family)), (None, None));
         assert_eq!(HandOverMessage { body: u64::MAX, ..message(Peer::Unix, None, None) }.payload(), None);
     }

@@ -264,10 +264,14 @@ impl Reactor {
     fn welcome(&mut self, newcomer: Newcomer, now: u64) -> Token {
         let Newcomer { socket, peer, listener, protocol } = newcomer;
         let origin = Origin { peer, listener, trusted: self.config.policy.trust.allows(peer.ip()) };
-        let token = self.conns.insert(Conn::new(Stream::new(socket), origin, Wire::new(protocol)));
+        let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
+        conn.opens = self.config.proxy_protocol.is_some();
+        let token = self.conns.insert(conn);
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);
         if let Some(conn) = self.conns.get_mut(token) {
+            let Wire::Http1(http1) = &mut conn.wire;
+            http1.goes_on_at(0, self.deadlines.lifetime().draw(now));
             self.deadlines.enter(token, &mut conn.phase, Change::Accepted, now);
         }
         token

@@ -15,9 +15,15 @@ use crate::clock;
 use crate::config;
 use crate::exchange::id::RequestId;
 use crate::exchange::responder::Responder;
+use crate::metrics::load::{Balance, agent};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use tricorn_proto::response::End;
+
+/// What a balancer asks that does not speak HTTP: HAProxy's `agent-send`. All that has come on its connection.
+pub(super) fn is_agent(listener: u16, id: RequestId, bytes: &[u8]) -> bool {
+    is_admin(listener) && id.stream() == 0 && matches!(bytes, b"agent\n" | b"agent\r\n")
+}
 
 impl Reactor {
     /// Takes these listeners too. They are watched from now on, whatever becomes of the gate.
@@ -165,18 +171,47 @@ impl Reactor {
         Some(true)
     }
 
+    /// This worker leaves, and others serve on.
+    fn is_replaced(&self) -> bool {
+        self.is_draining() && self.board.orders_replaced()
+    }
+
+    /// Why requests should be sent elsewhere. Who asks wants to know of the server: it is ready as long as others serve on.
+    fn not_ready(&self) -> Option<&'static str> {
+        match () {
+            () if self.is_draining() && !self.is_replaced() => Some("draining\n"),
+            () if self.board.orders_not_ready() => Some("not ready\n"),
+            () => None,
+        }
+    }
+
+    /// Answers a balancer that asks in a line of its own, and closes.
+    pub(super) fn answer_agent(&mut self, id: RequestId) {
+        let (token, now) = (id.connection(), clock::now());
+        let Some(conn) = self.conns.get_mut(token) else { return };
+        let (allowed, borrowed) = (self.config.admin.allow.allows(conn.origin.peer.ip()), conn.borrowed);
+        if let Some(request) = conn.wire.take_request(id) {
+            self.recycle(request);
+        }
+        let report = self.admin.report(self.board, now);
+        let line = match allowed {
+            true => agent(&report, Balance::of(&report, self.not_ready().is_some())),
+            false => "# forbidden: this address is not in admin_allow\n".to_string(),
+        };
+        match self.respond(token, line.as_bytes(), Then::Linger, now) {
+            Delivery::Failed => {}
+            Delivery::Whole | Delivery::Begun if borrowed => self.close(token),
+            Delivery::Whole => self.linger(token),
+            Delivery::Begun => {}
+        }
+    }
+
     /// `None`: the connection has ended, or goes on when its client has taken the answer.
     fn answer(&mut self, id: RequestId) -> Option<()> {
         let token = id.connection();
         let now = clock::now();
         self.wall.refresh(now);
-        // Who asks wants to know of the server: it is ready as long as others serve on.
-        let is_replaced = self.is_draining() && self.board.orders_replaced();
-        let not_ready = match () {
-            () if self.is_draining() && !is_replaced => Some("draining\n"),
-            () if self.board.orders_not_ready() => Some("not ready\n"),
-            () => None,
-        };
+        let (is_replaced, not_ready) = (self.is_replaced(), self.not_ready());
         let conn = self.conns.get_mut(token)?;
         let Wire::Http1(http1) = &mut conn.wire;
         let request = http1.request_mut(id)?;
@@ -194,7 +229,8 @@ impl Reactor {
         let (paths, bytes) = (&self.config.admin, request.head_bytes());
         let allowed = paths.allow.allows(conn.origin.peer.ip());
         let listeners = self.gate.listeners();
-        let sight = Sight { admin: &self.admin, listeners, own: self.board, info: &paths.info, now };
+        let is_leaving = not_ready.is_some();
+        let sight = Sight { admin: &self.admin, listeners, own: self.board, info: &paths.info, is_leaving, now };
         let answer = Question::of(head, bytes, paths, not_ready, allowed).answer(head, bytes, &sight);
         let mut out = std::mem::take(&mut request.out);
         out.clear();

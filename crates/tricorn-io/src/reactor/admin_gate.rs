@@ -1,10 +1,14 @@
 //! The listeners of admin connections: in the poller whatever becomes of the gate, with descriptors of their own in reserve.
 use super::listener::Listener;
+use super::load_desk::LoadDesk;
 use super::scrapes::Scrapes;
 use super::spare::SpareDescriptors;
 use super::tokens::{FIRST, admin_token};
+use crate::clock;
 use crate::config;
+use crate::metrics::load::Report;
 use crate::one_queue::siblings::Pages;
+use crate::scoreboard::Scoreboard;
 use crate::sys::poll::Poller;
 use crate::waiting::entrance::Entrance;
 use rustix::io::Errno;
@@ -24,10 +28,12 @@ pub(super) struct AdminGate {
     pages: Option<Pages>,
     /// Apart from what each request touches.
     pub scrapes: Box<Scrapes>,
+    /// What is told of the load, here and in responses.
+    pub load: Box<LoadDesk>,
 }
 
 impl AdminGate {
-    pub fn new(poller: Arc<Poller>) -> AdminGate {
+    pub fn new(poller: Arc<Poller>, load: LoadDesk) -> AdminGate {
         let entrance = Entrance::of_threads(poller.clone());
         AdminGate {
             entrance,
@@ -37,12 +43,29 @@ impl AdminGate {
             position: 0,
             pages: None,
             scrapes: Box::new(Scrapes::new(poller)),
+            load: Box::new(load),
         }
     }
 
     /// There are other workers, with these pages.
-    pub fn join(&mut self, pages: Pages) {
+    pub fn join(&mut self, pages: Pages, own: Scoreboard) {
         self.pages = Some(pages);
+        // Who asks first is told of the time since then.
+        self.report(own, clock::now());
+    }
+
+    /// The load of all workers; of this one if it is alone.
+    pub fn report(&self, own: Scoreboard, now: u64) -> Report {
+        self.load.report(self.pages.as_ref(), own, now)
+    }
+
+    /// What responses tell of it is made anew once a second.
+    #[inline]
+    pub fn refresh_load(&mut self, own: Scoreboard, now: u64) {
+        if self.load.is_stale(now) {
+            let report = self.report(own, now);
+            self.load.tell(&report, now);
+        }
     }
 
     pub fn pages(&self) -> Option<&Pages> {

@@ -13,6 +13,7 @@ use crate::sys::poll::{Poller, Token};
 use rustix::fd::{AsRawFd, BorrowedFd, RawFd};
 use rustix::io;
 use std::sync::Arc;
+use tricorn_proto::peer::proxy_protocol::Announced;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,10 @@ pub(super) struct Conn {
     /// Its requests, but for those that exchanges have.
     pub wire: Wire,
     pub attachment: Option<Attachment>,
+    /// Nothing was read yet of what a balancer may announce.
+    pub opens: bool,
+    /// What a balancer has announced of it.
+    pub announced: Option<Arc<Announced>>,
     /// A reply was sent here, and the connection kept.
     pub served: bool,
     /// An admin connection that uses a reserved descriptor: closed after its answer.
@@ -48,6 +53,8 @@ impl Conn {
             edges: Edges::unknown(),
             wire,
             attachment: None,
+            opens: false,
+            announced: None,
             served: false,
             borrowed: false,
         }

@@ -1,4 +1,5 @@
 //! Which connections are to be looked at because time has passed. The thread that waits is woken in time.
+use super::lifetime::{Lifetime, NEVER};
 use super::phase::{Change, Phase};
 use super::timeouts::Timeouts;
 use super::wheel::{Tick, Wheel, tick_at, time_of};
@@ -45,6 +46,7 @@ impl TimedPhase {
 #[derive(Debug)]
 pub(super) struct Deadlines {
     timeouts: Timeouts,
+    lifetime: Lifetime,
     wheel: Wheel,
     /// Waits for the wheel.
     sleeper: Arc<Sleeper>,
@@ -55,13 +57,18 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    pub fn new(timeouts: Timeouts, now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
-        Deadlines { timeouts, wheel: Wheel::new(now), sleeper, fired: VecDeque::new(), unhurried: None }
+    pub fn new(timeouts: Timeouts, lifetime: Lifetime, now: u64, sleeper: Arc<Sleeper>) -> Deadlines {
+        Deadlines { timeouts, lifetime, wheel: Wheel::new(now), sleeper, fired: VecDeque::new(), unhurried: None }
     }
 
     #[inline]
     pub fn timeouts(&self) -> &Timeouts {
         &self.timeouts
+    }
+
+    #[inline]
+    pub fn lifetime(&mut self) -> &mut Lifetime {
+        &mut self.lifetime
     }
 
     /// The worker leaves: what is set from now on is sooner, and what was set for idle connections is to be.
@@ -85,6 +92,19 @@ impl Deadlines {
         phase.enter(change);
         if let Some(at) = until {
             self.set(token, phase, at);
+        }
+    }
+
+    /// A connection is kept after a reply: it is idle until its time for that is over, or its age (`Lifetime::draw`). One that was
+    /// promised to stay has the time of a request that is on its way.
+    #[inline]
+    pub fn keep(&mut self, token: Token, phase: &mut TimedPhase, last_from: Tick, now: u64) {
+        self.enter(token, phase, Change::Kept, now);
+        if last_from != NEVER {
+            let at = time_of(last_from).max(now + config::LINGER);
+            if tick_at(at) < phase.deadline {
+                self.set(token, phase, at);
+            }
         }
     }
 

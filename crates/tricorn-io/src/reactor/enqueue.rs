@@ -1,7 +1,7 @@
 //! How complete requests enter the queue and leave it: begun, turned away, or left by their clients.
 use super::Reactor;
 use super::conn::Conn;
-use super::reject::{After, Rejection};
+use super::reject::{After, Rejection, Unbegun};
 use super::warnings::Incident;
 use super::wire::Wire;
 use crate::clock;
@@ -17,6 +17,7 @@ use tricorn_proto::access_log::Outcome;
 
 const OVERLOADED: Rejection<'_> = Rejection::for_now(
     "This server has more requests than it can serve; the request was not begun.",
+    Unbegun::Queue,
     After::Keep,
     Outcome::QueueFull,
 );

@@ -6,7 +6,7 @@
 use super::Reactor;
 use super::conn::Conn;
 use super::phase::Phase;
-use super::reject::{After, Rejection};
+use super::reject::{After, Rejection, Unbegun};
 use super::warnings::Incident;
 use super::wheel::{Tick, tick_at};
 use super::wire::Wire;
@@ -23,6 +23,7 @@ const MOST: usize = config::STEPS as usize;
 
 const CROWDED: Rejection<'_> = Rejection::for_now(
     "This server has more connections than it can hold; the request was not begun.",
+    Unbegun::Capacity,
     After::Close,
     Outcome::Evicted,
 );

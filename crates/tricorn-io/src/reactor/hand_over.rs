@@ -10,7 +10,7 @@ use super::wire::{Protocol, Reading, Wire};
 use crate::config::Failpoint;
 use crate::exchange::body::{Body, NoMemory, Spool};
 use crate::exchange::id::RequestId;
-use crate::one_queue::message::{HEADER, HandOverMessage, INLINE, MESSAGE};
+use crate::one_queue::message::{Age, HEADER, HandOverMessage, INLINE, MESSAGE};
 use crate::scoreboard::Word;
 use crate::stream::Stream;
 use crate::sys::channel::Channel;
@@ -20,8 +20,10 @@ use rustix::fs::MemfdFlags;
 use rustix::io::{self, IoSlice};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 use tricorn_proto::http1::Step;
 use tricorn_proto::message::{Refusal, RefusalKind};
+use tricorn_proto::peer::proxy_protocol::{self, Accepts, Announced, Opening};
 
 /// What came of an attempt to hand a request over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,11 +96,13 @@ impl Reactor {
             Body::Spooled(spool) => (b"".as_slice(), Some(spool)),
         };
         let next = request.unread();
-        let apart = apart || head.len() + body.len() + next.len() > INLINE;
+        let announced = request.announced().map_or(b"".as_slice(), |announced| &announced.bytes);
+        let apart = apart || announced.len() + head.len() + body.len() + next.len() > INLINE;
         let header = HandOverMessage {
             peer: conn.origin.peer,
             listener: self.listener_at(conn.origin.listener).and_then(|listener| listener.address),
             hops: request.hops,
+            age: Age { number: id.stream(), last_from: http1.last_from() },
             readable: conn.edges.is_readable(),
             hangup: conn.edges.is_hangup(),
             apart,
@@ -107,18 +111,19 @@ impl Reactor {
             head_complete: request.times.head_complete,
             complete: request.times.complete,
             waits_since: request.times.waits_since,
+            announced: announced.len() as u16, // no header is longer (`proxy_protocol`)
             head: head.len() as u64,
             body: body.len() as u64,
             next: next.len() as u64,
         }
         .encode();
-        let payload = if apart { Some(in_memory_file(&[head, body, next])?) } else { None };
+        let payload = if apart { Some(in_memory_file(&[announced, head, body, next])?) } else { None };
         let mut descriptors: Vec<BorrowedFd<'_>> = vec![stream.socket()];
         descriptors.extend(payload.as_ref().map(AsFd::as_fd));
         if let Some(spool) = file {
             descriptors.push(spool.file().ok_or(io::Errno::BADF)?.as_fd());
         }
-        let parts = [header.as_slice(), head, body, next].map(IoSlice::new);
+        let parts = [header.as_slice(), announced, head, body, next].map(IoSlice::new);
         channel.post(if apart { &parts[..1] } else { &parts }, &descriptors)
     }
 
@@ -201,8 +206,14 @@ impl Reactor {
         conn.edges = Edges::known(handed.readable, handed.hangup);
         conn.phase.enter(Change::TakenOver);
         let Wire::Http1(http1) = &mut conn.wire;
+        http1.goes_on_at(handed.age.number, handed.age.last_from);
         let mut reading = http1.begin_reading(|| self.buffers.take());
-        let refusal = self.fill_in(&mut reading, trusted, &handed, &payload, spool).err();
+        let (announced, payload) = payload.split_at_checked(handed.announced.into()).unwrap_or_default();
+        if let Ok(Opening::Header(announced, _)) = proxy_protocol::open(announced, Accepts::Both) {
+            conn.announced = Some(Arc::from(announced));
+        }
+        let announced = conn.announced.clone();
+        let refusal = self.fill_in(&mut reading, trusted, announced, &handed, payload, spool).err();
         let token = self.conns.insert(conn);
         let Wire::Http1(http1) = &self.conns.get(token)?.wire;
         let id = http1.current(token);
@@ -220,6 +231,7 @@ impl Reactor {
         &mut self,
         reading: &mut Reading<'_>,
         trusted: bool,
+        announced: Option<Arc<Announced>>,
         handed: &HandOverMessage,
         payload: &[u8],
         spool: Option<Spool>,
@@ -240,6 +252,7 @@ impl Reactor {
         reading.took_body();
         let request = &mut *reading.request;
         request.head_end = head.len();
+        request.note_announced(announced.as_ref());
         if let Some(proxy) = &self.config.policy.proxy {
             request.believe(proxy, trusted)?;
         }

@@ -26,9 +26,12 @@ mod gate;
 mod hand_over;
 mod head_memory;
 mod held;
+mod lifetime;
 mod listener;
+mod load_desk;
 mod log;
 mod notices;
+mod opening;
 mod outgoing;
 mod phase;
 mod proxied;
@@ -68,6 +71,7 @@ use crate::config::{self, Config};
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::exchange::lane::Lane;
+use crate::exchange::responses::ToldLoad;
 use crate::exchange::{Client, Exchange};
 use crate::logs::Logs;
 use crate::one_queue::siblings::Pages;
@@ -87,6 +91,8 @@ use deadlines::Deadlines;
 use extra_descriptors::ExtraDescriptors;
 use gate::Gate;
 use head_memory::HeadMemory;
+use lifetime::Lifetime;
+use load_desk::LoadDesk;
 use log::Log;
 use phase::{Change, Phase};
 use queue::Queue;
@@ -109,6 +115,7 @@ pub struct Surroundings {
     pub streams: Arc<Streams>,
     pub sleeper: Arc<Sleeper>,
     pub callers: Callers,
+    pub load: Arc<ToldLoad>,
 }
 
 pub struct Reactor {
@@ -131,17 +138,17 @@ pub struct Reactor {
 
 impl Reactor {
     pub fn new(given: Surroundings) -> Reactor {
-        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers } = given;
+        let Surroundings { config, board, poller, entrance, logs, listeners, streams, sleeper, callers, load } = given;
         let now = clock::now();
         Reactor {
             board,
             conns: Conns::new(poller.clone()),
             work: Work::new(),
             gate: Gate::new(listeners, entrance.clone()),
-            admin: AdminGate::new(poller.clone()),
+            admin: AdminGate::new(poller.clone(), LoadDesk::new(&config, load)),
             channel: ChannelWatch::new(poller.clone(), entrance),
             admission: Admission::new(Queue::new(config.queue_order), callers, Limits::new(&config)),
-            deadlines: Deadlines::new(Timeouts::new(&config), now, sleeper),
+            deadlines: Deadlines::new(Timeouts::new(&config), Lifetime::new(&config), now, sleeper),
             buffers: Buffers::new(HeadMemory::new(config.head_buffer_total, board)),
             bodies: Bodies::new(config.clone(), board, poller.clone()),
             extra: ExtraDescriptors::new(streams, Sender::new(&config, poller.clone())),
@@ -295,6 +302,7 @@ impl Reactor {
     pub fn tick(&mut self, now: u64) {
         self.work.looked(now);
         self.wall.refresh(now);
+        self.admin.refresh_load(self.board, now);
         self.expire(now);
         self.hurry_idle(now);
         self.tell_overload(now);
@@ -395,6 +403,7 @@ impl Reactor {
         let conn = self.conns.get_mut(id.connection())?;
         let Wire::Http1(http1) = &mut conn.wire;
         let (mut request, receiver) = http1.begin(id)?;
+        let is_last = self.deadlines.lifetime().is_last(id.stream(), http1.last_from(), request.times.complete);
         self.extra.opened(request.takes_file());
         let stream = conn.stream.take()?;
         conn.phase.enter(Change::Begun(stream.socket().as_raw_fd()));
@@ -405,6 +414,9 @@ impl Reactor {
         let client = Client { peer, listener, trusted, attachment };
         let mut exchange = Exchange::new(Lane::new(id, stream), request, receiver, client, self.wall.clone());
         exchange.bound(&self.config);
+        if is_last {
+            exchange.request.reply.close();
+        }
         self.keep_excess(id, &mut exchange.request);
         if exchange.request.counted.disk > 0 {
             self.bodies.lend_out(&mut exchange.request);
@@ -433,7 +445,7 @@ impl Reactor {
     /// There are other workers, with these pages.
     pub fn join_group(&mut self, pages: Pages) {
         self.gate.join(pages.clone());
-        self.admin.join(pages.clone());
+        self.admin.join(pages.clone(), self.board);
         self.bodies.join(pages);
     }
 }

@@ -1,8 +1,9 @@
 //! What is asked on admin connections, and what it is answered.
 use super::admin_gate::AdminGate;
 use super::listener::Listener;
-use crate::config::{AdminPaths, STATUS};
+use crate::config::{AdminPaths, LOAD, STATUS};
 use crate::exchange::responder::Field;
+use crate::metrics::load::{self, Balance};
 use crate::metrics::{self, Sources, live, status};
 use crate::one_queue::siblings::Pages;
 use crate::scoreboard::Scoreboard;
@@ -16,6 +17,7 @@ pub(super) enum Question {
     Simple(u16, &'static str),
     Metrics,
     Status,
+    Load,
     Page,
     /// The data of the page, from this time on.
     Live(u64),
@@ -33,6 +35,8 @@ pub(super) struct Sight<'a> {
     pub listeners: &'a [Listener],
     pub own: Scoreboard,
     pub info: &'a [(String, String)],
+    /// Requests should be sent elsewhere.
+    pub is_leaving: bool,
     /// Monotonic nanoseconds.
     pub now: u64,
 }
@@ -57,6 +61,7 @@ impl Question {
             None if is(&admin.ready) => Question::Simple(200, "ready\n"),
             _ if is(&admin.metrics) => Question::Metrics,
             _ if admin.status && path == STATUS => Question::Status,
+            _ if path == LOAD => Question::Load,
             _ if is(&admin.page) => Question::Page,
             _ if admin.is_live(path) => Question::Live(since(head.query.of(bytes))),
             _ => return Question::Simple(404, "not found\n"),
@@ -80,9 +85,15 @@ impl Question {
                 let text = sight.sources(status::render);
                 Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
             }
+            Question::Load => {
+                let report = sight.admin.report(sight.own, sight.now);
+                let text = load::json(&report, Balance::of(&report, sight.is_leaving));
+                Answer { status: 200, kind: "application/json", text: Cow::Owned(text) }
+            }
             Question::Metrics => {
                 let exposition = metrics::negotiated(values(head, bytes, b"accept"));
-                let text = sight.sources(|sources| metrics::render(sources, exposition));
+                let load = Some(sight.admin.report(sight.own, sight.now));
+                let text = sight.sources(|sources| metrics::render(&Sources { load, ..*sources }, exposition));
                 Answer { status: 200, kind: exposition.content_type(), text: Cow::Owned(text) }
             }
         }
@@ -117,6 +128,7 @@ impl Sight<'_> {
             now: self.now,
             application: self.admin.scrapes.reading(self.now),
             backlogs: &backlogs,
+            load: None,
         })
     }
 }

@@ -1,7 +1,10 @@
 //! From bytes to complete requests.
+use super::admin::is_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
+use super::conn::Conn;
+use super::opening::{Opened, open};
 use super::phase::{Change, Phase};
-use super::reject::{After, RETRY_AFTER, Rejection, STATUS};
+use super::reject::{After, Rejection, STATUS, Unbegun};
 use super::timeouts::note_progress;
 use super::tokens::is_admin;
 use super::wire::Wire;
@@ -29,6 +32,8 @@ enum Look {
     Unwritten(RequestId),
     /// A head came on an admin connection.
     Admin(RequestId),
+    /// A balancer asks there in its own way.
+    Agent(RequestId),
     Refused(RequestId, Box<Refusal>),
 }
 
@@ -52,7 +57,7 @@ impl Reactor {
         let mut taken = 0;
         let mut now = 0;
         loop {
-            match self.look(token, now)? {
+            match self.pass_opening(token, now).or_else(|| self.look(token, now))? {
                 Look::Complete(id) => return Some(id),
                 Look::Unwritten(id) => {
                     self.store(id);
@@ -66,6 +71,10 @@ impl Reactor {
                         return None;
                     }
                     continue;
+                }
+                Look::Agent(id) => {
+                    self.answer_agent(id);
+                    return None;
                 }
                 Look::Refused(id, refusal) => {
                     self.refuse(id, &refusal);
@@ -104,6 +113,13 @@ impl Reactor {
         }
     }
 
+    /// What stands before the first request, if it is not passed yet.
+    #[inline]
+    fn pass_opening(&mut self, token: Token, now: u64) -> Option<Look> {
+        let conn = self.conns.get_mut(token).filter(|conn| conn.opens)?;
+        look_for_opening(conn, token, &self.config, now)
+    }
+
     /// Steps through the bytes at hand. `now` is the time they came, 0 for bytes that came earlier.
     fn look(&mut self, token: Token, now: u64) -> Option<Look> {
         let conn = self.conns.get_mut(token)?;
@@ -115,17 +131,17 @@ impl Reactor {
             if reading.request.unread().is_empty() && !conn.phase.get().is_body() {
                 return Some(Look::NeedMore);
             }
-            let advanced = reading.advance(&self.config.policy, conn.origin.trusted);
-            let request = &mut *reading.request;
-            let (from, step) = match advanced {
+            let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
+                Err(_) if is_agent(conn.origin.listener, id, reading.request.unread()) => return Some(Look::Agent(id)),
                 Err(refusal) => {
                     if !conn.phase.get().is_body() {
-                        request.head_at = request.start; // for the log: as far as it was read
+                        reading.request.head_at = reading.request.start; // for the log: as far as it was read
                     }
                     return Some(Look::Refused(id, refusal));
                 }
             };
+            let request = &mut *reading.request;
             match step {
                 Step::NeedMore => {
                     compact(request);
@@ -144,6 +160,7 @@ impl Reactor {
                     if is_admin(conn.origin.listener) {
                         return Some(Look::Admin(id));
                     }
+                    request.note_announced(conn.announced.as_ref());
                     if let Err(refusal) = self.log.believe(request, conn.origin, self.board, &mut self.chores) {
                         return Some(Look::Refused(id, refusal));
                     }
@@ -153,8 +170,7 @@ impl Reactor {
                         if let Err(refusal) = begin_body(request, &self.config, &self.bodies, self.work.runner()) {
                             return Some(Look::Refused(id, refusal));
                         }
-                        let invited = !self.config.streaming && request.awaits_continue();
-                        invite(conn.stream.as_mut().filter(|_| invited), self.board);
+                        invite(conn.stream.as_mut(), request, &self.config, self.board);
                     }
                 }
                 Step::Body(range) => {
@@ -293,7 +309,7 @@ impl Reactor {
     /// Answers with the status of the refusal and closes, leaving the client time to read the answer.
     pub(super) fn refuse(&mut self, id: RequestId, refusal: &Refusal) {
         let (status, message) = (refusal.status(), refusal.message());
-        let fields = if status == STATUS { RETRY_AFTER } else { &[] };
+        let fields = if status == STATUS { Unbegun::Capacity.fields() } else { &[] };
         let outcome = Outcome::Refused(refusal.kind);
         let rejection = Rejection { status, message: &message, fields, after: After::Linger, outcome };
         if let Some(peer) = self.reject(id, &rejection, Word::Refused) {
@@ -301,6 +317,23 @@ impl Reactor {
             let what = if status < 500 { "Invalid request" } else { "Request refused" };
             self.notice(true, || format!("{what} from ip={peer}: {}", refusal.log_text()));
         }
+    }
+}
+
+/// Looks for what a balancer announces before the first request; `None`: that is over.
+#[cold]
+fn look_for_opening(conn: &mut Conn, token: Token, config: &Config, now: u64) -> Option<Look> {
+    let Wire::Http1(http1) = &mut conn.wire;
+    let id = http1.current(token);
+    let Some(mut reading) = http1.reading() else { return Some(Look::NeedMore) };
+    reading.came(now);
+    match open(&mut conn.origin, reading.request, config) {
+        Ok(Opened::NeedMore) => Some(Look::NeedMore),
+        Ok(Opened::Over(announced)) => {
+            (conn.opens, conn.announced) = (false, announced);
+            None
+        }
+        Err(refusal) => Some(Look::Refused(id, refusal)),
     }
 }
 
@@ -419,9 +452,12 @@ fn compact(request: &mut Request) {
     }
 }
 
-/// Tells a client that waits for it that it may send the body.
-fn invite(stream: Option<&mut Stream>, board: Scoreboard) {
-    if let Some(stream) = stream {
+/// Tells a client that waits for it that it may send the body, unless the application does so when it reads.
+fn invite(stream: Option<&mut Stream>, request: &Request, config: &Config, board: Scoreboard) {
+    if let Some(stream) = stream
+        && !config.streaming
+        && request.awaits_continue()
+    {
         let sent = stream.send(CONTINUE);
         board.add(Word::BytesOut, sent.unwrap_or(0) as u64);
     }

@@ -4,11 +4,12 @@ use super::Reactor;
 use super::outgoing::Then;
 use super::phase::Phase;
 use super::respond::Delivery;
+use super::wire::Wire;
 use crate::clock;
 use crate::config;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
-use crate::exchange::responder::Responder;
+use crate::exchange::responder::{Field, Responder};
 use crate::peer::Peer;
 use crate::scoreboard::Word;
 use tricorn_proto::access_log::Outcome;
@@ -16,17 +17,48 @@ use tricorn_proto::message::Method;
 use tricorn_proto::peer::request_id;
 
 pub(super) const STATUS: u16 = 503;
-/// The queue is short, or another worker serves by then: a client that comes back at once may meet this one again.
-pub(super) const RETRY_AFTER: &[(&[u8], &[u8])] = &[(b"Retry-After", b"1")];
-const STRANDED: Rejection<'_> =
-    Rejection::for_now("This server is restarting; the request was not begun.", After::Keep, Outcome::Leaving);
+const STRANDED: Rejection<'_> = Rejection::for_now(
+    "This server is restarting; the request was not begun.",
+    Unbegun::Leaving,
+    After::Keep,
+    Outcome::Leaving,
+);
+
+/// Why a request was not begun. Balancers are told: what was not begun may be repeated elsewhere, whatever its method. RFC 9110
+/// section 9.2.2 lets a client repeat a request that is not idempotent with "some means to detect that the original request was never
+/// applied".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unbegun {
+    /// It would have waited, or has, beyond a limit.
+    Queue,
+    /// There is no memory, no disk or no descriptor for it.
+    Capacity,
+    /// The worker leaves.
+    Leaving,
+}
+
+impl Unbegun {
+    /// What the response says besides. The queue is short, or another worker serves by then: a client that comes back at once may meet
+    /// this one again.
+    pub const fn fields(self) -> &'static [Field<'static>] {
+        match self {
+            Unbegun::Queue => &[RETRY_AFTER, (REFUSED, b"queue")],
+            Unbegun::Capacity => &[RETRY_AFTER, (REFUSED, b"capacity")],
+            Unbegun::Leaving => &[RETRY_AFTER, (REFUSED, b"leaving")],
+        }
+    }
+}
+
+const RETRY_AFTER: Field<'_> = (b"Retry-After", b"1");
+/// No application's response has it, unless it passes on that of a server behind it.
+const REFUSED: &[u8] = b"Tricorn-Refused";
 
 /// What a request is answered that never meets the application.
 pub(super) struct Rejection<'a> {
     pub status: u16,
     pub message: &'a str,
     /// More fields of the response.
-    pub fields: &'a [(&'a [u8], &'a [u8])],
+    pub fields: &'a [Field<'a>],
     pub after: After,
     /// For the access log.
     pub outcome: Outcome,
@@ -34,8 +66,8 @@ pub(super) struct Rejection<'a> {
 
 impl<'a> Rejection<'a> {
     /// The server cannot begin this request now; another time it may (503).
-    pub const fn for_now(message: &'a str, after: After, outcome: Outcome) -> Rejection<'a> {
-        Rejection { status: STATUS, message, fields: RETRY_AFTER, after, outcome }
+    pub const fn for_now(message: &'a str, why: Unbegun, after: After, outcome: Outcome) -> Rejection<'a> {
+        Rejection { status: STATUS, message, fields: why.fields(), after, outcome }
     }
 }
 
@@ -71,12 +103,15 @@ impl Reactor {
         let token = id.connection();
         let conn = self.conns.get_mut(token)?;
         let mut request = conn.wire.take_request(id)?;
+        let Wire::Http1(http1) = &conn.wire;
+        let last_from = http1.last_from();
         let is_whole = rejection.after == After::Keep;
         // With `Config::streaming` a request waits before its body has come: what follows is no request.
         let is_read = is_whole && !request.partial;
-        let is_draining = self.deadlines.timeouts().is_draining();
+        let is_leaving = self.deadlines.timeouts().is_draining() || self.board.orders_not_ready();
+        let is_last = is_leaving || self.deadlines.lifetime().is_last(id.stream(), last_from, now);
         self.work.spend_steps(config::REJECTION_STEPS);
-        let may_keep = is_read && !is_draining && self.config.keepalive > 0;
+        let may_keep = is_read && !is_last && self.config.keepalive > 0;
         let keep = may_keep && request.head.keep_alive;
         let method = method_of(&request, conn.phase.get());
         let Rejection { status, message, fields, .. } = *rejection;

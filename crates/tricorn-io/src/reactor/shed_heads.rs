@@ -3,7 +3,7 @@
 //! The longest heads are answered 503, of equal ones the oldest. A head that came with one read is complete before it is
 //! counted.
 use super::Reactor;
-use super::reject::{After, Rejection};
+use super::reject::{After, Rejection, Unbegun};
 use super::warnings::Incident;
 use super::wire::Wire;
 use crate::clock;
@@ -17,6 +17,7 @@ use tricorn_proto::access_log::Outcome;
 
 const TOO_MANY: Rejection<'_> = Rejection::for_now(
     "This server is receiving too many request heads at once; the request was not begun.",
+    Unbegun::Capacity,
     After::Linger,
     Outcome::HeadMemory,
 );

@@ -2,10 +2,11 @@
 
 use super::admission::{Admission, Limits};
 use super::deadlines::{Deadlines, TimedPhase};
+use super::lifetime::Lifetime;
 use super::phase::{Change, Phase};
 use super::queue::Queue;
 use super::timeouts::{BodyVerdict, Timeouts, note_progress};
-use super::wheel::{tick_at, time_of};
+use super::wheel::{Tick, tick_at, time_of};
 use crate::clock::{MILLI, SECOND};
 use crate::config::{self, BodyRate, QueueOrder};
 use crate::exchange::body::{Body, Pending, Spool};
@@ -22,6 +23,8 @@ use std::sync::Arc;
 const TIMES: Timeouts = Timeouts::of_seconds(10, 60, BodyRate { timeout: 30 * SECOND, bytes_per_second: 100 }, 20);
 /// What a client has to acknowledge within the 20 seconds of `TIMES`.
 const PROGRESS: u64 = 2_000;
+/// What a connection has that is given an age, within a tenth.
+const AGE: u64 = 600 * SECOND;
 const LIMITS: Limits = Limits { waiting: 2, wait: 5 * SECOND, held: 100 };
 /// A deadline is acted upon at the end of its tick: so much later at most.
 const LATE: u64 = 2 * (1 << 26);
@@ -44,7 +47,8 @@ impl Worker {
         let queue = Queue::new(QueueOrder::Fifo);
         let mut admission = Admission::new(queue, Callers::Threads, LIMITS);
         admission.capacity_mut().staff(threads);
-        Worker { now: start, deadlines: Deadlines::new(TIMES, start, sleeper), admission, phases: BTreeMap::new() }
+        let deadlines = Deadlines::new(TIMES, Lifetime::of(0, AGE, 7), start, sleeper);
+        Worker { now: start, deadlines, admission, phases: BTreeMap::new() }
     }
 
     fn accept(&mut self, token: Token) {
@@ -86,6 +90,13 @@ impl Worker {
     fn end(&mut self, token: Token, change: Change) {
         self.admission.capacity_mut().ended();
         self.change(token, change);
+    }
+
+    /// The same, with all of the reply sent, on a connection that has an age.
+    fn keep(&mut self, token: Token, last_from: Tick) {
+        self.admission.capacity_mut().ended();
+        let phase = self.phases.get_mut(&token).expect("it is connected");
+        self.deadlines.keep(token, phase, last_from, self.now);
     }
 
     /// Lets time pass, as a thread does that sleeps until something fires. What became due.
@@ -274,6 +285,46 @@ fn where_nothing_is_kept_alive_a_newcomer_has_its_moment_in_a_drain() {
     timeouts.drain();
     assert_eq!(timeouts.last_of_idle(SECOND), SECOND + config::LINGER);
     assert_eq!(timeouts.after(&Change::Kept, SECOND), Some(SECOND));
+}
+
+#[test]
+fn a_connection_that_has_its_age_answers_once_more_or_is_closed_when_it_is_idle() {
+    let mut worker = Worker::new(1);
+    worker.accept(1);
+    let last_from = worker.deadlines.lifetime().draw(worker.now);
+    let began = worker.now;
+    let is_last = |worker: &mut Worker| worker.deadlines.lifetime().is_last(0, last_from, worker.now);
+    // It asks every 50 seconds, within the minute that idle connections have.
+    while worker.now < began + 500 * SECOND {
+        worker.ask(1);
+        assert_eq!(worker.begin(), Some(1));
+        assert!(!is_last(&mut worker));
+        worker.keep(1, last_from);
+        assert_eq!(worker.pass(50 * SECOND), []);
+    }
+    worker.ask(1);
+    assert_eq!(worker.begin(), Some(1));
+    assert_eq!(worker.pass(200 * SECOND), [], "a call is not ended");
+    assert!(time_of(last_from) < worker.now && is_last(&mut worker));
+    // It was promised to stay when it began: it has the time of a request that is on its way.
+    worker.keep(1, last_from);
+    let at = worker.now + config::LINGER;
+    worker.pass_until_due(4 * SECOND, 1, "idle", at);
+}
+
+#[test]
+fn the_end_of_its_age_comes_before_that_of_its_idle_time_or_behind_it() {
+    let mut worker = Worker::new(1);
+    for age in [20, 58, 90, 1] {
+        worker.accept(1);
+        worker.ask(1);
+        worker.begin();
+        let (kept, last_from) = (worker.now, tick_at(worker.now + age * SECOND));
+        worker.keep(1, last_from);
+        let at = time_of(last_from).clamp(kept + config::LINGER, kept + 60 * SECOND);
+        worker.pass_until_due(100 * SECOND, 1, "idle", at);
+        worker.phases.remove(&1);
+    }
 }
 
 /// A request whose head was complete at `now`, with so many bytes of its body.

@@ -1,7 +1,7 @@
 //! How long each phase of a connection may last.
 //!
 //! ```text
-//!   Idle                 header_timeout after its acceptance, then keepalive after each reply
+//!   Idle                 header_timeout after its acceptance, then keepalive after each reply, or until it has its age
 //!   Head                 header_timeout after its first byte: more bytes do not move it
 //!   Body                 body_timeout and the minimum rate
 //!   Storing              body_timeout for each piece that goes to disk

@@ -180,7 +180,7 @@ impl Reactor {
         conn.served = true;
         let Wire::Http1(http1) = &mut conn.wire;
         http1.next_request();
-        self.deadlines.enter(token, &mut conn.phase, Change::Kept, now);
+        self.deadlines.keep(token, &mut conn.phase, http1.last_from(), now);
         if conn.is_admin() {
             self.deadlines.set(token, &mut conn.phase, now + config::ADMIN_IDLE);
         }

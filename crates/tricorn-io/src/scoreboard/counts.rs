@@ -88,7 +88,7 @@ mod tests {
         board.status(599);
         board.status(200);
         assert_eq!((codes(&board)[0], codes(&board)[1]), ((0, 1), (200, 201)));
-        assert_eq!(board.statuses()[1], (200..225).sum::<u64>() + 1);
+        assert_eq!(board.statuses()[1], (200..200 + PLACES as u64).sum::<u64>() + 1);
     }
 
     #[test]

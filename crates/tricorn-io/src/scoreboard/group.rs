@@ -49,7 +49,35 @@ pub enum GroupWord {
     Octile7 = 16,
     MeasuredAt = 17,
     ProbeAt = 18,
+    /// The load report (`metrics/load/`): when its last sample was taken, in monotonic nanoseconds; 0: none was.
+    LoadTurn = 19,
+    /// How many samples were ever taken.
+    LoadSamples = 20,
+    /// Since when more waits than should; 0: it does not.
+    LoadOverSince = 21,
+    /// The weight that is told, and the one that the speed alone gives: thousandths of a point; 0: there is none yet.
+    LoadWeight = 22,
+    LoadSpeedWeight = 23,
+    /// What has come, and the time it kept workers busy: sums that never fall.
+    LoadArrived = 24,
+    LoadBusy = 25,
+    /// What calls cost lately: busy nanoseconds and calls, each less the longer ago; bits of an f64.
+    LoadRecentBusy = 26,
+    LoadRecentCalls = 27,
+    /// The last samples, [`LOAD_SAMPLES`] times [`LOAD_SAMPLE`] words.
+    LoadRing = 32,
+    /// The best speed of each minute of the last hour, [`LOAD_MINUTES`] words.
+    LoadBest = 96,
 }
+
+/// Samples that are kept, and words of one.
+pub(crate) const LOAD_SAMPLES: usize = 8;
+pub(crate) const LOAD_SAMPLE: usize = 8;
+/// Minutes of which the best speed is kept.
+pub(crate) const LOAD_MINUTES: usize = 60;
+
+const _: () = assert!(GroupWord::LoadRing as usize + LOAD_SAMPLES * LOAD_SAMPLE <= GroupWord::LoadBest as usize);
+const _: () = assert!(GroupWord::LoadBest as usize + LOAD_MINUTES <= WORDS);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
@@ -78,6 +106,17 @@ impl Group {
     #[inline]
     pub fn set(&self, word: GroupWord, value: u64) {
         self.words[word as usize].store(value, Relaxed);
+    }
+
+    /// A word of several, by its distance from the first.
+    #[inline]
+    pub(crate) fn word(&self, first: GroupWord, index: usize) -> &AtomicU64 {
+        &self.words[first as usize + index]
+    }
+
+    /// Raises a word that never falls to this value, if that is more; what it is then.
+    pub(crate) fn raise_to(&self, word: GroupWord, value: u64) -> u64 {
+        self.words[word as usize].fetch_max(value, AcqRel).max(value)
     }
 
     /// Adds to a word; returns what it was before.

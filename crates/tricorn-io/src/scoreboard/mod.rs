@@ -1,6 +1,6 @@
 //! The scoreboard: one page of shared memory per worker, written by its core, read by anybody.
 //!
-//! Layout, version 5: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
+//! Layout, version 6: words of 64 bits, native byte order. Words are written one at a time (no torn words), without
 //! ordering between them but in the table of requests. `docs/internals/scoreboard.md` has the table; `reader` is what others than
 //! the core do with a page.
 //!
@@ -36,7 +36,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 use tricorn_proto::message::RefusalKind;
 
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 /// "TRICORN\0" read as a big-endian number.
 const MAGIC: u64 = 0x5452_4943_4f52_4e00;
 
@@ -156,6 +156,10 @@ words! {
     Cancel = 62, Own;
     /// The slot of that call; when the order was taken, what became of it.
     CancelSlot = 63, Own;
+    /// What the load report has seen of this worker, written by whichever worker takes its samples (`metrics/load/`):
+    /// nanoseconds for which it was busy; those that its event loop worked.
+    LoadSeen = 440, Own;
+    LoadSeenLoop = 441, Own;
     /// What native threads do for greenlets and coroutines (`tricorn.offload`), written by this worker's Python, by any
     /// thread ([`Scoreboard::raise`]): calls that they began, nanoseconds of those that ended, calls whose callers
     /// left meanwhile; threads, calls under way, calls that wait for their turn.
@@ -180,7 +184,7 @@ const REFUSALS: usize = GIL_WAIT + 1 + COARSE;
 const CODES: usize = REFUSALS + KINDS;
 /// Kinds of refusals, statuses that are told apart.
 const KINDS: usize = RefusalKind::ALL.len();
-const DISTINCT: usize = 26;
+const DISTINCT: usize = 24;
 
 /// Orders: the readiness path answers 503; the core drains, though Python may never run again; others listen on the same
 /// sockets, so that a drain takes no more connections; others serve on when this worker has left.

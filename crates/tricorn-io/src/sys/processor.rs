@@ -1,11 +1,28 @@
-//! Whether a thread of this process gets a processor.
+//! Whether a thread of this process gets a processor, and what a process has had of it.
 use super::signals::ThreadId;
 
 /// Processor time of a thread, in nanoseconds; `None` where the system does not tell.
 #[cfg(target_os = "linux")]
 pub fn time_of(thread: ThreadId) -> Option<u64> {
     // The clock id that pthread_getcpuclockid(3) makes of a thread id: its complement, "per thread" and "scheduler".
-    let clock = (!(thread as libc::clockid_t) << 3) | 6;
+    read((!(thread as libc::clockid_t) << 3) | 6)
+}
+
+/// Processor time of a process, not only of ours, in nanoseconds; `None`: it is gone, or the system does not tell.
+#[cfg(target_os = "linux")]
+pub fn time_of_process(pid: u64) -> Option<u64> {
+    // The same as clock_getcpuclockid(3) makes it, without "per thread". The clock of pid 0 would be that of the caller.
+    let pid = libc::clockid_t::try_from(pid).ok().filter(|pid| *pid > 0)?;
+    read((!pid << 3) | 2)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn time_of_process(_: u64) -> Option<u64> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid and writable; a clock that is not there fails with EINVAL and touches nothing.
     let result = unsafe { libc::clock_gettime(clock, &mut time) };
@@ -37,6 +54,16 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_process_has_a_clock_and_none_has_none() {
+        let before = time_of_process(u64::from(std::process::id())).expect("ours");
+        let own = crate::clock::process_cpu();
+        let after = time_of_process(u64::from(std::process::id())).expect("ours");
+        assert!(before <= own && own <= after, "{before} {own} {after}");
+        assert!(time_of_process(1).is_some(), "that of another");
+        assert_eq!([0, u64::from(u32::MAX), u64::MAX].map(time_of_process), [None; 3]);
+    }
 
     #[test]
     fn a_thread_that_computes_is_told_from_one_that_waits() {

@@ -6,8 +6,9 @@ use harness::*;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex};
-use tricorn_io::{Config, Peer};
+use tricorn_io::{Config, Peer, ProxyProtocol};
 use tricorn_proto::http1::HeadPolicy;
+use tricorn_proto::peer::proxy_protocol::Accepts;
 use tricorn_proto::peer::{ProxyPolicy, Trust};
 
 /// A worker that is busy, its sibling that is not, and a connection with the busy one.
@@ -40,6 +41,30 @@ fn bodies_small_and_large_arrive_whole() {
         until("no body is counted any more", || workers.sum(Word::BodyBytes) == 0);
         workers.unblock_all();
     }
+}
+
+#[test]
+fn what_a_balancer_has_announced_arrives() {
+    let announces = ProxyProtocol { accepts: Accepts::Both, allow: Trust::everybody(), required: false };
+    let config = Config { proxy_protocol: Some(Box::new(announces)), ..siblings() };
+    let seen: Arc<Mutex<Vec<(usize, Peer, String)>>> = Arc::default();
+    let notes = seen.clone();
+    let workers = Workers::start(Plan { config, ..plan(2) }, move |worker, exchange| {
+        let announced = exchange.request.announced().map(|announced| announced.ends.family().to_owned());
+        let note = (worker, exchange.client.peer, announced.unwrap_or_default());
+        notes.lock().expect("notes").push(note);
+    });
+    let mut client = workers.servers[0].connect();
+    client.send(b"PROXY TCP6 2001:db8::9 2001:db8::1 4711 443\r\n");
+    workers.block(0);
+    client.post("/first", &noise(200_000));
+    assert_eq!(client.response().status, 200);
+    handed_over(&workers, 1);
+    assert_eq!(client.get("/second").status, 200);
+    let client = Peer::Internet("[2001:db8::9]:4711".parse().expect("an address"));
+    let told: Vec<_> = seen.lock().expect("notes").iter().filter(|(_, peer, _)| *peer == client).cloned().collect();
+    assert_eq!(told, [(1, client, "TCP6".to_owned()), (1, client, "TCP6".to_owned())]);
+    workers.unblock(0);
 }
 
 #[test]

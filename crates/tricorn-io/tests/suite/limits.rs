@@ -89,7 +89,11 @@ fn beyond_the_most_connections_unfinished_heads_are_closed_the_oldest_first() {
     for head in &mut heads[..31] {
         let response = head.response();
         assert_eq!(response.status, 503);
-        assert!(response.closes() && response.head.contains("\r\nRetry-After: 1\r\n"), "{}", response.head);
+        assert!(
+            response.closes() && response.head.contains("\r\nRetry-After: 1\r\nTricorn-Refused: capacity\r\n"),
+            "{}",
+            response.head
+        );
         head.is_closed();
     }
     // The youngest are still heard, and so is the client that was served before all of them came.

@@ -33,7 +33,7 @@ fn siblings() -> Config {
 #[track_caller]
 fn is_turned_away(response: &Response) {
     assert_eq!(response.status, 503);
-    assert!(response.head.contains("\r\nRetry-After: 1\r\n"), "{}", response.head);
+    assert!(response.head.contains("\r\nRetry-After: 1\r\nTricorn-Refused: queue\r\n"), "{}", response.head);
     assert!(!response.closes(), "{}", response.head);
 }
 

@@ -31,6 +31,27 @@ fn requests_that_wait_in_a_worker_that_drains_go_to_the_other() {
 }
 
 #[test]
+fn a_connection_that_moves_keeps_the_count_of_its_requests() {
+    let mut plan = plan(2);
+    plan.config.connection_max_requests = 4;
+    let workers = Workers::echo(plan);
+    let mut client = workers.connect(0); // which asks once
+    workers.block(1);
+    for _ in 0..2 {
+        let answer = client.get("/stays").answer();
+        assert_eq!((answer.worker, answer.closes), (Some(0), false));
+    }
+    workers.block(0);
+    client.ask("/moves");
+    workers.until_waiting(1);
+    workers.unblock(1);
+    let answer = client.response().answer();
+    assert_eq!((answer.worker, answer.closes), (Some(1), true));
+    client.is_closed();
+    workers.unblock(0);
+}
+
+#[test]
 fn a_worker_that_drains_takes_nothing_while_a_sibling_serves() {
     let mut plan = plan(3);
     plan.config.threads = 2;

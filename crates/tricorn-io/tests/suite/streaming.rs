@@ -160,7 +160,7 @@ fn a_body_that_nobody_read_costs_the_connection_only_if_it_is_not_there() {
             exchange.request.reply.status(b"200 OK").expect("a status");
             exchange.foresee_close_unread(true);
             let wall = exchange.wall.clone();
-            exchange.write_last(&engine.head_inputs(&wall, Some(3)), b"/up", || Box::new(b"/up".to_vec()));
+            exchange.write_last(&engine.head_inputs(&wall, None, Some(3)), b"/up", || Box::new(b"/up".to_vec()));
         });
         server.give_back("/up");
         let response = client.response();

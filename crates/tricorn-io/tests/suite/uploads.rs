@@ -302,7 +302,7 @@ fn a_body_for_which_there_is_no_room_on_disk_now_is_told_when_to_come_again() {
     second.send(post("/", 60_000).as_bytes());
     let refused = second.response();
     assert_eq!(refused.status, 503);
-    assert!(refused.head.contains("Retry-After: 1\r\n"), "{}", refused.head);
+    assert!(refused.head.contains("Retry-After: 1\r\nTricorn-Refused: capacity\r\n"), "{}", refused.head);
     gate.open(1);
     assert_eq!(first.response().status, 200);
     server.until(Word::DiskBytes, 0);

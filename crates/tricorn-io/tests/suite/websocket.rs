@@ -32,7 +32,7 @@ impl Link {
         exchange.request.reply.status(b"101 Switching Protocols").expect("a status");
         let mut buffers = WebSocketBuffers::new(0);
         let wall = exchange.wall.clone();
-        let inputs = engine.head_inputs(&wall, None);
+        let inputs = engine.head_inputs(&wall, None, None);
         let mut io = WebSocketIo { engine, exchange, buffers: &mut buffers };
         let link = WebSocket::begin(&mut io, &SETTINGS, &inputs, |_, data| data.to_vec());
         *self.0.lock().expect("no panic") = Some((link, buffers));

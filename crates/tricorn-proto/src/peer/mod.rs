@@ -3,6 +3,7 @@ mod forwarded;
 mod forwarded_field;
 mod node;
 pub mod proxy;
+pub mod proxy_protocol;
 pub mod request_id;
 pub mod request_start;
 pub mod trace_context;

@@ -95,6 +95,8 @@ impl CallObjects {
 pub struct Asgi {
     ground: Arc<Ground>,
     kept: Mutex<Vec<CallObjects>>,
+    /// While the worker leaves: the WebSockets that are still to be told so, the oldest last.
+    staying: Mutex<Vec<Py<Socket>>>,
 }
 
 impl Asgi {
@@ -106,7 +108,7 @@ impl Asgi {
         let shared = Shared::new(py, &gateway.callbacks, engine);
         let application = gateway.application.clone_ref(py);
         let ground = Ground::new(shared, tasks, maker, application, gateway.limits.clone());
-        Ok(Asgi { ground: Arc::new(ground), kept: Mutex::default() })
+        Ok(Asgi { ground: Arc::new(ground), kept: Mutex::default(), staying: Mutex::default() })
     }
 
     fn take_objects(&self, py: Python<'_>) -> PyResult<CallObjects> {
@@ -239,12 +241,26 @@ impl Gateway for Asgi {
         self.ground.tasks.cancel_all(py)
     }
 
-    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
-        self.ground.dismiss(code);
-        for call in self.ground.shared.calls.all(py) {
-            if let Ok(socket) = call.cast::<Socket>() {
-                Socket::leave(socket, code)?;
-            }
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
+        if self.ground.leaving() == 0 {
+            self.ground.dismiss(code);
+            let calls = self.ground.shared.calls.all(py);
+            let sockets = calls.into_iter().filter_map(|call| call.cast_into::<Socket>().ok());
+            let mut staying: Vec<_> =
+                sockets.filter_map(|socket| Some((socket.get().open_since()?, socket.unbind()))).collect();
+            // The oldest comes last, where it is taken.
+            staying.sort_unstable_by_key(|(since, _)| std::cmp::Reverse(*since));
+            let staying = staying.into_iter().map(|(_, socket)| socket).collect();
+            drop(std::mem::replace(&mut *lock(&self.staying), staying));
+        }
+        Ok(lock(&self.staying).len())
+    }
+
+    fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
+        for _ in 0..most {
+            let next = lock(&self.staying).pop();
+            let Some(socket) = next else { break };
+            Socket::leave(socket.bind(py), self.ground.leaving())?;
         }
         Ok(())
     }

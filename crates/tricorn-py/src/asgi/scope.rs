@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString};
 use tricorn_io::{Engine, Exchange};
 use tricorn_proto::message::{Scheme, Version, target};
+use tricorn_proto::peer::proxy_protocol::Announced;
 
 /// The version of the specification that is kept to.
 pub const SPEC_VERSION: &str = "2.5";
@@ -216,7 +217,7 @@ impl Maker {
             self.headers.set_one(&headers, (b"x-request-id", id))?;
         }
         put(scope, &self.keys.headers, &headers)?;
-        self.tell_of_us(extensions, exchange.timing.queue, id)?;
+        self.tell_of_us(extensions, exchange.timing.queue, id, request.announced())?;
         let path = head.path.of(bytes);
         if self.last.as_ref().is_none_or(|(last, _, _)| **last != *path) {
             self.last = Some((path.into(), self.path(py, path)?.unbind(), PyBytes::new(py, path).unbind()));
@@ -238,13 +239,22 @@ impl Maker {
         Ok(())
     }
 
-    /// `extensions["tricorn"]`: seconds that the request has waited, and its id.
-    fn tell_of_us(&self, extensions: &Bound<'_, PyDict>, queued: u64, id: &[u8]) -> PyResult<()> {
+    /// `extensions["tricorn"]`: seconds that the request has waited, its id, and what a balancer has announced.
+    fn tell_of_us(
+        &self,
+        extensions: &Bound<'_, PyDict>,
+        queued: u64,
+        id: &[u8],
+        announced: Option<&Announced>,
+    ) -> PyResult<()> {
         let py = extensions.py();
         let ours = PyDict::new(py);
         put(&ours, &self.keys.queue_time, &PyFloat::new(py, queued as f64 / 1e9))?;
         if !id.is_empty() {
             put(&ours, &self.keys.request_id, &latin1(py, id)?)?;
+        }
+        if let Some(announced) = announced {
+            ours.set_item("proxy", crate::announced::scope(py, announced)?)?;
         }
         put(extensions, &self.keys.tricorn, &ours)
     }

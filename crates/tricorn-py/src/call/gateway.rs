@@ -20,8 +20,10 @@ pub struct CallGateway {
     connect: Py<PyAny>,
     /// Called with the call and its connection; returns the listener that is told what happens to them.
     begin: Py<PyAny>,
-    /// Tells connections that would stay for ever to end.
+    /// Called with a code when connections that would stay for ever are to end: how many there are.
     leave: Option<Py<PyAny>>,
+    /// Called with a number: tells so many of them.
+    dismiss: Option<Py<PyAny>>,
 }
 
 #[pymethods]
@@ -29,7 +31,7 @@ impl CallGateway {
     /// `disconnect_grace`: seconds between a client's half-close and the end of its call.
     #[new]
     #[pyo3(signature = (event_loop, connect, begin, on_error, on_notice=None, *, before=None, after=None, leave=None,
-                        disconnect_grace=0.0))]
+                        dismiss=None, disconnect_grace=0.0))]
     #[expect(clippy::too_many_arguments, reason = "keywords, on the side that calls it")]
     fn new(
         event_loop: Py<PyAny>,
@@ -40,10 +42,11 @@ impl CallGateway {
         before: Option<Py<PyAny>>,
         after: Option<Py<PyAny>>,
         leave: Option<Py<PyAny>>,
+        dismiss: Option<Py<PyAny>>,
         disconnect_grace: f64,
     ) -> CallGateway {
         let callbacks = Callbacks { event_loop, on_error, on_notice, before, after, grace: disconnect_grace };
-        CallGateway { callbacks, connect, begin, leave }
+        CallGateway { callbacks, connect, begin, leave, dismiss }
     }
 }
 
@@ -168,9 +171,14 @@ impl Gateway for CallServer {
         calls.iter().filter_map(|call| call.cast::<Call>().ok()).try_for_each(Call::client_left)
     }
 
-    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()> {
-        let Some(leave) = &self.gateway.get().leave else { return Ok(()) };
-        if let Err(error) = leave.call1(py, (code,)) {
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize> {
+        let Some(leave) = &self.gateway.get().leave else { return Ok(0) };
+        leave.call1(py, (code,))?.extract(py)
+    }
+
+    fn dismiss(&self, py: Python<'_>, most: usize) -> PyResult<()> {
+        let Some(dismiss) = &self.gateway.get().dismiss else { return Ok(()) };
+        if let Err(error) = dismiss.call1(py, (most,)) {
             self.reporter().error(py, "Exception while WebSockets were closed".into(), error);
         }
         Ok(())

@@ -27,6 +27,11 @@ pub trait Gateway {
     /// What those are known by that are told of their connections, with their slots.
     fn calls(&self, py: Python<'_>) -> Vec<(usize, Py<PyAny>)>;
     fn cancel_all(&self, py: Python<'_>) -> PyResult<()>;
-    /// Connections that would stay for ever are told to end: WebSockets, with this code.
-    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<()>;
+    /// The worker leaves. Connections that would stay for ever, WebSockets, are to be told so with this code: those that begin
+    /// from now on at once, the others by `dismiss`. How many of these there are.
+    fn leave(&self, py: Python<'_>, code: u16) -> PyResult<usize>;
+    /// Tells so many of those that were there, the oldest first.
+    fn dismiss(&self, _py: Python<'_>, _most: usize) -> PyResult<()> {
+        Ok(())
+    }
 }

@@ -131,7 +131,8 @@ impl Gateway for Transports {
         Ok(())
     }
 
-    fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<()> {
-        self.ground.leave(py)
+    /// What is open is the library's affair.
+    fn leave(&self, py: Python<'_>, _code: u16) -> PyResult<usize> {
+        self.ground.leave(py).map(|()| 0)
     }
 }

@@ -151,11 +151,14 @@ fn peer<'py>(py: Python<'py>, transport: &Transport) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Of the request under way, where front ends are believed.
+/// Of the request under way, where front ends are believed or a balancer has announced it.
 fn claimed_scheme<'py>(py: Python<'py>, transport: &Transport) -> Option<Bound<'py, PyAny>> {
     let state = transport.state();
-    let request =
-        state.active.exchange().map(|exchange| &exchange.request).filter(|request| request.claims().is_some())?;
+    let request = state
+        .active
+        .exchange()
+        .map(|exchange| &exchange.request)
+        .filter(|request| request.claims().is_some() || request.announced().is_some())?;
     Some(
         if request.head.scheme == Scheme::Https { intern!(py, "https") } else { intern!(py, "http") }
             .clone()

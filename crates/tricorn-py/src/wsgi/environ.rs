@@ -1,6 +1,7 @@
 //! The environ of a request: a template copied, then what this request adds.
 use super::handle::Handle;
 use super::peer;
+use crate::announced;
 use crate::text::{self, Cache, Names, as_latin1, is_secret, latin1};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::ffi;
@@ -184,6 +185,9 @@ impl Maker {
             let (name, port) = host_of(exchange);
             put(environ, self.keys.server.bind(py), &latin1(py, name)?)?;
             put(environ, self.keys.server_port.bind(py), &latin1(py, port)?)?;
+        }
+        if let Some(announced) = exchange.request.announced() {
+            announced::fill_environ(environ, announced)?;
         }
         exchange.request.claims().map_or(Ok(()), |claims| self.claims(environ, claims))
     }

@@ -81,7 +81,7 @@ impl Gateway for OnLoop {
         Ok(())
     }
 
-    fn leave(&self, _py: Python<'_>, _code: u16) -> PyResult<()> {
-        Ok(())
+    fn leave(&self, _py: Python<'_>, _code: u16) -> PyResult<usize> {
+        Ok(0)
     }
 }

@@ -24,6 +24,7 @@ from tricorn.arbiter.policy.events import (
     Dismissed,
     Enlarged,
     Event,
+    Quiet,
     Reloaded,
     ReloadFailed,
     Resized,
@@ -53,7 +54,7 @@ from tricorn.workers.messages import (
 from tricorn.workers.stall import Stall
 
 
-def decide(state: State, event: Event, now: float) -> Decision:
+def decide(state: State, event: Event, now: float) -> Decision:  # noqa: C901  # one case for each event
     match event:
         case Start() | Tick():
             decision = _on_time(state, now)
@@ -74,6 +75,8 @@ def decide(state: State, event: Event, now: float) -> Decision:
             decision = replace(state, successor=pid), []
         case Asked(ticket, wish):
             decision = operator.asked(state, ticket, wish, now)
+        case Quiet(seconds):
+            decision = leaving.quiet(state, seconds, now)
         case ClientGone(tickets):
             decision = pending.forgotten(state, tickets)
         case _ if event.nr in state.workers:
@@ -86,7 +89,8 @@ def decide(state: State, event: Event, now: float) -> Decision:
 def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decision:
     match event:
         case Spawned(_, pid, jitter):
-            orders: list[Command] = [Order((worker.nr,), not_ready=True)] if state.unready else []
+            denied = state.unready or state.drain_at is not None
+            orders: list[Command] = [Order((worker.nr,), not_ready=True)] if denied else []
             return state.with_worker(replace(worker, pid=pid, jitter=jitter)), orders
         case SpawnFailed(_, reason):
             return endings.not_started(state, worker, reason, now)

@@ -109,6 +109,12 @@ class ClientGone(Record):
     tickets: tuple[int, ...]
 
 
+class Quiet(Record):
+    """During `drain_delay` no request has come for so many seconds, and none waits."""
+
+    seconds: float
+
+
 class Tick(Record):
     """A deadline of the state has come."""
 
@@ -129,5 +135,6 @@ Event = (
     | Upgraded
     | Asked
     | ClientGone
+    | Quiet
     | Tick
 )

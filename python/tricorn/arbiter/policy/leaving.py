@@ -58,6 +58,15 @@ def end_drain_delay(state: State, now: float) -> Decision:
     return stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
 
 
+def quiet(state: State, seconds: float, now: float) -> Decision:
+    """No request comes any more: the load balancers have noticed."""
+    if state.drain_at is None:
+        return state, []
+    log = Log("info", f"No request has come for {seconds:g} seconds (drain_quiet): drain_delay ends early.")
+    state, commands = stop(state, now, Stopping(ExitCode.OK, failure=None, quick=False))
+    return state, [log, *commands]
+
+
 def stop(state: State, now: float, stopping: Stopping) -> Decision:
     """Tells all workers to leave. A quick stop may follow a graceful one; asked for twice it kills."""
     before = state.stopping

@@ -23,6 +23,8 @@ class Policy(Record):
     timeout: float = 0
     boot_timeout: float = 0
     drain_delay: float = 0
+    drain_quiet: float = 0
+    """So long a silence ends it early."""
     max_memory: int = 0
     """Bytes."""
     max_lifetime: float = 0

@@ -72,6 +72,18 @@ class EventLoops(Section):
         "1006.",
     )
 
+    websocket_drain = Setting(
+        kind=Seconds(max=YEAR),
+        default=10,
+        own=True,
+        help="Seconds over which a worker that leaves spreads the ends of its WebSockets; 0 ends all at once.",
+        doc="A client that is told to go (1012, or 1001 where the server ends) connects anew. Thousands that do so in "
+        "the same second are a burst for the workers and servers that stay. So they are told evenly, the oldest first, "
+        "from the beginning of the drain on, and all of them within two thirds of `graceful_timeout`. With `reload`, "
+        "and on a quick stop, they are told at once. Under `aiohttp` WebSockets are the application's, which closes "
+        "them in `on_shutdown`.",
+    )
+
     websocket_compression = Setting(
         kind=Boolean(),
         default=True,

@@ -137,6 +137,29 @@ class Processes(Section):
         doc="`sync` keeps idle connections as well: they hold no thread. 0 closes each after its response.",
     )
 
+    connection_max_requests = Setting(
+        kind=Integer(min=0),
+        default=0,
+        core=True,
+        own=True,
+        help="Requests after which a connection is closed; 0 is any number.",
+        doc="The last reply says `Connection: close`, so that no request is lost. nginx closes after 1000. Where a "
+        "balancer of the fourth layer or a Service of Kubernetes spreads connections, a server that is added gets none "
+        "of those that are there: this, or `connection_max_age`, makes clients and pools connect anew. Workers that "
+        "hand a connection over go on counting.",
+    )
+
+    connection_max_age = Setting(
+        kind=Seconds(max=YEAR),
+        default=0,
+        core=True,
+        own=True,
+        help="Seconds after which a connection is closed behind its next reply; 0 is any time.",
+        doc="The reply says `Connection: close`; none is ended in its midst. A connection that is idle then is closed "
+        "as after `keepalive`. Each has up to a tenth more or less, so that those that began together do not end "
+        "together. WebSockets have no age.",
+    )
+
     request_timeout = Setting(
         kind=Seconds(max=YEAR),
         default=0,
@@ -187,7 +210,19 @@ class Processes(Section):
         own=True,
         help="Seconds to go on serving after TERM, with the readiness path answering 503.",
         doc="For load balancers that take a while to notice: new connections are served until it is over, and only "
-        "then does the graceful stop begin.",
+        "then does the graceful stop begin. Each response says `Connection: close` meanwhile, so that pools of "
+        "balancers that never ask for readiness (nginx, those of the fourth layer) move as well. It ends early if no "
+        "request comes for `drain_quiet`.",
+    )
+
+    drain_quiet = Setting(
+        kind=Seconds(max=YEAR),
+        default=3,
+        own=True,
+        help="Seconds without a request that end drain_delay early; 0 waits for all of it.",
+        doc="No request and no connection has come for so long, and none waits at the listeners: the load balancers "
+        "have noticed. Health checks at these listeners are requests, too. Where requests are seldom, silence says "
+        "nothing: if the balancer takes long to notice, set 0, or a time in which a request would have come.",
     )
 
     http_parser = Setting(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.header_fields import HeaderFields, ServerName
 from tricorn.config.setting import Action, Section, Setting
-from tricorn.config.validators import Boolean
+from tricorn.config.validators import Boolean, Choice
 
 
 class Responses(Section):
@@ -41,4 +41,16 @@ class Responses(Section):
         doc="May be given several times; in a file it is a list of texts or of pairs, or a dict, in a variable one "
         "field a line. A field of the same name that the application sets is sent in its place. `Server` here is the "
         "setting `server_header`. Error pages of the server have none of them.",
+    )
+
+    load_report = Setting(
+        kind=Choice(("off", "orca"), metavar="HOW"),
+        default="off",
+        core=True,
+        own=True,
+        help="How responses tell trusted peers the load of this server: off or orca.",
+        doc="`orca`: in the field `endpoint-load-metrics`, as Envoy's `client_side_weighted_round_robin` and gRPC read "
+        "it ([which balancer reads what](OPERATIONS.md#load)). Only peers in `forwarded_allow_ips` are told, and those "
+        "on a unix socket. A field of that name which the application sets is sent in its place. The admin listener "
+        "tells the load at /load whatever is said here.",
     )

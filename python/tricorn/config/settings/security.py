@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tricorn.config.proxy_headers import ProxyHeaders
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Networks, TextList
+from tricorn.config.validators import Boolean, Bytes, Choice, HeaderValues, Integer, Mode, Networks, TextList
 
 
 def _leniency(text: str) -> Setting[bool]:
@@ -81,6 +81,43 @@ class FrontEnds(Section):
         default=("SCRIPT_NAME", "PATH_INFO"),
         help="Upper-case header names with an underscore that a front end may set in the environ.",
         doc="They count only from peers in `forwarded_allow_ips`.",
+    )
+
+    proxy_protocol = Setting(
+        kind=Mode(
+            ("off", "v1", "v2", "auto"),
+            metavar="[MODE]",
+            also=(("true", "auto"), ("1", "auto"), ("yes", "auto"), ("on", "auto"), ("false", "off"), ("0", "off")),
+            on="auto",
+            off="off",
+        ),
+        default="off",
+        bare="auto",
+        core=True,
+        help="Which version of the PROXY protocol balancers announce connections by: off, v1, v2 or auto (both).",
+        doc="A header before the first request names the client, and with version 2 what it has agreed on with the "
+        "balancer by TLS. The connection is the client's from then on: in the environ or scope, in the log, and for "
+        "`forwarded_allow_ips`. A connection without a header speaks for itself, as under gunicorn, unless "
+        "`proxy_protocol_required` is on. [What applications are told](how-to/proxy-protocol.md).",
+    )
+
+    proxy_allow_ips = Setting(
+        flags=("--proxy-allow-from",),
+        kind=Networks(),
+        default="127.0.0.1,::1",
+        core=True,
+        help="Addresses or networks of balancers whose `proxy_protocol` headers are believed.",
+        doc="`*` believes every peer. Peers on a unix socket are always believed. A header of another peer is "
+        "answered with 403.",
+    )
+
+    proxy_protocol_required = Setting(
+        kind=Boolean(),
+        default=False,
+        core=True,
+        own=True,
+        help="Refuses connections that do not begin with a `proxy_protocol` header.",
+        doc="Set it where all clients come through the balancer: then no client can come around it.",
     )
 
     trusted_proxy_headers: Setting[tuple[str, ...]] = Setting(

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tricorn.arbiter.policy.commands import Commit, Notify, Order, Reload, Rollback, ServiceState, Spawn
+from tricorn.arbiter.policy.commands import (
+    CloseListeners,
+    Commit,
+    Notify,
+    Order,
+    Reload,
+    Rollback,
+    ServiceState,
+    Spawn,
+)
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
-from tricorn.arbiter.policy.events import ChildExited, Reloaded, ReloadFailed, Start, Told
+from tricorn.arbiter.policy.events import ChildExited, Quiet, Reloaded, ReloadFailed, Spawned, Start, Told
 from tricorn.arbiter.policy.state import Policy
 from tricorn.workers.messages import BootFailed, Changed, Ready
 
@@ -170,12 +179,28 @@ class TestDrainDelay:
         it = running(workers=2, drain_delay=10)
         it.signal("TERM")
         assert spawned(it.feel(ChildExited(1, -9))) == [3]
+        assert it.feel(Spawned(3, 103)) == [Order((3,), not_ready=True)], "it is not ready either"
 
     @pytest.mark.parametrize(("name", "told"), [("TERM", "SIGTERM"), ("INT", "SIGQUIT")])
     def test_a_second_signal_does_not_wait(self, name: str, told: str) -> None:
         it = running(workers=1, drain_delay=10)
         it.signal("TERM")
         assert sends(it.signal(name)) == [(1, told)]
+
+    def test_it_ends_early_when_no_request_comes(self) -> None:
+        it = running(workers=2, drain_delay=10)
+        it.signal("TERM")
+        it.now += 4
+        commands = it.feel(Quiet(3))
+        assert texts(commands)[0] == "No request has come for 3 seconds (drain_quiet): drain_delay ends early."
+        assert sends(commands) == [(1, "SIGTERM"), (2, "SIGTERM")]
+        assert CloseListeners() in commands
+        assert it.feel(Quiet(3)) == [], "the news comes late"
+
+    def test_silence_means_nothing_while_it_serves(self) -> None:
+        it = running(workers=2, drain_delay=10)
+        assert it.feel(Quiet(3)) == []
+        assert it.state.stopping is None
 
     def test_no_reload_begins_any_more(self) -> None:
         it = running(workers=1, drain_delay=10)

@@ -9,6 +9,7 @@
 //! ```
 //!
 //! The next one is not looked at before [`Http1::next_request`].
+use super::super::wheel::Tick;
 use crate::exchange::buffers::Request;
 use crate::exchange::id::RequestId;
 use crate::sys::poll::Token;
@@ -20,6 +21,8 @@ pub struct Http1 {
     receiver: Receiver,
     /// Which of the connection's requests is being read, or waits. The one before it is under way, or was answered.
     number: u32,
+    /// From when on a request is the connection's last (`lifetime.rs`); 0: never.
+    last_from: Tick,
     /// None of its bytes has come while this is empty, so that an idle connection costs little.
     request: Option<Box<Request>>,
 }
@@ -29,6 +32,17 @@ impl Http1 {
     #[inline]
     pub fn current(&self, connection: Token) -> RequestId {
         RequestId::new(connection, self.number)
+    }
+
+    /// The connection is new here: it has had so many requests in another worker, and its age.
+    pub fn goes_on_at(&mut self, number: u32, last_from: Tick) {
+        (self.number, self.last_from) = (number, last_from);
+    }
+
+    /// From when on a request is the last; 0: never.
+    #[inline]
+    pub fn last_from(&self) -> Tick {
+        self.last_from
     }
 
     /// The request before it, which is under way.

@@ -45,13 +45,13 @@ pub fn body(socket: &Bound<'_, Socket>, event: &Bound<'_, PyDict>) -> PyResult<P
     let more = is_true(event, intern!(py, "more_body"))?;
     let Some(mut exchange) = this.state().active.take() else { return Done::get(py) };
     let engine = &this.ground.shared.engine;
-    let wall = exchange.wall.clone();
+    let (wall, load) = (exchange.wall.clone(), engine.told_load(&exchange));
     let keep = || Piece::all(&piece).kept();
     let bytes = piece.as_bytes();
     let is_all = !more && !exchange.request.reply.head_sent();
     let body_length = is_all.then_some(bytes.len() as u64);
     // What else the client has sent would be frames: they must not be read as a request.
-    let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, body_length) };
+    let inputs = HeadInputs { close: true, ..engine.head_inputs(&wall, load.as_deref(), body_length) };
     let sent = if is_all {
         exchange.write_last(&inputs, bytes, keep);
         Sent::Accepted

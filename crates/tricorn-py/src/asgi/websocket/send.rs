@@ -166,8 +166,8 @@ fn begin(py: Python<'_>, ground: &Ground, desk: &mut WebSocketIo<'_>, agreed: Op
         close_timeout: CLOSE_TIMEOUT,
         seed: 0,
     };
-    let wall = desk.exchange.wall.clone();
-    let inputs = HeadInputs { close: false, ..ground.shared.engine.head_inputs(&wall, None) };
+    let (wall, load) = (desk.exchange.wall.clone(), ground.shared.engine.told_load(desk.exchange));
+    let inputs = HeadInputs { close: false, ..ground.shared.engine.head_inputs(&wall, load.as_deref(), None) };
     Link::begin(desk, &settings, &inputs, |kind, data| events::event(py, kind, data))
 }
 

@@ -228,6 +228,13 @@ impl Socket {
         }
     }
 
+    /// When its request began, if it is open (monotonic nanoseconds).
+    pub fn open_since(&self) -> Option<u64> {
+        let state = self.state();
+        let exchange = state.active.exchange()?;
+        (state.phase == Phase::Open).then_some(exchange.timing.started)
+    }
+
     /// The server leaves.
     pub fn leave(slf: &Bound<'_, Socket>, code: u16) -> PyResult<()> {
         Socket::with(slf, |desk, link| link.leave(desk, code)).map(drop)

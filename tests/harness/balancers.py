@@ -1,0 +1,128 @@
+"""HAProxy and nginx before servers under test, with a configuration of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.harness.deadline import PATIENCE, until
+from tests.harness.server import Lines, free_port
+from tests.harness.wire import Wire
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+HAPROXY = """\
+global
+    stats socket {directory}/stats mode 600 level admin
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+    timeout queue 60s
+frontend front
+    bind 127.0.0.1:{port}
+    default_backend hosts
+backend hosts
+{text}
+"""
+NGINX = """\
+{user}
+daemon off;
+pid {directory}/nginx.pid;
+error_log stderr notice;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {directory}/body;
+    proxy_temp_path {directory}/proxy;
+    fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi;
+    scgi_temp_path {directory}/scgi;
+{text}
+}}
+"""
+
+
+def program(kind: str) -> str:
+    """Its path; without it the test is skipped."""
+    found = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    if found is None:
+        pytest.skip(f"{kind} is not installed")
+    return found
+
+
+class Balancer:
+    """A context manager: inside it the balancer runs; its port is in the text as `{port}`.
+
+    The text is the backend of HAProxy, or what stands in nginx's `http`.
+    """
+
+    def __init__(self, kind: str, text: str, directory: Path) -> None:
+        self.port = free_port()
+        self._directory = directory
+        user = "user root;" if os.geteuid() == 0 else ""
+        frame = HAPROXY if kind == "haproxy" else NGINX
+        path = directory / f"{kind}.conf"
+        path.write_text(
+            frame.format(directory=directory, port=self.port, user=user, text=text.replace("{port}", str(self.port)))
+        )
+        options = (
+            ["-db", "-f", str(path)] if kind == "haproxy" else ["-p", str(directory), "-c", str(path), "-e", "stderr"]
+        )
+        self._command = [program(kind), *options]
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        assert self._process.stderr is not None
+        self.log = Lines(self._process.stderr)
+        try:
+            until(self._accepts, "the balancer accepts")
+        except AssertionError:
+            self.__exit__()
+            raise AssertionError(self.log.text) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.send_signal(signal.SIGTERM)  # to nginx's master, who ends its workers
+        try:
+            self._process.wait(PATIENCE)
+        finally:
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+
+    def _accepts(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 5).close()
+        except OSError:
+            return False
+        return True
+
+    def connect(self) -> Wire:
+        return Wire(("127.0.0.1", self.port))
+
+    def says(self, words: str) -> str:
+        """HAProxy's answer to an operator."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(PATIENCE)
+            sock.connect(str(self._directory / "stats"))
+            sock.sendall(words.encode() + b"\n")
+            return b"".join(iter(lambda: sock.recv(65536), b"")).decode().strip()
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """What HAProxy says of each server: the columns of `show stat`."""
+        head, *rows = self.says("show stat").splitlines()
+        names = head.removeprefix("# ").split(",")
+        columns = [dict(zip(names, row.split(","), strict=False)) for row in rows]
+        return {row["svname"]: row for row in columns if row["pxname"] == "hosts"}
