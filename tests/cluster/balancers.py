@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,6 +151,10 @@ class Nginx(Balancer):
         self._write("site.conf", self._change(recipe("nginx/shop.conf", self.hosts)))
         main = self._write("nginx.conf", NGINX.format(directory=self.directory))
         return [program("nginx"), "-p", str(self.directory), "-c", str(main), "-e", "stderr"]
+
+    def is_back(self, host: Host) -> None:
+        """nginx leaves a host out for `fail_timeout` (2 s); when all are left out within it, it answers 502."""
+        time.sleep(2.2)
 
 
 class Envoy(Balancer):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,14 +26,22 @@ class Tricorn:
     """A context manager. `restart` and the like return when the host serves again."""
 
     def __init__(
-        self, host: Host, worker_class: str = "sync", *, workers: int = 2, drain_delay: float = 0, slowness: float = 1
+        self,
+        host: Host,
+        worker_class: str = "sync",
+        *,
+        workers: int = 2,
+        drain_delay: float = 0,
+        slowness: float = 1,
+        extra: Sequence[str] = (),
     ) -> None:
         self.host = host
         self._words = [
             *(sys.executable, "-m", "tricorn", "-k", worker_class, "-w", str(workers)),
             *("-b", f"0.0.0.0:{PORT}", "--admin-bind", f"0.0.0.0:{ADMIN}", "--no-control-socket"),
             *("--drain-delay", str(drain_delay), "--graceful-timeout", "10", "--keep-alive", "75"),
-            *("--forwarded-allow-ips", "198.18.0.0/15", "--chdir", str(Path(__file__).parent), APPS[worker_class]),
+            *("--forwarded-allow-ips", "198.18.0.0/15", "--chdir", str(Path(__file__).parent)),
+            *(*extra, APPS[worker_class]),
         ]
         self._env = {**os.environ, "CLUSTER_HOST": host.name, "CLUSTER_SLOWNESS": str(slowness)}
         self._env["PYTHONDONTWRITEBYTECODE"] = "1"

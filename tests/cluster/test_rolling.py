@@ -20,6 +20,8 @@ ROLLING = [
     for worker_class in ("sync", "asgi")
     for drain_delay in (0, 2)
 ]
+SYN_AGAIN = 1.0
+"""Seconds after which Linux sends a SYN again that had no answer: TCP_TIMEOUT_INIT."""
 SHORT = [("haproxy", "sync", 0), ("l4", "asgi", 2)]
 
 
@@ -34,3 +36,6 @@ def test_each_host_in_turn_is_stopped_and_started(
                 replace(server, before, drain_delay)
                 load.settle(20)
         judge(load.told)
+        if drain_delay == 0:
+            slowest = max(load.told, key=lambda told: told.seconds)
+            assert slowest.seconds < SYN_AGAIN, f"a host that leaves refuses connections, and drops none: {slowest}"

@@ -82,7 +82,8 @@ def _servers(service: Service, choices: Choices) -> list[str]:
         ]
     return [
         "    least_conn;",
-        f"    # {service.says('bind')}. A host that refuses a connection is left out for {FAIL}.",
+        f"    # {service.says('bind')}. A host that refuses a connection is left out for {FAIL}:",
+        "    # hosts that are restarted one after another should be further apart than that, as by drain_delay.",
         *(f"    server {_address(address)} fail_timeout={FAIL};" for address in found),
     ]
 
