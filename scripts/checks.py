@@ -59,6 +59,9 @@ LINT = [
         [PYTHON, "scripts/render_performance.py", "--check"],
         "docs/PERFORMANCE.md is what the newest classical run has",
     ),
+    Check(
+        "fleet", [PYTHON, "scripts/render_fleet.py", "--check"], "docs/explanation has what the newest simulation says"
+    ),
     Check("runs", [PYTHON, "scripts/render_runs.py", "--check"], "benches/runs/README.md has every run that is kept"),
     Check(
         "deploying",

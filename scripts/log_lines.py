@@ -28,6 +28,7 @@ CARRIED: dict[str, tuple[str, ...]] = {
     "arbiter/effects.py:Effects.perform": ("arbiter/generation.py:describe",),
     "arbiter/effects.py:Effects._note_stall": ("arbiter/stalls/words.py:line", "arbiter/stalls/words.py:_head"),
     "arbiter/effects.py:Effects._reload": (
+        "config/sizing.py:sentence",
         "config/config_file.py:find_default",
         "config/config_file.py:read",
         "config/config_file.py:_judge_stranger",
@@ -45,6 +46,8 @@ CARRIED: dict[str, tuple[str, ...]] = {
     ),
     "arbiter/generation.py:_import_class": ("workers/foreign.py:notes",),
     "arbiter/policy/notices.py:noticed": (),  # what a worker has said
+    "arbiter/policy/booting.py:_size": ("config/sizing.py:sentence",),
+    "arbiter/start.py:run": ("config/sizing.py:sentence",),
     "arbiter/start.py:_warn": ("workers/native.py:unknown_atoms", "workers/native.py:uploads_in_memory"),
     "arbiter/upgrade.py:Upgrade.watch_parent": (),  # an error of pidfile.py
     "config/settings/hooks.py:_log_request": (),  # a method and a path

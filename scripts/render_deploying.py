@@ -1,7 +1,7 @@
 """Renders the whole files on the pages of docs/deploying: what `tricorn init` prints for the configuration of each.
 
-python scripts/render_deploying.py           writes them
-python scripts/render_deploying.py --check   fails if a page is not what `tricorn init` prints
+python scripts/render_deploying.py           writes them, and the recipes of deploy/
+python scripts/render_deploying.py --check   fails if a page or a recipe is not what `tricorn init` prints
 
 A page has the configuration in a block that begins with `# tricorn.conf.py`, and the command in a block of `sh`. What
 differs from machine to machine is as it would be on a server: the directory, the environment, the version of Python.
@@ -21,8 +21,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts import rendered
 
 PAGES = tuple(
-    f"docs/deploying/{name}.md" for name in ("systemd", "docker", "compose", "kubernetes", "nginx", "haproxy")
+    f"docs/deploying/{name}.md" for name in ("systemd", "docker", "compose", "kubernetes", "nginx", "haproxy", "envoy")
 )
+APPLICATION = "shop.wsgi:application"
+HOSTS = "10.0.0.11,10.0.0.12,10.0.0.13"
+RECIPES = {
+    "deploy/haproxy/haproxy.cfg": f"init haproxy --hosts {HOSTS} {APPLICATION}",
+    "deploy/nginx/shop.conf": f"init nginx --hosts {HOSTS} --domain shop.example {APPLICATION}",
+    "deploy/envoy/envoy.yaml": f"init envoy --hosts {HOSTS} {APPLICATION}",
+    "deploy/systemd/shop.service": f"init systemd --systemd-version 253 {APPLICATION}",
+}
+"""Files of deploy/, and the command that prints each in the directory of an application with deploy/tricorn.conf.py."""
 CONFIGURATION = re.compile(r"^```python\n(# tricorn\.conf\.py\n.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^tricorn (init .+)$", re.MULTILINE)
 HERE = "/srv/shop"
@@ -37,6 +46,26 @@ def render(page: str) -> str:
         (directory / "requirements.txt").touch()
         printed = _printed(COMMAND.findall(text)[0].split(), directory)
     return "\n\n".join(f"```text\n{file.strip()}\n```" for file in _files(_elsewhere(printed, directory))) + "\n"
+
+
+def recipe(command: str) -> str:
+    """The file that a command of RECIPES prints."""
+    with tempfile.TemporaryDirectory(prefix="shop-") as name:
+        directory = Path(name).resolve()
+        (directory / "tricorn.conf.py").write_text((rendered.ROOT / "deploy/tricorn.conf.py").read_text())
+        return _elsewhere(_printed(command.split(), directory), directory)
+
+
+def _write(path: str, text: str) -> int:
+    """The exit status."""
+    file = rendered.ROOT / path
+    if sys.argv[1:] != ["--check"]:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    elif not file.exists() or file.read_text() != text:
+        print(f"{path} is not what `tricorn init` prints: run python scripts/render_deploying.py")
+        return 1
+    return 0
 
 
 def _printed(words: list[str], directory: Path) -> str:
@@ -67,4 +96,5 @@ if __name__ == "__main__":
     made = [
         rendered.main(page, "scripts/render_deploying.py", "what `tricorn init` prints", render(page)) for page in PAGES
     ]
+    made += [_write(path, recipe(command)) for path, command in RECIPES.items()]
     sys.exit(max(made))

@@ -47,6 +47,7 @@ from tricorn.config.validators import (
     TextList,
     Umask,
     UrlPath,
+    WorkerCount,
 )
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -115,6 +116,7 @@ These settings of gunicorn's are not available in this version. They are refused
 
 FORMS = {
     Integer: "a whole number",
+    WorkerCount: "`auto`, or a whole number",
     Seconds: "a number of seconds",
     Bytes: "a number of bytes, or one with a suffix: `512K`, `2M`, `1G`",
     Umask: "a number; octal if it begins with 0",
@@ -257,7 +259,7 @@ def form(kind: Kind[object]) -> str:
     if isinstance(kind, Hook):
         return "a function, or its dotted name"
     text = EXISTING[kind] if isinstance(kind, ExistingPath | ExistingPaths) else FORMS[type(kind)]
-    if isinstance(kind, Integer | Seconds) and (kind.min or kind.max is not None):
+    if isinstance(kind, Integer | Seconds | WorkerCount) and (kind.min or kind.max is not None):
         text += f", at least {kind.min}"
         text += f" and at most {kind.max}" if kind.max is not None else ""
     return text

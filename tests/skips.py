@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.cluster import net
 from tests.harness.needs import gunicorns_packages
 from tests.harness.pythons import MINORS, interpreter, static_interpreter
 from tests.harness.server import REFERENCE
@@ -28,13 +29,16 @@ COMBINATIONS = (
 
 PROGRAMS = (
     "zsh", "fish", "openssl", "tmux", "hey", "promtool", "prometheus",
-    "nginx", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl",
+    "nginx", "haproxy", "systemd-analyze", "actionlint", "caddy", "curl", "nft", "envoy",
 )  # fmt: skip
 
 SECCOMP = tuple(f"/{folder}/libseccomp.so.2" for folder in ("lib64", "usr/lib64", "usr/lib")) + tuple(
     f"/usr/lib/{machine}-linux-gnu/libseccomp.so.2" for machine in ("x86_64", "aarch64")
 )
 """Where a dynamic linker finds it; systemd needs it on most distributions."""
+
+CLUSTER = Path(__file__).parent.parent / ".venvs/cluster/bin"
+"""What `make test-cluster` installs."""
 
 
 def lacking() -> list[str]:
@@ -44,8 +48,12 @@ def lacking() -> list[str]:
         reasons.append("only root can .*")
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         reasons.append("needs a browser: .*")
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:{CLUSTER}"
     reasons += [f"{program} is not installed" for program in PROGRAMS if not shutil.which(program, path=path)]
+    if not (CLUSTER / "python").exists():
+        reasons.append("helm is not installed")
+    if (reason := net.lacking()) is not None:
+        reasons.append(reason)
     if not any(map(os.path.exists, SECCOMP)):
         reasons.append("libseccomp is not installed")
     reasons += [f"Python 3.{minor} is not installed" for minor in (9, *MINORS) if interpreter(minor) is None]

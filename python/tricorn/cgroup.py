@@ -1,4 +1,4 @@
-"""How much of the processors this process may have: the quota of its cgroup, of version 1 or 2, and those above it."""
+"""What of the machine this process may have: the limits of its cgroup, of version 1 or 2, and of those above it."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-QuotaOf = Callable[[Path], "float | None"]
+from tricorn.record import Record
+
+
+class Limit(Record):
+    amount: float
+    """Processors, or bytes."""
+    source: str
+    """The file and what it says: `cpu.max 150000/100000`."""
+
+
+LimitOf = Callable[[Path], "Limit | None"]
+
+
+def cpu_limit(proc: Path = Path("/proc/self"), root: Path = Path("/")) -> Limit | None:
+    """The smallest quota on the way to the root, in processors; None: there is none."""
+    return _smallest(proc, root, "cpu", _cpu_of_1, _cpu_of_2)
+
+
+def memory_limit(proc: Path = Path("/proc/self"), root: Path = Path("/")) -> Limit | None:
+    """The smallest limit of memory on the way to the root, in bytes; None: there is none."""
+    return _smallest(proc, root, "memory", _memory_of_1, _memory_of_2)
 
 
 def cpu_quota(proc: Path = Path("/proc/self"), root: Path = Path("/")) -> float | None:
     """Processors that the smallest quota on the way to the root is worth; None: there is none."""
-    try:
-        lines = (proc / "cgroup").read_text().splitlines()
-        mounts = _mounts((proc / "mountinfo").read_text())
-    except OSError:
-        return None
-    quotas: list[float] = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers and "cgroup2" in mounts:
-            quotas += _up(root, *mounts["cgroup2"], path, _quota_of_2)
-        elif "cpu" in controllers.split(",") and "cpu" in mounts:
-            quotas += _up(root, *mounts["cpu"], path, _quota_of_1)
-    return min(quotas, default=None)
+    limit = cpu_limit(proc, root)
+    return None if limit is None else limit.amount
 
 
 def cores() -> int:
@@ -41,7 +50,23 @@ def processors() -> float:
     return min(cores(), cores() if quota is None else quota)
 
 
-def _mounts(text: str) -> dict[str, tuple[str, str]]:
+def _smallest(proc: Path, root: Path, controller: str, limit_of_1: LimitOf, limit_of_2: LimitOf) -> Limit | None:
+    try:
+        lines = (proc / "cgroup").read_text().splitlines()
+        mounts = _mounts((proc / "mountinfo").read_text(), controller)
+    except OSError:
+        return None
+    limits: list[Limit] = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers and "cgroup2" in mounts:
+            limits += _up(root, *mounts["cgroup2"], path, limit_of_2)
+        elif controller in controllers.split(",") and controller in mounts:
+            limits += _up(root, *mounts[controller], path, limit_of_1)
+    return min(limits, key=lambda limit: limit.amount, default=None)
+
+
+def _mounts(text: str, controller: str) -> dict[str, tuple[str, str]]:
     """Where the hierarchies are: the mount point, and which of their folders is mounted there (proc(5))."""
     found: dict[str, tuple[str, str]] = {}
     for line in text.splitlines():
@@ -51,32 +76,51 @@ def _mounts(text: str) -> dict[str, tuple[str, str]]:
             continue
         if kind[0] == "cgroup2":
             found.setdefault("cgroup2", (fields[4], fields[3]))
-        elif kind[0] == "cgroup" and "cpu" in kind[2].split(","):
-            found.setdefault("cpu", (fields[4], fields[3]))
+        elif kind[0] == "cgroup" and controller in kind[2].split(","):
+            found.setdefault(controller, (fields[4], fields[3]))
     return found
 
 
-def _up(root: Path, mount: str, mounted: str, path: str, quota_of: QuotaOf) -> list[float]:
-    """The quotas of a group and of those that it is in, as far as they can be seen from here."""
+def _up(root: Path, mount: str, mounted: str, path: str, limit_of: LimitOf) -> list[Limit]:
+    """The limits of a group and of those that it is in, as far as they can be seen from here."""
     inside = path.removeprefix(mounted.rstrip("/")) if path.startswith(mounted.rstrip("/")) else "/"
     top = root / mount.lstrip("/")
     folder = top / inside.lstrip("/")
     found = []
     while True:
         with suppress(OSError, ValueError):
-            quota = quota_of(folder)
-            if quota is not None:
-                found.append(quota)
+            limit = limit_of(folder)
+            if limit is not None:
+                found.append(limit)
         if folder == top or top not in folder.parents:
             return found
         folder = folder.parent
 
 
-def _quota_of_2(folder: Path) -> float | None:
+def _cpu_of_2(folder: Path) -> Limit | None:
     quota, period = (folder / "cpu.max").read_text().split()
-    return None if quota == "max" else int(quota) / int(period)
+    return None if quota == "max" else Limit(int(quota) / int(period), f"cpu.max {quota}/{period}")
 
 
-def _quota_of_1(folder: Path) -> float | None:
+def _cpu_of_1(folder: Path) -> Limit | None:
     quota = int((folder / "cpu.cfs_quota_us").read_text())
-    return None if quota <= 0 else quota / int((folder / "cpu.cfs_period_us").read_text())
+    period = int((folder / "cpu.cfs_period_us").read_text())
+    return None if quota <= 0 else Limit(quota / period, f"cpu.cfs_quota_us {quota}/{period}")
+
+
+def _memory_of_2(folder: Path) -> Limit | None:
+    text = (folder / "memory.max").read_text().strip()
+    return None if text == "max" else Limit(int(text), f"memory.max {_mebibytes(int(text))}")
+
+
+def _memory_of_1(folder: Path) -> Limit | None:
+    count = int((folder / "memory.limit_in_bytes").read_text())
+    return None if count >= NO_LIMIT else Limit(count, f"memory.limit_in_bytes {_mebibytes(count)}")
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / (1 << 20):.0f} MiB"
+
+
+NO_LIMIT = 1 << 62
+"""Version 1 has no word for none: it says the greatest number of whole pages that a signed 64-bit number holds."""

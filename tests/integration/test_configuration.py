@@ -154,12 +154,12 @@ def test_check_config(app: str, status: int, site: Path) -> None:
 
 BAD_INPUT = {
     "a value": ({"argv": "-w 0"}, 1, "Invalid value for workers: 0 (from --workers): expected at least 1."),
-    "a text for a number": ({"argv": "-w x"}, 2, "argument -w/--workers: expected a whole number, got 'x'"),
+    "a text for a number": ({"argv": "-w x"}, 2, "argument -w/--workers: expected a whole number or auto, got 'x'"),
     "a misspelt flag": ({"argv": "--tiemout 3"}, 2, "unrecognized arguments: --tiemout; did you mean --timeout?"),
     "a value in the file": (
         {"gunicorn.conf.py": "\nworkers = 'many'\n"},
         1,
-        "Invalid value for workers: many (from ./gunicorn.conf.py:2): expected a whole number.",
+        "Invalid value for workers: many (from ./gunicorn.conf.py:2): expected a whole number or auto.",
     ),
     "a value in a variable": (
         {"$TRICORN_TIMEOUT": "soon"},

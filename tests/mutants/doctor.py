@@ -172,8 +172,8 @@ DOCTOR = (
         "quota_of_the_groups_above",
         "the smallest quota of a cgroup and of those above it counts",
         "python/tricorn/cgroup.py",
-        "return min(quotas, default=None)",
-        "return quotas[0] if quotas else None",
+        "return min(limits, key=lambda limit: limit.amount, default=None)",
+        "return limits[0] if limits else None",
         ("tests/unit/test_cgroup.py -k smallest",),
     ),
     Fault(

@@ -395,4 +395,20 @@ PROCESSES = (
         "pass",
         ("tests/integration/test_patching.py -k log_handlers",),
     ),
+    Fault(
+        "auto_workers_and_memory",
+        "workers = auto are no more than memory allows",
+        "python/tricorn/config/sizing.py",
+        "wanted if self.allowed is None else min(wanted, self.allowed)",
+        "wanted",
+        ("tests/unit/config/test_sizing.py",),
+    ),
+    Fault(
+        "auto_workers_and_an_operator",
+        "a number that an operator has asked for outlives the class that the first worker tells",
+        "python/tricorn/arbiter/policy/booting.py",
+        "if not is_as_configured or sizing.count == policy.workers:",
+        "if sizing.count == policy.workers:",
+        ("tests/unit/arbiter/policy/test_booting.py",),
+    ),
 )

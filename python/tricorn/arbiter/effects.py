@@ -292,7 +292,9 @@ class Effects:
         for warning in warnings:
             generation.log.warning("%s", warning)
         if configuration:
-            old = self.server.num_workers
+            old, sizing = self.server.num_workers, generation.config.sizing
+            if sizing is not None:
+                generation.log.info("%s", sizing.sentence)
             wanted = generation.config.workers
             if self._scaled is not None and wanted == before:
                 wanted = self._scaled

@@ -57,7 +57,8 @@ class Generation:
             daemon=config.daemon,
             reuse_port=config.reuse_port,
             workers=config.workers,
-            most=config.workers + SPARE_PAGES,
+            most=(config.workers if config.sizing is None else config.sizing.most) + SPARE_PAGES,
+            sizing=config.sizing,
         )
 
     def all_listeners(self) -> list[Listener]:

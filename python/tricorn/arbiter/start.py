@@ -60,6 +60,8 @@ def run(sources: Sources, loaded: Loaded, make_application: MakeApplication, ser
         server.begin(generation)
     hooks.must(generation, "nworkers_changed", server, config.workers, None)
     generation.log.info("Starting tricorn %s", __version__)
+    if config.sizing is not None:
+        generation.log.info("%s", config.sizing.sentence)
     if loaded.variables:
         generation.log.info("Settings from variables of the environment: %s", ", ".join(loaded.variables))
     _warn(generation, (*loaded.warnings, *warnings))

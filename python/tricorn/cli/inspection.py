@@ -55,7 +55,8 @@ def render(config: Config, files: Sequence[str] = ()) -> str:
         value, origin = shown(setting, config.value(setting.name)), config.origin(setting.name)
         if setting.name == "config" and not files:
             value = "-"
-        line = f"{setting.name:{width}} = {value}  ({origin})"
+        why = f", {config.sizing.reasons}" if setting.name == "workers" and config.sizing else ""
+        line = f"{setting.name:{width}} = {value}  ({origin}{why})"
         (default if origin == DEFAULT else given).append(line)
     read = f"# Files that were read: {', '.join(files) or '-'}"
     return "\n".join([read, "", "# Set", *(given or ["# nothing"]), "", "# Defaults", *default])
@@ -135,7 +136,7 @@ def load(config: Config, log: Any) -> Inspected:
     if worker_class.alias == workers.AUTO:
         alias = workers.choose(interfaces.class_for(application, uri)[0], config.threads)
         worker_class = workers.load(alias)
-    return Inspected(config, worker_class)
+    return Inspected(config.sized_for(worker_class.alias), worker_class)
 
 
 def report(error: BaseException, uri: str) -> None:

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 from tricorn.config import addresses, foreign
 from tricorn.config.registry import BY_NAME, Settings
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME
+from tricorn.config.validators import AUTO_COUNT
 from tricorn.record import Record
+
+if TYPE_CHECKING:
+    from tricorn.config.sizing import Sizing
 
 DEFAULT = "default"
 """The origin of a value that is not set."""
@@ -21,6 +25,8 @@ class Resolved(Record):
 
     value: object
     origin: str
+    sizing: Sizing | None = None
+    """Of `workers = auto`: what the number was made of."""
 
 
 class Config(Settings):
@@ -31,7 +37,7 @@ class Config(Settings):
     """
 
     def __init__(self, resolved: Mapping[str, Resolved]) -> None:
-        self._resolved = resolved
+        self._resolved = _sized(resolved)
 
     def value(self, name: str) -> object:
         return self._resolved[name].value
@@ -51,13 +57,25 @@ class Config(Settings):
         """The same, but with the defaults of these settings."""
         return self.having({name: Resolved(BY_NAME[name].default, DEFAULT) for name in names})
 
+    @property
+    def sizing(self) -> Sizing | None:
+        """What `workers = auto` was made of; None: the number was given."""
+        return self._resolved["workers"].sizing
+
+    def sized_for(self, kind: str) -> Config:
+        """The same, now that the class of its workers is known: `auto` workers are as many as that one needs."""
+        workers = self._resolved["workers"]
+        if workers.sizing is None:
+            return self
+        return self.having({"workers": Resolved(AUTO_COUNT, workers.origin, workers.sizing.of(kind))})
+
     # What gunicorn's Config has besides.
 
     def set(self, name: str, value: object) -> None:
         """For hooks, as `on_starting`: from now on the setting reads as this. What was made of it before stays."""
         if name not in BY_NAME:
             raise AttributeError(f"No configuration setting for: {name}")
-        self._resolved = {**self._resolved, name: Resolved(BY_NAME[name].kind.parse(value), "a hook")}
+        self._resolved = _sized({**self._resolved, name: Resolved(BY_NAME[name].kind.parse(value), "a hook")})
 
     @property
     def settings(self) -> Mapping[str, foreign.SettingView]:
@@ -117,3 +135,19 @@ class Config(Settings):
                 return foreign.as_gunicorn(name, UNAVAILABLE_BY_NAME[name].default)
             except KeyError:
                 raise AttributeError(f"No configuration setting for: {name}") from None
+
+
+def _sized(resolved: Mapping[str, Resolved]) -> Mapping[str, Resolved]:
+    """With a number of workers in the place of `auto`."""
+    workers = resolved["workers"]
+    if workers.value != AUTO_COUNT:
+        return resolved
+    from tricorn.config import sizing
+
+    found = workers.sizing
+    if found is None:
+        each, threads = resolved["max_worker_memory"].value, resolved["threads"].value
+        assert isinstance(each, int)
+        assert isinstance(threads, int)
+        found = sizing.Sizing.here(each).of(sizing.kind_of(resolved["worker_class"].value, threads))
+    return {**resolved, "workers": Resolved(found.count, workers.origin, found)}

@@ -17,7 +17,7 @@ from tricorn.config.registry import BY_NAME, meant_by
 from tricorn.config.resolve import Layer, Raw
 from tricorn.config.setting import Setting
 from tricorn.config.unavailable import UNAVAILABLE_BY_NAME, Asked
-from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask
+from tricorn.config.validators import Bytes, EnvAssignments, Integer, Invalid, OptionalText, Seconds, Umask, WorkerCount
 from tricorn.errors import ConfigError
 from tricorn.record import Record
 
@@ -31,7 +31,7 @@ EXTENSIONS = (".py", ".pyc")
 
 # None is a value of these or a mistake; for every other kind it means what not writing the line means.
 _KNOW_NONE = (
-    OptionalText, ExistingPath, User, Group, Integer, Seconds, Bytes, Umask, Hook,
+    OptionalText, ExistingPath, User, Group, Integer, WorkerCount, Seconds, Bytes, Umask, Hook,
 )  # fmt: skip
 
 

@@ -53,6 +53,28 @@ class Integer(Record):
         return value
 
 
+class WorkerCount(Record):
+    """A number of processes; `auto` is AUTO_COUNT until the configuration that has it knows better."""
+
+    min: int = 1
+    max: int = 4096
+    metavar: str = "auto|INT"
+
+    def parse(self, raw: object) -> int:
+        if isinstance(raw, str) and raw.strip().lower() == "auto":
+            return AUTO_COUNT
+        try:
+            value = _integer(raw)
+        except Malformed as error:
+            raise Malformed(f"{error} or auto") from None
+        _check_range(value, self.min, self.max)
+        return value
+
+
+AUTO_COUNT = 0
+"""Of workers that are to be counted by the server; no number that anything else may be."""
+
+
 class OrAuto(Record, Generic[T]):
     """A value of this kind, or the word that leaves it to the server."""
 

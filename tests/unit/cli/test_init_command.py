@@ -190,3 +190,18 @@ def test_what_a_proxy_is_to_be_believed_for(kind: str, capsys: pytest.CaptureFix
     _, said = printed(capsys, kind, *fits, "--drain-delay", "5")
     assert "keepalive" not in said
     assert "REMOTE_ADDR" not in said
+
+
+@with_each("kind", ["nginx", "haproxy", "envoy"])
+def test_hosts_are_reached_from_elsewhere(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", kind, "--hosts", "app-1,app-2"]) == 1
+    assert "--hosts needs an address that other machines reach: bind = " in capsys.readouterr().err
+    assert main(["init", kind, "--hosts", "app-1", "-b", "0.0.0.0:80", "--admin-bind", "127.0.0.1:81"]) == 1
+    assert "--hosts needs a readiness path that other machines reach: admin_bind = " in capsys.readouterr().err
+    _, said = printed(capsys, kind, "--hosts", "app-1", "-b", "0.0.0.0:80")
+    assert "must be in forwarded_allow_ips" in said
+
+
+def test_a_public_address_that_envoy_cannot_have(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "envoy", "--public", "here"]) == 1
+    assert "Invalid value for --public: here: expected PORT or HOST:PORT." in capsys.readouterr().err

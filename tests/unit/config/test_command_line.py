@@ -68,7 +68,7 @@ def test_a_value_that_is_understood_passes_and_is_judged_later() -> None:
 
 def test_a_value_that_is_none_at_all_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     error = refused(["-w", "abc"], capsys)
-    assert error.endswith("error: argument -w/--workers: expected a whole number, got 'abc'\n")
+    assert error.endswith("error: argument -w/--workers: expected a whole number or auto, got 'abc'\n")
 
 
 @pytest.mark.parametrize(

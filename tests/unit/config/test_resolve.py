@@ -128,7 +128,7 @@ def test_a_setting_of_gunicorns_that_is_not_there_is_refused() -> None:
         (
             "",
             {"WEB_CONCURRENCY": "x"},
-            "Invalid value for workers: x (from WEB_CONCURRENCY): expected a whole number.",
+            "Invalid value for workers: x (from WEB_CONCURRENCY): expected a whole number or auto.",
         ),
         (
             "--log-level inf",
@@ -169,7 +169,7 @@ def test_a_complaint_shows_a_value_as_its_author_would_name_it(value: object, sh
     assert (
         str(caught.value)
         .removeprefix("Invalid value for workers: ")
-        .endswith(" (from a file): expected a whole number.")
+        .endswith(" (from a file): expected a whole number or auto.")
     )
     assert shown in str(caught.value)
 

@@ -32,7 +32,6 @@ SECOND = 1_000_000_000
 def status(state: State, effects: Effects, now: float, *, brief: bool = False) -> Json:
     """The server as a whole. `brief`: without what stands in the pages."""
     server, generation = effects.server, effects.generation
-    config = generation.config
     about: Json = {
         "version": __version__,
         "pid": server.pid,
@@ -46,7 +45,7 @@ def status(state: State, effects: Effects, now: float, *, brief: bool = False) -
         "reloading": state.loading or state.trial is not None,
         "workers": {
             "target": state.target,
-            "configured": config.workers,
+            "configured": state.policy.workers,
             "serving": sum(worker.served_since is not None and worker.counts for worker in state.workers.values()),
             "booting": sum(isinstance(worker.phase, Booting) for worker in state.workers.values()),
             "retiring": sum(isinstance(worker.phase, Retiring) for worker in state.workers.values()),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from signal import Signals
 
-from tricorn.arbiter.policy import leaving
+from tricorn.arbiter.policy import leaving, signals
 from tricorn.arbiter.policy.commands import AskForStack, Command, Log, Notify, Send, ServiceState, TellLogLevel
 from tricorn.arbiter.policy.endings import BACKOFF_FIRST
 from tricorn.arbiter.policy.state import Backoff, Decision, State
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 from tricorn.record import replace
+from tricorn.workers.messages import Ready
 
 
-def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:
+def ready(state: State, worker: Worker, message: Ready, now: float) -> Decision:
     """A worker serves. If others failed before it, they get another try, but not at once."""
     phase = replace(worker.phase, since=now) if isinstance(worker.phase, Leaving) else Serving(now)
     state = state.with_worker(replace(worker, phase=phase))
@@ -23,13 +24,29 @@ def ready(state: State, worker: Worker, stand_in: bool, now: float) -> Decision:
     if asked is not None and worker.generation <= asked.generation:
         commands.append(TellLogLevel((worker.nr,), asked.level))
     if worker.generation == state.generation:
-        state = replace(state, stand_in=stand_in)
+        state = replace(state, stand_in=message.stand_in)
+        state, sized = _size(state, message.kind)
+        commands += sized
     if not state.proven:
         if state.failures:
             state = replace(state, backoff=Backoff(2, now, now + BACKOFF_FIRST))
         state = replace(state, proven=True)
         commands.append(Notify(ServiceState.READY))
     return state, commands
+
+
+def _size(state: State, kind: str) -> Decision:
+    """`workers = auto`: the first worker of a generation tells the class, if only the application does."""
+    policy = state.policy
+    if state.stand_in or policy.sizing is None or kind == policy.sizing.kind:
+        return state, []
+    sizing = policy.sizing.of(kind)
+    is_as_configured = state.target == policy.workers and state.scaled is None
+    state = replace(state, policy=replace(policy, sizing=sizing, workers=sizing.count))
+    if not is_as_configured or sizing.count == policy.workers:
+        return state, []
+    state, commands = signals.resize(state, sizing.count)
+    return state, [Log("info", sizing.sentence), *commands]
 
 
 def failed(state: State, worker: Worker, reason: str) -> State:

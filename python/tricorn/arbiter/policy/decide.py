@@ -107,8 +107,8 @@ def _of_worker(state: State, worker: Worker, event: Event, now: float) -> Decisi
 
 def _told(state: State, worker: Worker, message: Message, now: float) -> Decision:
     match message:
-        case Ready(stand_in):
-            return booting.ready(state, worker, stand_in, now)
+        case Ready():
+            return booting.ready(state, worker, message, now)
         case BootFailed(_, reason):
             return booting.failed(state, worker, reason), []
         case StackLines(lines):

@@ -46,12 +46,18 @@ def reloaded(state: State, event: Reloaded) -> Decision:
         loading=False,
         trial=Trial(state.generation, state.target, state.policy, state.scaled),
         generation=event.generation,
-        target=event.target,
+        target=_target(state, event),
         scaled=state.scaled if event.target == state.scaled else None,
         extra=0,
         policy=event.policy,
     )
     return state, []
+
+
+def _target(state: State, event: Reloaded) -> int:
+    """With `workers = auto` new code may be of another class: the number is found anew, unless it was asked for."""
+    unchanged = event.target == state.target == state.policy.workers and state.scaled is None
+    return event.policy.workers if event.policy.sizing is not None and unchanged else event.target
 
 
 def failed(state: State, reason: str) -> Decision:

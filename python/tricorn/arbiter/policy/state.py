@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tricorn.arbiter.policy.commands import Command, Level
 from tricorn.arbiter.policy.worker import Booting, Leaving, Serving, Worker
 from tricorn.record import Record, replace
+
+if TYPE_CHECKING:
+    from tricorn.config.sizing import Sizing
 
 NEVER = float("inf")
 
@@ -32,6 +36,8 @@ class Policy(Record):
     """Each worker has listeners of its own."""
     workers: int = 0
     """As configured; hooks and operators may want another number."""
+    sizing: Sizing | None = None
+    """What the number was made of, if it was `auto`."""
     most: int = 64
     """Workers there can be: the scoreboard has no more pages."""
 

@@ -207,21 +207,43 @@ def _proxy_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _balancer_options(parser: argparse.ArgumentParser) -> None:
+    _proxy_options(parser)
+    _hosts_option(parser)
+
+
+def _hosts_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--hosts", metavar="HOST,HOST", default="", help="the machines that run the server (default: this one)"
+    )
+
+
+def _hosts(options: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(host.strip() for host in options.hosts.split(",") if host.strip())
+
+
 def _nginx_options(parser: argparse.ArgumentParser) -> None:
     _proxy_options(parser)
+    _hosts_option(parser)
     parser.add_argument("--domain", metavar="NAME", default="_", help="the host that clients ask for (default: any)")
 
 
 def _nginx(request: Request, options: argparse.Namespace) -> Rendered:
     from tricorn.cli.init import nginx
 
-    return nginx.render(request.service, front_end.Choices(options.public, options.domain))
+    return nginx.render(request.service, front_end.Choices(options.public, options.domain, _hosts(options)))
 
 
 def _haproxy(request: Request, options: argparse.Namespace) -> Rendered:
     from tricorn.cli.init import haproxy
 
-    return haproxy.render(request.service, front_end.Choices(options.public))
+    return haproxy.render(request.service, front_end.Choices(options.public, hosts=_hosts(options)))
+
+
+def _envoy(request: Request, options: argparse.Namespace) -> Rendered:
+    from tricorn.cli.init import envoy
+
+    return envoy.render(request.service, front_end.Choices(options.public, hosts=_hosts(options)))
 
 
 KINDS: dict[str, Kind] = {
@@ -230,5 +252,6 @@ KINDS: dict[str, Kind] = {
     additions.COMPOSE: Kind("a compose.yaml for the image of the Dockerfile.", _no_options, _compose),
     additions.KUBERNETES: Kind("a Deployment, a Service and a PodDisruptionBudget.", _kubernetes_options, _kubernetes),
     "nginx": Kind("a site for nginx, in front of the server.", _nginx_options, _nginx, needs_application=False),
-    "haproxy": Kind("a haproxy.cfg, in front of the server.", _proxy_options, _haproxy, needs_application=False),
+    "haproxy": Kind("a haproxy.cfg, in front of the server.", _balancer_options, _haproxy, needs_application=False),
+    "envoy": Kind("an envoy.yaml, in front of the server.", _balancer_options, _envoy, needs_application=False),
 }

@@ -60,7 +60,7 @@ def _environment(service: Service) -> list[str]:
 
 def _memory(service: Service) -> list[str]:
     if service.memory is None:
-        return ["    # With max_worker_memory set, mem_limit follows from it."]
+        return [f"    # With {service.without_memory} set, mem_limit follows from it."]
     return [
         f"    # {service.says('workers', 'max_worker_memory')}: twice, since a reload has two generations.",
         f"    mem_limit: {mebibytes(service.memory)}m",

@@ -6,7 +6,7 @@ import ipaddress
 import math
 from collections.abc import Iterator
 
-from tricorn.cli.init.service import Service
+from tricorn.cli.init.service import Service, is_loopback
 from tricorn.config.addresses import TcpAddress, UnixAddress
 from tricorn.errors import ConfigError
 from tricorn.record import Record
@@ -25,6 +25,8 @@ LATE = 5
 class Choices(Record):
     listen: str = "80"
     server_name: str = "_"
+    hosts: tuple[str, ...] = ()
+    """Machines that run the server, by names or addresses; none: this one."""
 
 
 def upstream(service: Service) -> TcpAddress | UnixAddress:
@@ -37,6 +39,24 @@ def upstream(service: Service) -> TcpAddress | UnixAddress:
             "with -b the one on which the server will listen."
         )
     return local(service.tcp[0])
+
+
+def upstreams(service: Service, choices: Choices) -> list[TcpAddress | UnixAddress]:
+    """Where the proxy finds the servers: the same port on each host. Raises ConfigError."""
+    one = upstream(service)
+    if not choices.hosts:
+        return [one]
+    if isinstance(one, UnixAddress) or not service.reachable:
+        raise ConfigError(
+            f"--hosts needs an address that other machines reach: {service.says('bind')}. Expected 0.0.0.0:PORT; give "
+            "with -b the one on which the servers will listen."
+        )
+    if service.admin and all(map(is_loopback, service.admin)):
+        raise ConfigError(
+            f"--hosts needs a readiness path that other machines reach: {service.says('admin_bind')}. Expected "
+            "0.0.0.0:PORT; give it with --admin-bind."
+        )
+    return [TcpAddress(host, service.reachable[0].port) for host in choices.hosts]
 
 
 def local(address: TcpAddress) -> TcpAddress:
@@ -75,10 +95,15 @@ def trust(service: Service) -> str:
     return f"The server believes its peers in {service.says('forwarded_allow_ips')}."
 
 
-def notes(service: Service, proxy: str) -> Iterator[str]:
+def notes(service: Service, proxy: str, choices: Choices) -> Iterator[str]:
     """Settings of the server that do not suit a proxy."""
     config, address = service.config, upstream(service)
-    if isinstance(address, TcpAddress):
+    if choices.hosts:
+        yield (
+            f"The address from which {proxy} connects must be in {service.says('forwarded_allow_ips')}, and may ask by "
+            f"{service.says('admin_allow')}."
+        )
+    elif isinstance(address, TcpAddress):
         if not _believes(config.forwarded_allow_ips, address.host):
             yield (
                 f"The server does not believe what {proxy} says of clients: {service.says('forwarded_allow_ips')}. "

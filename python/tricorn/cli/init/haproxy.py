@@ -6,7 +6,7 @@ import math
 
 from tricorn.cli.init import front_end
 from tricorn.cli.init.front_end import Choices
-from tricorn.cli.init.service import File, Rendered, Service, lines
+from tricorn.cli.init.service import File, Rendered, Service, is_loopback, lines
 from tricorn.config.addresses import TcpAddress, UnixAddress
 
 EVERY, FALL = 1, 2
@@ -17,7 +17,7 @@ PURGE = 1
 
 
 def render(service: Service, choices: Choices) -> Rendered:
-    return Rendered((File("haproxy.cfg", _configuration(service, choices)),), tuple(_notes(service)))
+    return Rendered((File("haproxy.cfg", _configuration(service, choices)),), tuple(_notes(service, choices)))
 
 
 def _configuration(service: Service, choices: Choices) -> str:
@@ -50,14 +50,36 @@ def _configuration(service: Service, choices: Choices) -> str:
         f"    default_backend {service.name}",
         "",
         f"backend {service.name}",
+        *_balance(choices),
         *_check(service),
         f"    # {service.says('keepalive')}: idle connections serve all clients; a GET is tried again on another.",
         "    http-reuse safe",
         "    retry-on conn-failure empty-response",
         "    http-request disable-l7-retry unless METH_GET",
         f"    # {service.says('bind')}. Another machine is another line.",
-        f"    server {service.name}-1 {_address(service)} {_server_check(service)} pool-purge-delay {PURGE}s",
+        *_servers(service, choices),
     )
+
+
+def _balance(choices: Choices) -> list[str]:
+    if len(choices.hosts) < 2:
+        return []
+    return [
+        "    # For one queue of all hosts: `maxconn N` on each server line, N being what a host runs at once.",
+        "    # That is for one or two HAProxies, since each counts its own requests only.",
+        "    balance leastconn",
+        "    # A connection that a host refuses is made to another one, for every method: nothing was sent.",
+        "    option redispatch 1",
+    ]
+
+
+def _servers(service: Service, choices: Choices) -> list[str]:
+    addresses = front_end.upstreams(service, choices)
+    check = _server_check(service, choices)
+    return [
+        f"    server {service.name}-{number} {_address(address)} {check} pool-purge-delay {PURGE}s"
+        for number, address in enumerate(addresses, 1)
+    ]
 
 
 def _seconds(number: float) -> str:
@@ -92,23 +114,24 @@ def _check(service: Service) -> list[str]:
     ]
 
 
-def _server_check(service: Service) -> str:
+def _server_check(service: Service, choices: Choices) -> str:
     often = f"check inter {EVERY}s fall {FALL} rise 1"
     if not service.admin:
         return often
+    if choices.hosts:
+        return f"{often} port {next(each.port for each in service.admin if not is_loopback(each))}"
     admin = front_end.local(service.admin[0])
     server = front_end.upstream(service)
     elsewhere = not isinstance(server, TcpAddress) or server.host != admin.host
     return f"{often} addr {admin.host} port {admin.port}" if elsewhere else f"{often} port {admin.port}"
 
 
-def _address(service: Service) -> str:
-    found = front_end.upstream(service)
+def _address(found: TcpAddress | UnixAddress) -> str:
     return f"unix@{found.path}" if isinstance(found, UnixAddress) else f"{found.host}:{found.port}"
 
 
-def _notes(service: Service) -> list[str]:
-    found = list(front_end.notes(service, "HAProxy"))
+def _notes(service: Service, choices: Choices) -> list[str]:
+    found = list(front_end.notes(service, "HAProxy", choices))
     notices = EVERY * FALL + 1
     if not service.admin:
         found.append(

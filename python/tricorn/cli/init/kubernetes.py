@@ -147,9 +147,13 @@ def _probes(service: Service) -> list[str]:
 
 def _resources(service: Service) -> list[str]:
     workers = service.config.workers
-    cpu = f"        # {service.says('workers')}: each keeps one processor busy at most (requests: {{cpu: {workers}}})."
+    if service.config.sizing:
+        cpu = f"        # {service.says('workers')}: as many as limits.cpu and limits.memory allow, rounded up."
+    else:
+        each = f"each keeps one processor busy at most (requests: {{cpu: {workers}}})"
+        cpu = f"        # {service.says('workers')}: {each}."
     if service.memory is None:
-        return [cpu, "        # With max_worker_memory set, a limit of memory follows from it."]
+        return [cpu, f"        # With {service.without_memory} set, a limit of memory follows from it."]
     memory = f"{mebibytes(service.memory)}Mi"
     return [
         cpu,

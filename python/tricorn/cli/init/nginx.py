@@ -7,10 +7,12 @@ import math
 from tricorn.cli.init import front_end
 from tricorn.cli.init.front_end import Choices
 from tricorn.cli.init.service import File, Rendered, Service, lines
-from tricorn.config.addresses import UnixAddress
+from tricorn.config.addresses import TcpAddress, UnixAddress
 
 IDLE_CONNECTIONS = 32
 """Kept by each of nginx's workers."""
+
+FAIL = "2s"
 
 KEPT = '""'
 """No field `Connection`: HTTP/1.1 keeps connections."""
@@ -23,7 +25,7 @@ LEAST_BUFFER = 8 << 10
 
 
 def render(service: Service, choices: Choices) -> Rendered:
-    return Rendered((File(f"{service.name}.conf", _site(service, choices)),), tuple(_notes(service)))
+    return Rendered((File(f"{service.name}.conf", _site(service, choices)),), tuple(_notes(service, choices)))
 
 
 def _site(service: Service, choices: Choices) -> str:
@@ -39,8 +41,7 @@ def _site(service: Service, choices: Choices) -> str:
         "}",
         "",
         f"upstream {service.name} {{",
-        f"    # {service.says('bind')}. One failure does not take the only server out.",
-        f"    server {_address(service)} max_fails=0;",
+        *_servers(service, choices),
         *_kept(service),
         "}",
         "",
@@ -63,6 +64,7 @@ def _site(service: Service, choices: Choices) -> str:
         f"        # {front_end.why_read_timeout(service)}",
         "        # A WebSocket is cut when nothing was sent for so long; pings count.",
         f"        proxy_read_timeout {front_end.read_timeout(service)}s;",
+        *_next(choices),
         "        # Slow clients wait in the server's core, not in a thread: streams and uploads pass at once.",
         "        proxy_buffering off;",
         "        proxy_request_buffering off;",
@@ -71,8 +73,31 @@ def _site(service: Service, choices: Choices) -> str:
     )
 
 
-def _address(service: Service) -> str:
-    found = front_end.upstream(service)
+def _servers(service: Service, choices: Choices) -> list[str]:
+    found = front_end.upstreams(service, choices)
+    if len(found) == 1:
+        return [
+            f"    # {service.says('bind')}. One failure does not take the only server out.",
+            f"    server {_address(found[0])} max_fails=0;",
+        ]
+    return [
+        "    least_conn;",
+        f"    # {service.says('bind')}. A host that refuses a connection is left out for {FAIL}:",
+        "    # hosts that are restarted one after another should be further apart than that, as by drain_delay.",
+        *(f"    server {_address(address)} fail_timeout={FAIL};" for address in found),
+    ]
+
+
+def _next(choices: Choices) -> list[str]:
+    if len(choices.hosts) < 2:
+        return []
+    return [
+        "        # A request that was not sent goes to the next host, whatever its method; a GET also after an error.",
+        "        proxy_connect_timeout 2s;",
+    ]
+
+
+def _address(found: TcpAddress | UnixAddress) -> str:
     return f"unix:{found.path}" if isinstance(found, UnixAddress) else str(found)
 
 
@@ -119,8 +144,8 @@ def _fields(service: Service) -> list[str]:
     ]
 
 
-def _notes(service: Service) -> list[str]:
-    found = list(front_end.notes(service, "nginx"))
+def _notes(service: Service, choices: Choices) -> list[str]:
+    found = list(front_end.notes(service, "nginx", choices))
     if service.config.admin_bind:
         ready = service.config.ready_path
         found.append(

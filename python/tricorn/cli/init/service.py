@@ -9,6 +9,7 @@ import re
 from tricorn.config.addresses import FdAddress, TcpAddress, UnixAddress, parse
 from tricorn.config.config import DEFAULT, Config
 from tricorn.config.registry import BY_NAME
+from tricorn.config.sizing import ARBITER_MEMORY, GENERATIONS, MIB
 from tricorn.config.validators import Bytes
 from tricorn.record import Record
 
@@ -18,11 +19,6 @@ COMMON = frozenset(("main", "app", "application", "wsgi", "asgi", "server", "run
 
 END_OF_WORKERS = 5
 """Seconds for what follows `graceful_timeout`: two until workers are killed, and the arbiter's own end."""
-
-MIB = 1 << 20
-
-ARBITER_MEMORY = 64 * MIB
-"""Bytes for the arbiter and shared pages, generously."""
 
 
 class Service(Record):
@@ -55,6 +51,8 @@ class Service(Record):
 
     def _shown(self, name: str) -> object:
         value = self.config.value(name)
+        if name == "workers" and self.config.sizing:
+            return "auto"
         if isinstance(value, tuple):
             return ",".join(map(str, value)) or "none"
         if isinstance(BY_NAME[name].kind, Bytes) and isinstance(value, int) and value >= MIB and value % MIB == 0:
@@ -101,15 +99,27 @@ class Service(Record):
 
     @property
     def memory(self) -> int | None:
-        """Bytes that the server takes at most, by `max_worker_memory`: two generations while it reloads."""
+        """Bytes that the server takes at most, by `max_worker_memory`: two generations while it reloads.
+
+        None: nothing limits it, or `workers = auto` goes by the limit of the place where the server will run.
+        """
         each = self.config.max_worker_memory
-        return 2 * self.config.workers * each + ARBITER_MEMORY if each else None
+        if not each or self.config.sizing:
+            return None
+        return GENERATIONS * self.config.workers * each + ARBITER_MEMORY
+
+    @property
+    def without_memory(self) -> str:
+        """What is not set, if `memory` is None."""
+        return "a number of workers and max_worker_memory" if self.config.sizing else "max_worker_memory"
 
     @property
     def spool(self) -> int | None:
-        """Bytes of bodies on disk at most; None: there is no limit."""
+        """Bytes of bodies on disk at most; None: there is no limit, or it depends on `workers = auto`."""
         bodies = self.config.body_disk_total
-        return bodies + self.config.workers * self.config.response_disk_total if bodies else None
+        if not bodies or (self.config.sizing and self.config.response_disk_total):
+            return None
+        return bodies + self.config.workers * self.config.response_disk_total
 
     @property
     def has_control(self) -> bool:

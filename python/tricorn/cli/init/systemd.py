@@ -178,7 +178,7 @@ def _home(service: Service) -> str:
 
 def _memory(service: Service) -> list[str]:
     if service.memory is None:
-        return ["# With max_worker_memory set, a limit of all processes follows from it: MemoryMax=."]
+        return [f"# With {service.without_memory} set, a limit of all processes follows from it: MemoryMax=."]
     return [
         f"# {service.says('workers', 'max_worker_memory')}: twice, for the generations of a reload, and the arbiter.",
         f"MemoryMax={mebibytes(service.memory)}M",

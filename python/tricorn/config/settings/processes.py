@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tricorn.config.lookups import ClassName
 from tricorn.config.setting import Section, Setting
-from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds
+from tricorn.config.validators import Boolean, Bytes, Choice, Integer, Seconds, WorkerCount
 
 YEAR = 31_536_000
 
@@ -20,10 +20,16 @@ class Processes(Section):
     workers = Setting(
         flags=("-w", "--workers"),
         env_also=("WEB_CONCURRENCY",),
-        kind=Integer(min=1, max=4096),
+        kind=WorkerCount(),
         default=1,
-        help="How many processes serve requests.",
-        doc="TTIN and TTOU change it by one while the server runs; a reload sets it again.",
+        help="How many processes serve requests; auto is as many as fill the processors.",
+        doc="TTIN and TTOU change it by one while the server runs; a reload sets it again. `auto` is one for each "
+        "processor that the server may use, and two under `sync`, whose worker leaves its processor idle while its "
+        "request waits. Processors are those of the cgroup's CPU quota (a container's limit) and of "
+        "`sched_getaffinity`, rounded up. Where the cgroup has a limit of memory, there are no more workers than it "
+        "has room for twice, since a reload has two generations: `max_worker_memory` for each, or else 80 MiB. The "
+        "log says the number and its reasons. See [how many "
+        "workers](how-to/choose-a-class.md#how-many-workers).",
     )
 
     worker_class = Setting(

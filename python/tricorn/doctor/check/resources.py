@@ -55,7 +55,7 @@ def _processors(scene: Scene, machine: Machine) -> Iterator[Finding]:
             Severity.NOTE,
             f"The server may use {processors:g} processors{why}, while os.cpu_count() says {machine.counted}: "
             "libraries that make a thread for each, and formulas in configuration files, count too many.",
-            "Say numbers: workers, OMP_NUM_THREADS; from Python 3.13 on PYTHON_CPU_COUNT.",
+            "workers = auto; a number for OMP_NUM_THREADS; from Python 3.13 on PYTHON_CPU_COUNT.",
         )
     most = 2 * math.ceil(processors) + 1
     if workers > most:

@@ -1,0 +1,48 @@
+"""Renders the tables of the simulated fleet on two pages of docs/explanation, from the newest run of benches.fleet.
+
+python scripts/render_fleet.py           writes them
+python scripts/render_fleet.py --check   fails if they are not what the newest run has
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benches.fleet import tables
+from scripts import rendered
+
+RUNS = rendered.ROOT / "benches" / "runs"
+QUEUE = "docs/explanation/the-queue-inside-the-host.md"
+METRIC = "docs/explanation/which-metric-to-scale-on.md"
+
+
+def newest() -> Path:
+    """By name, which begins with the date."""
+    return max(RUNS.glob("*-fleet"))
+
+
+def render(run: Path) -> dict[str, str]:
+    """The text of each page's part."""
+    rows = json.loads((run / "raw.json").read_text())["data"]
+    made = f"Made by `python -m benches.fleet` ([{run.name}](../../benches/runs/{run.name}/README.md)).\n"
+    queue = [
+        *("Mean wait / 99th percentile in ms, by the load of the fleet:", "", tables.waits(rows["waits"]), ""),
+        *(tables.claim(rows["waits"]), ""),
+        *("A tenth of the hosts takes twice as long (one queue a host):", "", tables.slow(rows["slow"]), "", made),
+    ]
+    metric = []
+    for hour, title in tables.HOURS.items():
+        metric += [f"**{title}:**", "", tables.scale(rows["scale"], hour), ""]
+    return {
+        QUEUE: "\n".join(queue),
+        METRIC: "\n".join([*metric, "Targets by the size of a pod:", "", tables.targets(), "", made]),
+    }
+
+
+if __name__ == "__main__":
+    script, records = "scripts/render_fleet.py", "the newest run of benches.fleet"
+    sys.exit(max(rendered.main(page, script, records, text) for page, text in render(newest()).items()))

@@ -1,0 +1,23 @@
+"""A cluster of three hosts, a balancer and a client, where namespaces can be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster import net
+from tests.cluster.cluster import ALL
+from tests.cluster.net import Network
+
+collect_ignore = [] if ALL else ["test_all_at_once.py", "test_faults.py", "test_one_queue.py"]
+"""Each of these takes a minute of waiting."""
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    reason = net.lacking()
+    if reason is not None:
+        pytest.skip(reason)
+    with Network("balancer", "client", "app-1", "app-2", "app-3") as made:
+        yield made
