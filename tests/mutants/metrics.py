@@ -41,7 +41,7 @@ METRICS = (
         f"{SRC}/scoreboard/flip.rs",
         "self.0.load(Relaxed) == before",
         "true",
-        (f"{IO} lib ledger",),
+        (f"{IO} lib flip",),
     ),
     Fault(
         "a_route_has_one_place",

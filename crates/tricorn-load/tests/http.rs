@@ -410,9 +410,9 @@ fn first_requests_open_all_connections_and_others_take_turns() {
 
 #[test]
 fn a_request_takes_any_free_connection() {
-    let numbers = numbers_on_connections(", \"opens_all\": true, \"any_connection\": true");
-    let last = numbers.iter().max().unwrap();
-    assert!(last > &"017".to_owned(), "sixteen on each would be turns: {numbers:?}");
+    // Sixteen on each would be turns; so may it be where a busy machine has all of them late.
+    let is_uneven = |numbers: Vec<String>| numbers.iter().max().is_some_and(|last| last.as_str() > "017");
+    assert!((0..5).any(|_| is_uneven(numbers_on_connections(", \"opens_all\": true, \"any_connection\": true"))));
 }
 
 fn replay(connections: usize, dues: &[f64], more: &str) -> String {

@@ -215,11 +215,7 @@ impl Writer {
                     lost.fetch_add(messages, Relaxed);
                     (self.piece, self.written) = (self.piece + 1, 0);
                 }
-                Err(Errno::AGAIN) => return Err(Errno::AGAIN),
-                Err(error) => {
-                    self.written = 0; // another connection gets it whole
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
         }
         Ok(())

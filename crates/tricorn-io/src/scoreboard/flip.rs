@@ -72,3 +72,32 @@ impl Flip<'_> {
         once(last)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_read_while_a_worker_was_buried_is_read_again() {
+        let word = AtomicU64::new(0);
+        let flip = Flip(&word);
+        let mut tries = 0;
+        let seen = flip.read(|copy, who| {
+            tries += 1;
+            if tries == 1 {
+                flip.bury(3, |_| {}, || {});
+            }
+            (copy, who, tries)
+        });
+        assert_eq!(seen, (Copy::Second, 0, 2), "the copy that counts by then");
+    }
+
+    #[test]
+    fn between_the_two_steps_of_a_burial_its_counts_are_in_the_copy_alone() {
+        let word = AtomicU64::new(0);
+        let flip = Flip(&word);
+        let mut between = None;
+        flip.bury(3, |counts| assert_eq!(counts, Copy::First), || between = Some(flip.read(|copy, who| (copy, who))));
+        assert_eq!((between, flip.read(|copy, who| (copy, who))), (Some((Copy::Second, 3)), (Copy::Second, 0)));
+    }
+}

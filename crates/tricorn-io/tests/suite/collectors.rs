@@ -220,7 +220,7 @@ fn what_is_left_at_the_end_is_sent_or_counted() {
     assert_eq!((relay.lost(), relay.due_in(clock::now())), (3, None));
 }
 
-/// Of a message that is long enough for a socket to take a part of it.
+/// Of a message of which sockets take a part, the first and the next one.
 const LONG: usize = 1 << 20;
 
 /// Adds long messages until a socket has taken a part of one, and takes no more.
@@ -286,8 +286,11 @@ fn a_stream_that_takes_nothing_is_left_when_the_name_leads_elsewhere() {
     drop(deaf);
 }
 
+/// Its connections take a long message in several parts.
 fn listener() -> TcpListener {
-    TcpListener::bind(("127.0.0.1", 0)).expect("a free port")
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 16 * 1024).expect("a buffer");
+    listener
 }
 
 /// A file without a name.
