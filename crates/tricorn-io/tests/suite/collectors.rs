@@ -6,6 +6,7 @@ use std::io::{Read, Seek, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tricorn_io::{Address, Policy, Relay, Socket, clock};
 
@@ -295,7 +296,9 @@ fn listener() -> TcpListener {
 
 /// A file without a name.
 fn tempfile() -> File {
-    let path = Place::new("told").0.with_extension("told");
+    static NEXT: AtomicU64 = AtomicU64::new(0); // tests run side by side
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let path = Place::new("told").0.with_extension(number.to_string());
     let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
     std::fs::remove_file(path).expect("its name");
     file
