@@ -181,7 +181,7 @@ mod tests {
         std::thread::sleep(Duration::from_nanos(2 * TICK));
         slicer.look(&hub, board, clock::now());
         assert_eq!(hub.slices.take(0, 7), None, "two slices, of which nothing was seen twice");
-        // The same where nobody looked while it waited.
+        // The same without a look while it waited.
         hub.time.wait_begins(clock::now());
         hub.time.wait_ends(clock::now());
         std::thread::sleep(Duration::from_nanos(2 * TICK));

@@ -12,7 +12,7 @@ pub struct Values {
     pub unique_id: Option<Vec<u8>>,
     /// The client spoke TLS with the balancer.
     pub tls: Option<TlsFacts>,
-    /// Values of types that are free for everybody's use (0xE0 to 0xEF).
+    /// Values of types that are free for any use (0xE0 to 0xEF).
     pub custom: Vec<(u8, Vec<u8>)>,
 }
 
