@@ -241,6 +241,15 @@ impl HubServer {
         client
     }
 
+    /// Sends a request to `/block` to hubs that share a listener: which of them it holds up.
+    #[track_caller]
+    pub fn block_one(hubs: &[HubServer]) -> (usize, Client) {
+        let mut client = hubs[0].connect();
+        client.ask("/block");
+        let held = until_some(|| hubs.iter().position(|hub| hub.gate.held() == 1));
+        (held.expect("a hub takes it"), client)
+    }
+
     #[track_caller]
     pub fn release(&self, mut client: Client) {
         self.gate.open(1);

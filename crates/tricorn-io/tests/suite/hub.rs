@@ -558,10 +558,10 @@ fn a_connection_wakes_one_hub() {
 #[test]
 fn a_connection_wakes_another_hub_while_the_first_is_busy() {
     let hubs = hubs(2, Way::Epoll);
-    let blocked = hubs[0].block();
+    let (busy, blocked) = HubServer::block_one(&hubs);
     assert_eq!(hubs[0].connect().get("/now").status, 200);
     assert_eq!(taken(&hubs), [1, 1]);
-    hubs[0].release(blocked);
+    hubs[busy].release(blocked);
 }
 
 #[test]

@@ -172,6 +172,7 @@ mod tests {
             routes.add((hash, "GET /many"), 60 * MILLI, &[]);
         }
         assert!(routes.routes.len() <= MOST_ROUTES + 1);
+        assert_eq!(routes.routes[&1].stacks.len(), MOST_STACKS, "in memory, too");
         let first = routes.routes[&1].told(1, &counts, MOST_STACKS);
         assert_eq!(first["stacks"].as_array().map(Vec::len), Some(MOST_STACKS));
         assert_eq!(first["lost_milliseconds"], 10 * MOST_STACKS as u64);
