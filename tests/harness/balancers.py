@@ -23,7 +23,7 @@ HAPROXY = """\
 global
     stats socket {directory}/stats mode 600 level admin
 defaults
-    mode http
+    mode {mode}
     timeout connect 5s
     timeout client 60s
     timeout server 60s
@@ -66,14 +66,17 @@ class Balancer:
     The text is the backend of HAProxy, or what stands in nginx's `http`.
     """
 
-    def __init__(self, kind: str, text: str, directory: Path) -> None:
+    def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http") -> None:
+        """`mode`: HAProxy's, `http` or `tcp`."""
         self.port = free_port()
         self._directory = directory
         user = "user root;" if os.geteuid() == 0 else ""
         frame = HAPROXY if kind == "haproxy" else NGINX
         path = directory / f"{kind}.conf"
         path.write_text(
-            frame.format(directory=directory, port=self.port, user=user, text=text.replace("{port}", str(self.port)))
+            frame.format(
+                directory=directory, port=self.port, user=user, mode=mode, text=text.replace("{port}", str(self.port))
+            )
         )
         options = (
             ["-db", "-f", str(path)] if kind == "haproxy" else ["-p", str(directory), "-c", str(path), "-e", "stderr"]
