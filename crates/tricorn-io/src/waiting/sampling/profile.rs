@@ -265,9 +265,10 @@ mod tests {
     #[test]
     fn stacks_of_few_frames_have_a_bound_too() {
         let mut profile = Profile::default();
+        let owner = profile.owner(Of::Request, "GET /");
         let frame = |line| frames(line)[..1].to_vec();
         for (inner, outer) in (0..100).flat_map(|inner| (0..100).map(move |outer| (inner, outer))) {
-            profile.add(0, &[frame(inner), frame(outer)].concat(), MILLI);
+            profile.add(owner, &[frame(inner), frame(outer)].concat(), MILLI);
         }
         assert_eq!((profile.stacks.len(), profile.lost), (MOST_STACKS, (10_000 - MOST_STACKS as u64) * MILLI));
     }
