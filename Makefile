@@ -205,7 +205,7 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 
 # Beside two that wait for a host, a third one would be late for reasons that are not the server's.
 .PHONY: test-cluster
-test-cluster: build tools .venvs/cluster/.setup ## Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 4 minutes)
+test-cluster: build tools .venvs/cluster/.setup ## Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 6 minutes)
 	@TRICORN_TEST_CLUSTER=1 $(BIN)/python -m pytest -q -n 2 --dist load tests/cluster tests/deploy $(PYTEST_ARGS)
 
 .venvs/cluster/.setup: requirements/cluster.txt | $(VENV)/.setup

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cluster.net import Host
-from tests.cluster.servers import PORT
+from tests.cluster.servers import ADMIN, PORT
 from tests.harness import until
+from tests.harness.balancers import haproxy_tells
 from tests.harness.server import Lines
 from tests.harness.wire import Wire
 
@@ -32,6 +33,7 @@ RECIPE = re.compile(r"10\.0\.0\.1(\d)\b")
 """The addresses of the hosts in the recipes: 10.0.0.11 is the first."""
 FASTER = (
     ("inter 1s", "inter 300ms"),
+    ("agent-inter 2s", "agent-inter 300ms"),
     ("interval: 1s", "interval: 0.3s"),
     ("traffic_interval: 1s", "traffic_interval: 0.3s"),
 )
@@ -143,7 +145,37 @@ class Balancer:
 class HAProxy(Balancer):
     def command(self) -> list[str]:
         text = self._change(recipe("haproxy/haproxy.cfg", self.hosts))
+        text = text.replace("global\n", f"global\n    stats socket {self._stats} mode 600 level admin\n", 1)
         return [program("haproxy"), "-db", "-f", str(self._write("haproxy.cfg", text))]
+
+    @property
+    def _stats(self) -> Path:
+        return self.directory / "stats"
+
+    def told(self) -> dict[str, dict[str, str]]:
+        """What it says of each host: the columns of `show stat`."""
+        told = haproxy_tells(self._stats, "shop")
+        return {host.name: told[f"shop-{number}"] for number, host in enumerate(self.hosts, 1)}
+
+    def weight(self, host: Host) -> int:
+        return int(self.told()[host.name]["weight"])
+
+    def until_told(self, concurrency: int) -> None:
+        """Each host's agent has said how many requests can be with it at once."""
+        until(
+            lambda: {each["slim"] for each in self.told().values()} == {str(concurrency)},
+            f"HAProxy has heard of {concurrency} requests at once",
+        )
+
+
+CHECK = f"check inter 300ms fall 2 rise 1 port {ADMIN}"
+AGENT = f'weight 100 agent-check agent-port {ADMIN} agent-inter 300ms agent-send "agent\\n"'
+SERVER = re.compile(r"^( +server \S+ \S+).*$", re.MULTILINE)
+
+
+def servers(text: str, options: str) -> str:
+    """haproxy.cfg, with other words on each `server` line."""
+    return SERVER.sub(lambda match: f"{match[1]} {options}", text)
 
 
 class Nginx(Balancer):

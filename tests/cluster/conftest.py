@@ -10,8 +10,9 @@ from tests.cluster import net
 from tests.cluster.cluster import ALL
 from tests.cluster.net import Network
 
-collect_ignore = [] if ALL else ["test_all_at_once.py", "test_faults.py", "test_one_queue.py"]
-"""Each of these takes a minute of waiting."""
+LONG = ("agent", "all_at_once", "faults", "one_queue", "orca", "websockets")
+"""Each of these waits for long, some for a minute or two."""
+collect_ignore = [] if ALL else [f"test_{name}.py" for name in LONG]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.cluster.net import Host
+from tests.harness import until
 from tests.harness.load import Clients
 from tests.harness.wire import Silent, Wire
 
@@ -57,6 +58,7 @@ class Load(Clients[list[Told]]):
         methods: Sequence[str] = ("GET", "POST"),
         keep: bool = True,
         timeout: float = 10,
+        fields: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._host = host
         self._address = address
@@ -64,6 +66,7 @@ class Load(Clients[list[Told]]):
         self._methods = methods
         self._keep = keep
         self._timeout = timeout
+        self._fields = fields
         self._end = time.monotonic() + MOST_SECONDS
         super().__init__([], [self._client] * clients)
 
@@ -74,11 +77,21 @@ class Load(Clients[list[Told]]):
     def answers(self) -> int:
         return len(self._told)
 
+    def next(self, answers: int) -> list[Told]:
+        """Those that are asked from now on, `answers` at least."""
+        now = time.monotonic()
+        until(lambda: len(self.since(now)) >= answers, f"{answers} more are answered")
+        return self.since(now)
+
+    def since(self, moment: float) -> list[Told]:
+        with self._lock:
+            return [each for each in self._told if each.began >= moment]
+
     def _client(self) -> None:
         with self._host.entered(), Connection(self._address, self._timeout) as connection:
             turn = 0
             while not self._stop.is_set() and time.monotonic() < self._end:
-                told = connection.ask(self._methods[turn % len(self._methods)], keep=self._keep)
+                told = connection.ask(self._methods[turn % len(self._methods)], keep=self._keep, fields=self._fields)
                 with self._lock:
                     self._told.append(told)
                 turn += 1

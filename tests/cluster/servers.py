@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,7 +33,6 @@ class Tricorn:
         *,
         workers: int = 2,
         drain_delay: float = 0,
-        slowness: float = 1,
         extra: Sequence[str] = (),
     ) -> None:
         self.host = host
@@ -43,7 +43,10 @@ class Tricorn:
             *("--forwarded-allow-ips", "198.18.0.0/15", "--chdir", str(Path(__file__).parent)),
             *(*extra, APPS[worker_class]),
         ]
-        self._env = {**os.environ, "CLUSTER_HOST": host.name, "CLUSTER_SLOWNESS": str(slowness)}
+        self._told = tempfile.TemporaryDirectory(prefix="cluster-")
+        self._slowness = Path(self._told.name, "slowness")
+        self.takes(1)
+        self._env = {**os.environ, "CLUSTER_HOST": host.name, "CLUSTER_SLOWNESS": str(self._slowness)}
         self._env["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def __enter__(self) -> Self:
@@ -51,7 +54,16 @@ class Tricorn:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.stop(check=kind is None)
+        try:
+            self.stop(check=kind is None)
+        finally:
+            self._told.cleanup()
+
+    def takes(self, times: float) -> None:
+        """From now on work takes that many times as long here, as beside a neighbour that takes the processor."""
+        whole = self._slowness.with_suffix(".new")
+        whole.write_text(str(times))
+        whole.rename(self._slowness)
 
     def start(self) -> None:
         self._process = self.host.start(self._words, env=self._env, stderr=subprocess.PIPE, start_new_session=True)

@@ -116,16 +116,24 @@ class Balancer:
         return Wire(("127.0.0.1", self.port))
 
     def says(self, words: str) -> str:
-        """HAProxy's answer to an operator."""
-        with socket.socket(socket.AF_UNIX) as sock:
-            sock.settimeout(PATIENCE)
-            sock.connect(str(self._directory / "stats"))
-            sock.sendall(words.encode() + b"\n")
-            return b"".join(iter(lambda: sock.recv(65536), b"")).decode().strip()
+        return haproxy_says(self._directory / "stats", words)
 
     def told(self) -> dict[str, dict[str, str]]:
-        """What HAProxy says of each server: the columns of `show stat`."""
-        head, *rows = self.says("show stat").splitlines()
-        names = head.removeprefix("# ").split(",")
-        columns = [dict(zip(names, row.split(","), strict=False)) for row in rows]
-        return {row["svname"]: row for row in columns if row["pxname"] == "hosts"}
+        return haproxy_tells(self._directory / "stats", "hosts")
+
+
+def haproxy_says(stats: Path, words: str) -> str:
+    """HAProxy's answer to an operator."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(PATIENCE)
+        sock.connect(str(stats))
+        sock.sendall(words.encode() + b"\n")
+        return b"".join(iter(lambda: sock.recv(65536), b"")).decode().strip()
+
+
+def haproxy_tells(stats: Path, backend: str) -> dict[str, dict[str, str]]:
+    """What HAProxy says of each server: the columns of `show stat`."""
+    head, *rows = haproxy_says(stats, "show stat").splitlines()
+    names = head.removeprefix("# ").split(",")
+    columns = [dict(zip(names, row.split(","), strict=False)) for row in rows]
+    return {row["svname"]: row for row in columns if row["pxname"] == backend}

@@ -204,11 +204,22 @@ def test_a_balancers_line_is_all_of_its_connection() -> None:
         assert core.admin is not None
         for question in (b"agent\n", b"agent\r\n"):
             assert agent(core.admin, question) == b"up 100% maxconn:1\n"
+        for question in (b"weight\n", b"weight\r\n"):
+            assert agent(core.admin, question) == b"up 100%\n"
         with socket.create_connection(core.admin, PATIENCE) as sock:  # type: ignore[arg-type]
             for byte in b"agent\n":
                 sock.send(bytes([byte]))
             assert sock.recv(100) == b"up 100% maxconn:1\n"
-        for question in (b"agent\nagent\n", b"agent \n", b"Agent\n", b"agent\n\r\n", b"agent\r\n\r\n", b"\r\nagent\n"):
+        wrong = (
+            b"agent\nagent\n",
+            b"agent \n",
+            b"Agent\n",
+            b"agent\n\r\n",
+            b"agent\r\n\r\n",
+            b"\r\nagent\n",
+            b"weight \n",
+        )
+        for question in wrong:
             assert agent(core.admin, question).startswith(b"HTTP/1.1 400 "), question
         with Wire(core.admin) as used:
             assert used.get("/healthz").status == 200
@@ -231,6 +242,7 @@ def test_a_server_that_leaves_says_so_while_it_serves() -> None:
         assert agent(admin) == b"up 100% maxconn:2\n"
         server.signal(signal.SIGTERM)
         until(lambda: agent(admin) == b"up 0%\n", "the balancer is told")
+        assert agent(admin, b"weight\n") == b"up 0%\n"
         assert report(admin)["state"] == "draining"
         assert server.get("/").status == 200
         server.signal(signal.SIGQUIT)

@@ -100,6 +100,10 @@ FOLLOWS: dict[str, list[tuple[tuple[str, ...], str]]] = {
         (("--public", "127.0.0.1:8080"), "bind 127.0.0.1:8080\n"),
         ((*ANYWHERE, "--hosts", "10.0.0.1, app-2"), "server shop-2 app-2:80 check inter 1s fall 2 rise 1 port 8001"),
         ((*ANYWHERE, "--hosts", "10.0.0.1,app-2"), "balance leastconn\n"),
+        ((*ANYWHERE, "--hosts", "10.0.0.1,b"), ' agent-check agent-port 8001 agent-inter 2s agent-send "weight\\n"'),
+        ((*ANYWHERE, "--hosts", "app-1"), "rise 1 port 8001 pool-purge-delay"),
+        (("-b", "0.0.0.0:80", "--hosts", "app-1,app-2"), "# For one queue of all hosts: `maxconn N` on each line"),
+        (("-b", "0.0.0.0:80", "--hosts", "app-1,app-2"), "rise 1 pool-purge-delay"),
     ],
     "envoy": [
         (("--header-timeout", "7"), "request_headers_timeout: 7s\n"),

@@ -15,14 +15,14 @@ use crate::clock;
 use crate::config;
 use crate::exchange::id::RequestId;
 use crate::exchange::responder::Responder;
-use crate::metrics::load::{Balance, agent};
+use crate::metrics::load::{Asked, Balance, agent};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
 use tricorn_proto::response::End;
 
 /// What a balancer asks that does not speak HTTP: HAProxy's `agent-send`. All that has come on its connection.
-pub(super) fn is_agent(listener: u16, id: RequestId, bytes: &[u8]) -> bool {
-    is_admin(listener) && id.stream() == 0 && matches!(bytes, b"agent\n" | b"agent\r\n")
+pub(super) fn asked_of_the_agent(listener: u16, id: RequestId, bytes: &[u8]) -> Option<Asked> {
+    if is_admin(listener) && id.stream() == 0 { Asked::of(bytes) } else { None }
 }
 
 impl Reactor {
@@ -186,7 +186,7 @@ impl Reactor {
     }
 
     /// Answers a balancer that asks in a line of its own, and closes.
-    pub(super) fn answer_agent(&mut self, id: RequestId) {
+    pub(super) fn answer_agent(&mut self, id: RequestId, asked: Asked) {
         let (token, now) = (id.connection(), clock::now());
         let Some(conn) = self.conns.get_mut(token) else { return };
         let (allowed, borrowed) = (self.config.admin.allow.allows(conn.origin.peer.ip()), conn.borrowed);
@@ -195,7 +195,7 @@ impl Reactor {
         }
         let report = self.admin.report(self.board, now);
         let line = match allowed {
-            true => agent(&report, Balance::of(&report, self.not_ready().is_some())),
+            true => agent(asked, &report, Balance::of(&report, self.not_ready().is_some())),
             false => "# forbidden: this address is not in admin_allow\n".to_string(),
         };
         match self.respond(token, line.as_bytes(), Then::Linger, now) {

@@ -1,5 +1,5 @@
 //! From bytes to complete requests.
-use super::admin::is_agent;
+use super::admin::asked_of_the_agent;
 use super::bodies::{Ahead, Bodies, no_memory};
 use super::conn::Conn;
 use super::opening::{Opened, open};
@@ -15,6 +15,7 @@ use crate::exchange::body::{Body, NoMemory};
 use crate::exchange::buffers::{INPUT, Request};
 use crate::exchange::encoding::CONTINUE;
 use crate::exchange::id::RequestId;
+use crate::metrics::load::Asked;
 use crate::scoreboard::{Scoreboard, Word};
 use crate::stream::Stream;
 use crate::sys::poll::Token;
@@ -33,7 +34,7 @@ enum Look {
     /// A head came on an admin connection.
     Admin(RequestId),
     /// A balancer asks there in its own way.
-    Agent(RequestId),
+    Agent(RequestId, Asked),
     Refused(RequestId, Box<Refusal>),
 }
 
@@ -72,8 +73,8 @@ impl Reactor {
                     }
                     continue;
                 }
-                Look::Agent(id) => {
-                    self.answer_agent(id);
+                Look::Agent(id, asked) => {
+                    self.answer_agent(id, asked);
                     return None;
                 }
                 Look::Refused(id, refusal) => {
@@ -133,12 +134,12 @@ impl Reactor {
             }
             let (from, step) = match reading.advance(&self.config.policy, conn.origin.trusted) {
                 Ok(advanced) => advanced,
-                Err(_) if is_agent(conn.origin.listener, id, reading.request.unread()) => return Some(Look::Agent(id)),
                 Err(refusal) => {
-                    if !conn.phase.get().is_body() {
+                    let asked = asked_of_the_agent(conn.origin.listener, id, reading.request.unread());
+                    if asked.is_none() && !conn.phase.get().is_body() {
                         reading.request.head_at = reading.request.start; // for the log: as far as it was read
                     }
-                    return Some(Look::Refused(id, refusal));
+                    return Some(asked.map_or(Look::Refused(id, refusal), |asked| Look::Agent(id, asked)));
                 }
             };
             let request = &mut *reading.request;

@@ -12,6 +12,9 @@ from tricorn.config.addresses import TcpAddress, UnixAddress
 EVERY, FALL = 1, 2
 """Seconds between two checks, and how many that fail take the server out."""
 
+AGENT_EVERY = 2
+"""Seconds between two questions for a host's weight, which moves ten points a second at most."""
+
 PURGE = 1
 """Seconds in which half of the idle connections are closed."""
 
@@ -57,6 +60,7 @@ def _configuration(service: Service, choices: Choices) -> str:
         "    retry-on conn-failure empty-response",
         "    http-request disable-l7-retry unless METH_GET",
         f"    # {service.says('bind')}. Another machine is another line.",
+        *_weights(service, choices),
         *_servers(service, choices),
     )
 
@@ -65,11 +69,22 @@ def _balance(choices: Choices) -> list[str]:
     if len(choices.hosts) < 2:
         return []
     return [
-        "    # For one queue of all hosts: `maxconn N` on each server line, N being what a host runs at once.",
-        "    # That is for one or two HAProxies, since each counts its own requests only.",
         "    balance leastconn",
         "    # A connection that a host refuses is made to another one, for every method: nothing was sent.",
         "    option redispatch 1",
+    ]
+
+
+def _weights(service: Service, choices: Choices) -> list[str]:
+    """What the agent of each host is asked for, or what to write without one."""
+    if len(choices.hosts) < 2:
+        return []
+    if not service.admin:
+        return ["    # For one queue of all hosts: `maxconn N` on each line, N being what a host runs at once."]
+    return [
+        "    # The agent tells the weight of a host: its speed, in hundredths of its best.",
+        '    # Asked for "agent\\n" it tells `maxconn`, too, for one queue of all hosts.',
+        "    # That is for one or two HAProxies, since each counts its own requests only.",
     ]
 
 
@@ -119,11 +134,16 @@ def _server_check(service: Service, choices: Choices) -> str:
     if not service.admin:
         return often
     if choices.hosts:
-        return f"{often} port {next(each.port for each in service.admin if not is_loopback(each))}"
+        port = next(each.port for each in service.admin if not is_loopback(each))
+        return f"{often} port {port}{_agent(port) if len(choices.hosts) > 1 else ''}"
     admin = front_end.local(service.admin[0])
     server = front_end.upstream(service)
     elsewhere = not isinstance(server, TcpAddress) or server.host != admin.host
     return f"{often} addr {admin.host} port {admin.port}" if elsewhere else f"{often} port {admin.port}"
+
+
+def _agent(port: int) -> str:
+    return f' weight 100 agent-check agent-port {port} agent-inter {AGENT_EVERY}s agent-send "weight\\n"'
 
 
 def _address(found: TcpAddress | UnixAddress) -> str:

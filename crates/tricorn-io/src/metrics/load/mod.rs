@@ -14,7 +14,7 @@ mod texts;
 mod weight;
 
 pub use figures::Report;
-pub use texts::{Balance, agent, json, orca};
+pub use texts::{Asked, Balance, agent, json, orca};
 
 use super::totals::Totals;
 use crate::clock::SECOND;

@@ -28,16 +28,36 @@ impl Balance {
     }
 }
 
+/// What HAProxy's `agent-check` sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// The weight, and how many requests can be here at once.
+    Agent,
+    /// The weight alone: HAProxy would wait for a slow client while it holds one of those places.
+    Weight,
+}
+
+impl Asked {
+    /// `None`: these bytes are something else.
+    pub fn of(bytes: &[u8]) -> Option<Asked> {
+        match bytes {
+            b"agent\n" | b"agent\r\n" => Some(Asked::Agent),
+            b"weight\n" | b"weight\r\n" => Some(Asked::Weight),
+            _ => None,
+        }
+    }
+}
+
 /// A line for HAProxy's `agent-check`.
 ///
 /// A server that leaves is said by a weight of nothing: `drain` would have to be taken back by `ready`, which also undoes
 /// what an operator has told HAProxy (`set server … state maint`).
-pub fn agent(report: &Report, balance: Balance) -> String {
-    match (balance, report.concurrency) {
-        (Balance::Draining, _) => "up 0%\n".to_string(),
+pub fn agent(asked: Asked, report: &Report, balance: Balance) -> String {
+    match (balance, asked, report.concurrency) {
+        (Balance::Draining, ..) => "up 0%\n".to_string(),
         // `maxconn:0` would be no limit.
-        (_, 0) => format!("up {}%\n", report.weight),
-        (_, most) => format!("up {}% maxconn:{most}\n", report.weight),
+        (_, Asked::Weight, _) | (_, _, 0) => format!("up {}%\n", report.weight),
+        (_, Asked::Agent, most) => format!("up {}% maxconn:{most}\n", report.weight),
     }
 }
 
@@ -84,10 +104,22 @@ mod tests {
     #[test]
     fn the_agents_line_is_one_of_haproxys_words() {
         let report = report();
-        assert_eq!(agent(&report, Balance::Ready), "up 73% maxconn:16\n");
-        assert_eq!(agent(&report, Balance::Overloaded), "up 73% maxconn:16\n");
-        assert_eq!(agent(&report, Balance::Draining), "up 0%\n");
-        assert_eq!(agent(&Report { concurrency: 0, ..report }, Balance::Ready), "up 73%\n");
+        let all = |report, balance| agent(Asked::Agent, report, balance);
+        assert_eq!(all(&report, Balance::Ready), "up 73% maxconn:16\n");
+        assert_eq!(all(&report, Balance::Overloaded), "up 73% maxconn:16\n");
+        assert_eq!(all(&report, Balance::Draining), "up 0%\n");
+        assert_eq!(all(&Report { concurrency: 0, ..report }, Balance::Ready), "up 73%\n");
+        assert_eq!(agent(Asked::Weight, &report, Balance::Overloaded), "up 73%\n");
+        assert_eq!(agent(Asked::Weight, &report, Balance::Draining), "up 0%\n");
+    }
+
+    #[test]
+    fn what_is_asked_is_a_word_and_the_end_of_its_line() {
+        assert_eq!(Asked::of(b"agent\r\n"), Some(Asked::Agent));
+        assert_eq!(Asked::of(b"weight\n"), Some(Asked::Weight));
+        for bytes in [&b"weight"[..], b"weight \n", b"Weight\n", b"agent weight\n", b"weight\nweight\n", b"\n"] {
+            assert_eq!(Asked::of(bytes), None);
+        }
     }
 
     #[test]
