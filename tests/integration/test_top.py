@@ -325,10 +325,11 @@ def test_an_arbiter_that_stands_still_hides_no_worker() -> None:
 
 MAD = """
 import random, struct, threading, time
+from tricorn.metrics.scoreboard import LAYOUT
 
 workers = 3
 worker_class = "sync"
-MAGIC, ORDERS = struct.pack("QQ", 0x5452_4943_4F52_4E00, 5), slice(48, 56)
+MAGIC, ORDERS = struct.pack("QQ", 0x5452_4943_4F52_4E00, LAYOUT), slice(48, 56)
 
 def post_worker_init(worker):
     if worker.slot != 2:
