@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -12,12 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.cluster.net import Host
 from tests.cluster.servers import ADMIN, PORT
 from tests.harness import until
-from tests.harness.balancers import haproxy_tells
+from tests.harness.balancers import haproxy_tells, nginx_around
+from tests.harness.balancers import program as harness_program
 from tests.harness.server import Lines
 from tests.harness.wire import Wire
 
@@ -39,32 +36,9 @@ FASTER = (
 )
 """Checks are more frequent here than in a recipe, so that a `drain_delay` of 2 s is longer than two of them."""
 
-NGINX = """\
-user root;
-daemon off;
-worker_processes 1;
-pid {directory}/nginx.pid;
-error_log stderr notice;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
-    include {directory}/site.conf;
-}}
-"""
-"""What Debian's nginx.conf has around a site, without its directories."""
-
 
 def program(name: str) -> str:
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:{ENVIRONMENT / 'bin'}"
-    found = shutil.which(name, path=path)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
+    return harness_program(name, str(ENVIRONMENT / "bin"))
 
 
 def recipe(name: str, hosts: Sequence[Host]) -> str:
@@ -181,7 +155,10 @@ def servers(text: str, options: str) -> str:
 class Nginx(Balancer):
     def command(self) -> list[str]:
         self._write("site.conf", self._change(recipe("nginx/shop.conf", self.hosts)))
-        main = self._write("nginx.conf", NGINX.format(directory=self.directory))
+        main = self._write(
+            "nginx.conf",
+            nginx_around(f"    include {self.directory}/site.conf;", self.directory, "worker_processes 1;"),
+        )
         return [program("nginx"), "-p", str(self.directory), "-c", str(main), "-e", "stderr"]
 
     def is_back(self, host: Host) -> None:

@@ -9,7 +9,8 @@ import pytest
 from tricorn.config.load import Sources
 
 from scripts.render_deploying import RECIPES, recipe
-from tests.cluster.balancers import DEPLOY, NGINX, program
+from tests.cluster.balancers import DEPLOY, program
+from tests.harness.balancers import nginx_around
 from tests.harness.deadline import PATIENCE
 
 ROOT = DEPLOY.parent
@@ -43,7 +44,7 @@ def test_haproxy() -> None:
 
 def test_nginx(tmp_path: Path) -> None:
     (tmp_path / "site.conf").write_text((DEPLOY / "nginx/shop.conf").read_text())
-    (tmp_path / "nginx.conf").write_text(NGINX.format(directory=tmp_path))
+    (tmp_path / "nginx.conf").write_text(nginx_around(f"    include {tmp_path}/site.conf;", tmp_path))
     takes([program("nginx"), "-t", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", "stderr"])
 
 

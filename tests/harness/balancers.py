@@ -35,7 +35,7 @@ backend hosts
 {text}
 """
 NGINX = """\
-{user}
+{first}
 daemon off;
 pid {directory}/nginx.pid;
 error_log stderr notice;
@@ -50,38 +50,30 @@ http {{
 {text}
 }}
 """
+"""What Debian's nginx.conf has around a site, without its directories."""
+WHERE = "/usr/sbin:/usr/local/sbin"
 
 
-def program(kind: str) -> str:
-    """Its path; without it the test is skipped."""
-    found = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+def nginx_around(text: str, directory: Path, *first: str) -> str:
+    """A whole nginx.conf, with `text` in `http`, and these lines besides at its beginning."""
+    user = ("user root;",) if os.geteuid() == 0 else ()
+    return NGINX.format(directory=directory, first="\n".join((*user, *first)), text=text)
+
+
+def program(kind: str, *where: str) -> str:
+    """Its path, in these directories besides; without it the test is skipped."""
+    found = shutil.which(kind, path=":".join((os.environ.get("PATH", ""), WHERE, *where)))
     if found is None:
         pytest.skip(f"{kind} is not installed")
     return found
 
 
-class Balancer:
-    """A context manager: inside it the balancer runs; its port is in the text as `{port}`.
+class Running:
+    """A context manager: inside it a program runs, and answers at its port."""
 
-    The text is the backend of HAProxy, or what stands in nginx's `http`.
-    """
-
-    def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http") -> None:
-        """`mode`: HAProxy's, `http` or `tcp`."""
-        self.port = free_port()
-        self._directory = directory
-        user = "user root;" if os.geteuid() == 0 else ""
-        frame = HAPROXY if kind == "haproxy" else NGINX
-        path = directory / f"{kind}.conf"
-        path.write_text(
-            frame.format(
-                directory=directory, port=self.port, user=user, mode=mode, text=text.replace("{port}", str(self.port))
-            )
-        )
-        options = (
-            ["-db", "-f", str(path)] if kind == "haproxy" else ["-p", str(directory), "-c", str(path), "-e", "stderr"]
-        )
-        self._command = [program(kind), *options]
+    def __init__(self, command: list[str], port: int) -> None:
+        self.port = port
+        self._command = command
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
@@ -90,7 +82,7 @@ class Balancer:
         assert self._process.stderr is not None
         self.log = Lines(self._process.stderr)
         try:
-            until(self._accepts, "the balancer accepts")
+            until(self.answers, f"{self._command[0]} answers")
         except AssertionError:
             self.__exit__()
             raise AssertionError(self.log.text) from None
@@ -105,15 +97,41 @@ class Balancer:
                 self._process.kill()
                 self._process.wait()
 
-    def _accepts(self) -> bool:
+    def answers(self) -> bool:
+        """Whether it is ready."""
+        raise NotImplementedError
+
+    def connect(self) -> Wire:
+        return Wire(("127.0.0.1", self.port))
+
+
+class Balancer(Running):
+    """A context manager: inside it the balancer runs; its port is in the text as `{port}`.
+
+    The text is the backend of HAProxy, or what stands in nginx's `http`.
+    """
+
+    def __init__(self, kind: str, text: str, directory: Path, *, mode: str = "http") -> None:
+        """`mode`: HAProxy's, `http` or `tcp`."""
+        port = free_port()
+        self._directory = directory
+        path = directory / f"{kind}.conf"
+        text = text.replace("{port}", str(port))
+        if kind == "haproxy":
+            path.write_text(HAPROXY.format(directory=directory, port=port, mode=mode, text=text))
+            options = ["-db", "-f", str(path)]
+        else:
+            path.write_text(nginx_around(text, directory))
+            options = ["-p", str(directory), "-c", str(path), "-e", "stderr"]
+        super().__init__([program(kind), *options], port)
+
+    def answers(self) -> bool:
+        """It accepts, whatever stands behind it."""
         try:
             socket.create_connection(("127.0.0.1", self.port), 5).close()
         except OSError:
             return False
         return True
-
-    def connect(self) -> Wire:
-        return Wire(("127.0.0.1", self.port))
 
     def says(self, words: str) -> str:
         return haproxy_says(self._directory / "stats", words)

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from tricorn.cli.init.haproxy import EVERY
 from websockets.sync.client import connect
 
 from tests.harness import REFERENCE, Load, Site, Wire, until
+from tests.harness.balancers import Running, nginx_around, program
 from tests.harness.deadline import PATIENCE
 from tests.harness.scrape import scrape, value
-from tests.harness.server import Lines, free_port, run
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from tests.harness.server import free_port, run
 
 pytestmark = pytest.mark.skipif(REFERENCE, reason="gunicorn prints no files")
 
@@ -55,24 +50,6 @@ drain_delay = 3
 trusted_proxy_headers = "x-forwarded-for,x-forwarded-proto,x-forwarded-host"
 """
 
-AROUND = """\
-{user}
-daemon off;
-pid {directory}/nginx.pid;
-error_log stderr notice;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {directory}/body;
-    proxy_temp_path {directory}/proxy;
-    fastcgi_temp_path {directory}/fastcgi;
-    uwsgi_temp_path {directory}/uwsgi;
-    scgi_temp_path {directory}/scgi;
-    include {directory}/*.conf;
-}}
-"""
-"""What Debian's nginx.conf has around a site, without its directories."""
-
 
 def printed(kind: str, directory: Path, *words: str) -> Path:
     """The file of this kind, written into a directory; and around one for nginx what it needs to be started."""
@@ -82,58 +59,30 @@ def printed(kind: str, directory: Path, *words: str) -> Path:
     if kind == "haproxy":
         return written
     main = directory / "nginx.main"
-    user = "user root;" if os.geteuid() == 0 else ""
-    main.write_text(AROUND.format(directory=directory, user=user))
+    main.write_text(nginx_around(f"    include {directory}/*.conf;", directory))
     return main
 
 
 def command(kind: str, path: Path, *, check: bool = False) -> list[str]:
-    program = shutil.which(kind, path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
-    if program is None:
-        pytest.skip(f"{kind} is not installed")
     if kind == "nginx":
-        return [program, "-p", str(path.parent), "-c", str(path), "-e", "stderr", *(["-t"] if check else [])]
-    return [program, *(["-c"] if check else ["-db"]), "-f", str(path)]
+        return [program(kind), "-p", str(path.parent), "-c", str(path), "-e", "stderr", *(["-t"] if check else [])]
+    return [program(kind), *(["-c"] if check else ["-db"]), "-f", str(path)]
 
 
-class Proxy:
+class Proxy(Running):
     """A proxy before a server, started with the file as it was printed."""
 
     def __init__(self, kind: str, server: Site, directory: Path) -> None:
-        self.port = free_port()
-        words = ("--public", f"127.0.0.1:{self.port}", "-c", str(server.conf), "-b", server.bind)
-        self._command = command(kind, printed(kind, directory, *words))
+        port = free_port()
+        words = ("--public", f"127.0.0.1:{port}", "-c", str(server.conf), "-b", server.bind)
+        super().__init__(command(kind, printed(kind, directory, *words)), port)
 
-    def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            self._command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        assert self._process.stderr is not None
-        self.log = Lines(self._process.stderr)
-        try:
-            until(self._answers, "the proxy answers")
-        except AssertionError:
-            self.__exit__()
-            raise AssertionError(self.log.text) from None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            self._process.wait(PATIENCE)
-        finally:
-            if self._process.poll() is None:
-                self._process.kill()
-
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             with self.connect() as wire:
                 return wire.get("/").status == 200
         except (OSError, AssertionError):
             return False
-
-    def connect(self) -> Wire:
-        return Wire(("127.0.0.1", self.port))
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 //! What stands before the first request of a connection: a header of the PROXY protocol, if its balancer sends one.
 //!
-//! From then on the connection is the client's that was announced: it has the client's address, and is trusted as the client is.
+//! Behind such a header the connection has the address of the client that it names, and is trusted as that client is.
 use super::conn::Origin;
 use crate::config::Config;
 use crate::exchange::buffers::Request;
