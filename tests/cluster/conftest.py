@@ -10,7 +10,7 @@ from tests.cluster import net
 from tests.cluster.cluster import ALL
 from tests.cluster.net import Network
 
-LONG = ("agent", "all_at_once", "faults", "one_queue", "orca", "websockets")
+LONG = ("agent", "all_at_once", "faults", "locust", "one_queue", "orca", "websockets")
 """Each of these waits for long, some for a minute or two."""
 collect_ignore = [] if ALL else [f"test_{name}.py" for name in LONG]
 

@@ -125,6 +125,7 @@ def test_half_of_the_threads_at_work_are_half_of_the_capacity(config: str) -> No
             told.update(report(admin))
             return all(is_near(told[name], 0.5) for name in ("utilisation", "demand"))
 
+        load.settle(30)  # of a first question the report knows the present only
         until(is_half, "half of the capacity is in use", every=1)
         assert (told["capacity"], told["concurrency"], told["state"]) == (4, 4, "ready")
         assert is_near(told["rps"], told["speed"] * told["utilisation"])

@@ -368,7 +368,7 @@ class Pair:
         assert reply.status == 200
         assert reply.json()["pid"] == self.second.pid
         if not again:
-            assert self.group.figure(self.second, "taken_over") == self.before + 1
+            assert self.group.figure(self.second, "taken_over") > self.before
 
 
 @pytest.fixture(scope="module", params=[1, 2], ids=["one_thread", "two_threads"])
