@@ -131,7 +131,7 @@ def noted(socket: Path, route: str) -> dict[str, Any]:
         routes = (each for each in slow(socket)["routes"] if each["route"] == route)
         return next((each for each in routes if each["slow"] >= 2), {})
 
-    until(told, f"both of {route} are noted", every=0.2)
+    until(told, f"both of {route} are noted", every=1)  # each look is a process
     return told()
 
 

@@ -17,8 +17,8 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ with suppress(ImportError):
     from sqlalchemy.pool import QueuePool
 
 SECONDS = 0.4
+PROCESSOR_GROUPS = Path("/sys/fs/cgroup/cpu")
 C = ctypes.CDLL(None)
 KEEPS = ctypes.PyDLL(None)
 """Whose functions are called with the GIL held."""
@@ -188,12 +189,35 @@ def collects() -> None:
 
 
 def starves() -> None:
-    """A neighbour has this processor, and the thread is one that anything else goes before."""
-    thread, processors = threading.get_native_id(), os.sched_getaffinity(0)
+    """The thread may compute, and gets a twentieth of a processor for it."""
     end = time.thread_time() + 0.03
+    with starved(threading.get_native_id()):
+        while time.thread_time() < end: pass  # here  # fmt: skip  # noqa: E701
+
+
+def may_throttle() -> bool:
+    """Whether a quota of processor time can be given to a single thread (cgroups of version 1, root)."""
+    return os.access(PROCESSOR_GROUPS / "tasks", os.W_OK) and (PROCESSOR_GROUPS / "cpu.cfs_quota_us").exists()
+
+
+@contextmanager
+def starved(thread: int) -> Iterator[None]:
+    """By a quota; where there is none, by a neighbour (`busy_processor`), before whom the thread gives way."""
+    if may_throttle():
+        group = PROCESSOR_GROUPS / f"tricorn-test-{os.getpid()}"
+        group.mkdir()
+        (group / "cpu.cfs_quota_us").write_text("5000")  # in each 100 ms
+        (group / "tasks").write_text(str(thread))
+        try:
+            yield
+        finally:
+            (PROCESSOR_GROUPS / "tasks").write_text(str(thread))
+            group.rmdir()
+        return
+    processors = os.sched_getaffinity(0)
     os.sched_setaffinity(thread, {min(processors)})
     os.setpriority(os.PRIO_PROCESS, thread, 19)
-    while time.thread_time() < end: pass  # here  # fmt: skip  # noqa: E701
+    yield
     os.sched_setaffinity(thread, processors)
     os.setpriority(os.PRIO_PROCESS, thread, 0)
 

@@ -17,7 +17,7 @@ from tests.integration.doctor.patient import Patient, functions
 
 PYTHONS = [pytest.param(minor, id=f"3.{minor}") for minor in MINORS] + [pytest.param(None, id="static")]
 IS_WHOLE = os.environ.get("TRICORN_WHOLE_TABLE") == "1"
-ONE_OF_EACH_KIND = ("3.11", "3.13", "static")
+ONE_OF_EACH_KIND = ("3.13", "static")
 """Frames are found in one way up to 3.12, in another from 3.13 on, and without a libpython."""
 
 SOME = [each for each in PYTHONS if IS_WHOLE or each.id in ONE_OF_EACH_KIND]
