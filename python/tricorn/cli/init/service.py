@@ -63,7 +63,7 @@ class Service(Record):
 
     @property
     def addresses(self) -> list[TcpAddress | UnixAddress | FdAddress]:
-        return [parse(text) for text in self.config.bind]
+        return [door.address for door in self.config.doors]
 
     @property
     def tcp(self) -> list[TcpAddress]:
