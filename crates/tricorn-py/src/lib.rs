@@ -13,6 +13,7 @@
 //! * `functions.rs`: C functions bound to objects of ours.
 //! * `panics.rs`: what a panic costs.
 //! * `pieces.rs`: `bytes` as pieces of a reply.
+//! * `doors.rs`: what differs from listener to listener; `tls.rs`: certificates, for the arbiter.
 //! * `ends.rs`: the addresses of a connection.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
@@ -33,6 +34,7 @@ mod call;
 mod context;
 mod core;
 mod doctor;
+mod doors;
 mod ends;
 mod forked;
 mod functions;
@@ -57,6 +59,7 @@ mod service;
 mod stack;
 mod sync;
 mod text;
+mod tls;
 mod transport;
 mod wsgi;
 
@@ -102,6 +105,8 @@ mod _core {
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
     use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
+    #[pymodule_export]
+    use crate::tls::{check_tls, publish_tls, suite_names, tls_page_bytes};
     #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]

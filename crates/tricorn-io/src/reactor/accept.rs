@@ -265,7 +265,7 @@ impl Reactor {
         let Newcomer { socket, peer, listener, protocol } = newcomer;
         let origin = Origin { peer, listener, trusted: self.config.policy.trust.allows(peer.ip()) };
         let mut conn = Conn::new(Stream::new(socket), origin, Wire::new(protocol));
-        conn.opens = self.config.proxy_protocol.is_some();
+        conn.opens = self.config.proxy_protocol_at(listener).is_some();
         let token = self.conns.insert(conn);
         self.board.add(Word::Accepted, 1);
         self.board.set(Word::Connections, self.connections() as u64);

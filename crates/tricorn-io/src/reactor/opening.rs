@@ -18,7 +18,7 @@ pub(super) enum Opened {
 /// Looks at the first bytes of a connection, and takes out those of a header.
 #[cold]
 pub(super) fn open(origin: &mut Origin, request: &mut Request, config: &Config) -> Result<Opened, Box<Refusal>> {
-    let Some(wanted) = &config.proxy_protocol else { return Ok(Opened::Over(None)) };
+    let Some(wanted) = config.proxy_protocol_at(origin.listener) else { return Ok(Opened::Over(None)) };
     match proxy_protocol::open(request.unread(), wanted.accepts)? {
         Opening::NeedMore => Ok(Opened::NeedMore),
         Opening::Absent if wanted.required => {

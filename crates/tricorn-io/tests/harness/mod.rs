@@ -176,6 +176,8 @@ pub fn config() -> Config {
         queue_order: tricorn_io::QueueOrder::Fifo,
         max_concurrency: tricorn_io::MaxConcurrency::Unlimited,
         proxy_protocol: None,
+        doors: Vec::new(),
+        tls: None,
         fault: None,
         max_requests: 0,
         messages: None,
