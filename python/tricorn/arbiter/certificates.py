@@ -24,8 +24,6 @@ from tricorn.unpatched import time
 DAY = 86_400
 SOON = 14 * DAY
 """Seconds before its end from which on a certificate is warned about."""
-LONG_KEY = 3072
-"""Bits of RSA: a signature with more takes milliseconds, on the thread that does handshakes."""
 SECOND_LOOK = 1.0
 """Seconds after which broken files are looked at again: a certificate and its key are not written at the same time."""
 NEVER = float("inf")
@@ -193,13 +191,8 @@ def ends(facts: Iterable[Facts], now: float) -> Iterable[str]:
 
 def _warnings(facts: Iterable[Facts]) -> Iterable[str]:
     for each in facts:
-        yield from each["warnings"]
-        kind, _, bits = each["key"].partition(" ")
-        if kind == "RSA" and bits.isdecimal() and int(bits) > LONG_KEY:
-            yield (
-                f"The key of {each['label']} is RSA with {bits} bits: each full handshake takes milliseconds of a "
-                "worker. ECDSA (P-256), or RSA with 2,048 bits, takes a tenth."
-            )
+        for warning in each["warnings"]:
+            yield f"The certificate {each['label']}: {warning}."
 
 
 def _days(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 
 from tricorn.config.tls import Plan, encrypted, is_encrypted
@@ -45,7 +46,7 @@ def read(plan: Plan) -> Bundle:
         "suites": None if plan.suites is None else list(plan.suites),
         "alpn": list(plan.alpn),
         "require_sni": plan.require_sni,
-        "ticket_lifetime": plan.ticket_lifetime,
+        "ticket_lifetime": math.ceil(plan.ticket_lifetime),
         "key_log": plan.key_log,
     }
 

@@ -48,6 +48,8 @@ def parse(text: str) -> Door:
     text = text.strip()
     scheme, _, rest = text.partition(":")
     protocol, plus, place = scheme.lower().partition("+")
+    if "," in text:
+        raise Refused("expected one address; several are given apart, as in -b ADDRESS -b ADDRESS")
     has_scheme = bool(plus) or rest.startswith("//")
     if has_scheme and protocol in ABSENT:
         raise Refused(f"this version of tricorn does not speak {ABSENT[protocol]}: expected http:// or https://")

@@ -62,6 +62,7 @@ class TestGrammar:
             ("https://:443?proxy_protocol_required=maybe", "expected proxy_protocol_required=on|off, got 'maybe'"),
             ("https://:443?proxy_protocol=v1&proxy_protocol=v2", "proxy_protocol is said twice"),
             ("https://:443?proxy_protocol=off&proxy_protocol_required=on", "contradicts proxy_protocol=off"),
+            ("a:1,http://b:2", "expected one address; several are given apart, as in -b ADDRESS -b ADDRESS"),
             (":80?proxy_protocol=v2", "is not a valid port number"),
         ],
     )
