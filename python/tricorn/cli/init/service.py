@@ -66,6 +66,11 @@ class Service(Record):
         return [door.address for door in self.config.doors]
 
     @property
+    def in_the_clear(self) -> list[TcpAddress | UnixAddress | FdAddress]:
+        """Those at which a proxy speaks HTTP."""
+        return [door.address for door in self.config.doors if not door.tls]
+
+    @property
     def tcp(self) -> list[TcpAddress]:
         return [address for address in self.addresses if isinstance(address, TcpAddress)]
 
