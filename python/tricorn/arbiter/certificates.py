@@ -35,11 +35,10 @@ Facts = Mapping[str, Any]
 class Certificates:
     """Of one generation."""
 
-    def __init__(self, plan: Plan, tickets: Tickets, log: Logger, interval: float) -> None:
+    def __init__(self, plan: Plan, tickets: Tickets, interval: float) -> None:
         """`interval`: seconds between two looks at the files; 0: none."""
         self._plan = plan
         self._tickets = tickets
-        self._log = log
         self._interval = interval
         self._bundle: tls_files.Bundle = {}
         self._look: tls_files.Look = {}
@@ -54,39 +53,39 @@ class Certificates:
         memory.release()  # it has private keys: nothing but forks gets it
         self.page = memory.view
 
-    def open(self, now: float) -> None:
+    def open(self, now: float, log: Logger) -> None:
         """Reads, judges and publishes. Raises ConfigError."""
         self._look = tls_files.look(self._plan)
-        self._take(tls_files.read(self._plan), now)
+        self._take(tls_files.read(self._plan), now, log)
         self._next_look = now + self._interval if self._interval else NEVER
 
     def next_look(self) -> float:
         return min(self._next_look, self._next_rotation, self._next_warning)
 
-    def look(self, now: float) -> None:
+    def look(self, now: float, log: Logger) -> None:
         """Does what is due: files that have changed, keys of tickets, and a word about certificates that end."""
         if now >= self._next_look:
             self._next_look = now + self._interval
-            self._look_at_files(now)
+            self._look_at_files(now, log)
         if now >= self._next_rotation:
             try:
                 self._publish(self._bundle, now)
             except ConfigError as error:
-                self._log.error("Keys of TLS tickets cannot be changed, and those of before stay in force: %s", error)
+                log.error("Keys of TLS tickets cannot be changed, and those of before stay in force: %s", error)
                 self._next_rotation = now + DAY
         if now >= self._next_warning:
             self._next_warning = now + DAY
-            self._warn_of_ends()
+            self._warn_of_ends(log)
 
-    def _look_at_files(self, now: float) -> None:
+    def _look_at_files(self, now: float, log: Logger) -> None:
         found = tls_files.look(self._plan)
         if found == self._look:
             return
         try:
-            self._take(tls_files.read(self._plan), now)
+            self._take(tls_files.read(self._plan), now, log)
         except ConfigError as error:
             if found == self._tried:
-                self._log.error("TLS files have changed, and those of before stay in force: %s", error)
+                log.error("TLS files have changed, and those of before stay in force: %s", error)
                 self._look = found
             else:
                 self._tried = found
@@ -94,7 +93,7 @@ class Certificates:
         else:
             self._look = found
 
-    def _take(self, bundle: tls_files.Bundle, now: float) -> None:
+    def _take(self, bundle: tls_files.Bundle, now: float, log: Logger) -> None:
         from tricorn.workers import native
 
         with_keys = {**bundle, "ticket_keys": self._ticket_keys(now)}
@@ -104,12 +103,12 @@ class Certificates:
             raise ConfigError(f"{error}") from None
         self._publish(bundle, now)
         for each in facts:
-            self._log.info("TLS: %s", describe(each))
+            log.info("TLS: %s", describe(each))
         for warning in _warnings(facts):
-            self._log.warning("%s", warning)
+            log.warning("%s", warning)
         self.facts = facts
         self._next_warning = now + DAY
-        self._warn_of_ends()
+        self._warn_of_ends(log)
 
     def _publish(self, bundle: tls_files.Bundle, now: float) -> None:
         from tricorn.workers import native
@@ -130,9 +129,9 @@ class Certificates:
             return tls_files.ticket_keys(self._plan)
         return self._tickets.at(now, self._plan.ticket_lifetime).in_order
 
-    def _warn_of_ends(self) -> None:
+    def _warn_of_ends(self, log: Logger) -> None:
         for warning in ends(self.facts, time.time()):
-            self._log.warning("%s", warning)
+            log.warning("%s", warning)
 
 
 def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
@@ -148,8 +147,8 @@ def make(config: Config, tickets: Tickets, log: Logger) -> Certificates | None:
             next(config.origin(name) for name in tls.CERTIFICATES if not config.is_default(name)),
             ",".join(config.bind),
         )
-    made = Certificates(plan, tickets, log, config.tls_reload)
-    made.open(time.monotonic())
+    made = Certificates(plan, tickets, config.tls_reload)
+    made.open(time.monotonic(), log)
     return made
 
 

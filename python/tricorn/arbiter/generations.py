@@ -17,6 +17,7 @@ from tricorn.config.addresses import Address
 from tricorn.config.config import Config
 from tricorn.config.load import Loaded, Sources
 from tricorn.errors import ConfigError
+from tricorn.log import Logger
 from tricorn.unpatched import time
 from tricorn.workers.application import Application
 
@@ -52,10 +53,10 @@ class Generations:
         """Of all generations."""
         return [each for generation in self._all.values() for each in generation.all_listeners()]
 
-    def certificates(self) -> list[Certificates]:
-        """Of all generations, each once."""
-        found = [generation.certificates for generation in self._all.values()]
-        return list(dict.fromkeys(each for each in found if each is not None))
+    def certificates(self) -> dict[Certificates, Logger]:
+        """Of all generations, each once, and where to tell of them."""
+        found = {each.certificates: each.log for each in self._all.values()}
+        return {each: log for each, log in found.items() if each is not None}
 
     def release_memory(self) -> None:
         """In a worker, which does not hand them out."""

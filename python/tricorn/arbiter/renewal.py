@@ -22,6 +22,6 @@ class Renewal:
 
     def look(self) -> None:
         now = time.monotonic()
-        for each in self._effects.generations.certificates():
+        for each, log in self._effects.generations.certificates().items():
             if now >= each.next_look():
-                each.look(now)
+                each.look(now, log)

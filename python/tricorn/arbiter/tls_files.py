@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping
 
@@ -58,13 +57,15 @@ def ticket_keys(plan: Plan) -> list[bytes]:
 
 def _ticket_key(path: str) -> bytes:
     """All bytes of the file count, whatever another server does with each."""
+    from hashlib import sha256  # brings OpenSSL into the process
+
     text = _read(path)
     if len(text) not in TICKET_KEY_SIZES:
         raise ConfigError(
             f"The file {path} (tls_ticket_keys) has {len(text)} bytes: expected 48 or 80 random ones, as "
             f"`openssl rand 80 > {path}` makes them."
         )
-    return hashlib.sha256(b"tricorn ticket key\0" + text).digest()
+    return sha256(b"tricorn ticket key\0" + text).digest()
 
 
 def _paths(plan: Plan) -> Iterator[str]:

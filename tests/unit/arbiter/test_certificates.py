@@ -78,9 +78,13 @@ def file(tmp_path: Path) -> Path:
 
 def make(file: Path, log: Log, interval: float = 5, **more: Any) -> Certificates:
     plan = Plan(certificates=(Pair(str(file), str(file)),), **{"ticket_lifetime": 100.0, **more})
-    made = Certificates(plan, Tickets(), log, interval)  # type: ignore[arg-type]
-    made.open(NOW)
+    made = Certificates(plan, Tickets(), interval)
+    made.open(NOW, log)  # type: ignore[arg-type]
     return made
+
+
+def look(made: Certificates, now: float, log: Log) -> None:
+    made.look(now, log)  # type: ignore[arg-type]
 
 
 def change(file: Path, text: str) -> None:
@@ -104,12 +108,12 @@ class TestLook:
     ) -> None:
         made = make(file, log)
         assert made.next_look() == NOW + 5
-        made.look(NOW + 5)
+        look(made, NOW + 5, log)
         assert (len(core.published), made.next_look()) == (1, NOW + 10)
         change(file, "2B")
-        made.look(NOW + 9)
+        look(made, NOW + 9, log)
         assert len(core.published) == 1, "not before its time"
-        made.look(NOW + 10)
+        look(made, NOW + 10, log)
         assert [bundle["certificates"][0][1] for bundle in core.published] == [b"1A", b"2B"]
         assert "serial 2B" in log.lines[-1]
 
@@ -117,7 +121,7 @@ class TestLook:
         made = make(file, log, interval=0, ticket_lifetime=0)
         assert made.next_look() == NOW + DAY  # a word about the end
         change(file, "2B")
-        made.look(NOW + 4 * DAY)
+        look(made, NOW + 4 * DAY, log)
         assert len(core.published) == 1
 
     def test_what_is_broken_leaves_those_of_before_in_force_and_is_told_once(
@@ -126,13 +130,13 @@ class TestLook:
         made = make(file, log)
         change(file, "broken")
         for second in range(5, 60):
-            made.look(NOW + second)
+            look(made, NOW + second, log)
         errors = [line for line in log.lines if line.startswith("error")]
         assert errors == [f"error: TLS files have changed, and those of before stay in force: {file}: no certificate"]
         assert made.facts[0]["serial"] == "1A"
         assert all(bundle["certificates"][0][1] == b"1A" for bundle in core.published)
         change(file, "3C")
-        made.look(NOW + 65)
+        look(made, NOW + 65, log)
         assert made.facts[0]["serial"] == "3C"
 
     def test_a_certificate_that_comes_a_moment_before_its_key_is_no_error(
@@ -140,10 +144,10 @@ class TestLook:
     ) -> None:
         made = make(file, log)
         change(file, "broken")
-        made.look(NOW + 5)
+        look(made, NOW + 5, log)
         assert made.next_look() == NOW + 6
         change(file, "2B")
-        made.look(NOW + 6)
+        look(made, NOW + 6, log)
         assert made.facts[0]["serial"] == "2B"
         assert not [line for line in log.lines if line.startswith("error")]
 
@@ -158,7 +162,7 @@ class TestTickets:
     def test_keys_are_changed_each_half_of_the_lifetime(self, core: Core, log: Log, file: Path) -> None:
         made = make(file, log, interval=0)
         assert made.next_look() == NOW + 50
-        made.look(NOW + 50)
+        look(made, NOW + 50, log)
         first, second = (bundle["ticket_keys"] for bundle in core.published)
         assert (second[0], second[1]) == (first[2], first[0])
         assert made.next_look() == NOW + 100
@@ -172,10 +176,10 @@ class TestTickets:
         key = tmp_path / "ticket.key"
         key.write_bytes(b"k" * 80)
         made = make(file, log, ticket_files=(str(key),))
-        made.look(NOW + 200)
+        look(made, NOW + 200, log)
         assert len(core.published) == 1
         change(key, "K" * 80)
-        made.look(NOW + 400)
+        look(made, NOW + 400, log)
         assert core.published[0]["ticket_keys"] != core.published[1]["ticket_keys"]
 
 
@@ -200,9 +204,9 @@ class TestWarnings:
     def test_once_a_day(self, core: Core, log: Log, file: Path) -> None:
         core.not_after = time.time() + 3 * DAY
         made = make(file, log, interval=0, ticket_lifetime=0)
-        made.look(NOW + DAY)
-        made.look(NOW + DAY + 1)
-        made.look(NOW + 2 * DAY)
+        look(made, NOW + DAY, log)
+        look(made, NOW + DAY + 1, log)
+        look(made, NOW + 2 * DAY, log)
         assert len([line for line in log.lines if line.startswith("warning")]) == 3
 
     def test_what_the_core_says_is_told_with_the_file(self, core: Core, log: Log, file: Path) -> None:
