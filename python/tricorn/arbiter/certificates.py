@@ -59,6 +59,11 @@ class Certificates:
         self._take(tls_files.read(self._plan), now, log)
         self._next_look = now + self._interval if self._interval else NEVER
 
+    @property
+    def end(self) -> int:
+        """Of the first certificate that ends: seconds since 1970."""
+        return int(max(0, min(each["not_after"] for each in self.facts)))
+
     def next_look(self) -> float:
         return min(self._next_look, self._next_rotation, self._next_warning)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Renewal:
     def __init__(self, effects: Effects) -> None:
         self._effects = effects
+        self._end = 0
+        """What metrics say: when the first certificate ends."""
 
     def next_look(self, now: float) -> float:
         """In the time of `now`, which may be the arbiter's own. Keys of tickets go by the machine's."""
@@ -25,3 +27,8 @@ class Renewal:
         for each, log in self._effects.generations.certificates().items():
             if now >= each.next_look():
                 each.look(now, log)
+        certificates = self._effects.generation.certificates
+        end = 0 if certificates is None else certificates.end
+        if end != self._end:
+            self._end = end
+            self._effects.processes.ledger.certificates_end(end)

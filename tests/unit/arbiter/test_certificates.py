@@ -100,6 +100,7 @@ def test_what_is_in_force_is_told(core: Core, log: Log, file: Path) -> None:
     made = make(file, log)
     assert log.lines == [f"info: TLS: localhost: serial 1A, valid until 2096-10-02, ECDSA P-256 ({file})"]
     assert made.facts[0]["serial"] == "1A"
+    assert made.end == 4_000_000_000
 
 
 class TestLook:

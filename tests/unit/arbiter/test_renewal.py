@@ -22,9 +22,23 @@ class Due:
         self.looks.append((now, log))
 
 
-def renewal(*dues: Due) -> Renewal:
+def renewal(*dues: Due, end: int = 0) -> Renewal:
     generations: Any = SimpleNamespace(certificates=lambda: {due: f"log {n}" for n, due in enumerate(dues)})
-    return Renewal(SimpleNamespace(generations=generations))  # type: ignore[arg-type]
+    generation = SimpleNamespace(certificates=SimpleNamespace(end=end) if end else None)
+    processes = SimpleNamespace(ledger=SimpleNamespace(certificates_end=ENDS.append))
+    effects: Any = SimpleNamespace(generations=generations, generation=generation, processes=processes)
+    return Renewal(effects)
+
+
+ENDS: list[int] = []
+
+
+def test_metrics_are_told_when_the_first_certificate_ends() -> None:
+    ENDS.clear()
+    made = renewal(end=4711)
+    made.look()
+    made.look()
+    assert ENDS == [4711]
 
 
 def test_without_certificates_there_is_nothing_to_look_at() -> None:
