@@ -68,6 +68,17 @@ class TestLook:
         (tmp_path / "new").rename(tmp_path / "data")
         assert tls_files.look(plan) != before
 
+    def test_nor_does_it_matter_that_the_file_is_a_link(self, tmp_path: Path) -> None:
+        for number in "12":
+            (tmp_path / number).write_text("same")
+            os.utime(tmp_path / number, ns=(1, 1))
+        link = tmp_path / "live.pem"
+        link.symlink_to("1")
+        plan = Plan(certificates=(Pair(str(link), str(link)),))
+        before = tls_files.look(plan)
+        (tmp_path / "1").write_text("renewed")
+        assert tls_files.look(plan) != before
+
     def test_a_file_that_is_gone_is_seen(self, plan: Plan, tmp_path: Path) -> None:
         (tmp_path / "key.pem").unlink()
         assert tls_files.look(plan)[str(tmp_path / "key.pem")] is None

@@ -78,6 +78,7 @@ class TestTheDefault:
         before = dict(vars(ssl.SSLContext))
         plan(unchanged, issued)
         assert dict(vars(ssl.SSLContext)) == before
+        assert "load_cert_chain" not in vars(ssl.SSLContext), "it is the base class's"
 
 
 class TestWhatIsTakenOver:
@@ -167,6 +168,14 @@ class TestWhatIsRefused:
         sentence = self.refused(lambda config, factory: context, issued)
         assert "load_cert_chain() was not called while the hook ran" in sentence
         assert "inside of the hook" in sentence
+
+    def test_a_context_without_a_certificate(self, issued: Issued) -> None:
+        def hook(config: Any, factory: object) -> ssl.SSLContext:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.set_alpn_protocols(["http/1.1"])
+            return context
+
+        assert "load_cert_chain() was not called" in self.refused(hook, issued)
 
     def test_what_is_no_context(self, issued: Issued) -> None:
         assert "has returned NoneType: expected an ssl.SSLContext" in self.refused(lambda config, factory: None, issued)
