@@ -30,7 +30,7 @@ TLS = (
         "a hook alone asks for no TLS, as under gunicorn",
         f"{CONFIG}/config.py",
         "return self.certfile is not None or bool(self.certificate)",
-        "return self.certfile is not None or bool(self.certificate) or self.value('ssl_context').__name__ == '<lambda>'",
+        "return not self.is_default('ssl_context') or self.certfile is not None or bool(self.certificate)",
         ("tests/unit/config/test_tls.py",),
     ),
     Fault(
