@@ -12,6 +12,7 @@ import pytest
 
 from tests.harness import Site, until
 from tests.harness.certificates import Authority, Issued
+from tests.harness.classes import EVERY, SERVERS_OF_CLASSES, configured, each
 from tests.harness.load import CLOSE, Load
 from tests.harness.server import free_port
 from tests.harness.tls import SecureWire, client
@@ -43,6 +44,20 @@ def put(issued: Issued, of: Issued) -> None:
 def serial(server: Site, context: ssl.SSLContext) -> str:
     with SecureWire(server.address, context) as wire:
         return wire.serial
+
+
+@pytest.mark.parametrize("worker_class", each(*EVERY, *SERVERS_OF_CLASSES))
+def test_a_configuration_of_gunicorns_is_served_by_every_class(worker_class: str, authority: Authority) -> None:
+    issued = authority.issue("server")
+    lines = (
+        "ssl_version = 2\ncert_reqs = 0\nsuppress_ragged_eofs = True\ndo_handshake_on_connect = False\nciphers = None\n"
+    )
+    with site(issued, configured(worker_class) + lines) as server:
+        server.log.wait(rf"Listening at: https://127\.0\.0\.1:{server.port} ")
+        for version in ("1.2", "1.3"):
+            with SecureWire(server.address, client(authority, version)) as wire:
+                assert wire.get("/hello").text == "Hello\n"
+                assert wire.serial == issued.serial
 
 
 def test_a_new_certificate_is_taken_without_a_reload(authority: Authority) -> None:

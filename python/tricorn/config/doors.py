@@ -46,10 +46,10 @@ class Door(Record):
 def parse(text: str) -> Door:
     """Reads what `bind` says of one listener; Refused says what is wrong with it."""
     text = text.strip()
+    if "://" in text.partition(",")[2]:  # a comma alone may be one of a path
+        raise Refused("expected one address; several are given apart, as in -b ADDRESS -b ADDRESS")
     scheme, _, rest = text.partition(":")
     protocol, plus, place = scheme.lower().partition("+")
-    if "," in text:
-        raise Refused("expected one address; several are given apart, as in -b ADDRESS -b ADDRESS")
     has_scheme = bool(plus) or rest.startswith("//")
     if has_scheme and protocol in ABSENT:
         raise Refused(f"this version of tricorn does not speak {ABSENT[protocol]}: expected http:// or https://")

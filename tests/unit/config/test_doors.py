@@ -25,6 +25,7 @@ class TestGrammar:
             ("https://0.0.0.0:443", Door(HTTPS, True)),
             ("https://:443", Door(HTTPS, True)),
             ("HTTPS://[::]:443", Door(TcpAddress("::", 443), True)),
+            ("unix:/a,b", Door(UnixAddress("/a,b"))),
             ("http+unix:a.sock", Door(UnixAddress("a.sock"), False)),
             ("https+unix:/run/a.sock", Door(UnixAddress("/run/a.sock"), True)),
             ("https+unix:///run/a.sock", Door(UnixAddress("/run/a.sock"), True)),
