@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from tricorn.config import doors
 from tricorn.config.settings.tls import Tls
 from tricorn.errors import ConfigError
 from tricorn.record import Record, replace
@@ -77,8 +78,8 @@ def check(config: Config) -> None:
         )
     if config.has_certificate or has_hook(config):
         return
-    for text, door in zip(config.bind, config.doors, strict=False):
-        if door.tls:
+    for text in config.bind:
+        if doors.parse(text).tls:
             raise ConfigError(
                 f"{text} (from {config.origin('bind')}) speaks TLS, and there is no certificate. Set certfile and "
                 "keyfile, or certificate; `tricorn dev-cert` makes one for development."
