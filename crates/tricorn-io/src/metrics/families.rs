@@ -75,6 +75,8 @@ pub(super) enum Source {
     RouteDurations,
     /// Words of the arbiter.
     Arbiter(LedgerWord),
+    /// The same where it is not 0.
+    SomeArbiter(LedgerWord),
     Named(LedgerWord, &'static [&'static str]),
     /// In how many states workers are.
     States(&'static [(&'static str, State)]),
@@ -105,7 +107,7 @@ use Kind::{Counter, Gauge, Histogram};
 use Source::*;
 
 #[rustfmt::skip]
-pub static FAMILIES: [Family; 71] = [
+pub static FAMILIES: [Family; 72] = [
     row(Histogram, "request_duration_seconds", "", "Time from a request's first byte to the last write of its response, of requests that met the application.", Durations(TOTAL_TIME)),
     row(Histogram, "queue_duration_seconds", "", "Time that complete requests waited for the application.", Durations(QUEUE_TIME)),
     row(Histogram, "application_duration_seconds", "", "Time from the call of the application to the last piece of its response.", Durations(APP_TIME)),
@@ -150,6 +152,7 @@ pub static FAMILIES: [Family; 71] = [
     row(Gauge, "workers", "state", "Workers there are.", States(&[("booting", State::Booting), ("serving", State::Serving), ("draining", State::Draining)])),
     row(Gauge, "workers_target", "", "Workers that are wanted.", Arbiter(LedgerWord::Target)),
     row(Gauge, "generation", "", "The number of the generation in force; each reload makes one.", Arbiter(LedgerWord::Generation)),
+    row(Gauge, "tls_certificate_not_after_seconds", "", "When the first certificate ends that is in force, in seconds since 1970; only with TLS.", SomeArbiter(LedgerWord::CertificateEnds)),
     row(Gauge, "connections", "", "Connections that are open.", Sum(Word::Connections)),
     row(Gauge, "tls_handshakes_pending", "", "Handshakes of TLS that are under way.", SomeSum(Word::TlsHandshakes)),
     row(Gauge, "requests_running", "", "Requests that are with the application.", Sum(Word::InFlight)),
