@@ -96,7 +96,7 @@ impl Secured {
             Some(byte) if byte.is_ascii_alphabetic() => return Err(Shaken::Plain(incoming.to_vec())),
             _ => return Err(Shaken::Failed(Failure::new(Reason::Garbage, "it speaks neither TLS nor HTTP"))),
         }
-        let link = Link::new(source.config()).map_err(Shaken::Failed)?;
+        let link = source.session().map_err(Shaken::Failed)?;
         Ok(Secured { link: Mutex::new(link), facts: OnceLock::new() })
     }
 
