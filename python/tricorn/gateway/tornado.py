@@ -34,6 +34,7 @@ from tornado.netutil import is_valid_ip
 
 from tricorn.gateway.call import ACCEPTED, BEHIND, EXCESS
 from tricorn.gateway.reports import to_log
+from tricorn.gateway.tls_session import Session
 from tricorn.gateway.tornado_headers import fields_of, make_headers
 from tricorn.gateway.tornado_wsgi import RequestDelegate, wsgi_of
 
@@ -477,6 +478,14 @@ class StreamView:
 
     def set_nodelay(self, value: bool) -> None:
         """The core sends at once anyway."""
+
+    @property
+    def socket(self) -> Session:
+        """For `request.get_ssl_certificate`; there is none without TLS."""
+        facts = self._connection.call.tls
+        if facts is None:
+            raise AttributeError("The connection is in the clear: it has no certificates.")
+        return Session(facts)
 
 
 def is_about_answer(error: HTTPInputError) -> bool:
