@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Everything each crate may name in [dependencies]: adding one is a decision, made here and explained in the commit.
 ALLOWED = {
     "tricorn-proto": {"httparse", "memchr", "itoa", "flate2", "sha1_smol"},
-    "tricorn-io": {"tricorn-proto", "tricorn-doctor", "rustix", "libc", "serde_json"},
+    "tricorn-io": {"tricorn-proto", "tricorn-doctor", "rustix", "libc", "serde_json", "rustls", "aws-lc-rs"},
     "tricorn-py": {"tricorn-proto", "tricorn-io", "tricorn-load", "tricorn-doctor", "pyo3", "rustc-hash"},
     "tricorn-load": {"tricorn-proto", "rustix", "serde", "serde_json", "hdrhistogram", "base64"},
     "tricorn-doctor": {"framehop", "object", "rustc-demangle", "rustix", "libc", "serde", "serde_json"},

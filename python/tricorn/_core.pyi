@@ -33,6 +33,7 @@ __all__ = [
     "access_object",
     "basic_auth_user",
     "check_access_log_format",
+    "check_tls",
     "check_upload_dir",
     "doctor_look",
     "doctor_walk",
@@ -42,8 +43,11 @@ __all__ = [
     "load",
     "metric_families",
     "pages_in_use",
+    "publish_tls",
     "route_bytes",
     "scoreboard_bytes",
+    "suite_names",
+    "tls_page_bytes",
     "upload_dir_in_memory",
 ]
 
@@ -73,6 +77,27 @@ def route_bytes(named: int, workers: int) -> int:
 
 def scoreboard_bytes(entries: int) -> int:
     """The size of the page of a worker that runs so many requests at once: a multiple of 4096."""
+
+def tls_page_bytes() -> int:
+    """The size of the page of certificates, keys and lists that workers share."""
+
+def suite_names() -> list[str]:
+    """IANA's names of the cipher suites there are."""
+
+def check_tls(bundle: dict[str, Any]) -> list[dict[str, Any]]:
+    """Judges all that TLS doors need: one dictionary for each certificate.
+
+    Its keys are `label`, `names`, `serial` (hexadecimal), `not_after` (seconds since 1970), `key` ("ECDSA P-256") and
+    `warnings`. Raises `ValueError` with a sentence for what is wrong.
+
+    The keys of a bundle are `certificates`, a list of (label, chain, key, OCSP response or None), the first of which is
+    the default; `ca`, PEM or None; `crls`, each PEM or DER; `client_certificates`, "none", "optional" or "required";
+    `min_version` and `max_version`, "1.2" or "1.3"; `suites`, IANA's names or None for all; `alpn`; `require_sni`;
+    `ticket_keys`, of 32 bytes each, the newest first; `ticket_lifetime` in seconds; `key_log`, a path or None.
+    """
+
+def publish_tls(page: Any, bundle: dict[str, Any]) -> None:
+    """Judges a bundle as `check_tls` does, and puts it into the page; on `ValueError` that is as before."""
 
 def access_escape(text: str) -> str:
     """Text of a client, made harmless for a line of the access log."""
@@ -269,6 +294,9 @@ class Ledger:
 
     def publish(self, target: int, generation: int) -> None:
         """How many workers are wanted, and which generation is in force."""
+
+    def certificates_end(self, seconds: int) -> None:
+        """When the first certificate in force ends, since 1970; 0: there is none."""
 
 @final
 class Snapshot:
@@ -577,6 +605,8 @@ class Call:
     def fields(self) -> dict[str, list[str]]: ...
     @property
     def scheme(self) -> str: ...
+    @property
+    def tls(self) -> dict[str, Any] | None: ...
     @property
     def peer(self) -> tuple[str, int] | None: ...
     @property

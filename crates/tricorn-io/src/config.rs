@@ -1,6 +1,7 @@
 //! Everything the core is told. One per worker, immutable.
 use crate::clock::SECOND;
 use crate::stream::Stream;
+use crate::tls::Source;
 use crate::wait_sites::WaitSite;
 use rustix::fd::OwnedFd;
 use std::any::Any;
@@ -64,6 +65,10 @@ pub struct Config {
     pub policy: HeadPolicy,
     /// A balancer announces connections by the PROXY protocol; `None`: that is not looked for.
     pub proxy_protocol: Option<Box<ProxyProtocol>>,
+    /// What differs from listener to listener, in their order; listeners without a door are plain ones.
+    pub doors: Vec<Door>,
+    /// What doors with TLS need.
+    pub tls: Option<Box<TlsDoors>>,
     /// Requests have ids (`X-Request-ID`).
     pub request_id: bool,
     pub admin: Box<AdminPaths>,
@@ -116,6 +121,26 @@ pub struct Config {
     pub graceful_timeout: u64,
 }
 
+/// What the clients of one listener meet.
+#[derive(Debug, Clone, Default)]
+pub struct Door {
+    pub tls: bool,
+    /// As [`Config::proxy_protocol`], for this one alone.
+    pub proxy_protocol: Option<Box<ProxyProtocol>>,
+}
+
+/// What doors with TLS need.
+#[derive(Debug, Clone)]
+pub struct TlsDoors {
+    pub source: Arc<Source>,
+    /// Time from the acceptance of a connection to the end of its handshake.
+    pub handshake_timeout: u64,
+    /// Most handshakes under way; beyond it silent clients are closed, then no more are accepted.
+    pub pending_handshakes: usize,
+    /// Plain HTTP is sent to https, and not refused.
+    pub redirect: bool,
+}
+
 /// Who may announce connections, and how.
 #[derive(Debug, Clone)]
 pub struct ProxyProtocol {
@@ -126,6 +151,19 @@ pub struct ProxyProtocol {
 }
 
 impl Config {
+    /// Whether a balancer announces the connections of this listener.
+    #[inline]
+    pub(crate) fn proxy_protocol_at(&self, listener: u16) -> Option<&ProxyProtocol> {
+        let door = self.doors.get(usize::from(listener));
+        door.map_or(&self.proxy_protocol, |door| &door.proxy_protocol).as_deref()
+    }
+
+    /// Whether the clients of this listener speak TLS.
+    #[inline]
+    pub(crate) fn is_tls_at(&self, listener: u16) -> bool {
+        self.doors.get(usize::from(listener)).is_some_and(|door| door.tls)
+    }
+
     /// How fast a body has to come.
     #[inline]
     pub(crate) fn body_rate(&self) -> BodyRate {

@@ -32,8 +32,10 @@ mod one_queue;
 mod peer;
 pub mod reactor;
 mod scoreboard;
+mod secured;
 mod stream;
 mod sys;
+pub mod tls;
 mod wait_sites;
 mod waiting;
 mod websocket;
@@ -41,7 +43,9 @@ mod websocket;
 pub use access_log::AccessLog;
 pub use active::{Active, Departure, Effects, Read};
 pub use collectors::{Address, Policy, Relay, Socket};
-pub use config::{Allocate, BodyBuffer, Config, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received};
+pub use config::{
+    Allocate, BodyBuffer, Config, Door, Failpoint, MaxConcurrency, ProxyProtocol, QueueOrder, Received, TlsDoors,
+};
 pub use engine::buffering::Behind;
 pub use engine::{Engine, Wake};
 pub use exchange::body::{Body, can_spool_to, spools_to_memory};
@@ -70,6 +74,7 @@ pub use scoreboard::{
 pub use stream::Stream;
 pub use sys::channel::Channel;
 pub use sys::enlarge_signal_stack;
+pub use sys::fds::shared_words;
 pub use sys::files::{descriptor_limit, duplicate, file_size, open_file};
 pub use sys::fork::{exit_at_once, is_child};
 pub use tricorn_doctor::{Marks, Memory, PyFrame, offsets_of};

@@ -1,4 +1,5 @@
 //! `Core`: the engine as Python sees it, and the loop of an app thread.
+use crate::doors;
 use crate::late::{self, Errors, Thread};
 use crate::logs;
 use crate::memory::{ledger_of, memory, routes_of};
@@ -29,7 +30,9 @@ impl Core {
     #[new]
     fn new(listeners: Vec<RawFd>, options: &Bound<'_, PyDict>, scoreboard: PyBuffer<u8>) -> PyResult<Core> {
         panics::watch();
-        let CoreOptions { config, sendfile } = options::read(options)?;
+        let CoreOptions { mut config, sendfile } = options::read(options)?;
+        let tls_page = doors::tls_page(options)?;
+        config.tls = doors::tls_doors(options, &config.doors, tls_page.as_ref())?;
         let (threads, hub) = (config.threads, config.hub);
         let board = page_of(&scoreboard, threads)?;
         let logs = logs::open(options, config.fault)?;
@@ -44,7 +47,7 @@ impl Core {
         if let Some(group) = &group {
             engine.open_group(siblings(group, &scoreboard, threads, slot)?);
         }
-        engine.keep(Box::new((scoreboard, group)));
+        engine.keep(Box::new((scoreboard, group, tls_page)));
         let late = late::Raiser::new(if hub { 0 } else { threads });
         Ok(Core { engine: Arc::new(engine), sendfile, late, when_woken: PyOnceLock::new() })
     }

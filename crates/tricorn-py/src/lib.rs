@@ -9,11 +9,14 @@
 //! * `call/`: requests for servers that are made of Python classes, tornado's for one.
 //! * `transport/`: libraries that bring a protocol of their own.
 //! * `late.rs`: exceptions for application calls that take too long.
+//! * `given.rs`: options by name.
 //! * `options.rs`: settings into the core's configuration.
 //! * `functions.rs`: C functions bound to objects of ours.
 //! * `panics.rs`: what a panic costs.
 //! * `pieces.rs`: `bytes` as pieces of a reply.
+//! * `doors.rs`: what differs from listener to listener; `tls.rs`: certificates, for the arbiter.
 //! * `ends.rs`: the addresses of a connection.
+//! * `session.rs`: what is told of a client's session of TLS.
 //! * `forked.rs`: the end of a process that the application forked.
 //! * `access.rs`: lines of the access log that go through Python's loggers.
 //! * `load.rs`: the load generator, for `tricorn load`.
@@ -33,9 +36,11 @@ mod call;
 mod context;
 mod core;
 mod doctor;
+mod doors;
 mod ends;
 mod forked;
 mod functions;
+mod given;
 mod green;
 mod holders;
 mod late;
@@ -54,9 +59,11 @@ mod routes;
 mod samples;
 mod scoreboard;
 mod service;
+mod session;
 mod stack;
 mod sync;
 mod text;
+mod tls;
 mod transport;
 mod wsgi;
 
@@ -102,6 +109,8 @@ mod _core {
     use crate::scoreboard::{Ledger, RunningRequest, Scoreboard, Snapshot};
     #[pymodule_export]
     use crate::scoreboard::{histogram_edges, is_metric_file, metric_families, pages_in_use};
+    #[pymodule_export]
+    use crate::tls::{check_tls, publish_tls, suite_names, tls_page_bytes};
     #[pymodule_export]
     use crate::transport::{Transport, TransportGateway};
     #[pymodule_export]

@@ -2,7 +2,8 @@
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use tricorn_io::{Ledger, Routes};
+use std::sync::atomic::AtomicU64;
+use tricorn_io::{Ledger, Routes, shared_words};
 
 /// The ledger in a buffer that outlives it.
 pub fn ledger_of(buffer: &PyBuffer<u8>) -> PyResult<Ledger> {
@@ -18,6 +19,13 @@ pub fn routes_of(buffer: &PyBuffer<u8>) -> PyResult<Routes> {
     // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the pages.
     let routes = unsafe { Routes::over(address, buffer.len_bytes()) };
     routes.ok_or_else(|| PyValueError::new_err("these are no pages of routes"))
+}
+
+/// The words of a buffer that outlives them.
+pub fn words_of(buffer: &PyBuffer<u8>, wanted: usize, name: &str) -> PyResult<&'static [AtomicU64]> {
+    let address = memory(buffer, wanted, name)?;
+    // SAFETY: checked in `memory`; an exported buffer cannot be unmapped, and the caller keeps it as long as the words.
+    Ok(unsafe { shared_words(address, buffer.len_bytes() / 8) })
 }
 
 /// The first byte of a buffer that is shared by processes.

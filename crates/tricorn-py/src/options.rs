@@ -1,59 +1,19 @@
 //! Settings, as the Python side resolved and validated them, into the core's configuration.
 use crate::buffer::BytesBuffer;
+use crate::doors;
+use crate::given::Options;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::Arc;
-use tricorn_io::clock::SECOND;
-use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, ProxyProtocol, QueueOrder, WaitSite};
+use tricorn_io::{Config, Failpoint, MaxConcurrency, Place, QueueOrder, WaitSite};
 use tricorn_proto::http1::{HeadPolicy, HeaderMap, Leniency, Limits};
 use tricorn_proto::message::FieldList;
 use tricorn_proto::message::grammar::{is_field_value, is_token};
-use tricorn_proto::peer::proxy_protocol::Accepts;
 use tricorn_proto::peer::{ProxyPolicy, Trust};
-
-/// Looks options up and names the one that is missing or of the wrong type.
-pub struct Options<'a, 'py>(pub &'a Bound<'py, PyDict>);
-
-impl<'a, 'py> Options<'a, 'py> {
-    pub fn get<T: for<'x> FromPyObject<'x, 'py, Error = PyErr>>(&self, name: &str) -> PyResult<T> {
-        let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(format!("core option {name}")))?;
-        value.extract::<T>().map_err(|error| PyValueError::new_err(format!("core option {name}: {error}")))
-    }
-
-    /// An option that may be missing, which turns off what it is about.
-    pub fn optional<T: for<'x> FromPyObject<'x, 'py, Error = PyErr> + Default>(&self, name: &str) -> PyResult<T> {
-        if self.0.contains(name)? { self.get(name) } else { Ok(T::default()) }
-    }
-
-    /// A setting in seconds, as nanoseconds.
-    fn seconds(&self, name: &str) -> PyResult<u64> {
-        let seconds: f64 = self.get(name)?;
-        Ok(nanoseconds(seconds))
-    }
-
-    fn optional_seconds(&self, name: &str) -> PyResult<u64> {
-        self.optional(name).map(nanoseconds)
-    }
-
-    /// A pipe from or to the arbiter, duplicated; -1 or nothing: there is none.
-    fn pipe(&self, name: &str) -> PyResult<Option<Arc<OwnedFd>>> {
-        let fd: i32 = if self.0.contains(name)? { self.get(name)? } else { -1 };
-        if fd < 0 {
-            return Ok(None);
-        }
-        let pipe = tricorn_io::duplicate(fd)
-            .map_err(|error| PyOSError::new_err(format!("core option {name}: descriptor {fd}: {error}")))?;
-        Ok(Some(Arc::new(pipe)))
-    }
-}
-
-fn nanoseconds(seconds: f64) -> u64 {
-    (seconds.max(0.0) * SECOND as f64) as u64
-}
 
 /// What `Core` needs to be made.
 pub struct CoreOptions {
@@ -90,7 +50,9 @@ pub fn read(options: &Bound<'_, PyDict>) -> PyResult<CoreOptions> {
         body_disk_total: options.optional("body_disk_total")?,
         upload_dir: upload_dir(&options)?,
         policy: head_policy(&options)?,
-        proxy_protocol: proxy_protocol(&options)?,
+        proxy_protocol: doors::proxy_protocol(&options)?,
+        doors: doors::doors(&options)?,
+        tls: None,
         request_id: options.optional("request_id")?,
         admin: Box::new(admin_paths(&options)?),
         server: options.get::<String>("server")?.into_bytes(),
@@ -267,19 +229,6 @@ fn admin_paths(options: &Options<'_, '_>) -> PyResult<tricorn_io::reactor::Admin
     paths.info = options.optional("info")?;
     paths.application = options.optional("app_metrics")?;
     Ok(paths)
-}
-
-fn proxy_protocol(options: &Options<'_, '_>) -> PyResult<Option<Box<ProxyProtocol>>> {
-    let accepts = match options.optional::<Option<String>>("proxy_protocol")?.as_deref() {
-        None | Some("off") => return Ok(None),
-        Some("v1") => Accepts::V1,
-        Some("v2") => Accepts::V2,
-        Some("auto") => Accepts::Both,
-        Some(other) => return Err(PyValueError::new_err(format!("core option proxy_protocol: {other}"))),
-    };
-    let allow: String = options.get("proxy_allow_ips")?;
-    let allow = Trust::parse(&allow).map_err(PyValueError::new_err)?;
-    Ok(Some(Box::new(ProxyProtocol { accepts, allow, required: options.get("proxy_protocol_required")? })))
 }
 
 fn head_policy(options: &Options<'_, '_>) -> PyResult<HeadPolicy> {

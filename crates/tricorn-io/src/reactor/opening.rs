@@ -1,4 +1,5 @@
-//! What stands before the first request of a connection: a header of the PROXY protocol, if its balancer sends one.
+//! What stands before the first request of a connection: a header of the PROXY protocol, if its balancer sends one, then the handshake
+//! of TLS (`shake.rs`), if that is spoken there.
 //!
 //! Behind such a header the connection has the address of the client that it names, and is trusted as that client is.
 use super::conn::Origin;
@@ -18,7 +19,7 @@ pub(super) enum Opened {
 /// Looks at the first bytes of a connection, and takes out those of a header.
 #[cold]
 pub(super) fn open(origin: &mut Origin, request: &mut Request, config: &Config) -> Result<Opened, Box<Refusal>> {
-    let Some(wanted) = &config.proxy_protocol else { return Ok(Opened::Over(None)) };
+    let Some(wanted) = config.proxy_protocol_at(origin.listener) else { return Ok(Opened::Over(None)) };
     match proxy_protocol::open(request.unread(), wanted.accepts)? {
         Opening::NeedMore => Ok(Opened::NeedMore),
         Opening::Absent if wanted.required => {

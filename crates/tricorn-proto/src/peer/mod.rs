@@ -7,6 +7,7 @@ pub mod proxy_protocol;
 pub mod request_id;
 pub mod request_start;
 pub mod trace_context;
+pub mod x509;
 pub use crate::trust::Trust;
 pub use forwarded::client_of;
 pub use node::Node;

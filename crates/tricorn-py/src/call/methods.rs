@@ -3,6 +3,7 @@ use super::body;
 use super::call::{Call, Event, Written};
 use super::{ground, head};
 use crate::pieces::Piece;
+use crate::session;
 use crate::text::latin1;
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::intern;
@@ -183,10 +184,16 @@ impl Call {
         self.failed(py, PyErr::from_value(error))
     }
 
+    /// What is known of the client's session, if it speaks TLS.
+    #[getter]
+    fn tls<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.with(|_, exchange| session::described(py, exchange))
+    }
+
     fn take_socket<'py>(&self, py: Python<'py>) -> PyResult<(RawFd, Bound<'py, PyBytes>)> {
         self.with(|_, exchange| {
-            let fd = exchange.lane.descriptor().duplicate();
-            let fd = fd.map_err(|error| PyOSError::new_err(error.to_string()))?;
+            let fd = exchange.lane.descriptor_to_take();
+            let fd = fd.map_err(|error| PyOSError::new_err(session::not_taken(error.into())))?;
             let unread = self.ground.shared.engine.let_go(exchange);
             Ok((fd.into_raw_fd(), PyBytes::new(py, &unread)))
         })

@@ -1,0 +1,130 @@
+//! Why there is no session, or no more of one.
+use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
+
+/// A handshake that failed, or a record that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub reason: Reason,
+    /// rustls' words.
+    pub detail: String,
+}
+
+/// What failed handshakes are counted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// No version in common.
+    Version,
+    /// No cipher suite, group or signature in common.
+    Cipher,
+    /// None of its protocols (ALPN) is spoken here.
+    Protocol,
+    /// It asked for no name, or for one that is unknown.
+    Name,
+    /// Its certificate is missing, or is not accepted.
+    Certificate,
+    /// It does not accept ours, or says so by another alert.
+    Alert,
+    /// It speaks plain HTTP.
+    Plain,
+    /// It speaks something else.
+    Garbage,
+    /// It has left before the end.
+    Left,
+    /// It took longer than `tls_handshake_timeout`.
+    Timeout,
+    /// It was closed for others, which are many.
+    Crowded,
+    /// A defect of ours, or of the configuration.
+    Internal,
+}
+
+impl Reason {
+    /// As they are counted: a word of the scoreboard each.
+    pub const ALL: [Reason; 12] = [
+        Reason::Version,
+        Reason::Cipher,
+        Reason::Protocol,
+        Reason::Name,
+        Reason::Certificate,
+        Reason::Alert,
+        Reason::Plain,
+        Reason::Garbage,
+        Reason::Left,
+        Reason::Timeout,
+        Reason::Crowded,
+        Reason::Internal,
+    ];
+
+    /// The value of the metric's label.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Version => "version",
+            Reason::Cipher => "cipher",
+            Reason::Protocol => "protocol",
+            Reason::Name => "name",
+            Reason::Certificate => "certificate",
+            Reason::Alert => "alert",
+            Reason::Plain => "plain",
+            Reason::Garbage => "garbage",
+            Reason::Left => "left",
+            Reason::Timeout => "timeout",
+            Reason::Crowded => "crowded",
+            Reason::Internal => "internal",
+        }
+    }
+}
+
+impl Failure {
+    pub fn new(reason: Reason, detail: impl Into<String>) -> Failure {
+        Failure { reason, detail: detail.into() }
+    }
+
+    pub(super) fn of(error: &Error) -> Failure {
+        use PeerIncompatible as Wrong;
+        let reason = match error {
+            Error::PeerIncompatible(
+                Wrong::ServerDoesNotSupportTls12Or13
+                | Wrong::ServerTlsVersionIsDisabledByOurConfig
+                | Wrong::SupportedVersionsExtensionRequired
+                | Wrong::Tls12NotOffered
+                | Wrong::Tls12NotOfferedOrEnabled,
+            ) => Reason::Version,
+            Error::PeerIncompatible(_) => Reason::Cipher,
+            Error::NoApplicationProtocol => Reason::Protocol,
+            Error::General(text) if text == NO_CERTIFICATE => Reason::Name,
+            Error::NoCertificatesPresented | Error::InvalidCertificate(_) => Reason::Certificate,
+            Error::AlertReceived(_) => Reason::Alert,
+            Error::InvalidMessage(InvalidMessage::UnknownProtocolVersion) => Reason::Version,
+            Error::InvalidMessage(_)
+            | Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::PeerMisbehaved(_)
+            | Error::PeerSentOversizedRecord
+            | Error::DecryptError => Reason::Garbage,
+            _ => Reason::Internal,
+        };
+        Failure { reason, detail: explained(error) }
+    }
+
+    /// The client's certificate was looked at and not accepted.
+    pub fn is_of_certificate(&self) -> bool {
+        self.reason == Reason::Certificate
+    }
+}
+
+/// What rustls says when the resolver has no certificate for a client.
+pub(super) const NO_CERTIFICATE: &str = "no server certificate chain resolved";
+
+fn explained(error: &Error) -> String {
+    match error {
+        Error::NoCertificatesPresented => "it showed no certificate".into(),
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => "its certificate has an unknown issuer".into(),
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "its certificate has expired".into()
+        }
+        Error::InvalidCertificate(CertificateError::Revoked) => "its certificate was revoked".into(),
+        Error::AlertReceived(AlertDescription::UnknownCA) => "it does not know who issued our certificate".into(),
+        Error::General(text) if text == NO_CERTIFICATE => "it asked for no name, or for one that is unknown".into(),
+        _ => error.to_string(),
+    }
+}

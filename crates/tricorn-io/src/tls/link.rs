@@ -1,0 +1,446 @@
+//! One session: records in, plaintext out, and back. It moves no bytes of sockets: `secured.rs` does.
+//!
+//! ```text
+//!   socket ──▶ [ held ][ fresh ] ──absorb──▶ sink: plaintext          what is no whole record yet is held
+//!                                   └──────▶ owed: what TLS itself answers
+//!   plaintext ──seal──▶ out ──▶ socket       what the socket does not take is owed
+//! ```
+//!
+//! Written for the unbuffered API of rustls 0.23: an idle session has no buffers. Two of its traps are met here. Every call sees
+//! the bytes that are held, for its deframer remembers where in them a message of the handshake lies. After an error it may still
+//! have an alert to be sent.
+use super::certificates::{Asked, take_asked};
+use super::facts::Facts;
+use super::failure::{Failure, NO_CERTIFICATE};
+use rustls::server::UnbufferedServerConnection;
+use rustls::unbuffered::{ConnectionState, EncodeError, EncodeTlsData, InsufficientSizeError, UnbufferedStatus};
+use rustls::{AlertDescription, Error, ServerConfig};
+use std::io::IoSlice;
+use std::sync::Arc;
+
+/// Most plaintext of a record.
+const RECORD: usize = 16 * 1024;
+/// What sealing adds to a record: header, kind, tag, and the nonce of TLS 1.2; rounded up.
+const SEAL: usize = 64;
+/// Most plaintext that is sealed ahead of the socket.
+pub const AHEAD: usize = 4 * RECORD;
+/// The longest record on the wire (RFC 5246 section 6.2.3; those of TLS 1.3 are shorter).
+pub const WIRE: usize = 5 + RECORD + 2048;
+/// Room for what is sealed at a time, a message of TLS' own included.
+pub const SEALED: usize = AHEAD + 4 * SEAL + 1024;
+
+/// Memory of a thread for one call.
+pub struct Scratch {
+    /// Records, as they come and go.
+    pub wire: Vec<u8>,
+    /// Plaintext of one record, gathered.
+    record: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch { wire: vec![0; SEALED.max(AHEAD + WIRE)], record: Vec::with_capacity(RECORD) }
+    }
+}
+
+pub struct Link {
+    session: UnbufferedServerConnection,
+    /// The beginning of a record.
+    held: Vec<u8>,
+    /// Records that the socket has not taken, from `owed_from` on.
+    owed: Vec<u8>,
+    owed_from: usize,
+    /// Plaintext that was not asked for yet, from `surplus_from` on.
+    surplus: Vec<u8>,
+    surplus_from: usize,
+    /// Plaintext whose records are sealed, and not all with the socket.
+    pledged: usize,
+    /// Bytes of these records that the socket has taken since progress was told.
+    progress: usize,
+    /// While the handshake lasts: bytes of it, and what the resolver was asked.
+    shaking: Option<Box<Shaking>>,
+    /// The peer sends no more.
+    has_ended: bool,
+    /// We have said that we send no more.
+    has_said_goodbye: bool,
+    failure: Option<Failure>,
+}
+
+#[derive(Debug, Default)]
+struct Shaking {
+    heard: usize,
+    asked: Asked,
+}
+
+/// What a session is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    Yes,
+    NotYet,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Link({} held, {} owed, {:?})", self.held.len(), self.owed().len(), self.failure)
+    }
+}
+
+impl Link {
+    pub fn new(config: Arc<ServerConfig>) -> Result<Link, Failure> {
+        let session = UnbufferedServerConnection::new(config).map_err(|error| Failure::of(&error))?;
+        Ok(Link {
+            session,
+            held: Vec::new(),
+            owed: Vec::new(),
+            owed_from: 0,
+            surplus: Vec::new(),
+            surplus_from: 0,
+            pledged: 0,
+            progress: 0,
+            shaking: Some(Box::default()),
+            has_ended: false,
+            has_said_goodbye: false,
+            failure: None,
+        })
+    }
+
+    /// Whether the handshake is over.
+    pub fn opened(&self) -> Opened {
+        if self.session.is_handshaking() { Opened::NotYet } else { Opened::Yes }
+    }
+
+    /// Bytes that came so far, while the handshake lasts.
+    pub fn heard(&self) -> usize {
+        self.shaking.as_ref().map_or(0, |shaking| shaking.heard)
+    }
+
+    /// What is known by the handshake, which is over.
+    pub fn facts(&mut self) -> Facts {
+        let Asked { name, own } = self.shaking.take().map(|shaking| shaking.asked).unwrap_or_default();
+        let is_resumed = Facts::is_resumption(self.session.handshake_kind());
+        let own = own.filter(|_| !is_resumed);
+        Facts {
+            version: self.session.protocol_version().map_or(0, u16::from),
+            suite: self.session.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
+            name,
+            alpn: self.session.alpn_protocol().map(Into::into),
+            own: own.and_then(|key| key.end_entity_cert().ok().map(|der| Arc::from(der.as_ref()))),
+            chain: self.session.peer_certificates().unwrap_or_default().iter().map(|der| der.as_ref().into()).collect(),
+            is_resumed,
+        }
+    }
+}
+
+/// Receiving.
+impl Link {
+    /// Puts what is held to the beginning of memory to which more is read behind it. How much that is.
+    pub fn begin_reading(&self, wire: &mut [u8]) -> usize {
+        let length = self.held.len().min(wire.len());
+        wire[..length].copy_from_slice(&self.held[..length]);
+        length
+    }
+
+    /// Takes all records in `incoming`, which begins with what was held. Plaintext goes to the sink.
+    pub fn absorb(&mut self, incoming: &mut [u8], sink: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+        let mut at = 0;
+        let fresh = incoming.len() - self.held.len().min(incoming.len());
+        if self.shaking.is_some() {
+            take_asked(); // of another session
+        }
+        let result = loop {
+            let rest = incoming.get_mut(at..).unwrap_or_default();
+            let UnbufferedStatus { mut discard, state } = self.session.process_tls_records(rest);
+            let goes_on = match state {
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    let mut error = None;
+                    while let Some(record) = traffic.next_record() {
+                        match record {
+                            Ok(record) => {
+                                discard += record.discard;
+                                sink(record.payload);
+                            }
+                            Err(found) => error = Some(found),
+                        }
+                    }
+                    error.map_or(Ok(true), Err)
+                }
+                Ok(ConnectionState::EncodeTlsData(encoder)) => {
+                    encode(encoder, &mut self.owed);
+                    Ok(true)
+                }
+                Ok(ConnectionState::TransmitTlsData(transmit)) => {
+                    transmit.done();
+                    Ok(true)
+                }
+                Ok(ConnectionState::PeerClosed) => {
+                    self.has_ended = true;
+                    Ok(true)
+                }
+                Ok(_) => Ok(false),
+                Err(error) => Err(error),
+            };
+            at += discard;
+            match goes_on {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if let Some(shaking) = &mut self.shaking {
+            shaking.heard += fresh;
+            let asked = take_asked();
+            if asked.own.is_some() {
+                shaking.asked = asked;
+            }
+        }
+        let rest = incoming.get(at..).unwrap_or_default();
+        match result {
+            Ok(()) => {
+                // What comes behind a close_notify is ignored (RFC 8446 section 6.1).
+                self.hold(if self.has_ended { b"" } else { rest });
+                Ok(())
+            }
+            Err(error) => {
+                let mut rest = rest.to_vec();
+                self.last_words(&error, &mut rest);
+                self.hold(b"");
+                let failure = Failure::of(&error);
+                self.failure = Some(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+
+    fn hold(&mut self, rest: &[u8]) {
+        if rest.is_empty() {
+            self.held = Vec::new();
+        } else {
+            self.held.clear();
+            self.held.extend_from_slice(rest);
+        }
+    }
+
+    /// After an error: what the peer is told of it.
+    fn last_words(&mut self, error: &Error, rest: &mut [u8]) {
+        let before = self.owed.len();
+        loop {
+            match self.session.process_tls_records(rest).state {
+                Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
+                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                _ => break,
+            }
+        }
+        // A client without a name that is known gets another alert than rustls' (RFC 6066 section 3). It is not encrypted yet.
+        if matches!(error, Error::General(text) if text == NO_CERTIFICATE)
+            && let [.., 2, alert] = &mut self.owed[before..]
+            && *alert == u8::from(AlertDescription::AccessDenied)
+        {
+            *alert = AlertDescription::UnrecognisedName.into();
+        }
+    }
+
+    /// The socket has come to its end, or is broken.
+    pub fn ends(&mut self) {
+        self.has_ended = true;
+        self.hold(b"");
+    }
+
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    pub fn failure(&self) -> Option<&Failure> {
+        self.failure.as_ref()
+    }
+
+    /// Keeps plaintext that was not asked for.
+    pub fn keep(&mut self, plain: &[u8]) {
+        self.surplus.extend_from_slice(plain);
+    }
+
+    /// Takes up to `most` bytes of it. How many.
+    pub fn take(&mut self, most: usize, sink: &mut dyn FnMut(&[u8])) -> usize {
+        let plain = &self.surplus[self.surplus_from..];
+        let count = plain.len().min(most);
+        if count > 0 {
+            sink(&plain[..count]);
+            self.surplus_from += count;
+        }
+        if self.surplus_from == self.surplus.len() && self.surplus_from > 0 {
+            (self.surplus, self.surplus_from) = (Vec::new(), 0);
+        }
+        count
+    }
+
+    /// Bytes that wait to be taken.
+    #[inline]
+    pub fn surplus(&self) -> usize {
+        self.surplus.len() - self.surplus_from
+    }
+}
+
+/// Sending.
+impl Link {
+    /// Seals plaintext of these slices, at most [`AHEAD`] bytes of it, into records: how long these are, in `scratch`. The
+    /// plaintext is pledged by that.
+    ///
+    /// To be called when nothing is owed. 0 if something is owed afterwards: TLS itself has something to say first.
+    pub fn seal(&mut self, parts: &[IoSlice<'_>], scratch: &mut Scratch) -> Result<usize, Failure> {
+        let Scratch { wire, record } = scratch;
+        let mut held = std::mem::take(&mut self.held);
+        let sealed = loop {
+            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
+            match state {
+                Ok(ConnectionState::WriteTraffic(_)) if self.owed_from < self.owed.len() => break Ok((0, 0)),
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    break seal_all(parts, record, wire, |plain, out| {
+                        traffic.encrypt(plain, out).map_err(|error| error.to_string())
+                    });
+                }
+                Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
+                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                Ok(ConnectionState::PeerClosed) => self.has_ended = true,
+                Ok(_) => break Err("the session is closed".to_owned()),
+                Err(error) => break Err(error.to_string()),
+            }
+            held.drain(..discard);
+        };
+        self.held = held;
+        match sealed {
+            Ok((plain, sealed)) => {
+                self.pledged += plain;
+                Ok(sealed)
+            }
+            Err(detail) => {
+                let failure = Failure::new(super::Reason::Internal, detail);
+                self.failure = Some(failure.clone());
+                Err(failure)
+            }
+        }
+    }
+
+    /// Adds the end of what we send to what is owed, once.
+    pub fn farewell(&mut self) {
+        if std::mem::replace(&mut self.has_said_goodbye, true) || self.failure.is_some() {
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        loop {
+            let UnbufferedStatus { discard, state } = self.session.process_tls_records(&mut held);
+            match state {
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    let mut alert = [0; 2 * SEAL];
+                    let length = traffic.queue_close_notify(&mut alert).unwrap_or(0);
+                    self.owed.extend_from_slice(&alert[..length]);
+                    break;
+                }
+                Ok(ConnectionState::EncodeTlsData(encoder)) => encode(encoder, &mut self.owed),
+                Ok(ConnectionState::TransmitTlsData(transmit)) => transmit.done(),
+                Ok(ConnectionState::PeerClosed) => self.has_ended = true,
+                _ => break,
+            }
+            held.drain(..discard);
+        }
+        self.held = held;
+    }
+
+    /// Records that the socket has not taken.
+    pub fn owed(&self) -> &[u8] {
+        &self.owed[self.owed_from..]
+    }
+
+    /// The socket has not taken these.
+    pub fn owe(&mut self, records: &[u8]) {
+        self.owed.extend_from_slice(records);
+    }
+
+    /// It has taken so many bytes of those that are owed.
+    pub fn paid(&mut self, count: usize) {
+        self.owed_from += count;
+        if self.owed_from >= self.owed.len() {
+            (self.owed, self.owed_from) = (Vec::new(), 0);
+        }
+        self.progress += count;
+    }
+
+    /// It has taken so many bytes of records that were sealed just now.
+    pub fn went_out(&mut self, count: usize) {
+        self.progress += count;
+    }
+
+    /// How much plaintext may be called sent by now, of `most` bytes that are presented; it is called so by that. The last byte of
+    /// what is pledged waits until nothing is owed: its sender does not take all for sent before.
+    pub fn redeem(&mut self, most: usize) -> usize {
+        let is_all_out = self.owed_from >= self.owed.len();
+        let count = if is_all_out { self.pledged } else { self.progress.min(self.pledged.saturating_sub(1)) };
+        let count = count.min(most);
+        self.pledged -= count;
+        self.progress = if is_all_out { 0 } else { self.progress - count };
+        count
+    }
+
+    /// Bytes of records that the socket has taken while their plaintext does not count as sent.
+    pub fn progress(&self) -> usize {
+        if self.pledged > 0 { self.progress } else { 0 }
+    }
+
+    #[inline]
+    pub fn pledged(&self) -> usize {
+        self.pledged
+    }
+
+    /// What is pledged will not be presented again.
+    pub fn forget_pledge(&mut self) {
+        self.pledged = 0;
+    }
+}
+
+fn encode(mut encoder: EncodeTlsData<'_, rustls::server::ServerConnectionData>, owed: &mut Vec<u8>) {
+    let start = owed.len();
+    loop {
+        match encoder.encode(&mut owed[start..]) {
+            Ok(_) | Err(EncodeError::AlreadyEncoded) => return,
+            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) => {
+                owed.resize(start + required_size, 0);
+            }
+        }
+    }
+}
+
+/// Seals the bytes of all slices, record by record. How many bytes, and how long the records are.
+fn seal_all(
+    parts: &[IoSlice<'_>],
+    record: &mut Vec<u8>,
+    wire: &mut [u8],
+    mut encrypt: impl FnMut(&[u8], &mut [u8]) -> Result<usize, String>,
+) -> Result<(usize, usize), String> {
+    let (mut plain, mut sealed) = (0, 0);
+    record.clear();
+    for part in parts {
+        let mut part = &part[..part.len().min(AHEAD - plain - record.len())];
+        while !part.is_empty() {
+            // A whole record is sealed from where it lies, smaller pieces are gathered.
+            if record.is_empty() && part.len() >= RECORD {
+                let (whole, rest) = part.split_at(RECORD);
+                sealed += encrypt(whole, &mut wire[sealed..])?;
+                (plain, part) = (plain + RECORD, rest);
+                continue;
+            }
+            let (piece, rest) = part.split_at(part.len().min(RECORD - record.len()));
+            record.extend_from_slice(piece);
+            part = rest;
+            if record.len() == RECORD {
+                sealed += encrypt(record, &mut wire[sealed..])?;
+                plain += RECORD;
+                record.clear();
+            }
+        }
+    }
+    if !record.is_empty() {
+        sealed += encrypt(record, &mut wire[sealed..])?;
+        plain += record.len();
+        record.clear();
+    }
+    Ok((plain, sealed))
+}
