@@ -116,7 +116,7 @@ impl<'a> Driver<'a> {
             timers: BinaryHeap::new(),
             redirects: Redirects::default(),
             left: Left { to_begin, under_way: 0, last_answer: 0 },
-            tally: Tally::new()?,
+            tally: Tally::new(plan.has_tls())?,
             recorder: (plan.samples > 0).then(|| Recorder::new(warmup, share(plan.samples, thread, threads))),
         };
         if let Model::Closed(closed) = &plan.model {
@@ -396,7 +396,7 @@ impl<'a> Driver<'a> {
         self.left.under_way -= 1;
         match &mut self.model {
             Kind::Closed(closed) => {
-                let pause = if failure == Failure::Connect { BACK_OFF } else { 0 };
+                let pause = if failure.is_of_connection() { BACK_OFF } else { 0 };
                 self.timers.push(Reverse((closed.next(task.begun, now) + pause, client)));
             }
             Kind::Open(open) => open.rest(self.pool.origins[client as usize], client),
@@ -430,6 +430,10 @@ impl<'a> Driver<'a> {
         self.tally.count(Count::BytesReceived, moved.received);
         self.tally.count(Count::BodyBytes, moved.body);
         self.tally.count(Count::Opened, moved.opened);
+        if let Some(handshakes) = &mut self.tally.handshakes {
+            moved.handshakes.into_iter().for_each(|handshake| handshakes.count(handshake));
+            moved.reasons.into_iter().for_each(|reason| handshakes.note(reason));
+        }
         if let Ok(mut tally) = self.shared.tally.lock() {
             tally.add(&self.tally);
         }

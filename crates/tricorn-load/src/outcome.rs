@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use crate::driver::{Done, Shared};
 use crate::samples::Samples;
 use crate::tally::{Count, Latencies, Tally};
+use crate::tls::Handshakes;
 
 /// Seconds, bytes, and microseconds in the histogram.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,9 +30,32 @@ pub struct Outcome {
     pub unsent: u64,
     #[serde(flatten)]
     pub rest: Rest,
+    /// Only where there is TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Secured>,
     pub generator: Generator,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
+}
+
+/// What TLS came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Secured {
+    pub full: Shaken,
+    pub resumed: Shaken,
+    /// Handshakes by what was agreed in them.
+    pub versions: BTreeMap<String, u64>,
+    pub suites: BTreeMap<String, u64>,
+    pub groups: BTreeMap<String, u64>,
+    /// What was wrong, in words.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// Handshakes of a kind. Latency counts from their first bytes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Shaken {
+    pub count: u64,
+    pub latency: BTreeMap<&'static str, f64>,
 }
 
 /// What is rarely anything else than zero.
@@ -101,6 +125,7 @@ impl Outcome {
                 opened: tally.counted(Count::Opened),
                 stopped,
             },
+            tls: tally.handshakes.as_deref().map(Secured::new),
             generator: Generator::new(&tally, &done),
             samples,
         }
@@ -108,6 +133,28 @@ impl Outcome {
 
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Secured {
+    fn new(handshakes: &Handshakes) -> Secured {
+        let shaken = |of: &Latencies| Shaken { count: of.count(), latency: figures(of) };
+        let mut secured = Secured {
+            full: shaken(&handshakes.full),
+            resumed: shaken(&handshakes.resumed),
+            versions: BTreeMap::new(),
+            suites: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            reasons: handshakes.reasons.clone(),
+        };
+        for (agreed, count) in &handshakes.agreed {
+            *secured.versions.entry(agreed.version.clone()).or_default() += count;
+            *secured.suites.entry(agreed.suite.clone()).or_default() += count;
+            if !agreed.group.is_empty() {
+                *secured.groups.entry(agreed.group.clone()).or_default() += count;
+            }
+        }
+        secured
     }
 }
 

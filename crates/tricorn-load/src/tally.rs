@@ -1,6 +1,8 @@
 //! What was counted.
 use hdrhistogram::Histogram;
 
+use crate::tls::Handshakes;
+
 /// Why a request got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
@@ -18,14 +20,28 @@ pub enum Failure {
     Ports,
     /// A WebSocket broke a rule, or echoed another message.
     Echo,
+    /// The certificate of the server is refused.
+    Certificate,
+    /// The server sent an alert of TLS: it refuses us.
+    Alert,
+    /// The handshake of TLS was not complete in time.
+    Handshake,
+    /// What came is no TLS.
+    Tls,
 }
 
 impl Failure {
+    /// The server took no request, so that it gets a moment before the next one.
+    pub fn is_of_connection(self) -> bool {
+        use Failure::{Alert, Certificate, Connect, Handshake, Tls};
+        matches!(self, Connect | Certificate | Alert | Handshake | Tls)
+    }
+
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    pub const ALL: [(Failure, &str); 7] = [
+    pub const ALL: [(Failure, &str); 11] = [
         (Failure::Connect, "connect"),
         (Failure::Timeout, "timeout"),
         (Failure::Closed, "closed"),
@@ -33,6 +49,10 @@ impl Failure {
         (Failure::Redirects, "redirects"),
         (Failure::Ports, "ports"),
         (Failure::Echo, "echo"),
+        (Failure::Certificate, "certificate"),
+        (Failure::Alert, "alert"),
+        (Failure::Handshake, "handshake"),
+        (Failure::Tls, "tls"),
     ];
 }
 
@@ -95,7 +115,7 @@ impl Latencies {
         self.squares += other.squares;
     }
 
-    fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.histogram.reset();
         (self.min, self.max, self.sum, self.squares) = (u64::MAX, 0, 0.0, 0.0);
     }
@@ -134,16 +154,19 @@ pub struct Tally {
     statuses: Box<[u64; STATUSES]>,
     failures: [u64; Failure::ALL.len()],
     counts: [u64; COUNTS],
+    /// Only where there is TLS.
+    pub handshakes: Option<Box<Handshakes>>,
 }
 
 impl Tally {
-    pub fn new() -> Result<Tally, String> {
+    pub fn new(has_tls: bool) -> Result<Tally, String> {
         Ok(Tally {
             latencies: Latencies::new()?,
             lags: Latencies::new()?,
             statuses: Box::new([0; STATUSES]),
             failures: [0; Failure::ALL.len()],
             counts: [0; COUNTS],
+            handshakes: has_tls.then(Handshakes::new).transpose()?.map(Box::new),
         })
     }
 
@@ -193,6 +216,9 @@ impl Tally {
         self.statuses.iter_mut().zip(&*other.statuses).for_each(|(all, one)| *all += one);
         self.failures.iter_mut().zip(&other.failures).for_each(|(all, one)| *all += one);
         self.counts.iter_mut().zip(&other.counts).for_each(|(all, one)| *all += one);
+        if let (Some(all), Some(one)) = (&mut self.handshakes, &other.handshakes) {
+            all.add(one);
+        }
     }
 
     pub fn clear(&mut self) {
@@ -201,6 +227,9 @@ impl Tally {
         self.statuses.fill(0);
         self.failures.fill(0);
         self.counts.fill(0);
+        if let Some(handshakes) = &mut self.handshakes {
+            handshakes.clear();
+        }
     }
 }
 
